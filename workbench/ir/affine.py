@@ -1,0 +1,208 @@
+"""Affine index forms over loop digits.
+
+An index is ``sum(coefficient * digit) + const``. A digit is a loop variable, or a mixed-radix digit of a fused loop:
+``(var // lower) % extent``. Coefficients may depend on holes, so one form describes every filling of a schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .poly import Dim, Poly, Relation, equal, normal, product
+
+
+@dataclass(frozen=True, slots=True)
+class Digit:
+    """``(var // lower) % extent``; a plain loop variable has ``lower == 1`` and ``extent is None``."""
+
+    var: str
+    lower: Dim = 1
+    extent: Dim | None = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether this is the loop variable itself."""
+        return self.extent is None and self.lower == 1
+
+    def __str__(self) -> str:
+        text = self.var if self.lower == 1 else f"{self.var} // {_factor(self.lower)}"
+        if self.extent is None:
+            return text if self.lower == 1 else f"({text})"
+        return f"({text} % {_factor(self.extent)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """``sum(coefficient * digit) + const`` with terms in canonical order; build it with `make`, `var` or arithmetic."""
+
+    terms: tuple[tuple[Digit, Dim], ...] = ()
+    const: Dim = 0
+
+    @staticmethod
+    def var(name: str) -> Affine:
+        """Form that is just the loop variable `name`."""
+        return Affine(((Digit(name), 1),))
+
+    @staticmethod
+    def make(terms: Iterable[tuple[Digit, Dim]], const: Dim = 0) -> Affine:
+        """Merge equal digits, drop zero coefficients, sort."""
+        acc: dict[Digit, Dim] = {}
+        for digit, c in terms:
+            acc[digit] = acc.get(digit, 0) + c
+        kept = [(d, c) for d, c in acc.items() if c != 0]
+        if len(kept) > 1:
+            kept.sort(key=_digit_key)
+        return Affine(tuple(kept), const)
+
+    def __add__(self, other: Affine | Dim) -> Affine:
+        if isinstance(other, Affine):
+            return Affine.make(self.terms + other.terms, self.const + other.const)
+        return Affine(self.terms, self.const + other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Affine | Dim) -> Affine:
+        return self + (other * -1)
+
+    def __mul__(self, factor: Dim) -> Affine:
+        if factor == 1:
+            return self
+        return Affine.make(((d, c * factor) for d, c in self.terms), self.const * factor)
+
+    @property
+    def vars(self) -> set[str]:
+        """Loop variables that occur."""
+        return {d.var for d, _ in self.terms}
+
+    @property
+    def is_const(self) -> bool:
+        """Whether no loop variable occurs."""
+        return not self.terms
+
+    def single_var(self) -> str | None:
+        """Return the variable's name when the form is exactly one plain variable."""
+        if len(self.terms) == 1 and self.const == 0 and self.terms[0][1] == 1 and self.terms[0][0].plain:
+            return self.terms[0][0].var
+        return None
+
+    def coefficient(self, var: str) -> Dim:
+        """Coefficient of the plain digit of `var`; 0 when it does not occur."""
+        return next((c for d, c in self.terms if d.var == var and d.plain), 0)
+
+    def subst(self, env: Mapping[str, Affine | Callable[[Digit], Affine]]) -> Affine:
+        """Replace variables by forms (plain digits only) or by a function of the digit."""
+        if not any(d.var in env for d, _ in self.terms):
+            return self
+        out = Affine((), self.const)
+        for digit, c in self.terms:
+            new = env.get(digit.var)
+            if new is None:
+                out = out + Affine(((digit, c),))
+            elif isinstance(new, Affine):
+                out = out + (new if digit.plain else digit_of(new, digit)) * c
+            else:
+                out = out + new(digit) * c
+        return out
+
+    def map_dims(self, fn: Callable[[Dim], Dim]) -> Affine:
+        """Apply `fn` to every coefficient, digit bound and the constant."""
+        if not self.terms:
+            return Affine((), fn(self.const))
+        return Affine.make(
+            ((Digit(d.var, fn(d.lower), None if d.extent is None else fn(d.extent)), fn(c)) for d, c in self.terms),
+            fn(self.const),
+        )
+
+    def normal(self, relations: Sequence[Relation]) -> Affine:
+        """Normal form of every dim modulo `relations`."""
+        return self.map_dims(lambda d: normal(d, relations)) if relations else self
+
+    def __str__(self) -> str:
+        parts = [str(d) if c == 1 else f"{d} * {_factor(c)}" for d, c in self.terms]
+        if self.const != 0 or not parts:
+            parts.append(str(self.const))
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+def digit_of(form: Affine, digit: Digit) -> Affine:
+    """Digit of a form: exact where the form is one digit or a constant.
+
+    Raises
+    ------
+    ValueError
+        When the digit would cut through a sum; index expressions are then not affine any more.
+    """
+    if form.is_const and isinstance(form.const, int) and isinstance(digit.lower, int):
+        value = form.const // digit.lower
+        if isinstance(digit.extent, int):
+            return Affine((), value % digit.extent)
+        if digit.extent is None:
+            return Affine((), value)
+    if (var := form.single_var()) is not None:
+        return Affine(((Digit(var, digit.lower, digit.extent), 1),))
+    raise ValueError(f"{digit} of {form} is not affine")
+
+
+def digit_extent(digit: Digit, extents: Mapping[str, Dim]) -> Dim:
+    """Number of values of a digit, given the extents of the loops."""
+    if digit.extent is not None:
+        return digit.extent
+    whole = extents[digit.var]
+    if digit.lower == 1:
+        return whole
+    if isinstance(whole, int) and isinstance(digit.lower, int):
+        return -(-whole // digit.lower)
+    raise ValueError(f"extent of {digit} depends on holes")
+
+
+def width(form: Affine, extents: Mapping[str, Dim]) -> Dim:
+    """Span of the form when the loops in `extents` run and all others stand still: ``1 + sum(|c| * (extent - 1))``."""
+    out: Dim = 1
+    for digit, c in form.terms:
+        if digit.var in extents:
+            size = digit_extent(digit, extents) - 1
+            out = out + (c * size if not (isinstance(c, int) and c < 0) else (-c) * size)
+    return out
+
+
+def split_base(form: Affine, inner: Mapping[str, Dim]) -> Affine:
+    """Part of the form that stands still while the `inner` loops run (negative steps move the base to the low end)."""
+    const = form.const
+    kept: list[tuple[Digit, Dim]] = []
+    for digit, c in form.terms:
+        if digit.var not in inner:
+            kept.append((digit, c))
+        elif isinstance(c, int) and c < 0:
+            const = const + c * (digit_extent(digit, inner) - 1)
+    return Affine.make(kept, const)
+
+
+def bijective(form: Affine, extents: Mapping[str, Dim], total: Dim, relations: Sequence[Relation]) -> bool:
+    """Mixed-radix test: the form takes every value of ``[0, total)`` exactly once over the loops in `extents`."""
+    if form.const != 0:
+        return False
+    todo = [(d, c, digit_extent(d, extents)) for d, c in form.terms]
+    weight: Dim = 1
+    while todo:
+        unit = next((x for x in todo if equal(x[2], 1, relations)), None)
+        hit = unit or next((x for x in todo if equal(x[1], weight, relations)), None)
+        if hit is None:
+            return False
+        todo.remove(hit)
+        weight = weight if unit else normal(weight * hit[2], relations)
+    return equal(weight, total, relations)
+
+
+def radix_boundaries(factors: Sequence[Dim], relations: Sequence[Relation]) -> list[Dim]:
+    """Suffix products of `factors`, from 1 up to the whole: where a digit of the split loop may start or end."""
+    return [normal(product(factors[k:]), relations) for k in range(len(factors), -1, -1)]
+
+
+def _digit_key(item: tuple[Digit, Dim]) -> tuple[str, str, str]:
+    digit = item[0]
+    return digit.var, "" if digit.lower == 1 else str(digit.lower), str(digit.extent)
+
+
+def _factor(dim: Dim) -> str:
+    return f"({dim})" if isinstance(dim, Poly) and (len(dim.terms) > 1 or "*" in str(dim)) else str(dim)

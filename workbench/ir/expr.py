@@ -1,0 +1,165 @@
+"""Scalar expressions: what a block computes at one point of its domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+from .affine import Affine
+from .poly import Dim
+
+UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "not")
+COMPARE_OPS = ("lt", "le", "gt", "ge", "eq", "ne")
+BINARY_OPS = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "and", "or", *COMPARE_OPS)
+#: Reduction operators and their neutral element as a function of the dtype's range.
+REDUCE_OPS = ("add", "mul", "max", "min")
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal."""
+
+    value: float | int | bool
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One element of a buffer."""
+
+    buffer: str
+    index: tuple[Affine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The value of an index form, as int64."""
+
+    form: Affine
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``op(a)`` with op in `UNARY_OPS`."""
+
+    op: str
+    a: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``a op b`` with op in `BINARY_OPS`; comparisons and and/or give a bool."""
+
+    op: str
+    a: Expr
+    b: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """``lo <= form < hi``."""
+
+    form: Affine
+    lo: Dim
+    hi: Dim
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """`a` where every bound holds, else `b`. Loads in the branch that is not taken are not performed."""
+
+    conds: tuple[Bound, ...]
+    a: Expr
+    b: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """`a` where the data-dependent `cond` holds, else `b`; both sides may be evaluated."""
+
+    cond: Expr
+    a: Expr
+    b: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """Value conversion to `dtype`."""
+
+    dtype: str
+    a: Expr
+
+
+Expr: TypeAlias = Const | Load | Index | Unary | Binary | Select | Where | Cast
+
+
+def map_children(e: Expr, fn: Callable[[Expr], Expr]) -> Expr:
+    """Apply `fn` to the direct children; returns the same object when nothing changed."""
+    match e:
+        case Const() | Load() | Index():
+            return e
+        case Unary(op, a):
+            new = fn(a)
+            return e if new is a else Unary(op, new)
+        case Cast(dtype, a):
+            new = fn(a)
+            return e if new is a else Cast(dtype, new)
+        case Binary(op, a, b):
+            na, nb = fn(a), fn(b)
+            return e if na is a and nb is b else Binary(op, na, nb)
+        case Select(conds, a, b):
+            na, nb = fn(a), fn(b)
+            return e if na is a and nb is b else Select(conds, na, nb)
+        case Where(cond, a, b):
+            nc, na, nb = fn(cond), fn(a), fn(b)
+            return e if nc is cond and na is a and nb is b else Where(nc, na, nb)
+    assert_never(e)
+
+
+def map_affine(e: Expr, fn: Callable[[Affine], Affine], dims: Callable[[Dim], Dim] | None = None) -> Expr:
+    """Apply `fn` to every index form (and `dims` to the limits of bounds) in the tree."""
+    match e:
+        case Load(buffer, index):
+            return Load(buffer, tuple(fn(x) for x in index))
+        case Index(form):
+            return Index(fn(form))
+        case Select(conds, a, b):
+            return Select(map_bounds(conds, fn, dims), map_affine(a, fn, dims), map_affine(b, fn, dims))
+        case _:
+            return map_children(e, lambda c: map_affine(c, fn, dims))
+
+
+def map_bounds(
+    bounds: tuple[Bound, ...], fn: Callable[[Affine], Affine], dims: Callable[[Dim], Dim] | None = None
+) -> tuple[Bound, ...]:
+    """Apply `fn` to the forms and `dims` to the limits of `bounds`."""
+    g = dims or (lambda d: d)
+    return tuple(Bound(fn(c.form), g(c.lo), g(c.hi)) for c in bounds)
+
+
+def map_loads(e: Expr, fn: Callable[[Load], Expr]) -> Expr:
+    """Replace every load by ``fn(load)``."""
+    if isinstance(e, Load):
+        return fn(e)
+    return map_children(e, lambda c: map_loads(c, fn))
+
+
+def walk(e: Expr) -> Iterator[Expr]:
+    """Yield `e` and all expressions below it, parents first."""
+    yield e
+    match e:
+        case Unary(_, a) | Cast(_, a):
+            yield from walk(a)
+        case Binary(_, a, b) | Select(_, a, b):
+            yield from walk(a)
+            yield from walk(b)
+        case Where(c, a, b):
+            yield from walk(c)
+            yield from walk(a)
+            yield from walk(b)
+
+
+def loads(e: Expr) -> Iterator[Load]:
+    """Yield the loads of the tree in evaluation order."""
+    return (x for x in walk(e) if isinstance(x, Load))

@@ -1,0 +1,151 @@
+"""Statements of a loop nest: loops, and blocks as their leaves.
+
+A block is one computation with its own iteration axes. Its `binds` say which value each axis has for the loops around it, so
+whether a loop may be moved, run in parallel or shared with another block is a question about the block alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from .affine import Affine
+from .expr import Binary, Bound, Expr, Load, loads, map_affine, map_bounds
+from .poly import Dim
+
+LoopKind: TypeAlias = Literal["serial", "parallel", "vectorize", "unroll"]
+IterKind: TypeAlias = Literal["S", "R"]
+
+
+@dataclass(frozen=True, slots=True)
+class Iter:
+    """Iteration axis of a block: spatial ("S": one output element per value) or reduction ("R")."""
+
+    name: str
+    extent: Dim
+    kind: IterKind
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """``buffer[index] = value`` at every point of the axes; `init` runs first where all reduction axes are 0.
+
+    `index`, `value`, `init` and `guard` are written in the axes; `binds` gives each axis as a form over the loops.
+    """
+
+    name: str
+    iters: tuple[Iter, ...]
+    binds: tuple[Affine, ...]
+    buffer: str
+    index: tuple[Affine, ...]
+    value: Expr
+    init: Expr | None = None
+    guard: tuple[Bound, ...] = ()
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether the block accumulates (it has an init)."""
+        return self.init is not None
+
+    @property
+    def env(self) -> dict[str, Affine]:
+        """Axis name -> form over the loops."""
+        return {it.name: b for it, b in zip(self.iters, self.binds, strict=True)}
+
+    def own_load(self) -> Load:
+        """Load of the element that the block writes (what a reduction accumulates onto)."""
+        return Load(self.buffer, self.index)
+
+    def update(self) -> tuple[str, Expr]:
+        """Return (operator, new term) of a reduction ``own op term``."""
+        assert isinstance(self.value, Binary) and self.value.a == self.own_load(), self.name
+        return self.value.op, self.value.b
+
+
+@dataclass(frozen=True, slots=True)
+class For:
+    """A loop from 0 to `extent`."""
+
+    name: str
+    extent: Dim
+    body: tuple[Stmt, ...]
+    kind: LoopKind = "serial"
+
+
+Stmt: TypeAlias = For | Block
+
+
+def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """Yield every statement with the loops around it, in program order, outer before inner."""
+    for s in body:
+        yield s, path
+        if isinstance(s, For):
+            yield from walk(s.body, (*path, s))
+
+
+def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
+    """Yield every block with the loops around it, in program order."""
+    return ((s, p) for s, p in walk(body) if isinstance(s, Block))
+
+
+def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
+    """Yield every loop with the loops around it, in program order."""
+    return ((s, p) for s, p in walk(body) if isinstance(s, For))
+
+
+def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:
+    """Rebuild bottom-up: ``fn(stmt)`` gives the statements that replace it, or None to keep it."""
+    out: list[Stmt] = []
+    changed = False
+    for s in body:
+        new = s
+        if isinstance(s, For):
+            inner = rewrite(s.body, fn)
+            if inner is not s.body:
+                new = replace(s, body=inner)
+        got = fn(new)
+        changed |= got is not None or new is not s
+        out.extend((new,) if got is None else got)
+    return tuple(out) if changed else body
+
+
+def map_block(b: Block, loop_form: Callable[[Affine], Affine], axis_form: Callable[[Affine], Affine] | None = None,
+              dims: Callable[[Dim], Dim] | None = None) -> Block:
+    """Map the bindings with `loop_form`, everything written in axes with `axis_form`, and extents and limits with `dims`."""
+    g = dims or (lambda d: d)
+    binds = tuple(loop_form(x) for x in b.binds)
+    iters = tuple(Iter(i.name, g(i.extent), i.kind) for i in b.iters) if dims else b.iters
+    if axis_form is None:
+        return replace(b, iters=iters, binds=binds)
+    return replace(
+        b, iters=iters, binds=binds, index=tuple(axis_form(x) for x in b.index),
+        value=map_affine(b.value, axis_form, dims), init=None if b.init is None else map_affine(b.init, axis_form, dims),
+        guard=map_bounds(b.guard, axis_form, dims),
+    )
+
+
+def subst_loops(body: tuple[Stmt, ...], env: dict[str, Affine | Callable[..., Affine]]) -> tuple[Stmt, ...]:
+    """Replace loop variables in all bindings."""
+    return rewrite(body, lambda s: (map_block(s, lambda a: a.subst(env)),) if isinstance(s, Block) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access of a block, with the index in loop variables."""
+
+    buffer: str
+    index: tuple[Affine, ...]
+    is_write: bool
+
+
+def accesses(b: Block) -> list[Access]:
+    """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
+    env = b.env
+    out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
+    seen: set[Load] = set()
+    for ld in loads(b.value):
+        if ld not in seen:
+            seen.add(ld)
+            out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False))
+    return out
