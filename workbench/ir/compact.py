@@ -1,0 +1,115 @@
+"""What stands between a scheduled nest and both code generation and features.
+
+`loop_axes` writes every block directly in its loops; `compact` shrinks each temporary to the part that is live inside the
+innermost loop that all its uses share; `drop_unit_loops` removes loops that run once. All keep the meaning of the nest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..errors import ScheduleError
+from .affine import Affine
+from .expr import Load, map_loads
+from .func import Func
+from .region import Span, region
+from .stmt import Block, For, Iter, Stmt, accesses, blocks, loops, map_block, rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where a temporary lives: inside the loops `path` (outermost first); empty means for the whole function."""
+
+    buffer: str
+    path: tuple[For, ...]
+
+    @property
+    def loop(self) -> str | None:
+        """Innermost loop that all uses share."""
+        return self.path[-1].name if self.path else None
+
+
+def scopes(func: Func) -> dict[str, Scope]:
+    """Scope of every temporary."""
+    uses: dict[str, list[tuple[For, ...]]] = {b.name: [] for b in func.buffers if b.role == "temp"}
+    for block, path in blocks(func.body):
+        for name in {a.buffer for a in accesses(block)} & uses.keys():
+            uses[name].append(path)
+    return {name: Scope(name, _common(paths)) for name, paths in uses.items()}
+
+
+def loop_axes(func: Func) -> Func:
+    """Rewrite every block so that its axes are the loops around it and every index is a form over loops."""
+    out: list[Stmt] = []
+    for s in func.body:
+        out.append(_loop_axes(s, ()))
+    return replace(func, body=tuple(out))
+
+
+def compact(func: Func) -> Func:
+    """Shrink temporaries to what is live under their scope (after `loop_axes`); shapes may depend on holes.
+
+    A temporary whose accesses cannot be ordered for every filling keeps its full shape.
+    """
+    func = loop_axes(func)
+    for name, scope in scopes(func).items():
+        if not scope.path:
+            continue
+        try:
+            spans = region(func, scope.path[-1].body, scope.path, name)
+        except ScheduleError:
+            continue
+        if spans is not None:
+            func = _shift(func, name, spans)
+    return func
+
+
+def drop_unit_loops(func: Func) -> Func:
+    """Remove loops of extent 1; their variable is 0."""
+
+    zero = {lp.name: Affine() for lp, _ in loops(func.body) if lp.extent == 1}
+    if not zero:
+        return func
+
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+        if isinstance(s, For):
+            return s.body if s.extent == 1 else None
+        return (map_block(s, lambda a: a.subst(zero)),)
+
+    return replace(func, body=rewrite(func.body, fn))
+
+
+def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:
+    if isinstance(s, For):
+        return replace(s, body=tuple(_loop_axes(c, (*path, s)) for c in s.body))
+    env = s.env
+    reducing = {v for it, b in zip(s.iters, s.binds, strict=True) if it.kind == "R" for v in b.vars}
+    iters = tuple(Iter(lp.name, lp.extent, "R" if lp.name in reducing else "S") for lp in path)
+    inlined = map_block(s, lambda a: a, lambda a: a.subst(env))
+    return replace(inlined, iters=iters, binds=tuple(Affine.var(lp.name) for lp in path))
+
+
+def _shift(func: Func, name: str, spans: tuple[Span, ...]) -> Func:
+    def index(idx: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        return tuple((x - sp.base).normal(func.relations) for x, sp in zip(idx, spans, strict=True))
+
+    def load(ld: Load) -> Load:
+        return Load(name, index(ld.index)) if ld.buffer == name else ld
+
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+        if not isinstance(s, Block) or all(a.buffer != name for a in accesses(s)):
+            return None
+        own = index(s.index) if s.buffer == name else s.index
+        return (replace(s, index=own, value=map_loads(s.value, load)),)
+
+    buffer = replace(func.buffer(name), shape=tuple(sp.width for sp in spans))
+    return replace(func.with_buffers([buffer]), body=rewrite(func.body, fn))
+
+
+def _common(paths: list[tuple[For, ...]]) -> tuple[For, ...]:
+    out: list[For] = []
+    for level in zip(*paths, strict=False):
+        if any(lp.name != level[0].name for lp in level):
+            break
+        out.append(level[0])
+    return tuple(out)

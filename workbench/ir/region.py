@@ -1,0 +1,83 @@
+"""Regions: which part of a buffer a piece of the nest touches while the loops outside of it stand still."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import ScheduleError
+from .affine import Affine, split_base, width
+from .func import Func
+from .poly import Dim, Relation, nonneg, normal
+from .stmt import For, Stmt, accesses, blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Interval ``[base, base + width)`` of one dimension; `base` is a form over the loops that stand still."""
+
+    base: Affine
+    width: Dim
+
+
+def region(func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str, *, writes: bool | None = None
+           ) -> tuple[Span, ...] | None:
+    """Hull of all accesses to `buffer` by the blocks in `body`.
+
+    Parameters
+    ----------
+    func : Func
+        Gives the relations between holes.
+    body : tuple of Stmt
+        Statements to look at; loops inside of it run.
+    outer : sequence of For
+        Loops around `body` (they stand still); only for documentation of the call, every loop not in `body` stands still.
+    buffer : str
+    writes : bool, optional
+        Only writes (True), only reads (False), or both (None).
+
+    Returns
+    -------
+    tuple of Span or None
+        One span per dimension; None when there is no such access.
+
+    Raises
+    ------
+    ScheduleError
+        "region.union" when two accesses cannot be ordered for every filling of the holes.
+    """
+    del outer
+    hull: tuple[Span, ...] | None = None
+    for block, path in blocks(body):
+        inner = {lp.name: lp.extent for lp in path}
+        for acc in accesses(block):
+            if acc.buffer != buffer or (writes is not None and acc.is_write != writes):
+                continue
+            spans = tuple(
+                Span(split_base(x, inner).normal(func.relations), normal(width(x, inner), func.relations)) for x in acc.index
+            )
+            hull = spans if hull is None else union(hull, spans, func.relations)
+    return hull
+
+
+def union(a: tuple[Span, ...], b: tuple[Span, ...], relations: Sequence[Relation]) -> tuple[Span, ...]:
+    """Hull of two regions whose bases differ by a known distance."""
+    return tuple(_union(x, y, relations) for x, y in zip(a, b, strict=True))
+
+
+def _union(a: Span, b: Span, relations: Sequence[Relation]) -> Span:
+    if a == b:
+        return a
+    shift = (b.base - a.base).normal(relations)
+    if not shift.is_const or not isinstance(shift.const, int):
+        raise ScheduleError("region.union", f"Two accesses start {shift} apart, which differs from one iteration to another.")
+    offset = shift.const
+    end_a, end_b = a.width, b.width + offset
+    if nonneg(end_a - end_b, relations):
+        end = end_a
+    elif nonneg(end_b - end_a, relations):
+        end = end_b
+    else:
+        raise ScheduleError("region.union", f"It is not decided which of {end_a} and {end_b} is larger for every value of the holes.")
+    low = min(0, offset)
+    return Span(a.base + low, normal(end - low, relations))
