@@ -12,6 +12,7 @@ are called after the parameters of the function where that name is still free, e
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
@@ -91,8 +92,8 @@ class Cond:
         merged = {b.form: b for b in self.bounds}
         for b in o.bounds:
             old = merged.get(b.form)
-            lo = b.lo if old is None else max(_int(old.lo), _int(b.lo))
-            hi = b.hi if old is None else min(_int(old.hi), _int(b.hi))
+            lo = b.lo if old is None else builtins.max(_int(old.lo), _int(b.lo))
+            hi = b.hi if old is None else builtins.min(_int(old.hi), _int(b.hi))
             merged[b.form] = Bound(b.form, lo, hi)
         return Cond(tuple(merged.values()))
 
@@ -254,7 +255,7 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
         reduce = tuple(a.extents[0] for a in result.axes)
         clash = {n for n, _ in reduce} & set(names)
         if clash:
-            raise ExpressionError("te.axis_name", f"The reduction axis {min(clash)!r} has the name of an output axis.", (stage_name,))
+            raise ExpressionError("te.axis_name", f"The reduction axis {builtins.min(clash)!r} has the name of an output axis.", (stage_name,))
         stray = set(term.reduce) - {n for n, _ in reduce}
         stage = _Stage(stage_name, spatial, reduce, index, Binary(result.op, own, term.expr), _neutral(result.op, dtype), term.reads)
     else:
@@ -262,7 +263,7 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
         stray, dtype = set(value.reduce), value.dtype
         stage = _Stage(stage_name, spatial, (), index, value.expr, None, value.reads)
     if stray:
-        raise ExpressionError("te.reduce_axis", f"{stage_name!r} uses the reduction axis {min(stray)!r} outside of a reduction.",
+        raise ExpressionError("te.reduce_axis", f"{stage_name!r} uses the reduction axis {builtins.min(stray)!r} outside of a reduction.",
                               (stage_name,), "wrap the expression in te.sum(..., axis=...)")
     return Tensor(stage_name, dims, dtype, stages=(stage,))
 

@@ -1,0 +1,452 @@
+"""The meaning of a nest: run a concrete function, one element at a time.
+
+This is the oracle that schedules and generated code are compared with, so it is written to be obviously right rather than fast:
+the nest is turned into the Python loops that it denotes. Nothing is assumed about a schedule. Every output and temporary starts
+as NaN (integers as a bit pattern that is unlikely to be a result), an axis that leaves its extent and an index that leaves its
+buffer are errors, and the stores per element are counted on request. Values are computed in double precision (integers exactly)
+and rounded where they are stored.
+
+Parallel and vectorised loops may also run in another order: a schedule that is right must not notice.
+"""
+
+from __future__ import annotations
+
+import array
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InputError, RunError, ShapeError
+from .affine import Affine
+from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from .func import Buffer, Func, pack
+from .stmt import Block, For, Stmt
+
+Array: TypeAlias = NDArray[Any]
+Order: TypeAlias = Literal["program", "reversed", "shuffled"]
+Range: TypeAlias = tuple[int, int]
+
+_TYPECODES = {"float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
+              "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "B"}
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+          "and": "and", "or": "or"}
+_COMPARE = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or"}
+#: CPython compiles at most 20 nested blocks; a nest that gets this deep continues in a function of its own.
+_MAX_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a run gives: arrays by buffer name, and how often each element was stored.
+
+    `writes` counts the stores of spatial blocks and the initialisations of reductions, `updates` the accumulations; both hold an
+    int64 array of the buffer's shape for every output and temporary, and are empty unless counting was asked for.
+    """
+
+    outputs: dict[str, Array]
+    temps: dict[str, Array]
+    writes: dict[str, NDArray[np.int64]]
+    updates: dict[str, NDArray[np.int64]]
+
+
+def run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0) -> dict[str, Array]:
+    """Run a concrete function.
+
+    Parameters
+    ----------
+    func : Func
+        A function without holes, under any schedule.
+    inputs : mapping of str to ndarray
+        One array per input and constant, in the shape that the user gives (packed constants are packed here).
+    order : {"program", "reversed", "shuffled"}
+        Order of the iterations of parallel and vectorised loops.
+    seed : int
+        Seed of the shuffled order.
+
+    Returns
+    -------
+    dict of str to ndarray
+        The outputs by name.
+    """
+    return trace_run(func, inputs, order, seed, count_writes=False).outputs
+
+
+def trace_run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0, count_writes: bool = True) -> Result:
+    """Run a concrete function and also return its temporaries and write counts (see `run` for the parameters)."""
+    if not func.is_concrete:
+        raise InputError("interp.holes", f"{func.name!r} still has holes and cannot run.", tuple(h.name for h in func.holes),
+                         "fill them first: schedule.fill({...})")
+    memory = {b.name: _given(b, inputs) if b.role in ("input", "const") else _fresh(b) for b in func.buffers}
+    written = [b for b in func.buffers if b.role in ("temp", "output")]
+    counters = {b.name: (array.array("q", bytes(8 * _size(b))), array.array("q", bytes(8 * _size(b)))) for b in written}
+    source = _Source(func, count_writes).build()
+    scope: dict[str, Any] = dict(_HELPERS) | {"_order": _orders(order, seed)}
+    for k, b in enumerate(func.buffers):
+        scope[f"b{k}"] = memory[b.name]
+        if b.name in counters:
+            scope[f"w{k}"], scope[f"u{k}"] = counters[b.name]
+    exec(compile(source, f"<nest {func.name}>", "exec"), scope)  # our own text, made of numbers and mangled names only
+    scope["main"]()
+    arrays = {b.name: _to_numpy(b, memory[b.name]) for b in written}
+    counts = counters if count_writes else {}
+    return Result(
+        {b.name: arrays[b.name] for b in written if b.role == "output"},
+        {b.name: arrays[b.name] for b in written if b.role == "temp"},
+        {b.name: _counts(b, counts[b.name][0]) for b in written if b.name in counts},
+        {b.name: _counts(b, counts[b.name][1]) for b in written if b.name in counts},
+    )
+
+
+def random_inputs(func: Func, seed: int = 0) -> dict[str, Array]:
+    """Make one array per input and constant: floats of unit scale, small integers."""
+    rng = np.random.default_rng(seed)
+    out: dict[str, Array] = {}
+    for b in func.inputs:
+        shape = tuple(_int(d) for d in b.logical_shape())
+        if b.dtype.startswith("float"):
+            out[b.name] = rng.standard_normal(shape).astype(b.dtype)
+        else:
+            low = 0 if b.dtype.startswith(("uint", "bool")) else -8
+            out[b.name] = rng.integers(low, 2 if b.dtype == "bool" else 8, shape).astype(b.dtype)
+    return out
+
+
+@dataclass(slots=True)
+class _Source:
+    """Writer of the Python text of one nest. Loop variables are ``v0, v1, …``, axes ``a0, …``, buffers ``b0, …``."""
+
+    func: Func
+    count: bool
+    lines: list[str] = field(default_factory=list)
+    functions: list[list[str]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=dict)
+    ranges: dict[str, Range] = field(default_factory=dict)
+    buffers: dict[str, tuple[int, Buffer]] = field(default_factory=dict)
+    fresh: Iterable[int] = field(default_factory=itertools.count)
+
+    def build(self) -> str:
+        self.buffers = {b.name: (k, b) for k, b in enumerate(self.func.buffers)}
+        self.emit(0, "def main():")
+        self.emit(1, "pass")
+        self.body(self.func.body, 1)
+        return "\n".join([*itertools.chain.from_iterable(self.functions), *self.lines])
+
+    def emit(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def number(self) -> int:
+        return next(iter(self.fresh))
+
+    def body(self, body: Sequence[Stmt], depth: int) -> None:
+        for s in body:
+            if isinstance(s, For):
+                self.loop(s, depth)
+            else:
+                self.block(s, depth)
+
+    def loop(self, loop: For, depth: int) -> None:
+        """Emit a chain of perfectly nested loops as one Python loop over the product of their ranges."""
+        chain = [loop]
+        while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], For):
+            chain.append(inner)
+        variables, ranges = [], []
+        for lp in chain:
+            n = _int(lp.extent)
+            self.ranges[lp.name] = (0, n - 1)
+            if n == 1:
+                self.names[lp.name] = "0"
+                continue
+            self.names[lp.name] = f"v{self.number()}"
+            variables.append(self.names[lp.name])
+            ranges.append(f"_order({n})" if lp.kind in ("parallel", "vectorize") else f"range({n})")
+        if not variables:
+            self.body(chain[-1].body, depth)
+        elif depth >= _MAX_DEPTH:
+            self.outlined(chain[-1].body, variables, ranges, depth)
+        else:
+            self.emit(depth, _for_line(variables, ranges))
+            self.body(chain[-1].body, depth + 1)
+
+    def outlined(self, body: Sequence[Stmt], variables: list[str], ranges: list[str], depth: int) -> None:
+        """Continue a very deep nest in a function that gets the loop variables in scope."""
+        name, scope = f"f{self.number()}", sorted({v for v in self.names.values() if v != "0"} - set(variables))
+        live = [v for v in scope if any(v in line for line in self.lines)]
+        self.emit(depth, f"{name}({', '.join(live)})")
+        outer, self.lines = self.lines, [f"def {name}({', '.join(live)}):", "    " + _for_line(variables, ranges)]
+        self.body(body, 2)
+        self.functions.append(self.lines)
+        self.lines = outer
+
+    def block(self, b: Block, depth: int) -> None:
+        axes: dict[str, str] = {}
+        checks: list[str] = []
+        for it, bind in zip(b.iters, b.binds, strict=True):
+            text = self.form(bind, self.names)
+            if bind.single_var() is None and not bind.is_const:
+                name = f"a{self.number()}"
+                self.emit(depth, f"{name} = {text}")
+                text = name
+            axes[it.name] = text
+            lo, hi = _interval(bind, self.ranges)
+            if lo < 0 or hi >= _int(it.extent):
+                checks.append(f"0 <= {text} < {_int(it.extent)}")
+        # A guard says which points exist, so it comes before the check that a point lies within the axes.
+        if b.guard:
+            self.emit(depth, f"if {self.bounds(b.guard, axes)}:")
+            depth += 1
+        if checks:
+            self.emit(depth, f"if not ({' and '.join(checks)}): _axis({b.name!r})")
+        self.store(b, axes, depth)
+
+    def store(self, b: Block, axes: dict[str, str], depth: int) -> None:
+        inside = {it.name: (0, _int(it.extent) - 1) for it in b.iters}
+        k, buffer = self.buffers[b.buffer]
+        at, check = self.address(buffer, b.index, axes, inside)
+        if check:
+            self.emit(depth, f"if not ({check}): _index({b.name!r}, {b.buffer!r})")
+        target = f"t{self.number()}"
+        self.emit(depth, f"{target} = {at}")
+        first = [axes[it.name] for it in b.iters if it.kind == "R"]
+        if b.init is not None:
+            at_first = " and ".join(f"{a} == 0" for a in first) or "True"
+            self.emit(depth, f"if {at_first}:")
+            self.emit(depth + 1, f"b{k}[{target}] = {_rounded(self.expr(b.init, axes, inside), buffer.dtype)}")
+            if self.count:
+                self.emit(depth + 1, f"w{k}[{target}] += 1")
+        self.emit(depth, f"b{k}[{target}] = {_rounded(self.expr(b.value, axes, inside), buffer.dtype)}")
+        if self.count:
+            self.emit(depth, f"{'w' if b.init is None else 'u'}{k}[{target}] += 1")
+
+    def form(self, form: Affine, names: Mapping[str, str]) -> str:
+        parts = []
+        for d, c in form.terms:
+            text = names[d.var]
+            if _int(d.lower) != 1:
+                text = f"({text} // {_int(d.lower)})"
+            if d.extent is not None:
+                text = f"({text} % {_int(d.extent)})"
+            parts.append(text if c == 1 else f"{text} * {_int(c)}")
+        if form.const or not parts:
+            parts.append(str(_int(form.const)))
+        return " + ".join(parts)
+
+    def bounds(self, bounds: Iterable[Bound], axes: Mapping[str, str]) -> str:
+        return " and ".join(f"{_int(c.lo)} <= {self.form(c.form, axes)} < {_int(c.hi)}" for c in bounds)
+
+    def address(self, buffer: Buffer, index: tuple[Affine, ...], axes: Mapping[str, str],
+                inside: Mapping[str, Range]) -> tuple[str, str]:
+        """Return the flat position of an element, and the condition that it exists ("" where the axes imply it)."""
+        position, checks = "0", []
+        for x, d in zip(index, buffer.shape, strict=True):
+            n, text = _int(d), self.form(x, axes)
+            position = text if position == "0" else f"({position}) * {n} + {text}"
+            lo, hi = _interval(x, inside)
+            if lo < 0 or hi >= n:
+                checks.append(f"0 <= {text} < {n}")
+        return position, " and ".join(checks)
+
+    def expr(self, e: Expr, axes: Mapping[str, str], inside: Mapping[str, Range]) -> str:
+        def sub(x: Expr) -> str:
+            return self.expr(x, axes, inside)
+
+        match e:
+            case Const(value):
+                return f"float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else f"({value!r})"
+            case Load(name, index):
+                k, buffer = self.buffers[name]
+                at, check = self.address(buffer, index, axes, inside)
+                return f"(b{k}[{at}] if {check} else _index('a load', {name!r}))" if check else f"b{k}[{at}]"
+            case Index(form):
+                return f"({self.form(form, axes)})"
+            case Unary(op, a):
+                return f"_{op}({sub(a)})"
+            case Binary(op, a, b):
+                if op in _INFIX:
+                    return f"({sub(a)} {_INFIX[op]} {sub(b)})"
+                kind = "i" if op in ("div", "mod") and not dtype_of(e, self.func).startswith("float") else ""
+                return f"_{kind}{op}({sub(a)}, {sub(b)})"
+            case Select(conds, a, b):
+                return f"({sub(a)} if {self.bounds(conds, axes) or 'True'} else {sub(b)})"
+            case Where(cond, a, b):
+                return f"_where({sub(cond)}, {sub(a)}, {sub(b)})"
+            case Cast(dtype, a):
+                return f"_cast({sub(a)}, {dtype!r})"
+        raise AssertionError(e)
+
+
+def dtype_of(e: Expr, func: Func) -> str:
+    """Return the dtype of an expression's value."""
+    match e:
+        case Const(_, dtype) | Cast(dtype, _):
+            return dtype
+        case Load(buffer, _):
+            return func.buffer(buffer).dtype
+        case Index():
+            return "int64"
+        case Unary(op, a):
+            return "bool" if op == "not" else dtype_of(a, func)
+        case Binary(op, a, _):
+            return "bool" if op in _COMPARE else dtype_of(a, func)
+        case Select(_, a, _) | Where(_, a, _):
+            return dtype_of(a, func)
+    raise AssertionError(e)
+
+
+def _for_line(variables: list[str], ranges: list[str]) -> str:
+    if len(variables) == 1:
+        return f"for {variables[0]} in {ranges[0]}:"
+    return f"for {', '.join(variables)} in _product({', '.join(ranges)}):"
+
+
+def _interval(form: Affine, ranges: Mapping[str, Range]) -> Range:
+    lo = hi = _int(form.const)
+    for d, c in form.terms:
+        first, last = (x // _int(d.lower) for x in ranges[d.var])
+        if d.extent is not None and last >= _int(d.extent):
+            first, last = 0, _int(d.extent) - 1
+        ends = (_int(c) * first, _int(c) * last)
+        lo, hi = lo + min(ends), hi + max(ends)
+    return lo, hi
+
+
+def _rounded(text: str, dtype: str) -> str:
+    """Text of the value as `dtype` holds it; ``array`` itself rounds to float32."""
+    return text if dtype in ("float32", "float64") else f"_cast({text}, {dtype!r})"
+
+
+def _orders(order: Order, seed: int) -> Callable[[int], Iterable[int]]:
+    rng = random.Random(seed)
+    if order == "program":
+        return range
+    if order == "reversed":
+        return lambda n: range(n - 1, -1, -1)
+    if order == "shuffled":
+        return lambda n: rng.sample(range(n), n)
+    raise InputError("interp.order", f"There is no order {order!r}.", (), "one of: program, reversed, shuffled")
+
+
+def _given(b: Buffer, inputs: Mapping[str, Array]) -> Any:
+    if b.name not in inputs:
+        raise ShapeError("shape.missing", f"No array is given for {b.name!r}.", (b.name,))
+    x = pack(b, np.asarray(inputs[b.name]).astype(b.dtype, copy=False))
+    return _cells(b, np.ascontiguousarray(x))
+
+
+def _fresh(b: Buffer) -> Any:
+    shape = tuple(_int(d) for d in b.shape)
+    if b.dtype.startswith("float"):
+        return _cells(b, np.full(shape, np.nan, b.dtype))
+    if b.dtype == "bool":
+        return _cells(b, np.ones(shape, bool))
+    return _cells(b, np.full(shape, 0xA5 if b.dtype == "uint8" else 0x5A, b.dtype))
+
+
+def _cells(b: Buffer, x: Array) -> Any:
+    code = _TYPECODES.get(b.dtype)
+    if code is None:
+        return [float(v) for v in x.ravel()]
+    return array.array(code, x.tobytes())
+
+
+def _to_numpy(b: Buffer, cells: Any) -> Array:
+    return np.array(cells, dtype=b.dtype).reshape([_int(d) for d in b.shape])
+
+
+def _counts(b: Buffer, cells: array.array[int]) -> NDArray[np.int64]:
+    return np.array(cells, dtype=np.int64).reshape([_int(d) for d in b.shape])
+
+
+def _size(b: Buffer) -> int:
+    return _int(b.size)
+
+
+def _int(d: object) -> int:
+    assert isinstance(d, int), d
+    return d
+
+
+def _axis_error(block: str) -> None:
+    raise RunError("interp.axis", f"An axis of block {block!r} leaves its extent.", (block,))
+
+
+def _index_error(what: str, buffer: str) -> None:
+    raise RunError("interp.index", f"The index of {what} leaves buffer {buffer!r}.", (buffer,))
+
+
+def _safe(fn: Callable[[float], float], invalid: float, overflow: float = math.inf) -> Callable[[float], float]:
+    """Give a math function IEEE results where Python raises."""
+
+    def call(x: float) -> float:
+        try:
+            return fn(x)
+        except OverflowError:
+            return overflow
+        except ValueError:
+            return invalid
+
+    return call
+
+
+def _div(a: float, b: float) -> float:
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def _int_div(a: int, b: int) -> int:
+    """Quotient towards zero, as in C; 0 for a zero divisor."""
+    return 0 if b == 0 else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _max(a: float, b: float) -> float:
+    return a if a != a or a > b else b
+
+
+def _min(a: float, b: float) -> float:
+    return a if a != a or a < b else b
+
+
+def _pow(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan if a else math.inf
+
+
+def _log(x: float) -> float:
+    return -math.inf if x == 0 else math.nan if x < 0 else math.log(x)
+
+
+def _cast(x: Any, dtype: str) -> Any:
+    if dtype == "float64":
+        return float(x)
+    if dtype.startswith("float"):
+        with np.errstate(over="ignore"):
+            return float(np.dtype(dtype).type(x))
+    if dtype == "bool":
+        return bool(x)
+    bits = np.dtype(dtype).itemsize * 8
+    value = (int(x) if math.isfinite(x) else 0) & ((1 << bits) - 1)
+    return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
+
+
+_HELPERS: dict[str, Any] = {
+    "_axis": _axis_error, "_index": _index_error, "_product": itertools.product, "_cast": _cast,
+    "_neg": lambda x: -x, "_abs": abs, "_not": lambda x: not x,
+    "_exp": _safe(math.exp, math.nan), "_log": _log, "_sqrt": _safe(math.sqrt, math.nan),
+    "_rsqrt": lambda x: _div(1.0, math.sqrt(x)) if x >= 0 else math.nan, "_tanh": math.tanh, "_erf": math.erf,
+    "_sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0 if x == x else x,
+    "_floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
+    "_ceil": lambda x: float(math.ceil(x)) if math.isfinite(x) else x,
+    "_div": _div, "_idiv": _int_div, "_max": _max, "_min": _min, "_pow": _pow,
+    "_mod": lambda a, b: math.nan if b == 0 or not math.isfinite(a) else a % b, "_imod": lambda a, b: a % b if b else 0,
+    "_where": lambda c, a, b: a if c else b,
+}
