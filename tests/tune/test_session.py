@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+import pytest
+from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+
+from workbench.errors import LogError, TuneError, UsageError
+from workbench.tune.log import load_log, read_log
+from workbench.tune.loop import TuneOptions, default_batch
+from workbench.tune.session import TuningSession
+
+
+def make(log=None, n=3, measurer=None, size=1000, **kwargs):
+    kwargs.setdefault("trials", 40)
+    return TuningSession(tasks(n), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+
+
+def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
+    log = tmp_path / "a.jsonl"
+    session = make(log).start()
+    assert session.wait(10)
+    assert session.state == "done"
+    frame = read_log(log)
+    assert list(frame["trial"]) == list(range(40))
+    assert set(frame["task_key"]) == {"key0", "key1", "key2"}
+    assert (frame.groupby("task_key")["origin"].first() == "default").all()
+    assert session.table()["trials"].sum() == 40
+    snapshot = session.snapshot()
+    assert snapshot.untuned_ms == pytest.approx(10.0 * 6)
+    assert snapshot.total_ms is not None and snapshot.total_ms < snapshot.untuned_ms
+    assert session.progress.fraction == 1.0
+
+
+def test_records_are_in_the_log_before_they_are_announced(tmp_path):
+    log = tmp_path / "a.jsonl"
+    missing = []
+
+    def check(event):
+        if event.kind == "trial":
+            lines = log.read_text().splitlines()
+            if json.loads(lines[-1])["trial"] != event.record.trial:
+                missing.append(event.record.trial)
+
+    session = make(log)
+    session.events.subscribe(check)
+    session.start().wait(10)
+    assert missing == []
+
+
+def test_a_session_may_be_resumed_and_no_candidate_is_measured_twice(tmp_path):
+    log = tmp_path / "a.jsonl"
+    make(log, trials=25, size=30).start().wait(10)
+    make(log, trials=60, size=30, resume=True).start().wait(10)
+    frame = read_log(log)
+    assert list(frame["trial"]) == list(range(60))
+    assert not frame.duplicated(["task_key", "key"]).any()
+
+
+def test_the_scheduler_after_resume_equals_that_of_an_uninterrupted_replay(tmp_path):
+    log = tmp_path / "a.jsonl"
+    first = make(log, trials=30)
+    first.start().wait(10)
+    again = make(log, trials=60, resume=True)
+    assert again._loop.scheduler.states == first._loop.scheduler.states
+    again.cancel()
+
+
+def test_resume_counts_what_is_there(tmp_path):
+    log = tmp_path / "a.jsonl"
+    make(log, trials=20).start().wait(10)
+    session = make(log, trials=20, resume=True).start()
+    assert session.wait(10)
+    assert len(load_log(log).records) == 20
+
+
+def test_pause_and_resume_hold_and_go_on():
+    measurer = FakeMeasurer(delay=0.002)
+    session = make(measurer=measurer, trials=400)
+    session.start()
+    time.sleep(0.05)
+    session.pause().pause()
+    time.sleep(0.05)
+    held = measurer.count
+    elapsed = session.progress.elapsed_s
+    time.sleep(0.1)
+    assert measurer.count == held and session.state == "paused"
+    assert session.progress.elapsed_s == pytest.approx(elapsed, abs=0.02)
+    session.resume().resume()
+    time.sleep(0.1)
+    assert measurer.count > held
+    session.stop().stop()
+    assert session.wait(5) and session.state == "done"
+
+
+def test_stop_keeps_the_trial_in_flight_and_cancel_throws_it_away(tmp_path):
+    for name, action, expected in (("stop", "stop", 1), ("cancel", "cancel", 0)):
+        measurer = FakeMeasurer()
+        measurer.gate.clear()
+        log = tmp_path / f"{name}.jsonl"
+        session = make(log, measurer=measurer).start()
+        time.sleep(0.05)
+        getattr(session, action)()
+        measurer.gate.set()
+        session.wait(5)
+        assert session.state == {"stop": "done", "cancel": "cancelled"}[name]
+        assert len(load_log(log).records) == expected
+        assert measurer.closed
+
+
+def test_every_command_is_idempotent_in_every_state():
+    for start in (True, False):
+        session = make(trials=5)
+        if start:
+            session.start().wait(5)
+        for _ in range(2):
+            session.pause(), session.resume(), session.stop(), session.cancel()
+        assert session.wait(5)
+        assert session.state == "done"
+        session.start()
+        assert session.state == "done"
+
+
+def test_the_context_manager_stops_and_cancels_on_an_exception():
+    with make(measurer=FakeMeasurer(delay=0.005), trials=10_000) as session:
+        session.start()
+    assert session.state == "done"
+    with pytest.raises(ZeroDivisionError), make(measurer=FakeMeasurer(delay=0.005), trials=10_000) as session:
+        session.start()
+        _ = 1 / 0
+    assert session.state == "cancelled"
+
+
+def test_an_exception_in_the_thread_surfaces_in_wait_and_the_log_is_intact(tmp_path):
+    log = tmp_path / "a.jsonl"
+
+    def fail(task, x):
+        if measurer.count > 10:
+            raise OSError("the runner is gone")
+        return "ok"
+
+    measurer = FakeMeasurer(fail=fail)
+    session = make(log, measurer=measurer).start()
+    with pytest.raises(TuneError, match="the runner is gone") as caught:
+        session.wait(10)
+    assert isinstance(caught.value.__cause__, OSError)
+    assert session.state == "failed"
+    assert len(load_log(log).records) == 10
+
+
+def test_failed_trials_keep_their_text_and_kill_no_task(tmp_path):
+    log = tmp_path / "a.jsonl"
+    measurer = FakeMeasurer(fail=lambda task, x: "run_error" if task.key == "key1" and measurer.count < 25 else "ok")
+    session = make(log, measurer=measurer, trials=200).start()
+    session.wait(10)
+    frame = read_log(log)
+    bad = frame[frame["status"] == "run_error"]
+    assert len(bad) and (bad["error"] == "Traceback: why").all() and bad["latency_ms"].isna().all()
+    assert ((frame["task_key"] == "key1") & (frame["status"] == "ok")).any()
+
+
+def test_an_exhausted_space_ends_the_session():
+    session = make(size=5, trials=500).start()
+    assert session.wait(10)
+    assert len(session.records) == 3 * 6
+    assert set(session.table()["state"]) == {"exhausted"}
+
+
+def test_a_time_budget_ends_the_session():
+    session = make(trials=None, seconds=0.2, measurer=FakeMeasurer(delay=0.005)).start()
+    began = time.monotonic()
+    assert session.wait(10)
+    assert 0.1 < time.monotonic() - began < 2.0
+
+
+def test_only_some_tasks_are_tuned():
+    session = make(only_tasks=["1", "conv2 3x3"]).start()
+    session.wait(10)
+    assert {r.task_key for r in session.records} == {"key1", "key2"}
+    assert session.table()["state"][0] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "code"),
+    [
+        ({"trials": 0}, "usage.trials"),
+        ({"trials": None, "seconds": -1.0}, "usage.seconds"),
+        ({"only_tasks": [7]}, "usage.task"),
+        ({"only_tasks": ["conv2 3x2"]}, "usage.task"),
+        ({"n": 0}, "usage.no_tasks"),
+    ],
+)
+def test_usage_errors_come_before_anything_is_written(tmp_path, kwargs, code):
+    log = tmp_path / "a.jsonl"
+    with pytest.raises(UsageError) as caught:
+        make(log, **kwargs)
+    assert caught.value.code == code
+    assert not log.exists()
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(UsageError):
+        TuneOptions(scheduler="greedy")
+    with pytest.raises(UsageError):
+        TuneOptions(batch=0)
+
+
+def test_two_sessions_cannot_share_a_log(tmp_path):
+    log = tmp_path / "a.jsonl"
+    measurer = FakeMeasurer()
+    measurer.gate.clear()
+    with make(log, measurer=measurer) as session:
+        session.start()
+        with pytest.raises(LogError) as caught:
+            make(log, resume=True)
+        assert caught.value.code == "log.locked"
+        measurer.gate.set()
+
+
+def test_events_may_be_iterated_from_another_thread():
+    session = make(trials=12)
+    seen = []
+    events = iter(session.events)
+    thread = threading.Thread(target=lambda: seen.extend(events))
+    thread.start()
+    session.start().wait(10)
+    thread.join(5)
+    kinds = [event.kind for event in seen]
+    assert kinds.count("trial") == 12 and "best" in kinds and "round" in kinds and kinds[-1] == "state"
+    assert list(session.events) == []
+
+
+def test_a_callback_that_raises_is_dropped():
+    session = make(trials=12)
+    session.events.subscribe(lambda event: 1 / 0)
+    with pytest.warns(RuntimeWarning, match="not called again"):
+        session.start()
+        assert session.wait(10)
+    assert session.state == "done"
+
+
+def test_batches_suit_the_budget():
+    assert default_batch(256, 20) == 4
+    assert default_batch(512, 24) == 7
+    assert default_batch(1000, 1) == 16
+    assert default_batch(None, 3) == 16

@@ -1,0 +1,173 @@
+"""What a tuning session tells while it runs: events as they happen, and snapshots of where it stands."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from workbench.tune.record import Record
+
+State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "failed"]
+FINAL: tuple[State, ...] = ("done", "cancelled", "failed")
+"""States that a session does not leave any more."""
+
+EventKind = Literal["state", "round", "trial", "best", "warning"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened.
+
+    Attributes
+    ----------
+    kind : str
+        ``state`` (the session's state changed, see `message`), ``round`` (a batch for `task` ended), ``trial``
+        (`record` is in the log), ``best`` (`record` is the fastest of its task so far), ``warning``.
+    elapsed_s : float
+        Tuning time of the log, in seconds.
+    """
+
+    kind: EventKind
+    elapsed_s: float
+    message: str = ""
+    task: str | None = None
+    record: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One line of the task table; `state` is ``waiting``, ``tuning``, ``active``, ``complete``, ``skipped``."""
+
+    id: int
+    key: str
+    name: str
+    weight: int
+    latency_ms: float | None
+    gflops: float | None
+    trials: int
+    failed: int
+    untuned_ms: float | None
+    state: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a session has come.
+
+    Attributes
+    ----------
+    trials, total : int, int or None
+        Trials in the log and the budget in trials (None when only time limits the session).
+    elapsed_s, eta_s : float, float or None
+        Tuning time of the log, and the expected rest of it.
+    fraction : float
+        Share of the budget that is used, 0 to 1.
+    rate : float
+        Trials a second in this run.
+    """
+
+    trials: int
+    total: int | None
+    elapsed_s: float
+    eta_s: float | None
+    fraction: float
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Where a session stands: everything that the terminal table and the widgets show."""
+
+    state: State
+    rows: tuple[TaskRow, ...]
+    progress: Progress
+    total_ms: float | None
+    untuned_ms: float | None
+    next_id: int | None
+
+
+class Subscription:
+    """A bounded queue of events; iterate it until the session has ended."""
+
+    def __init__(self, size: int = 10_000) -> None:
+        self._queue: queue.Queue[Event | None] = queue.Queue(size)
+
+    def put(self, event: Event | None) -> None:
+        """Add an event; when nobody reads, the oldest one gives way."""
+        while True:
+            try:
+                self._queue.put_nowait(event)
+                return
+            except queue.Full:
+                try:
+                    self._queue.get_nowait()
+                except queue.Empty:
+                    continue
+
+    def __iter__(self) -> Iterator[Event]:
+        while (event := self._queue.get()) is not None:
+            yield event
+
+
+class EventBus:
+    """Fans events out to callbacks and iterators.
+
+    Callbacks run in the tuning thread, so they should only take note and return. One that raises is dropped with a
+    warning; it never harms the session.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[Event], object]] = []
+        self._queues: list[Subscription] = []
+        self._closed = False
+
+    def subscribe(self, callback: Callable[[Event], object]) -> Callable[[], None]:
+        """Call `callback` with every event from now on; returns the function that ends this."""
+        with self._lock:
+            self._callbacks.append(callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                if callback in self._callbacks:
+                    self._callbacks.remove(callback)
+
+        return unsubscribe
+
+    def __iter__(self) -> Iterator[Event]:
+        subscription = Subscription()
+        with self._lock:
+            if self._closed:
+                subscription.put(None)
+            else:
+                self._queues.append(subscription)
+        return iter(subscription)
+
+    def publish(self, event: Event) -> None:
+        """Hand an event to everybody."""
+        with self._lock:
+            callbacks, queues = tuple(self._callbacks), tuple(self._queues)
+        for subscription in queues:
+            subscription.put(event)
+        for callback in callbacks:
+            try:
+                callback(event)
+            except Exception as error:
+                with self._lock:
+                    if callback in self._callbacks:
+                        self._callbacks.remove(callback)
+                message = f"an event callback raised {type(error).__name__}: {error}; it is not called again"
+                warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+    def close(self) -> None:
+        """End every iterator."""
+        with self._lock:
+            self._closed = True
+            queues, self._queues = self._queues, []
+        for subscription in queues:
+            subscription.put(None)

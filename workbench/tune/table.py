@@ -1,0 +1,152 @@
+"""The task table in a terminal: redrawn in place on a TTY, one plain line per round elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import TextIO
+
+from workbench.tune.events import FINAL, Progress, Snapshot, TaskRow
+
+_MIN_NAME = 12
+_FIXED = 58
+"""Characters of a line that are not the task's name."""
+
+
+def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None) -> list[str]:
+    """Return the lines of the table and of the summary below it.
+
+    Parameters
+    ----------
+    width : int
+        Columns to fit into; long task names are cut with an ellipsis.
+    height : int, optional
+        Lines to fit into: when there are more tasks, those that matter least to the total are left out, with a note.
+    """
+    rows, hidden = _choose_rows(snapshot, height)
+    longest = max([len(_label(r)) for r in rows] + [len("Task")])
+    name = max(_MIN_NAME, min(longest, width - _FIXED))
+    lines = [
+        f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {'GFLOP/s':>8} | {'Trials':>6} | State",
+        f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{'-' * 8}-+-{'-' * 6}-+----------",
+    ]
+    lines += [_line(row, name) for row in rows]
+    if hidden:
+        lines.append(f"{'':>4} | … and {hidden} more tasks")
+    lines += ["", *summary_lines(snapshot)]
+    return [line[:width] for line in lines]
+
+
+def _choose_rows(snapshot: Snapshot, height: int | None) -> tuple[list[TaskRow], int]:
+    rows = [row for row in snapshot.rows if row.state != "skipped"]
+    room = len(rows) if height is None else max(1, height - 7)
+    if len(rows) <= room:
+        return rows, 0
+    heavy = sorted(rows, key=lambda r: (r.id != snapshot.next_id, -(r.latency_ms or 1e9) * r.weight, r.id))
+    shown = {row.id for row in heavy[:room]}
+    return [row for row in rows if row.id in shown], len(rows) - room
+
+
+def _label(row: TaskRow) -> str:
+    return row.name + (f" ×{row.weight}" if row.weight > 1 else "")
+
+
+def _line(row: TaskRow, name: int) -> str:
+    label = _label(row)
+    if len(label) > name:
+        label = label[: name - 1] + "…"
+    latency = "-" if row.latency_ms is None else f"{row.latency_ms:.4f}"
+    rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
+    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {rate:>8} | {row.trials:>6} | {row.state}"
+
+
+def summary_lines(snapshot: Snapshot) -> list[str]:
+    """Return the two lines below the table: totals, then progress."""
+    progress = snapshot.progress
+    total = "-" if snapshot.total_ms is None else f"{snapshot.total_ms:.3f} ms"
+    trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
+    following = "-" if snapshot.next_id is None else str(snapshot.next_id)
+    first = (
+        f"Estimated total latency: {total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   "
+        f"Next task: {following}"
+    )
+    return [first, progress_line(snapshot)]
+
+
+def progress_line(snapshot: Snapshot) -> str:
+    """Return a bar with the share of the budget, the rate and the time left."""
+    progress = snapshot.progress
+    bar = int(round(24 * progress.fraction))
+    if snapshot.state in FINAL or snapshot.state in ("paused", "stopping"):
+        tail = str(snapshot.state)
+    else:
+        tail = "ETA -" if progress.eta_s is None else f"ETA {_seconds(progress.eta_s)}"
+    return f"[{'#' * bar}{'.' * (24 - bar)}] {100 * progress.fraction:3.0f} %   {progress.rate:.1f} trials/s   {tail}"
+
+
+def _seconds(value: float) -> str:
+    whole = int(round(value))
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def round_line(snapshot: Snapshot, task: str) -> str:
+    """Return the one line that a finished round is worth where there is no TTY."""
+    progress = snapshot.progress
+    row = next((r for r in snapshot.rows if r.name == task), None)
+    trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
+    latency = "no valid trial" if row is None or row.latency_ms is None else f"{row.latency_ms:.4f} ms"
+    total = "-" if snapshot.total_ms is None else f"{snapshot.total_ms:.3f} ms"
+    return f"[{_seconds(progress.elapsed_s)}] trials {trials}  total {total}  task {row.id if row else '-'} {latency}  {task}"
+
+
+class TableDisplay:
+    """Shows a session's snapshots on a stream.
+
+    On a TTY the table is overwritten in place, at most `rate` times a second, in one write and without clearing the
+    screen first, so it does not flicker. On anything else every finished round gives one line, and `finish` the table.
+    """
+
+    def __init__(self, stream: TextIO | None = None, rate: float = 8.0) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._interval = 1.0 / rate
+        self._drawn = 0
+        self._last = 0.0
+        self.live = bool(getattr(self._stream, "isatty", lambda: False)())
+
+    def update(self, snapshot: Snapshot) -> None:
+        """Redraw on a TTY if the last drawing is old enough."""
+        now = time.monotonic()
+        if self.live and now - self._last >= self._interval:
+            self._last = now
+            self._draw(snapshot)
+
+    def round(self, snapshot: Snapshot, task: str) -> None:
+        """Tell about a finished round where there is no TTY."""
+        if not self.live:
+            self._stream.write(round_line(snapshot, task) + "\n")
+            self._stream.flush()
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Draw the last state, whatever the stream is."""
+        if self.live:
+            self._draw(snapshot)
+        else:
+            self._stream.write("\n".join(render_table(snapshot)) + "\n")
+        self._drawn = 0
+        self._stream.flush()
+
+    def _draw(self, snapshot: Snapshot) -> None:
+        size = shutil.get_terminal_size((100, 40))
+        lines = render_table(snapshot, max(40, size.columns - 1), size.lines)
+        up = f"\x1b[{self._drawn}F" if self._drawn else ""
+        body = "".join(f"{line}\x1b[K\n" for line in lines)
+        self._stream.write(
+            f"\x1b[?25l{up}{body}\x1b[J\x1b[?25h"
+        )  # cursor up, lines, erase what was below, in one write
+        self._stream.flush()
+        self._drawn = len(lines)
