@@ -1,0 +1,258 @@
+"""The one module that imports llvmlite: text in, machine code out, addresses on request.
+
+Everything else hands over LLVM text and gets bytes, text or addresses back, so that a change of binding stays in this file.
+Import it inside functions: it costs about 60 ms, and ``import workbench`` must not pay for it.
+
+The pass pipeline is ``sroa`` and nothing else. The emitter already unrolls, vectorises and promotes, so LLVM's own loop passes
+only cost time (measured: O2 adds 10 ms a kernel and not one GFLOP/s).
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import threading
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import llvmlite.binding as llvm
+
+from workbench.errors import BuildError
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+#: Passes run over every module, in this order.
+PIPELINE = ("sroa",)
+
+#: Features that only cores of the Sapphire Rapids generation and later have.
+_RAPIDS = ("amx-tile", "amx-bf16", "amx-int8", "avx512fp16")
+
+T = TypeVar("T")
+
+_lock = threading.RLock()
+_serial = itertools.count()
+
+
+@functools.cache
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    llvm.initialize_native_asmparser()  # inline assembly (the pause of some architectures) needs it
+
+
+@functools.cache
+def process_triple() -> str:
+    """Return the target triple of code that this process can execute."""
+    return str(llvm.get_process_triple())
+
+
+@functools.cache
+def host_features() -> tuple[tuple[str, bool], ...]:
+    """Return every CPU feature LLVM knows for this architecture, with whether this machine has it."""
+    _initialise()
+    return tuple(sorted((str(k), bool(v)) for k, v in llvm.get_host_cpu_features().items()))
+
+
+@functools.cache
+def host_cpu_name() -> str:
+    """Return LLVM's name of this CPU; virtual machines make it guess wrong, see `cpu_for`."""
+    return str(llvm.get_host_cpu_name())
+
+
+def cpu_for(cpu: str, features: Iterable[str]) -> str:
+    """Return the CPU name to compile for, given the features that are really there.
+
+    Virtual machines report model numbers at random (a Sapphire Rapids core announces itself as "rocketlake"), the feature bits
+    are right. So the features decide wherever they are conclusive.
+    """
+    return "sapphirerapids" if any(f in _RAPIDS for f in features) else cpu
+
+
+def _feature_names(features: Any) -> tuple[list[str], list[str]]:
+    """Split whatever a target holds ("+a,-b", or names with or without a sign) into enabled and disabled names."""
+    items = features.split(",") if isinstance(features, str) else list(features or ())
+    names = [str(item).strip() for item in items if str(item).strip()]
+    off = [n[1:] for n in names if n.startswith("-")]
+    on = [n.removeprefix("+") for n in names if not n.startswith("-")]
+    return on, off
+
+
+def feature_string(features: Any, triple: str) -> str:
+    """Return LLVM's feature string: what the target has, and a minus for everything else that the CPU name would imply."""
+    on, off = _feature_names(features)
+    if triple == process_triple() and on:
+        # The CPU name alone would switch on what this (virtual) machine hides or what the user left out.
+        off = [name for name, _ in host_features() if name not in on]
+    return ",".join([f"+{n}" for n in sorted(on)] + [f"-{n}" for n in sorted(off)])
+
+
+@functools.lru_cache(maxsize=32)
+def _machine(triple: str, cpu: str, features: str) -> Any:
+    _initialise()
+    try:
+        target = llvm.Target.from_triple(triple)
+        return target.create_target_machine(
+            cpu=cpu, features=features, opt=2, reloc="default", codemodel="jitdefault", jit=True
+        )
+    except RuntimeError as error:
+        raise BuildError(
+            "build.target", f"LLVM cannot make a target machine for {triple!r}: {error}", hint="see `workbench doctor`"
+        ) from error
+
+
+def target_machine(target: Target | None) -> Any:
+    """Return the cached LLVM target machine of a target; None means "any CPU of this architecture"."""
+    if target is None:
+        return _machine(process_triple(), "", "")
+    triple = str(target.triple) or process_triple()
+    features: Any = target.features
+    on, _ = _feature_names(features)
+    return _machine(triple, cpu_for(str(target.cpu), on), feature_string(features, triple))
+
+
+def _excerpt(text: str, message: str) -> str:
+    """Return the lines of the text around the line number that an LLVM message names, or nothing."""
+    found = re.search(r"<string>:(\d+):", message)
+    if not found:
+        return ""
+    number, lines = int(found.group(1)), text.splitlines()
+    first = max(0, number - 3)
+    shown = (f"{first + i + 1:5d} | {line}" for i, line in enumerate(lines[first : number + 1]))
+    return "\n" + "\n".join(shown)
+
+
+def _with_module(text: str, target: Target | None, verify: bool, use: Callable[[Any, Any], T]) -> T:
+    """Parse the text, run the pipeline, and give the module and its machine to `use`."""
+    machine = target_machine(target)
+    with _lock:
+        try:
+            module = llvm.parse_assembly(text)
+            module.triple = machine.triple
+            module.data_layout = str(machine.target_data)
+            if verify:
+                module.verify()
+            _run_pipeline(module, machine)
+            return use(module, machine)
+        except RuntimeError as error:
+            message = str(error).strip()
+            raise BuildError(
+                "build.llvm",
+                f"LLVM rejected the generated code: {message}{_excerpt(text, message)}",
+                hint="this is a defect of the code generator; please report the schedule that led here",
+            ) from error
+
+
+def _run_pipeline(module: Any, machine: Any) -> None:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    passes = llvm.create_new_module_pass_manager()
+    for name in PIPELINE:
+        getattr(passes, f"add_{name}_pass")()
+    passes.run(module, builder)
+
+
+def compile_ir(text: str, target: Target | None = None, verify: bool = False) -> bytes:
+    """Compile LLVM text to a relocatable object file.
+
+    Parameters
+    ----------
+    text : str
+        A complete LLVM module; its triple and data layout are set here.
+    target : Target or None
+        What to compile for; None compiles for any CPU of the running architecture.
+    verify : bool
+        Run LLVM's module verifier (the parser already checks types).
+
+    Returns
+    -------
+    bytes
+        The object file.
+
+    Raises
+    ------
+    BuildError
+        ``build.llvm`` with LLVM's message and the lines of the text that it names; ``build.target`` for an unknown target.
+    """
+    return _with_module(text, target, verify, lambda module, machine: bytes(machine.emit_object(module)))
+
+
+def optimised_ir(text: str, target: Target | None = None) -> str:
+    """Return the LLVM text after the pass pipeline; raises as `compile_ir`."""
+    return _with_module(text, target, False, lambda module, machine: str(module))
+
+
+def assembly(text: str, target: Target | None = None) -> str:
+    """Return the machine's assembly for LLVM text; raises as `compile_ir`."""
+    return _with_module(text, target, False, lambda module, machine: str(machine.emit_assembly(module)))
+
+
+class Library:
+    """Machine code in this process's memory; valid until `close` or until the last reference goes.
+
+    Attributes
+    ----------
+    addresses : dict of str to int
+        Address of every symbol that was asked for.
+    """
+
+    __slots__ = ("__weakref__", "_tracker", "addresses")
+
+    def __init__(self, tracker: Any, addresses: dict[str, int]) -> None:
+        self._tracker = tracker
+        self.addresses = addresses
+
+    def __getitem__(self, symbol: str) -> int:
+        return self.addresses[symbol]
+
+    def close(self) -> None:
+        """Unload the code; calling it through a kept address afterwards is undefined."""
+        tracker, self._tracker = self._tracker, None
+        if tracker is not None:
+            self.addresses = {}
+            with _lock:
+                tracker.close()
+
+
+@functools.cache
+def _linker() -> Any:
+    _initialise()
+    # A machine of its own: the linker takes part of it over.
+    machine = llvm.Target.from_triple(process_triple()).create_target_machine(opt=2, codemodel="jitdefault", jit=True)
+    return llvm.create_lljit_compiler(machine, use_jit_link=False)
+
+
+def load_object(code: bytes, symbols: Iterable[str]) -> Library:
+    """Link an object file into this process.
+
+    Parameters
+    ----------
+    code : bytes
+        An object file made by `compile_ir` for this machine.
+    symbols : iterable of str
+        The symbols whose addresses are wanted. Undefined symbols are looked up in the process (libc, libm).
+
+    Returns
+    -------
+    Library
+        Keeps the code loaded; `Library.addresses` maps each symbol to its address.
+
+    Raises
+    ------
+    BuildError
+        ``build.link`` when a symbol is missing or the object file is not one.
+    """
+    names = tuple(symbols)
+    builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+    for name in names:
+        builder.export_symbol(name)
+    with _lock:
+        try:
+            tracker = builder.link(_linker(), f"workbench{next(_serial)}")
+        except RuntimeError as error:
+            raise BuildError("build.link", f"the machine code could not be linked: {error}", where=names) from error
+    addresses = {name: int(tracker[name]) for name in names}
+    missing = tuple(name for name, address in addresses.items() if not address)
+    if missing:
+        raise BuildError("build.link", f"the machine code does not define {', '.join(missing)}", where=missing)
+    return Library(tracker, addresses)

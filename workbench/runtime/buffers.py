@@ -1,0 +1,98 @@
+"""Aligned memory and the plain structures that generated code reads."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from workbench.errors import ShapeError
+
+#: Alignment in bytes that generated code may rely on for every buffer.
+ALIGNMENT = 64
+
+Array = npt.NDArray[Any]
+
+KERNEL_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class RuntimeStruct(ctypes.Structure):
+    """What generated code gets as `rt`: ``{ i64 nthreads; ptr pool; ptr launch }``."""
+
+    _fields_ = [("nthreads", ctypes.c_int64), ("pool", ctypes.c_void_p), ("launch", ctypes.c_void_p)]
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return the NumPy dtype of a buffer's dtype name.
+
+    Raises
+    ------
+    ShapeError
+        ``shape.dtype`` when NumPy has no such type.
+    """
+    try:
+        return np.dtype(name)
+    except TypeError as error:
+        raise ShapeError("shape.dtype", f"NumPy has no dtype {name!r}", where=(name,)) from error
+
+
+def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any], alignment: int = ALIGNMENT) -> Array:
+    """Return an uninitialised C-contiguous array whose first byte lies on a multiple of `alignment`."""
+    kind = np.dtype(dtype)
+    size = math.prod(shape) * kind.itemsize
+    raw = np.empty(size + alignment, np.uint8)
+    start = -raw.ctypes.data % alignment
+    return raw[start : start + size].view(kind).reshape(tuple(shape))
+
+
+def is_ready(array: Array) -> bool:
+    """Whether generated code may read the array where it is: contiguous and aligned."""
+    return bool(array.flags.c_contiguous) and array.ctypes.data % ALIGNMENT == 0
+
+
+def as_aligned(array: Array) -> Array:
+    """Return the array itself if generated code may read it, otherwise an aligned copy."""
+    if is_ready(array):
+        return array
+    copy = aligned_empty(array.shape, array.dtype)
+    copy[...] = array
+    return copy
+
+
+def poison(array: Array) -> None:
+    """Fill with NaN (every bit set, which is a NaN in each float type and -1 in each signed integer type)."""
+    if array.size:
+        array.reshape(-1).view(np.uint8)[...] = 0xFF
+
+
+def pointer_table(addresses: Sequence[int]) -> Array:
+    """Return an array of pointers in memory, as kernels take their buffers."""
+    return np.array(list(addresses) or [0], dtype=np.uintp)
+
+
+def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> Array:
+    """Return `value` as an array of exactly this shape and dtype.
+
+    Raises
+    ------
+    ShapeError
+        ``shape.mismatch`` or ``shape.dtype``.
+    """
+    array = np.asarray(value)
+    wanted = numpy_dtype(dtype)
+    if tuple(array.shape) != tuple(shape):
+        raise ShapeError(
+            "shape.mismatch", f"{name} has shape {tuple(array.shape)} where {tuple(shape)} is needed", where=(name,)
+        )
+    if array.dtype != wanted:
+        raise ShapeError(
+            "shape.dtype",
+            f"{name} has dtype {array.dtype} where {wanted} is needed",
+            where=(name,),
+            hint=f"convert it with .astype({str(wanted)!r})",
+        )
+    return array

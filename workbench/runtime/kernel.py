@@ -1,0 +1,149 @@
+"""One compiled function, callable on NumPy arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import ShapeError, did_you_mean
+from workbench.ir.func import Buffer, Func, pack
+from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table
+from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+
+if TYPE_CHECKING:
+    from workbench.codegen import ObjectCode
+    from workbench.target import Target
+
+
+def logical_shape(buffer: Buffer) -> tuple[int, ...]:
+    """Return the shape of the array that a caller gives for this buffer, before packing."""
+    return tuple(int(d) for d in buffer.logical_shape())
+
+
+def physical_shape(buffer: Buffer) -> tuple[int, ...]:
+    """Return the shape of the array that generated code sees."""
+    return tuple(int(d) for d in buffer.shape)
+
+
+class Kernel:
+    """A compiled function.
+
+    Calling it takes the inputs and constant operands in the function's order (or by name) and returns the output: one array, or
+    a tuple where the function has several outputs. Constant operands are given as they are; packing happens here.
+
+    Parameters
+    ----------
+    func : Func
+        The concrete function that was compiled.
+    code : ObjectCode
+        What the code generator made of it.
+    target : Target
+        The machine it was compiled for.
+    threads : int, optional
+        Threads to use; the target's by default.
+
+    Raises
+    ------
+    BuildError
+        ``build.link`` when the code cannot be loaded.
+    """
+
+    def __init__(self, func: Func, code: ObjectCode, target: Target, threads: int | None = None) -> None:
+        self.func = func
+        self.target = target
+        self._code = code
+        self._loaded = LoadedCode(CodeImage.of(code))
+        self._lock = threading.Lock()
+        self.set_threads(threads or target.threads)
+
+    def __repr__(self) -> str:
+        params = ", ".join(f"{b.name}: {b.dtype}{list(logical_shape(b))}" for b in self.func.params)
+        return f"<Kernel {self.func.name}({params}), {self.threads} threads>"
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that a call may use."""
+        return self._around.threads
+
+    def set_threads(self, threads: int) -> None:
+        """Set the number of threads for the calls that follow."""
+        with self._lock:
+            around = Surroundings(threads)
+            around.reserve(self._loaded.image.workspace_bytes(threads))
+            self._around = around
+
+    @property
+    def llvm(self) -> str:
+        """LLVM text of the kernel, as the code generator wrote it."""
+        return self._code.llvm
+
+    @property
+    def asm(self) -> str:
+        """The machine's assembly."""
+        from workbench.codegen import llvm_bind
+
+        return llvm_bind.assembly(self._code.llvm, self.target)
+
+    @property
+    def source(self) -> str:
+        """The loop nest as text."""
+        from workbench.ir.printer import print_func
+
+        return print_func(self.func)
+
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        *arrays, **named : array
+            Inputs and constant operands, in order or by name; shapes and dtypes must be those of the function's buffers.
+
+        Returns
+        -------
+        array or tuple of array
+            Freshly allocated outputs.
+
+        Raises
+        ------
+        ShapeError
+            ``shape.count``, ``shape.name``, ``shape.mismatch`` or ``shape.dtype``.
+        """
+        given = self._bind(arrays, named)
+        outputs = [aligned_empty(physical_shape(b), b.dtype) for b in self.func.outputs]
+        rest = iter(outputs)
+        keep = [next(rest) if b.role == "output" else self._operand(b, given[b.name]) for b in self.func.params]
+        table = pointer_table([a.ctypes.data for a in keep])
+        with self._lock:
+            self._around.call(self._loaded.address, table)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _bind(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+        names = [b.name for b in self.func.inputs]
+        if len(arrays) > len(names):
+            raise ShapeError(
+                "shape.count", f"{self.func.name} takes {len(names)} arrays, not {len(arrays)}", hint=f"they are {names}"
+            )
+        given = dict(zip(names, arrays, strict=False))
+        for name, value in named.items():
+            if name not in names:
+                raise ShapeError(
+                    "shape.name", f"{self.func.name} has no input {name!r}", where=(name,), hint=did_you_mean(name, names)
+                )
+            if name in given:
+                raise ShapeError("shape.name", f"{name!r} is given twice", where=(name,))
+            given[name] = value
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ShapeError(
+                "shape.count",
+                f"{self.func.name} needs {len(names)} arrays; {', '.join(missing)} missing",
+                where=missing,
+            )
+        return given
+
+    @staticmethod
+    def _operand(buffer: Buffer, value: Any) -> Array:
+        array = check_array(buffer.name, value, logical_shape(buffer), buffer.dtype)
+        return as_aligned(pack(buffer, array) if buffer.layout else array)

@@ -1,0 +1,201 @@
+"""How to measure, and what came out. Plain values that cross process borders."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.ir.func import Buffer, Func
+    from workbench.runtime.loaded import CodeImage
+
+Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
+
+#: Largest difference from the reference over max |reference| that still counts as right; integers must be equal.
+TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 4e-2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureOptions:
+    """How candidates are measured.
+
+    Parameters
+    ----------
+    repeat : int, optional
+        Exactly so many repetitions. None adapts: at least 10, more while they are short, fewer for kernels so slow that
+        `budget_ms` is used up.
+    min_repeat_ms : float, optional
+        Shortest repetition, in milliseconds; the kernel is called as often as that takes and the average counts.
+    flush_cache : bool
+        Evict every buffer from the caches before each repetition (then one call is one repetition).
+    timeout_s : float
+        Longest time for running one candidate, in seconds.
+    build_timeout_s, setup_timeout_s : float
+        The same for compiling one candidate, and for computing the reference result of a task.
+    budget_ms : float
+        Time per candidate after which an adaptive measurement stops, in milliseconds.
+    early_stop : float
+        Stop after the first repetitions when they are so many times slower than the task's best; 0 never stops.
+    seed : int
+        Seed of the input data.
+    """
+
+    repeat: int | None = None
+    min_repeat_ms: float | None = None
+    flush_cache: bool = False
+    timeout_s: float = 10.0
+    build_timeout_s: float = 30.0
+    setup_timeout_s: float = 300.0
+    budget_ms: float = 50.0
+    early_stop: float = 3.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.repeat is not None and self.repeat < 1:
+            raise UsageError("usage.repeat", f"a measurement needs at least one repetition, not {self.repeat}")
+        if self.min_repeat_ms is not None and self.min_repeat_ms < 0:
+            raise UsageError("usage.repeat", f"a repetition cannot last {self.min_repeat_ms} ms")
+        if self.timeout_s <= 0 or self.build_timeout_s <= 0 or self.setup_timeout_s <= 0:
+            raise UsageError("usage.timeout", "a time limit must be positive")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """What measuring one candidate gave.
+
+    Parameters
+    ----------
+    status : str
+        ``ok``, ``build_error``, ``run_error`` (crash), ``wrong_answer``, ``timeout`` or ``cancelled``.
+    costs_ms : tuple of float
+        Milliseconds per call, one number per repetition.
+    error : str
+        The full text of what went wrong; empty when nothing did.
+    flops : int
+        Floating-point operations of one call, 0 if unknown.
+    compile_s, run_s : float
+        Seconds for building, and for checking and timing.
+    max_rel_error : float or None
+        Largest difference from the reference over max |reference|.
+    number : int
+        Calls per repetition.
+    clock : str
+        ``cpu`` (one thread) or ``wall``.
+    """
+
+    status: Status
+    costs_ms: tuple[float, ...] = ()
+    error: str = ""
+    flops: int = 0
+    compile_s: float = 0.0
+    run_s: float = 0.0
+    max_rel_error: float | None = None
+    number: int = 0
+    clock: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result was right and was timed."""
+        return self.status == "ok"
+
+    @property
+    def min_ms(self) -> float:
+        """Fastest repetition: the number to rank candidates by, because disturbances only add time. Infinite without one."""
+        return min(self.costs_ms, default=math.inf)
+
+    @property
+    def median_ms(self) -> float:
+        """Median repetition; infinite when nothing was timed."""
+        return statistics.median(self.costs_ms) if self.costs_ms else math.inf
+
+    @property
+    def mean_ms(self) -> float:
+        """Mean of the repetitions; infinite when nothing was timed."""
+        return statistics.fmean(self.costs_ms) if self.costs_ms else math.inf
+
+    @property
+    def spread(self) -> float | None:
+        """Distance of the quartiles over the median: how noisy the machine was. None for fewer than two repetitions."""
+        if len(self.costs_ms) < 2:
+            return None
+        low, _, high = statistics.quantiles(self.costs_ms, n=4, method="inclusive")
+        return (high - low) / self.median_ms if self.median_ms else 0.0
+
+    @property
+    def gflops(self) -> float:
+        """Speed at `min_ms` in GFLOP/s; 0 when nothing was timed or the operations are unknown."""
+        return self.flops / (self.min_ms * 1e6) if self.costs_ms and self.min_ms > 0 else 0.0
+
+    @property
+    def repeats(self) -> int:
+        """Number of repetitions."""
+        return len(self.costs_ms)
+
+    @property
+    def compile_ms(self) -> float:
+        """Milliseconds for building."""
+        return self.compile_s * 1e3
+
+    def __str__(self) -> str:
+        if not self.ok:
+            first = self.error.strip().splitlines()
+            return f"{self.status}: {first[-1] if first else ''}"
+        speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
+        noise = f", spread {self.spread:.1%}" if self.spread is not None else ""
+        return f"{self.min_ms:.4f} ms (median {self.median_ms:.4f}{noise}, {self.repeats} repeats){speed}"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildJob:
+    """For a builder: compile this concrete function."""
+
+    func: Func
+    target: object
+    symbol: str
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A builder's answer: the code, or the text of the error."""
+
+    image: CodeImage | None
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupJob:
+    """For a runner: make inputs and the reference result of a task."""
+
+    key: str
+    func: Func
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrialJob:
+    """For a runner: check and time this code. `best_ms` is the best time of the task so far."""
+
+    key: str
+    image: CodeImage
+    params: tuple[Buffer, ...]
+    threads: int
+    options: MeasureOptions
+    best_ms: float = math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDone:
+    """A runner's answer. Status ``need_setup`` asks for the task's `SetupJob` first."""
+
+    status: str
+    costs_ms: tuple[float, ...] = ()
+    error: str = ""
+    seconds: float = 0.0
+    max_rel_error: float | None = None
+    number: int = 0
+    clock: str = ""

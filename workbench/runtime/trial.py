@@ -1,0 +1,284 @@
+"""What a runner does with one candidate: run it once against the reference, then time it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from workbench.errors import RunError
+from workbench.ir.func import Buffer, Func, pack
+from workbench.runtime import harness
+from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, poison, pointer_table
+from workbench.runtime.loaded import LoadedCode, Surroundings
+from workbench.runtime.results import TOLERANCE, MeasureOptions, SetupJob, TrialDone, TrialJob
+
+#: Bytes after every buffer that a kernel may write, filled with a pattern that must survive.
+GUARD = 256
+_PATTERN = 0xA5
+
+#: Bytes of inputs, references and packed operands that a runner keeps between trials.
+CACHE_BYTES = 1 << 30
+
+#: Shortest repetition in ms: reading the processor-time clock is a system call of a few tenths of a microsecond.
+_SHORTEST_MS = 0.02
+
+#: In an adaptive measurement, go on until so many milliseconds were timed.
+_ENOUGH_MS = 3.0
+
+
+@dataclass(slots=True)
+class _Guarded:
+    """An array with a pattern on both sides."""
+
+    raw: Array
+    array: Array
+
+    @classmethod
+    def make(cls, shape: tuple[int, ...], dtype: str) -> _Guarded:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        raw = aligned_empty((ALIGNMENT + size + GUARD,), "uint8")
+        raw[:ALIGNMENT] = _PATTERN
+        raw[ALIGNMENT + size :] = _PATTERN
+        return cls(raw, raw[ALIGNMENT : ALIGNMENT + size].view(dtype).reshape(shape))
+
+    def intact(self) -> bool:
+        """Whether nothing was written next to the array."""
+        end = ALIGNMENT + self.array.nbytes
+        return bool((self.raw[:ALIGNMENT] == _PATTERN).all() and (self.raw[end:] == _PATTERN).all())
+
+
+@dataclass(slots=True)
+class _Expected:
+    """Reference result of one output; `scale` is max |reference|."""
+
+    array: Array
+    scale: float
+    finite: bool
+
+
+@dataclass(slots=True)
+class _Task:
+    """What a runner keeps about a task: inputs as given, reference results, buffers to write to, packed operands."""
+
+    func: Func
+    inputs: dict[str, Array]
+    expected: dict[str, _Expected]
+    outputs: dict[str, _Guarded]
+    packed: OrderedDict[tuple[object, ...], Array] = field(default_factory=OrderedDict)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that the task holds."""
+        arrays = [*self.inputs.values(), *self.packed.values(), *(e.array for e in self.expected.values())]
+        return sum(a.nbytes for a in arrays) + sum(g.raw.nbytes for g in self.outputs.values())
+
+    def operand(self, buffer: Buffer) -> Array:
+        """Return an input in the layout that this candidate wants."""
+        if not buffer.layout:
+            return self.inputs[buffer.name]
+        key = (buffer.name, buffer.layout)
+        if key in self.packed:
+            self.packed.move_to_end(key)
+        else:
+            self.packed[key] = as_aligned(pack(buffer, self.inputs[buffer.name]))
+            while len(self.packed) > 4:
+                self.packed.popitem(last=False)
+        return self.packed[key]
+
+
+def make_inputs(func: Func, seed: int, positive: bool = False) -> dict[str, Array]:
+    """Return seeded inputs and constant operands; `positive` keeps away from where logarithms and roots are undefined."""
+    from workbench.ir.interp import random_inputs
+
+    arrays = random_inputs(func, seed)
+    if positive:
+        arrays = {n: (np.abs(a) + a.dtype.type(0.5) if a.dtype.kind == "f" else a) for n, a in arrays.items()}
+    return {name: as_aligned(array) for name, array in arrays.items()}
+
+
+def _references(func: Func, inputs: dict[str, Array]) -> dict[str, _Expected]:
+    from workbench.ir.reference import evaluate
+
+    with np.errstate(all="ignore"):
+        results = evaluate(func, inputs)
+    expected = {}
+    for buffer in func.outputs:
+        array = np.ascontiguousarray(results[buffer.name]).astype(buffer.dtype, copy=False)
+        finite = bool(np.isfinite(array).all()) if array.dtype.kind == "f" else True
+        scale = float(np.max(np.abs(array[np.isfinite(array)]), initial=0.0)) if array.dtype.kind == "f" else 0.0
+        expected[buffer.name] = _Expected(array, scale, finite)
+    return expected
+
+
+def prepare(func: Func, seed: int) -> _Task:
+    """Make inputs and reference results; raises whatever the reference raises."""
+    inputs = make_inputs(func, seed)
+    expected = _references(func, inputs)
+    if not all(e.finite for e in expected.values()):
+        inputs = make_inputs(func, seed, positive=True)
+        expected = _references(func, inputs)
+    outputs = {b.name: _Guarded.make(tuple(int(d) for d in b.shape), b.dtype) for b in func.outputs}
+    return _Task(func, inputs, expected, outputs)
+
+
+def relative_error(result: Array, expected: _Expected) -> float:
+    """Return the largest difference over max |reference|; infinite where one of the two is not a number and the other is."""
+    reference = expected.array
+    if result.dtype.kind != "f":
+        return 0.0 if np.array_equal(result, reference) else math.inf
+    with np.errstate(all="ignore"):
+        if not expected.finite:
+            if not np.array_equal(np.isnan(result), np.isnan(reference)):
+                return math.inf
+            same = np.isnan(reference) | (result == reference)
+            result, reference = np.where(same, 0, result), np.where(same, 0, reference)
+        difference = np.max(np.abs(np.subtract(result, reference)), initial=0.0)
+    if not np.isfinite(difference):
+        return math.inf
+    if expected.scale == 0.0:
+        return 0.0 if difference == 0.0 else math.inf
+    return float(difference) / expected.scale
+
+
+def describe_mismatch(name: str, result: Array, expected: _Expected) -> str:
+    """Say where a result differs from the reference, for the log."""
+    reference = expected.array
+    unwritten = int(np.isnan(result).sum()) if result.dtype.kind == "f" else 0
+    with np.errstate(all="ignore"):
+        if result.dtype.kind == "f":
+            wrong = ~(np.abs(result - reference) <= TOLERANCE[str(result.dtype)] * expected.scale)
+            wrong &= ~(np.isnan(result) & np.isnan(reference))
+        else:
+            wrong = result != reference
+    if not wrong.any():
+        return f"{name} is right"
+    at = tuple(int(i) for i in np.argwhere(wrong)[0])
+    missing = f"; {unwritten} are NaN, as before the run" if unwritten else ""
+    return (
+        f"{name}: {int(wrong.sum())} of {wrong.size} elements differ from the reference{missing}; "
+        f"first at {list(at)}: {result[at]} instead of {reference[at]}"
+    )
+
+
+class TrialRunner:
+    """Checks and times candidates in this process; a runner process holds one."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[str, _Task] = OrderedDict()
+        self._around: dict[int, Surroundings] = {}
+
+    def setup(self, job: SetupJob) -> None:
+        """Prepare a task."""
+        self._tasks[job.key] = prepare(job.func, job.seed)
+        while len(self._tasks) > 1 and sum(t.nbytes for t in self._tasks.values()) > CACHE_BYTES:
+            self._tasks.popitem(last=False)
+
+    def run(self, job: TrialJob) -> TrialDone:
+        """Check and time one candidate."""
+        task = self._tasks.get(job.key)
+        if task is None:
+            return TrialDone("need_setup")
+        self._tasks.move_to_end(job.key)
+        begin = time.perf_counter()
+        if job.threads not in self._around:
+            self._around[job.threads] = Surroundings(job.threads)
+        around = self._around[job.threads]
+        loaded = LoadedCode(job.image)
+        try:
+            return self._measure(job, task, around, loaded, begin)
+        finally:
+            loaded.close()
+
+    def _measure(
+        self, job: TrialJob, task: _Task, around: Surroundings, loaded: LoadedCode, begin: float
+    ) -> TrialDone:
+        keep = [task.outputs[b.name].array if b.role == "output" else task.operand(b) for b in job.params]
+        for buffer, array in zip(job.params, keep, strict=True):
+            if tuple(array.shape) != tuple(buffer.shape):
+                raise RunError("run.layout", f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}")
+        space = around.reserve(job.image.workspace_bytes(job.threads), GUARD)
+        guard = space[space.nbytes - GUARD :]
+        for output in task.outputs.values():
+            poison(output.array)
+        around.poison()
+        guard[...] = _PATTERN
+        around.ready()
+        table = pointer_table([a.ctypes.data for a in keep])
+        timer = _Timer(loaded.address, table, around, job, keep)
+        first_ms = timer.run(1, 1)[0]
+        error, text = self._check(task, bool((guard == _PATTERN).all()))
+        if text:
+            self._tasks.pop(job.key)  # a kernel that writes where it should not may have spoilt the inputs
+            return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
+        costs = timer.measure(first_ms)
+        seconds = time.perf_counter() - begin
+        return TrialDone("ok", tuple(costs), "", seconds, error, timer.number, "cpu" if job.threads == 1 else "wall")
+
+    @staticmethod
+    def _check(task: _Task, workspace_intact: bool) -> tuple[float, str]:
+        """Return the largest error, and the text of what is wrong ("" when all is right)."""
+        worst, problems = 0.0, []
+        for name, output in task.outputs.items():
+            expected = task.expected[name]
+            error = relative_error(output.array, expected)
+            worst = max(worst, error)
+            if error > TOLERANCE.get(str(output.array.dtype), 0.0):
+                problems.append(describe_mismatch(name, output.array, expected))
+            if not output.intact():
+                problems.append(f"the kernel wrote outside {name}")
+        if not workspace_intact:
+            problems.append("the kernel wrote past the end of its workspace")
+        return worst, "\n".join(problems)
+
+
+class _Timer:
+    """Repetitions of one loaded kernel."""
+
+    def __init__(self, fn: int, table: Array, around: Surroundings, job: TrialJob, arrays: list[Array]) -> None:
+        self._fn, self._table, self._around = fn, table, around
+        self._options: MeasureOptions = job.options
+        self._best_ms = job.best_ms
+        self._clock = harness.clock_for(job.threads)
+        self._flush: Array | None = None
+        if job.options.flush_cache:
+            space = around.reserve(job.image.workspace_bytes(job.threads))
+            self._flush = harness.flush_table([*arrays, space])
+        self.number = 1
+
+    def run(self, repeat: int, number: int) -> list[float]:
+        """Return milliseconds per call for each repetition."""
+        nanoseconds = harness.time_calls(
+            self._fn, self._table.ctypes.data, self._around.workspace, self._around.rt, repeat, number, self._clock, self._flush
+        )
+        return [float(t) * 1e-6 for t in nanoseconds]
+
+    def _is_hopeless(self, costs: list[float]) -> bool:
+        limit = self._options.early_stop * self._best_ms
+        return bool(self._options.early_stop) and min(costs) > limit
+
+    def measure(self, first_ms: float) -> list[float]:
+        """Time the kernel; `first_ms` is what the checking run took, with cold caches."""
+        options = self._options
+        if options.repeat is None and first_ms > 2 * options.budget_ms and self._is_hopeless([first_ms / 2]):
+            return [first_ms]
+        warm_ms = first_ms if first_ms > options.budget_ms else min(self.run(2, 1))
+        shortest = _SHORTEST_MS if options.min_repeat_ms is None else options.min_repeat_ms
+        if self._flush is None:
+            self.number = max(1, math.ceil(shortest / max(warm_ms, 1e-6)))
+        if options.repeat is not None:
+            return self.run(options.repeat, self.number)
+        costs = self.run(self._fitting(warm_ms, 3), self.number)
+        if self._is_hopeless(costs):
+            return costs
+        each = max(min(costs) * self.number, 1e-3)
+        wanted = max(10, math.ceil(_ENOUGH_MS / each))
+        more = min(wanted, int(options.budget_ms / each)) - len(costs)
+        return costs + self.run(more, self.number) if more > 0 else costs
+
+    def _fitting(self, each_ms: float, most: int) -> int:
+        """Return how many repetitions of this length fit in the budget: at least one, at most `most`."""
+        return max(1, min(most, round(2 * self._options.budget_ms / max(each_ms * self.number, 1e-3))))

@@ -1,0 +1,144 @@
+"""A worker process: ``python -m workbench.runtime.worker build|run``; started by `workbench.runtime.pool`, not by people.
+
+It reads jobs from standard input and writes answers to what was standard output. A builder turns functions into object code; a
+runner executes object code. Both exist so that a crash, a hang or a wrong pointer of generated code ends a worker and never the
+user's session. The runner imports no library that brings threads of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from workbench.errors import WorkbenchError
+from workbench.runtime.frames import read_frame, write_frame
+from workbench.runtime.results import BuildJob, Built, SetupJob, TrialDone, TrialJob
+
+#: First answer of every worker: it is up.
+HELLO = "hello"
+
+
+def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Take the standard streams over, so that nothing which prints can disturb the messages."""
+    jobs = os.fdopen(os.dup(0), "rb")
+    answers = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(2, 1)
+    return jobs, answers
+
+
+def _no_core_dumps() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _watch_parent() -> None:
+    """Leave when the parent is gone, even if some other process still holds the pipe open."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(2.0)
+        os._exit(0)
+
+    if os.name == "posix":
+        threading.Thread(target=watch, name="watch-parent", daemon=True).start()
+
+
+def _reader(jobs: BinaryIO) -> queue.SimpleQueue[Any]:
+    """Receive jobs in a thread: it sees the end of the pipe, and leaves, even while a kernel hangs in the main thread."""
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def read() -> None:
+        while True:
+            try:
+                message = read_frame(jobs)
+            except BaseException as error:
+                if not isinstance(error, EOFError):
+                    traceback.print_exc()
+                os._exit(0 if isinstance(error, EOFError) else 1)
+            inbox.put(message)
+
+    threading.Thread(target=read, name="read-jobs", daemon=True).start()
+    return inbox
+
+
+def error_text(error: BaseException) -> str:
+    """Return the full text of an error: what we say ourselves as it is, anything else with its traceback."""
+    if isinstance(error, WorkbenchError):
+        return str(error)
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
+def build(job: BuildJob) -> Built:
+    """Compile one function."""
+    from workbench.codegen import build_func
+    from workbench.runtime.loaded import CodeImage
+
+    begin = time.perf_counter()
+    try:
+        code = build_func(job.func, job.target, job.symbol)  # type: ignore[arg-type]
+        return Built(CodeImage.of(code), time.perf_counter() - begin)
+    except Exception as error:
+        return Built(None, time.perf_counter() - begin, error_text(error))
+
+
+def _build_handler() -> Callable[[Any], Any]:
+    from workbench.codegen import build_func, llvm_bind
+
+    llvm_bind.target_machine(None)
+    assert build_func is not None
+    return build
+
+
+def _run_handler() -> Callable[[Any], Any]:
+    from workbench.runtime import harness, threads
+    from workbench.runtime.trial import TrialRunner
+
+    harness.walk_address()  # compile the helpers now, not inside the first trial
+    threads.serial_launch_address()
+    runner = TrialRunner()
+
+    def handle(job: SetupJob | TrialJob) -> TrialDone:
+        begin = time.perf_counter()
+        try:
+            if isinstance(job, SetupJob):
+                runner.setup(job)
+                return TrialDone("ready", seconds=time.perf_counter() - begin)
+            return runner.run(job)
+        except Exception as error:
+            return TrialDone("run_error", error=error_text(error), seconds=time.perf_counter() - begin)
+
+    return handle
+
+
+def main(argv: list[str]) -> int:
+    """Serve until the pipe ends; returns the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process, which then ends its workers
+    jobs, answers = _private_pipes()
+    _no_core_dumps()
+    _watch_parent()
+    inbox = _reader(jobs)
+    handle = _build_handler() if argv[1:] == ["build"] else _run_handler()
+    write_frame(answers, HELLO)
+    while True:
+        answer = handle(inbox.get())
+        try:
+            write_frame(answers, answer)
+        except OSError:
+            return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
