@@ -1,0 +1,376 @@
+"""Expressions of a block as LLVM operations, scalar or one vector of lanes at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from ..errors import BuildError
+from ..ir.affine import Affine, Digit
+from ..ir.expr import COMPARE_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from ..ir.func import Buffer
+from .builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index, literal
+from .vmath import VectorMath
+
+#: Guarded loads that fail read from here instead; longer runs fall back to a select of the value.
+ZEROS = "@wb.zeros"
+ZERO_BYTES = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """A vectorised loop variable: lane l stands for ``base + l``."""
+
+    base: Value
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Element address of an access: `step` is the distance between lanes in elements."""
+
+    pointer: Value
+    step: int
+
+
+class ExprEmitter:
+    """Emits expressions for the current values of the loop variables in `env`."""
+
+    def __init__(self, fb: FunctionBuilder, buffers: Mapping[str, Buffer], pointers: Mapping[str, Value],
+                 extents: Mapping[str, int]) -> None:
+        self.fb = fb
+        self.math = VectorMath(fb)
+        self.env: dict[str, Value | Lanes] = {}
+        self._buffers, self._pointers, self._extents = buffers, pointers, extents
+        self._flat: dict[tuple[str, tuple[Affine, ...]], Affine] = {}
+        self._version: dict[str, int] = {}
+
+    # ---- addresses -----------------------------------------------------------------------------------------------------
+
+    def flat(self, buffer: str, idx: tuple[Affine, ...]) -> Affine:
+        """Row-major element offset of an access, as one form over the loops."""
+        key = (buffer, idx)
+        got = self._flat.get(key)
+        if got is None:
+            got, stride = Affine(), 1
+            for form, extent in zip(reversed(idx), reversed(self._buffers[buffer].shape), strict=True):
+                got = got + form * stride
+                assert isinstance(extent, int)
+                stride *= extent
+            self._flat[key] = got
+        return got
+
+    def address(self, buffer: str, idx: tuple[Affine, ...]) -> Address:
+        """Address of an access for the current iteration."""
+        return self._address(self._pointers[buffer], self.flat(buffer, idx), LLVM_TYPE[self.memory_dtype(buffer)])
+
+    def memory_dtype(self, buffer: str) -> str:
+        """Element type in memory; a bool is one byte."""
+        dtype = self._buffers[buffer].dtype
+        return "uint8" if dtype == "bool" else dtype
+
+    def _address(self, base: Value, form: Affine, elem: str) -> Address:
+        terms, const, step = self._terms(form)
+        pointer = base
+        for value, c in terms:
+            pointer = self.fb.gep(pointer, self.fb.mul(value, c), elem)
+        return Address(self.fb.gep(pointer, index(const), elem), step)
+
+    def _terms(self, form: Affine) -> tuple[list[tuple[Value, int]], int, int]:
+        """Variable parts by depth (so that prefixes are shared by inner loops), constant part, step between lanes."""
+        assert isinstance(form.const, int)
+        const, step = form.const, 0
+        out: list[tuple[Value, int]] = []
+        for digit, c in form.terms:
+            assert isinstance(c, int)
+            var = self.env[digit.var]
+            if isinstance(var, Lanes):
+                step += c
+                var = var.base
+            value = self.digit(digit, var)
+            k = const_of(value)
+            if k is None:
+                out.append((value, c))
+            else:
+                const += c * k
+        out.sort(key=lambda t: t[0].depth)
+        return out, const, step
+
+    def digit(self, d: Digit, var: Value) -> Value:
+        """``(var // lower) % extent``, without the operations that the loop's extent makes superfluous."""
+        if d.plain:
+            return var
+        assert isinstance(d.lower, int) and (d.extent is None or isinstance(d.extent, int))
+        value = self.fb.udiv(var, d.lower)
+        if d.extent is not None and d.lower * d.extent < self._extents[d.var]:
+            value = self.fb.urem(value, d.extent)
+        return value
+
+    def form(self, form: Affine) -> Value:
+        """Value of a form that does not vary over lanes."""
+        terms, const, _ = self._terms(form)
+        acc = index(0)
+        for value, c in terms:
+            acc = self.fb.add(acc, self.fb.mul(value, c))
+        return self.fb.add(acc, index(const))
+
+    # ---- conditions ----------------------------------------------------------------------------------------------------
+
+    def bound(self, b: Bound) -> bool | Value | None:
+        """Known truth, a scalar i1, or None when lanes disagree."""
+        assert isinstance(b.lo, int) and isinstance(b.hi, int)
+        terms, const, step = self._terms(b.form)
+        span = abs(step) * (self._lane_count() - 1)
+        low = const - (span if step < 0 else 0)
+        if not terms:
+            if b.lo <= low and low + span < b.hi:
+                return True
+            return False if low + span < b.lo or low >= b.hi else None
+        if step:
+            return None
+        lo, hi = self._range(b.form)
+        if b.lo <= lo and hi < b.hi:
+            return True
+        x = self.form(b.form)
+        if lo >= b.lo:
+            return self.fb.pure(f"icmp slt i64 {x.text}, {b.hi}", "bool", 1, (x,))
+        if hi < b.hi:
+            return self.fb.pure(f"icmp sge i64 {x.text}, {b.lo}", "bool", 1, (x,))
+        shifted = self.fb.add(x, index(-b.lo))
+        return self.fb.pure(f"icmp ult i64 {shifted.text}, {b.hi - b.lo}", "bool", 1, (shifted,))
+
+    def bounds(self, conds: tuple[Bound, ...]) -> bool | Value | None:
+        """Conjunction of `bound`."""
+        acc: bool | Value = True
+        for c in conds:
+            got = self.bound(c)
+            if got is None or got is False:
+                return got
+            if isinstance(got, Value):
+                acc = got if acc is True else self._and(acc, got)
+        return acc
+
+    def _and(self, a: bool | Value, b: Value) -> Value:
+        assert isinstance(a, Value)
+        return self.fb.pure(f"and i1 {a.text}, {b.text}", "bool", 1, (a, b))
+
+    def _range(self, form: Affine) -> tuple[int, int]:
+        """Smallest and largest value over the whole nest, constants of unrolled loops included."""
+        assert isinstance(form.const, int)
+        lo = hi = form.const
+        for d, c in form.terms:
+            assert isinstance(c, int)
+            var = self.env[d.var]
+            k = const_of(self.digit(d, var)) if isinstance(var, Value) else None
+            top = (int(d.extent) if isinstance(d.extent, int) else -(-self._extents[d.var] // int(d.lower))) - 1  # type: ignore[arg-type]
+            a, b = (c * k, c * k) if k is not None else (0, c * top)
+            lo, hi = lo + min(a, b), hi + max(a, b)
+        return lo, hi
+
+    def _lane_count(self) -> int:
+        return max((v.count for v in self.env.values() if isinstance(v, Lanes)), default=1)
+
+    # ---- memory --------------------------------------------------------------------------------------------------------
+
+    def load(self, ld: Load) -> Value:
+        """Load one element, or one vector when the address moves with the lanes."""
+        return self._load_at(ld.buffer, self.address(ld.buffer, ld.index))
+
+    def _load_at(self, buffer: str, at: Address) -> Value:
+        lanes = self._lane_count() if at.step else 1
+        if at.step not in (0, 1):
+            return self._gather(buffer, at, lanes)
+        dtype = self.memory_dtype(buffer)
+        vec = Value("", dtype, lanes)
+        text = f"load {vec.type}, {at.pointer.typed}, align {np.dtype(dtype).itemsize}"
+        if self._buffers[buffer].role in ("input", "const"):
+            got = self.fb.pure(text, dtype, lanes, (at.pointer,))
+        else:
+            got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
+        return self._truth(got) if self._buffers[buffer].dtype == "bool" else got
+
+    def _truth(self, v: Value) -> Value:
+        zero = literal(0, v.dtype, v.lanes)
+        return self.fb.pure(f"icmp ne {v.typed}, {zero.text}", "bool", v.lanes, (v,))
+
+    def _gather(self, buffer: str, at: Address, lanes: int) -> Value:
+        elem = LLVM_TYPE[self.memory_dtype(buffer)]
+        out: Value | None = None
+        for lane in range(lanes):
+            x = self._load_at(buffer, Address(self.fb.gep(at.pointer, index(lane * at.step), elem), 0))
+            old = out or Value("poison", x.dtype, lanes)
+            out = self.fb.pure(f"insertelement {old.typed}, {x.typed}, i64 {lane}", x.dtype, lanes, (old, x))
+        assert out is not None
+        return out
+
+    def store(self, buffer: str, at: Address, value: Value, depth: int | None = None) -> None:
+        """Store a scalar or a contiguous vector."""
+        dtype = self.memory_dtype(buffer)
+        if value.dtype == "bool":
+            wide = Value("", "uint8", value.lanes)
+            value = self.fb.pure(f"zext {value.typed} to {wide.type}", "uint8", value.lanes, (value,))
+        self.fb.effect(f"store {value.typed}, {at.pointer.typed}, align {np.dtype(dtype).itemsize}", depth)
+        self.touch(buffer)
+
+    def touch(self, buffer: str) -> None:
+        """Note that the buffer changed: earlier loads of it may not be reused."""
+        self._version[buffer] = self._version.get(buffer, 0) + 1
+
+    # ---- expressions ---------------------------------------------------------------------------------------------------
+
+    def expr(self, e: Expr) -> Value:
+        """Emit an expression; the result is a scalar when no operand varies over lanes."""
+        match e:
+            case Const(value, dtype):
+                return literal(value, dtype)
+            case Load():
+                return self.load(e)
+            case Index(form):
+                return self._index(form)
+            case Unary(op, a):
+                return self._unary(op, self.expr(a))
+            case Cast(dtype, a):
+                return self.cast(self.expr(a), dtype)
+            case Binary(op, a, b):
+                return self.binary(op, self.expr(a), self.expr(b))
+            case Select():
+                return self._select(e)
+            case Where(cond, a, b):
+                c, x, y = self._same_lanes(self.expr(cond), self.expr(a), self.expr(b))
+                return self.math.select(c, x, y)
+        assert_never(e)
+
+    def _index(self, form: Affine) -> Value:
+        base, step = self.form(form), self._terms(form)[2]
+        if not step:
+            return base
+        lanes = self._lane_count()
+        steps = Value("<" + ", ".join(f"i64 {k * step}" for k in range(lanes)) + ">", "int64", lanes)
+        wide = self.fb.broadcast(base, lanes)
+        return self.fb.pure(f"add {wide.typed}, {steps.text}", "int64", lanes, (wide,))
+
+    def _same_lanes(self, *vs: Value) -> tuple[Value, ...]:
+        lanes = max(v.lanes for v in vs)
+        return tuple(self.fb.broadcast(v, lanes) for v in vs)
+
+    def _select(self, e: Select) -> Value:
+        """Padding: a guarded load reads zeros through a chosen pointer, so nothing is decided in the inner loop."""
+        cond = self.bounds(e.conds)
+        if cond is True:
+            return self.expr(e.a)
+        if cond is False:
+            return self.expr(e.b)
+        if cond is None:
+            raise BuildError("build.lanes", "A condition differs between the lanes of a vector.")
+        fast = self._zero_padded(e, cond) if isinstance(e.a, Load) and isinstance(e.b, Const) and e.b.value == 0 else None
+        if fast is not None:
+            return fast
+        a, b = self._same_lanes(self._guarded(e.a, cond), self.expr(e.b))
+        return self.math.select(cond, a, b)
+
+    def _zero_padded(self, e: Select, cond: Value) -> Value | None:
+        assert isinstance(e.a, Load)
+        name = e.a.buffer
+        form, guarded = self.flat(name, e.a.index), {v for c in e.conds for v in c.form.vars}
+        moving = [(d, c) for d, c in form.terms if d.var not in guarded]
+        reach = sum(int(c) * (self._digit_top(d)) for d, c in moving if isinstance(c, int))
+        size = np.dtype(self.memory_dtype(name)).itemsize
+        if any(not isinstance(c, int) or c < 0 for _, c in moving) or (reach + 64) * size > ZERO_BYTES:
+            return None
+        elem = LLVM_TYPE[self.memory_dtype(name)]
+        still = Affine.make([t for t in form.terms if t[0].var in guarded], form.const)
+        inside = self._address(self._pointers[name], still, elem).pointer
+        chosen = self.fb.pure(f"select i1 {cond.text}, {inside.typed}, ptr {ZEROS}", "ptr", 1, (cond, inside))
+        return self._load_at(name, self._address(chosen, Affine(tuple(moving)), elem))
+
+    def _digit_top(self, d: Digit) -> int:
+        whole = self._extents[d.var]
+        return (d.extent if isinstance(d.extent, int) else -(-whole // int(d.lower))) - 1  # type: ignore[arg-type]
+
+    def _guarded(self, e: Expr, cond: Value) -> Value:
+        """Emit `e` such that its loads are harmless where `cond` fails."""
+        saved = self._load_at
+
+        def guarded(buffer: str, at: Address) -> Value:
+            if not at.pointer.text.startswith("%"):
+                return saved(buffer, at)
+            safe = self.fb.pure(f"select i1 {cond.text}, {at.pointer.typed}, ptr {ZEROS}", "ptr", 1, (cond, at.pointer))
+            return saved(buffer, Address(safe, at.step))
+
+        self._load_at = guarded  # type: ignore[method-assign]
+        try:
+            return self.expr(e)
+        finally:
+            self._load_at = saved  # type: ignore[method-assign]
+
+    def _unary(self, op: str, x: Value) -> Value:
+        fb = self.fb
+        if op == "not":
+            return fb.pure(f"xor {x.typed}, {literal(True, 'bool', x.lanes).text}", "bool", x.lanes, (x,))
+        if x.is_float:
+            if op == "neg":
+                return fb.pure(f"fneg {x.typed}", x.dtype, x.lanes, (x,))
+            return self.math.emit(op, x)
+        zero = literal(0, x.dtype, x.lanes)
+        negated = fb.pure(f"sub {zero.typed}, {x.text}", x.dtype, x.lanes, (x,))
+        if op == "neg":
+            return negated
+        if op == "abs":
+            return negated if x.dtype.startswith("u") else self.binary("max", x, negated)
+        return x
+
+    def binary(self, op: str, a: Value, b: Value) -> Value:
+        """Emit a binary operation on operands of one dtype."""
+        a, b = self._same_lanes(a, b)
+        if op in COMPARE_OPS:
+            return self._compare(op, a, b)
+        if op in ("max", "min"):
+            # "unordered or": the first operand wins when it is NaN, so NaN in the data survives max(x, 0).
+            pred = {"max": "gt", "min": "lt"}[op]
+            return self.math.select(self._compare(pred, a, b, unordered=True), a, b)
+        if op == "pow":
+            if isinstance_const(b, 2.0):
+                return self.math.op("fmul", a, a)
+            return self.math.call("pow", a, b)
+        if a.is_float:
+            name = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "mod": "frem"}[op]
+            return self.math.op(name, a, b)
+        unsigned = a.dtype.startswith("u") or a.dtype == "bool"
+        name = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or",
+                "div": "udiv" if unsigned else "sdiv", "mod": "urem" if unsigned else "srem"}[op]
+        return self.fb.pure(f"{name} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
+
+    def _compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
+        if a.is_float:
+            pred = ("u" if unordered or op == "ne" else "o") + op
+            return self.fb.pure(f"fcmp {pred} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
+        sign = "" if op in ("eq", "ne") else "u" if a.dtype.startswith("u") else "s"
+        return self.fb.pure(f"icmp {sign}{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
+
+    def cast(self, v: Value, dtype: str) -> Value:
+        """Convert between dtypes as NumPy does for values in range."""
+        if v.dtype == dtype:
+            return v
+        if dtype == "bool":
+            return self._compare("ne", v, literal(0, v.dtype, v.lanes))
+        new = Value("", dtype, v.lanes)
+        src, dst = np.dtype(v.dtype), np.dtype(dtype)
+        if v.is_float and dst.kind == "f":
+            op = "fpext" if dst.itemsize > src.itemsize else "fptrunc"
+        elif v.is_float:
+            op = "fptoui" if dst.kind == "u" else "fptosi"
+        elif dst.kind == "f":
+            op = "uitofp" if src.kind in "ub" else "sitofp"
+        elif dst.itemsize == src.itemsize and src.kind != "b":
+            return Value(v.text, dtype, v.lanes, v.depth)
+        else:
+            op = "trunc" if dst.itemsize < src.itemsize and src.kind != "b" else "zext" if src.kind in "ub" else "sext"
+        return self.fb.pure(f"{op} {v.typed} to {new.type}", dtype, v.lanes, (v,))
+
+
+def isinstance_const(v: Value, value: float) -> bool:
+    """Whether `v` is the literal `value` of its dtype."""
+    return v.text == literal(value, v.dtype, v.lanes).text
