@@ -1,0 +1,236 @@
+"""What features need to know about a generic nest, collected once per variant of a space.
+
+A plan holds for every block the loops around it, its accesses as terms ``coefficient * loop digit`` and its operation counts.
+Everything numeric stays a `Dim`; `features` evaluates the plan over columns of hole values. A plan of a filled nest has the same
+form with plain numbers, so one function serves a population and a single schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.ir.affine import Affine, digit_extent
+from workbench.ir.compact import compact
+from workbench.ir.expr import Binary, Cast, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, product
+from workbench.ir.stmt import Block, For, Stmt, walk
+
+#: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
+OP_COST: Mapping[str, float] = {
+    "div": 16.0, "mod": 24.0, "sqrt": 20.0, "rsqrt": 24.0, "exp": 14.0, "log": 18.0, "tanh": 22.0, "sigmoid": 24.0, "erf": 26.0,
+    "pow": 40.0,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One summand of an index: loop position, coefficient, number of values of the loop digit."""
+
+    loop: int
+    coef: Dim
+    extent: Dim
+    unit: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccessPlan:
+    """One access of a block. `own` marks the accumulator of a reduction (read and written at one place)."""
+
+    buffer: str
+    is_write: bool
+    own: bool
+    guarded: bool
+    local: bool
+    itemsize: int
+    dims: tuple[tuple[Term, ...], ...]
+    shape: tuple[Dim, ...]
+    loops: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlan:
+    """One loop around a block; `reduces` says whether it drives a reduction axis of that block."""
+
+    name: str
+    extent: Dim
+    kind: str
+    reduces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlan:
+    """One block with its loops (outermost first).
+
+    Attributes
+    ----------
+    root : int
+        Position of the top-level statement that the block is in.
+    fma, ops : float
+        Per point: fused multiply-adds, and other arithmetic in units of one simple vector instruction.
+    flops : int
+        Per point: arithmetic operations as a person counts them.
+    guards : int
+        Per point: index conditions to test.
+    """
+
+    name: str
+    root: int
+    loops: tuple[LoopPlan, ...]
+    accesses: tuple[AccessPlan, ...]
+    is_reduction: bool
+    fma: float
+    ops: float
+    flops: int
+    guards: int
+    inner_guards: int
+    rank: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class NestPlan:
+    """All blocks in program order, the one that matters most, and the temporaries' sizes in bytes."""
+
+    blocks: tuple[BlockPlan, ...]
+    main: int
+    roots: int
+    temps: tuple[Dim, ...]
+
+
+def plan(func: Func) -> NestPlan:
+    """Compact `func` and collect its plan."""
+    func = compact(func)
+    table = {b.name: b for b in func.buffers}
+    found: list[BlockPlan] = []
+    for root, stmt in enumerate(func.body):
+        for block, path in _blocks(stmt):
+            found.append(_block_plan(block, path, root, len(found), table))
+    main = max(range(len(found)), key=lambda i: found[i].rank)
+    temps = tuple(b.size * np.dtype(b.dtype).itemsize for b in func.buffers if b.role == "temp")
+    return NestPlan(tuple(found), main, len(func.body), temps)
+
+
+def _blocks(stmt: Stmt) -> Iterator[tuple[Block, tuple[For, ...]]]:
+    return ((s, p) for s, p in walk((stmt,)) if isinstance(s, Block))
+
+
+def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: Mapping[str, object]) -> BlockPlan:
+    position = {lp.name: k for k, lp in enumerate(path)}
+    extents = {lp.name: lp.extent for lp in path}
+    kinds = {it.name: it.kind for it in b.iters}
+    loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R") for lp in path)
+    accesses = tuple(_accesses(b, position, extents, table))
+    fma, ops, flops = _count(b)
+    vector = {lp.name for lp in path if lp.kind == "vectorize"}
+    conds = [c for e in _walk_selects(b.value) for c in e.conds] + list(b.guard)
+    inner = sum(bool(c.form.vars & vector) for c in conds)
+    reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
+    rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
+    return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), inner, rank)
+
+
+def _accesses(b: Block, position: Mapping[str, int], extents: Mapping[str, Dim], table: Mapping[str, object]
+              ) -> Iterator[AccessPlan]:
+    own = b.own_load() if b.is_reduction else None
+    seen: set[Load] = set()
+    yield _access(b.buffer, b.index, True, own is not None, bool(b.guard), position, extents, table)
+    for load, guarded in _loads(b.value, bool(b.guard)):
+        if load not in seen and load != own:
+            seen.add(load)
+            yield _access(load.buffer, load.index, False, False, guarded, position, extents, table)
+
+
+def _access(name: str, index: tuple[Affine, ...], write: bool, own: bool, guarded: bool, position: Mapping[str, int],
+            extents: Mapping[str, Dim], table: Mapping[str, object]) -> AccessPlan:
+    buffer = table[name]
+    dims = tuple(
+        tuple(Term(position[d.var], c, digit_extent(d, extents), d.lower == 1) for d, c in form.terms if d.var in position)
+        for form in index
+    )
+    loops = frozenset(t.loop for row in dims for t in row)
+    itemsize = np.dtype(buffer.dtype).itemsize  # type: ignore[attr-defined]
+    return AccessPlan(name, write, own, guarded, buffer.role == "temp", itemsize, dims, buffer.shape, loops)  # type: ignore[attr-defined]
+
+
+def _loads(e: Expr, guarded: bool) -> Iterator[tuple[Load, bool]]:
+    """Loads with whether an index condition stands above them."""
+    match e:
+        case Load():
+            yield e, guarded
+        case Select(_, a, b):
+            yield from _loads(a, True)
+            yield from _loads(b, True)
+        case Unary(_, a) | Cast(_, a):
+            yield from _loads(a, guarded)
+        case Binary(_, a, b):
+            yield from _loads(a, guarded)
+            yield from _loads(b, guarded)
+        case Where(c, a, b):
+            for x in (c, a, b):
+                yield from _loads(x, guarded)
+        case _:
+            return
+
+
+def _walk_selects(e: Expr) -> Iterator[Select]:
+    match e:
+        case Select(_, a, b):
+            yield e
+            yield from _walk_selects(a)
+            yield from _walk_selects(b)
+        case Unary(_, a) | Cast(_, a):
+            yield from _walk_selects(a)
+        case Binary(_, a, b):
+            yield from _walk_selects(a)
+            yield from _walk_selects(b)
+        case Where(c, a, b):
+            for x in (c, a, b):
+                yield from _walk_selects(x)
+        case _:
+            return
+
+
+def _count(b: Block) -> tuple[float, float, int]:
+    """Fused multiply-adds, other vector instructions and flops of one point."""
+    ops, flops = _ops(b.value)
+    if b.is_reduction:
+        op, term = b.update()
+        if op == "add" and isinstance(term, Binary) and term.op == "mul":
+            return 1.0, max(0.0, ops - 2.0), flops
+    return 0.0, ops, flops
+
+
+def _ops(e: Expr) -> tuple[float, int]:
+    match e:
+        case Binary(op, a, b):
+            (x, m), (y, n) = _ops(a), _ops(b)
+            return x + y + OP_COST.get(op, 1.0), m + n + 1
+        case Unary(op, a):
+            x, m = _ops(a)
+            return x + OP_COST.get(op, 1.0), m + 1
+        case Cast(_, a):
+            x, m = _ops(a)
+            return x + 1.0, m
+        case Select(_, a, b):
+            (x, m), (y, n) = _ops(a), _ops(b)
+            return x + y, max(m, n)
+        case Where(c, a, b):
+            parts = [_ops(x) for x in (c, a, b)]
+            return sum(p[0] for p in parts) + 1.0, sum(p[1] for p in parts)
+        case Index():
+            return 1.0, 0
+        case _:
+            return 0.0, 0
+
+
+def task_flops(func: Func) -> int:
+    """Arithmetic operations of a function as te wrote it (one loop nest per block, nothing recomputed)."""
+    total = 0
+    for stmt in func.body:
+        for block, _ in _blocks(stmt):
+            points = product(it.extent for it in block.iters)
+            total += (points if isinstance(points, int) else 0) * _count(block)[2]
+    return total
