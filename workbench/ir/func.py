@@ -87,6 +87,11 @@ class Func:
     constraints: tuple[Constraint, ...] = ()
     aliases: tuple[tuple[str, Dim], ...] = ()
 
+    def __str__(self) -> str:
+        from .printer import to_text  # the printer is a client of this module
+
+        return to_text(self)
+
     @property
     def params(self) -> tuple[Buffer, ...]:
         """Buffers that a caller passes, in order: inputs, constants and outputs."""

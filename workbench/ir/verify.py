@@ -1,0 +1,413 @@
+"""Check that a function means what it says: names, ranges, order of producers and consumers, coverage, loop kinds.
+
+`verify` knows nothing about schedules. It runs after every primitive in the tests, so that a wrong rewrite is found where it
+happens. On a nest with holes every question is asked for all fillings at once; what cannot be proved counts as wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+import numpy as np
+
+from ..errors import InputError, ScheduleError
+from .affine import Affine, Digit, digit_extent
+from .expr import BINARY_OPS, REDUCE_OPS, UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
+from .func import Func, Role
+from .poly import Dim, Relation, equal, holes_of, nonneg, normal
+from .stmt import Block, For, LoopKind, blocks, loops
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Inclusive limits of a form. Each side is a choice of valid limits, because one may be provable where another is not."""
+
+    lows: tuple[Dim, ...]
+    highs: tuple[Dim, ...]
+
+
+def verify(func: Func) -> None:
+    """Check a function, with or without holes.
+
+    Parameters
+    ----------
+    func : Func
+
+    Raises
+    ------
+    ScheduleError
+        Code "verify.*": the nest is not well-formed, an index may leave its buffer, an element is read before it is produced,
+        a domain is not covered exactly, or a loop cannot have its kind.
+    InputError
+        Code "verify.hole" or "verify.relation": the holes do not fit together.
+    """
+    _holes(func)
+    _names(func)
+    for lp, _ in loops(func.body):
+        _loop(func, lp)
+    for b, path in blocks(func.body):
+        _block_shape(func, b, path)
+        _axes(func, b, path)
+        _indices(func, b)
+        _coverage(func, b, path)
+        _kinds(func, b, path)
+    _order(func)
+
+
+def _fail(code: str, message: str, where: Iterable[str] = ()) -> ScheduleError:
+    return ScheduleError(f"verify.{code}", message, where)
+
+
+def _holes(func: Func) -> None:
+    known = [h.name for h in func.holes]
+    if len(set(known)) != len(known):
+        raise InputError("verify.hole", "Two holes have the same name.", known)
+    leading: set[str] = set()
+    for rel in func.relations:
+        stray = set(rel.lhs) - set(known)
+        if stray or rel.rhs < 1 or leading & set(rel.lhs):
+            raise InputError("verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs)
+        leading |= set(rel.lhs)
+    dims: list[Dim] = [d for b in func.buffers for d in (*b.shape, *(s.block for s in b.layout))]
+    dims += [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
+    for b, _ in blocks(func.body):
+        dims += [it.extent for it in b.iters]
+        for form in _forms(b):
+            dims += [form.const, *(x for d, c in form.terms for x in (c, d.lower, d.extent) if x is not None)]
+    unknown = {h for d in dims for h in holes_of(d)} - set(known)
+    if unknown:
+        raise InputError("verify.hole", "The nest uses holes that the function does not declare.", sorted(unknown))
+    retired = {n for n, _ in func.aliases} & set(known)
+    if retired:
+        raise InputError("verify.hole", "A hole that was replaced is still open.", sorted(retired))
+
+
+def _forms(b: Block) -> list[Affine]:
+    out = [*b.binds, *b.index, *(g.form for g in b.guard)]
+    for e in (b.value, b.init):
+        if e is not None:
+            out += _expr_forms(e)
+    return out
+
+
+def _expr_forms(e: Expr) -> list[Affine]:
+    match e:
+        case Load(_, index):
+            return list(index)
+        case Index(form):
+            return [form]
+        case Unary(_, a) | Cast(_, a):
+            return _expr_forms(a)
+        case Binary(_, a, b):
+            return _expr_forms(a) + _expr_forms(b)
+        case Select(conds, a, b):
+            return [c.form for c in conds] + _expr_forms(a) + _expr_forms(b)
+        case Where(c, a, b):
+            return _expr_forms(c) + _expr_forms(a) + _expr_forms(b)
+        case _:
+            return []
+
+
+def _names(func: Func) -> None:
+    _unique("loops", [lp.name for lp, _ in loops(func.body)])
+    _unique("blocks", [b.name for b, _ in blocks(func.body)])
+    _unique("buffers", [b.name for b in func.buffers])
+    for b in func.buffers:
+        if b.role not in get_args(Role):
+            raise _fail("role", f"Buffer {b.name!r} has the unknown role {b.role!r}.", (b.name,))
+        try:
+            np.dtype(b.dtype)
+        except TypeError:
+            raise _fail("dtype", f"Buffer {b.name!r} has the unknown dtype {b.dtype!r}.", (b.name,)) from None
+        if any(not nonneg(d - 1, func.relations) for d in b.shape):
+            raise _fail("shape", f"Buffer {b.name!r} has a dimension that is not positive.", (b.name,))
+
+
+def _unique(what: str, names: Sequence[str]) -> None:
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise _fail("name", f"Two {what} are called {twice[0]!r}.", twice)
+
+
+def _loop(func: Func, lp: For) -> None:
+    if lp.kind not in get_args(LoopKind):
+        raise _fail("kind", f"Loop {lp.name!r} has the unknown kind {lp.kind!r}.", (lp.name,))
+    if not nonneg(lp.extent - 1, func.relations):
+        raise _fail("extent", f"Loop {lp.name!r} may run {lp.extent} times, which is not positive.", (lp.name,))
+    if not lp.body:
+        raise _fail("empty", f"Loop {lp.name!r} has no body.", (lp.name,))
+
+
+def _block_shape(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """Ranks, operators and names of one block."""
+    axes = [it.name for it in b.iters]
+    _unique(f"axes of block {b.name!r}", axes)
+    if len(b.binds) != len(b.iters) or any(it.kind not in ("S", "R") for it in b.iters):
+        raise _fail("axis", f"Block {b.name!r} does not bind every axis, or an axis is of no known kind.", (b.name,))
+    unbound = {v for x in b.binds for v in x.vars} - {lp.name for lp in path}
+    if unbound:
+        raise _fail("unbound", f"Block {b.name!r} uses {min(unbound)!r}, which is no loop around it.", (b.name, min(unbound)))
+    exprs = [b.value] + ([b.init] if b.init is not None else [])
+    inner = {v for form in (f for e in exprs for f in _expr_forms(e)) for v in form.vars}
+    inner |= {v for x in b.index for v in x.vars} | {v for g in b.guard for v in g.form.vars}
+    if inner - set(axes):
+        raise _fail("unbound", f"Block {b.name!r} uses {min(inner - set(axes))!r}, which is none of its axes.", (b.name,))
+    for ld in [Load(b.buffer, b.index), *(x for e in exprs for x in loads(e))]:
+        if len(ld.index) != len(func.buffer(ld.buffer).shape):
+            raise _fail("rank", f"Block {b.name!r} indexes {ld.buffer!r} with {len(ld.index)} forms.", (b.name, ld.buffer))
+    if func.buffer(b.buffer).role in ("input", "const"):
+        raise _fail("role", f"Block {b.name!r} writes the input {b.buffer!r}.", (b.name, b.buffer))
+    for e in exprs:
+        _operators(b, e)
+    _reduction_form(b)
+
+
+def _operators(b: Block, e: Expr) -> None:
+    match e:
+        case Unary(op, a):
+            good, parts = op in UNARY_OPS, [a]
+        case Binary(op, x, y):
+            good, parts = op in BINARY_OPS, [x, y]
+        case Select(_, x, y):
+            good, parts = True, [x, y]
+        case Where(c, x, y):
+            good, parts = True, [c, x, y]
+        case Cast(_, a):
+            good, parts = True, [a]
+        case Const() | Load() | Index():
+            return
+    if not good:
+        raise _fail("operator", f"Block {b.name!r} uses an unknown operator.", (b.name,))
+    for p in parts:
+        _operators(b, p)
+
+
+def _reduction_form(b: Block) -> None:
+    """A block with an init accumulates ``own op term``; one without has no reduction axes and does not read itself."""
+    own = b.own_load()
+    if b.init is None:
+        if any(it.kind == "R" for it in b.iters):
+            raise _fail("reduction", f"Block {b.name!r} has a reduction axis but no initial value.", (b.name,))
+        return
+    ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
+    if not ok or any(ld.buffer == b.buffer for ld in loads(b.value.b)):  # type: ignore[union-attr]
+        raise _fail("reduction", f"Block {b.name!r} has an initial value but does not accumulate onto its own element.", (b.name,))
+    reduced = {it.name for it in b.iters if it.kind == "R"}
+    if reduced & {v for x in b.index for v in x.vars}:
+        raise _fail("reduction", f"Block {b.name!r} writes to an index that moves with a reduction axis.", (b.name,))
+
+
+def _axes(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """Every axis stays within its extent, or a guard keeps it there."""
+    extents = {lp.name: lp.extent for lp in path}
+    for it, bind in zip(b.iters, b.binds, strict=True):
+        whole = interval(bind, extents, (), func.relations)
+        guarded = interval(Affine.var(it.name), {it.name: it.extent}, b.guard, func.relations, seen=False)
+        if not (_within(whole, it.extent, func.relations) or _within(guarded, it.extent, func.relations)):
+            raise _fail("axis_range", f"Axis {it.name!r} of block {b.name!r} runs over {bind}, which is not within [0, {it.extent}).",
+                        (b.name, it.name))
+
+
+def _indices(func: Func, b: Block) -> None:
+    """Every load and store stays within its buffer."""
+    extents = {it.name: it.extent for it in b.iters}
+    _accesses(func, b, Load(b.buffer, b.index), extents, b.guard)
+    _accesses(func, b, b.value, extents, b.guard)
+    if b.init is not None:
+        _accesses(func, b, b.init, extents, b.guard)
+
+
+def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> None:
+    match e:
+        case Load(name, index):
+            for dim, (x, n) in enumerate(zip(index, func.buffer(name).shape, strict=True)):
+                if not _within(interval(x, extents, known, func.relations), n, func.relations):
+                    raise _fail("index_range", f"Block {b.name!r} reads or writes {name!r} at {x} in dimension {dim}, "
+                                f"which is not proved to be within [0, {n}).", (b.name, name))
+        case Select(conds, a, other):
+            _accesses(func, b, a, extents, known + conds)
+            _accesses(func, b, other, extents, known)
+        case Unary(_, a) | Cast(_, a):
+            _accesses(func, b, a, extents, known)
+        case Binary(_, a, c):
+            _accesses(func, b, a, extents, known)
+            _accesses(func, b, c, extents, known)
+        case Where(cond, a, c):
+            for part in (cond, a, c):
+                _accesses(func, b, part, extents, known)
+        case _:
+            pass
+
+
+def interval(form: Affine, extents: Mapping[str, Dim], known: Iterable[Bound], relations: Sequence[Relation],
+             seen: bool = True) -> Interval:
+    """Limits of a form, given the extents of its variables and bounds that are known to hold.
+
+    Parameters
+    ----------
+    form : Affine
+    extents : mapping of str to Dim
+        Every variable runs from 0 to below its extent.
+    known : iterable of Bound
+        Bounds on forms; one helps where it is on the same form up to a constant, or on a single digit of it.
+    relations : sequence of Relation
+    seen : bool
+        Whether the extents themselves may be used; False leaves only `known`.
+    """
+    known = tuple(known)
+    limits = {d: _digit_limits(d, extents, known) for d, _ in form.terms}
+    lows: list[Dim] = []
+    highs: list[Dim] = []
+    if seen:
+        for pick in ("plain", "known"):
+            lo = hi = form.const
+            for d, c in form.terms:
+                first, last = limits[d][pick]
+                up = nonneg(c, relations)
+                lo, hi = (lo + c * first, hi + c * last) if up else (lo + c * last, hi + c * first)
+            lows.append(lo)
+            highs.append(hi)
+    for bound in known:
+        shift = form - bound.form
+        if shift.is_const:
+            lows.append(bound.lo + shift.const)
+            highs.append(bound.hi - 1 + shift.const)
+    return Interval(tuple(lows), tuple(highs))
+
+
+def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> dict[str, tuple[Dim, Dim]]:
+    whole: tuple[Dim, Dim] = (0, digit_extent(d, extents) - 1)
+    first, last = whole
+    for bound in known:
+        if bound.form.terms == ((d, 1),):
+            lo, hi = bound.lo - bound.form.const, bound.hi - 1 - bound.form.const
+            first = lo if nonneg(lo - first) else first
+            last = hi if nonneg(last - hi) else last
+    return {"plain": whole, "known": (first, last)}
+
+
+def _within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:
+    low = any(nonneg(x, relations) for x in iv.lows)
+    return low and any(nonneg(extent - 1 - x, relations) for x in iv.highs)
+
+
+def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """Reduction axes take every value exactly once per output element; axes of an output buffer cover it exactly once."""
+    extents = {lp.name: lp.extent for lp in path}
+    users: dict[Digit, int] = {}
+    for bind in b.binds:
+        for d, _ in bind.terms:
+            users[d] = users.get(d, 0) + 1
+    shared = sorted(d.var for d, n in users.items() if n > 1 and not equal(digit_extent(d, extents), 1, func.relations))
+    strict = func.buffer(b.buffer).role == "output"
+    if shared and (strict or b.is_reduction):
+        raise _fail("coverage", f"Loop {shared[0]!r} drives two axes of block {b.name!r}.", (b.name, shared[0]))
+    for it, bind in zip(b.iters, b.binds, strict=True):
+        whole = bind.const == 0 and injective(bind, extents, func.relations) == it.extent
+        if (it.kind == "R" or strict) and not whole and not _covers(func, b, it.name, it.extent, bind, extents):
+            raise _fail("coverage", f"{bind} does not take every value of axis {it.name!r} of block {b.name!r} exactly once.",
+                        (b.name, it.name))
+    if b.is_reduction:
+        _accumulates_once(func, b, path)
+    if strict:
+        _repeats(func, b, path, "coverage")
+
+
+def _covers(func: Func, b: Block, axis: str, extent: Dim, bind: Affine, extents: Mapping[str, Dim]) -> bool:
+    """Exactly-once cover up to the relations, or an over-approximation that a guard on the axis cuts to size."""
+    total = injective(bind, extents, func.relations)
+    if total is None or bind.const != 0:
+        return False
+    if equal(total, extent, func.relations):
+        return True
+    guarded = any(g.form.single_var() == axis for g in b.guard)
+    return guarded and bool(nonneg(total - extent, func.relations))
+
+
+def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Dim | None:
+    """Size of ``[0, n)`` that the form (its constant aside) takes exactly once, or None: the mixed-radix test."""
+    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
+    weight: Dim = 1
+    while todo:
+        unit = next((x for x in todo if equal(x[1], 1, relations)), None)
+        hit = unit or next((x for x in todo if equal(x[0], weight, relations)), None)
+        if hit is None:
+            return None
+        todo.remove(hit)
+        weight = weight if unit else normal(weight * hit[1], relations)
+    return weight
+
+
+def _accumulates_once(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """No loop inside the outermost reduction loop visits an element of the output twice."""
+    reducing = _loops_of(b, "R")
+    inside = False
+    tail: list[For] = []
+    for lp in path:
+        inside = inside or (lp.name in reducing and not equal(lp.extent, 1, func.relations))
+        if inside:
+            tail.append(lp)
+    _repeats(func, b, tuple(tail), "reduction")
+    names = {lp.name: lp.extent for lp in tail}
+    for it, bind in zip(b.iters, b.binds, strict=True):
+        part = Affine(tuple((d, c) for d, c in bind.terms if d.var in names))
+        if it.kind == "S" and part.terms and _overlaps(part, names, func.relations):
+            raise _fail("reduction", f"Inside its reduction, block {b.name!r} visits the same value of {it.name!r} twice.",
+                        (b.name, it.name))
+
+
+def _overlaps(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:
+    """Whether the form is refuted to be injective: some terms can be ordered, and one step is smaller than what lies below."""
+    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
+    todo = [x for x in todo if not equal(x[1], 1, relations)]
+    reach: Dim = 1
+    while todo:
+        hit = next((x for x in todo if all(nonneg(y[0] - x[0], relations) for y in todo)), None)
+        if hit is None:
+            return False
+        todo.remove(hit)
+        if nonneg(hit[0] - reach, relations) is False:
+            return True
+        reach = normal(reach + hit[0] * (hit[1] - 1), relations)
+    return False
+
+
+def _repeats(func: Func, b: Block, path: tuple[For, ...], code: str) -> None:
+    used = {v for bind in b.binds for v in bind.vars}
+    for lp in path:
+        if lp.name not in used and not equal(lp.extent, 1, func.relations):
+            raise _fail(code, f"Loop {lp.name!r} repeats block {b.name!r} without moving any of its axes.", (b.name, lp.name))
+
+
+def _loops_of(b: Block, kind: str) -> set[str]:
+    return {v for it, bind in zip(b.iters, b.binds, strict=True) if it.kind == kind for v in bind.vars}
+
+
+def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """A loop whose iterations run at once must not carry a reduction."""
+    reducing = _loops_of(b, "R")
+    for lp in path:
+        if lp.kind in ("parallel", "vectorize") and lp.name in reducing and not equal(lp.extent, 1, func.relations):
+            raise _fail("kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", (lp.name, b.name))
+
+
+def _order(func: Func) -> None:
+    """Everything is produced before it is read, and every output is produced at all."""
+    writers: dict[str, list[str]] = {}
+    for b, _ in blocks(func.body):
+        writers.setdefault(b.buffer, []).append(b.name)
+    done: set[str] = set()
+    for b, _ in blocks(func.body):
+        exprs = [b.value] + ([b.init] if b.init is not None else [])
+        for name in {ld.buffer for e in exprs for ld in loads(e)} - {b.buffer}:
+            missing = [w for w in writers.get(name, []) if w not in done]
+            if func.buffer(name).role in ("temp", "output") and (missing or name not in writers):
+                raise _fail("order", f"Block {b.name!r} reads {name!r} before it is complete.", (b.name, *missing))
+        if b.init is None and any(ld.buffer == b.buffer for ld in loads(b.value)) and writers[b.buffer][0] == b.name:
+            raise _fail("order", f"Block {b.name!r} reads {b.buffer!r} before anything is stored there.", (b.name,))
+        done.add(b.name)
+    for buffer in func.outputs:
+        if buffer.name not in writers:
+            raise _fail("output", f"Nothing writes the output {buffer.name!r}.", (buffer.name,))
