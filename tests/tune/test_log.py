@@ -10,7 +10,8 @@ import pytest
 
 from workbench.errors import LogError
 from workbench.tune.database import Database, compatible
-from workbench.tune.log import COLUMNS, Header, LogWriter, load_log, read_log, write_log
+from workbench.tune.log import COLUMNS, Header, load_log, read_log, write_log
+from workbench.tune.log_writer import LogWriter
 from workbench.tune.record import Record, documentation
 
 HEADER = Header(tasks=(("k0", "conv"), ("k1", "dense")), target="llvm -mcpu=host -threads=2", model="a.onnx")
@@ -34,7 +35,8 @@ def filled(path, n=3):
 def code_of(call):
     with pytest.raises(LogError) as caught:
         call()
-    assert caught.value.message and caught.value.where
+    assert caught.value.message
+    assert caught.value.where
     return caught.value.code
 
 
@@ -57,7 +59,8 @@ def test_fields_of_a_newer_version_are_kept_and_written_back(tmp_path):
         json.dumps({"kind": "header", "tasks": [{"key": "k0"}], "cluster": "x"}) + "\n" + json.dumps(data) + "\n"
     )
     header = load_log(log).header
-    assert header is not None and header.to_json()["cluster"] == "x"
+    assert header is not None
+    assert header.to_json()["cluster"] == "x"
 
 
 def test_numbers_that_json_cannot_hold_become_null():
@@ -73,11 +76,13 @@ def test_every_field_is_documented():
 
 def test_the_table_has_the_promised_columns(tmp_path):
     frame = read_log(filled(tmp_path / "a.jsonl"))
-    promised = "task_key task trial space trace row origin seed parent predicted status latency_ms gflops spread elapsed_s error"
+    promised = "task_key task trial space trace row origin seed parent predicted status latency_ms gflops spread"
+    promised += " elapsed_s error"
     assert set(promised.split()) <= set(frame.columns) == set(COLUMNS)
     assert frame["gflops"].iloc[0] == pytest.approx(2.0)
     empty = read_log(filled(tmp_path / "b.jsonl", 0))
-    assert len(empty) == 0 and list(empty.columns) == list(COLUMNS)
+    assert len(empty) == 0
+    assert list(empty.columns) == list(COLUMNS)
 
 
 def test_a_torn_last_line_is_tolerated_and_removed_on_resume(tmp_path):
@@ -87,7 +92,8 @@ def test_a_torn_last_line_is_tolerated_and_removed_on_resume(tmp_path):
     for cut in (1, 10, len(torn) - 1):
         log.write_bytes(whole + torn[:cut])
         read = load_log(log)
-        assert len(read.records) == 3 and read.torn == torn[:cut].decode()
+        assert len(read.records) == 3
+        assert read.torn == torn[:cut].decode()
         with LogWriter(log, HEADER, resume=True) as writer:
             assert writer.repaired == torn[:cut].decode()
             writer.append(record(3))
@@ -98,7 +104,8 @@ def test_a_last_line_that_only_lacks_its_newline_is_kept(tmp_path):
     log = filled(tmp_path / "a.jsonl")
     log.write_bytes(log.read_bytes()[:-1])
     with LogWriter(log, HEADER, resume=True) as writer:
-        assert writer.repaired is None and len(writer.records) == 3
+        assert writer.repaired is None
+        assert len(writer.records) == 3
         writer.append(record(3))
     assert [r.trial for r in load_log(log).records] == [0, 1, 2, 3]
 
@@ -109,7 +116,8 @@ def test_a_file_cut_in_its_header_is_started_anew(tmp_path):
     with LogWriter(log, HEADER, resume=True) as writer:
         writer.append(record(0))
     read = load_log(log)
-    assert read.header is not None and len(read.records) == 1
+    assert read.header is not None
+    assert len(read.records) == 1
 
 
 def test_an_empty_file_is_a_new_log(tmp_path):
@@ -125,7 +133,8 @@ def test_a_corrupt_line_is_named(tmp_path):
         log.write_text("\n".join([*lines[:2], bad, *lines[2:]]) + "\n")
         with pytest.raises(LogError) as caught:
             read_log(log)
-        assert caught.value.code == "log.corrupt" and caught.value.where == (f"{log}:3",)
+        assert caught.value.code == "log.corrupt"
+        assert caught.value.where == (f"{log}:3",)
         assert code_of(lambda: LogWriter(log, HEADER, resume=True)) == "log.corrupt"
 
 
@@ -175,7 +184,8 @@ def test_the_lock_of_a_killed_process_is_gone_even_if_its_forked_worker_lives(tm
     script = textwrap.dedent(f"""
         import os, signal, sys, time
         sys.path.insert(0, {os.getcwd()!r})
-        from workbench.tune.log import Header, LogWriter
+        from workbench.tune.log import Header
+        from workbench.tune.log_writer import LogWriter
         writer = LogWriter({str(log)!r}, Header(tasks=(("k0", "conv"),)))
         child = os.fork()
         if child == 0:
@@ -217,7 +227,8 @@ def test_a_full_disk_is_reported_and_leaves_no_half_line(tmp_path):
     code, count = out.stdout.split()
     assert code == "log.unwritable"
     read = load_log(log)
-    assert len(read.records) == int(count) > 0 and read.torn is None
+    assert len(read.records) == int(count) > 0
+    assert read.torn is None
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
@@ -234,13 +245,16 @@ def test_the_best_of_a_task_is_found(tmp_path):
     ]  # fmt: skip
     records.append(record(7, ms=0.99).__class__(**{**_fields(record(7, ms=0.99)), "key": "c1"}))
     database = Database(records)
-    assert len(database) == 2 and set(database) == {"k0", "k1"}
+    assert len(database) == 2
+    assert set(database) == {"k0", "k1"}
     best = database.best("k0", HEADER.target)
-    assert best is not None and best.latency_ms == 0.99
+    assert best is not None
+    assert best.latency_ms == 0.99
     assert [r.trial for r in database.top("k0", 9, HEADER.target)] == [7, 4, 0, 6]
     assert database.best("k9") is None
     other = database.best("k0", "llvm -mcpu=host -threads=1")
-    assert other is not None and other.trial == 6
+    assert other is not None
+    assert other.trial == 6
     assert write_log(tmp_path / "b.jsonl", HEADER, records) == 8
     assert len(Database.load(tmp_path / "b.jsonl").top("k0", 9)) == 5
 

@@ -30,7 +30,8 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
     assert session.table()["trials"].sum() == 40
     snapshot = session.snapshot()
     assert snapshot.untuned_ms == pytest.approx(10.0 * 6)
-    assert snapshot.total_ms is not None and snapshot.total_ms < snapshot.untuned_ms
+    assert snapshot.total_ms is not None
+    assert snapshot.total_ms < snapshot.untuned_ms
     assert session.progress.fraction == 1.0
 
 
@@ -86,13 +87,15 @@ def test_pause_and_resume_hold_and_go_on():
     held = measurer.count
     elapsed = session.progress.elapsed_s
     time.sleep(0.1)
-    assert measurer.count == held and session.state == "paused"
+    assert measurer.count == held
+    assert session.state == "paused"
     assert session.progress.elapsed_s == pytest.approx(elapsed, abs=0.02)
     session.resume().resume()
     time.sleep(0.1)
     assert measurer.count > held
     session.stop().stop()
-    assert session.wait(5) and session.state == "done"
+    assert session.wait(5)
+    assert session.state == "done"
 
 
 def test_stop_keeps_the_trial_in_flight_and_cancel_throws_it_away(tmp_path):
@@ -157,7 +160,9 @@ def test_failed_trials_keep_their_text_and_kill_no_task(tmp_path):
     session.wait(10)
     frame = read_log(log)
     bad = frame[frame["status"] == "run_error"]
-    assert len(bad) and (bad["error"] == "Traceback: why").all() and bad["latency_ms"].isna().all()
+    assert len(bad)
+    assert (bad["error"] == "Traceback: why").all()
+    assert bad["latency_ms"].isna().all()
     assert ((frame["task_key"] == "key1") & (frame["status"] == "ok")).any()
 
 
@@ -228,7 +233,10 @@ def test_events_may_be_iterated_from_another_thread():
     session.start().wait(10)
     thread.join(5)
     kinds = [event.kind for event in seen]
-    assert kinds.count("trial") == 12 and "best" in kinds and "round" in kinds and kinds[-1] == "state"
+    assert kinds.count("trial") == 12
+    assert "best" in kinds
+    assert "round" in kinds
+    assert kinds[-1] == "state"
     assert list(session.events) == []
 
 

@@ -42,7 +42,8 @@ def test_the_table_fits_width_and_height():
         assert max(len(line) for line in render_table(snapshot(), width)) <= width
     assert any("…" in line for line in render_table(snapshot(), 72))
     low = render_table(snapshot(), 100, height=8)
-    assert len(low) <= 8 and any("1 more task" in line for line in low)
+    assert len(low) <= 8
+    assert any("1 more task" in line for line in low)
 
 
 class Terminal(io.StringIO):
@@ -60,7 +61,8 @@ def test_a_tty_is_redrawn_in_place():
     assert stream.getvalue() == first
     display.update(snapshot())
     second = stream.getvalue()[len(first) :]
-    assert f"\x1b[{lines}F" in second and "\x1b[2J" not in second
+    assert f"\x1b[{lines}F" in second
+    assert "\x1b[2J" not in second
     display.finish(snapshot("done"))
 
 

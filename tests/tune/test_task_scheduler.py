@@ -11,9 +11,14 @@ from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRo
 
 def record(task, round_, trial, ms):
     return Record(
-        task_key=task.key, task=task.name, trial=trial, round=round_, status="ok" if ms else "build_error", latency_ms=ms,
+        task_key=task.key,
+        task=task.name,
+        trial=trial,
+        round=round_,
+        status="ok" if ms else "build_error",
+        latency_ms=ms,
         target="t",
-    )  # fmt: skip
+    )
 
 
 def drive(scheduler, latency, rounds, batch=4):
@@ -65,7 +70,8 @@ def test_a_task_that_always_fails_neither_starves_the_others_nor_is_dropped():
     scheduler = GradientScheduler(tasks())
     _, order = drive(scheduler, lambda i, n: None if i == 0 else 1.0 / (n + 1), 200)
     counts = [order.count(i) for i in range(4)]
-    assert counts[0] >= 3 and min(counts[1:]) > counts[0]
+    assert counts[0] >= 3
+    assert min(counts[1:]) > counts[0]
     assert 0 in order[60:]
     assert scheduler.total_ms is None
     assert "no valid trial" in scheduler.terms(0).reason

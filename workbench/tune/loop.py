@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.events import Event, EventKind
-from workbench.tune.log import LogWriter
+from workbench.tune.log_writer import LogWriter
 from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 
 if TYPE_CHECKING:
-    from workbench.runtime.measure import Measurement
-    from workbench.schedule import Schedule
     from workbench.tune.search import Candidate
     from workbench.tune.task import Task
+
+    from workbench.runtime.results import Measurement
+    from workbench.schedule import Schedule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class TuneOptions:
     model : {"xgboost", "analytic", "random"}
         Cost model.
     repeat, min_repeat_ms, flush_cache, timeout_s
-        How a candidate is measured; see `workbench.runtime.measure`.
+        How a candidate is measured; see `workbench.runtime.results.MeasureOptions`.
     baseline : bool
         Whether the first trial of a task is its default schedule, so that the gain is known.
     """
@@ -301,7 +302,7 @@ class TuningLoop:
             batch.append(Baseline(key))
         attempts = 0
         while len(batch) < count and attempts < 3:
-            fresh = []
+            fresh: list[Candidate] = []
             for candidate in self._workshop(index).search.ask(count - len(batch)):
                 if candidate.key not in seen and all(candidate.key != other.key for other in (*batch, *fresh)):
                     fresh.append(candidate)

@@ -1,7 +1,7 @@
 """One measured trial, as it stands in the log.
 
-The dataclass below *is* the log format: every field becomes one JSON key of a line, one column of `read_log`, and its
-documentation string stands beside it. Fields that a newer version has added are kept in `Record.extra` and written back.
+The dataclass below *is* the log format: every field becomes one JSON key of a line and one column of the table, its
+meaning beside it. Fields that a newer version has added are kept in `Record.extra` and written back.
 """
 
 from __future__ import annotations

@@ -11,17 +11,19 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from workbench.errors import TuneError, UsageError, WorkbenchError, did_you_mean
+from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, State, TaskRow
-from workbench.tune.log import Header, LogWriter, to_frame
+from workbench.tune.log import Header, to_frame
+from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import Measurer, Toolbox, TuneOptions, TuningLoop
 from workbench.tune.record import Record, speed
+from workbench.tune.selection import position, select_tasks
 
 if TYPE_CHECKING:
     import pandas
+    from workbench.tune.task import Task
 
     from workbench.schedule import Schedule
-    from workbench.tune.task import Task
 
 
 class SessionControl:
@@ -119,9 +121,19 @@ class TuningSession:
             self._writer = LogWriter(self.log, header, resume)
         self.repaired = self._writer.repaired if self._writer else None
         self._loop = TuningLoop(
-            self.tasks, active, toolbox=toolbox, measurer=measurer, writer=self._writer, options=options or TuneOptions(),
-            trials=trials, seconds=seconds, seed=seed, target=target, control=self._control, publish=self.events.publish,
-        )  # fmt: skip
+            self.tasks,
+            active,
+            toolbox=toolbox,
+            measurer=measurer,
+            writer=self._writer,
+            options=options or TuneOptions(),
+            trials=trials,
+            seconds=seconds,
+            seed=seed,
+            target=target,
+            control=self._control,
+            publish=self.events.publish,
+        )
         _LIVE.add(self)
 
     # ---- steering ----
@@ -191,6 +203,10 @@ class TuningSession:
             raise TuneError("tune.failed", text, [self.log] if self.log else [], hint) from self._error
         return True
 
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait until the session has ended, however it ended; False when `timeout` seconds passed first."""
+        return self._ended.wait(timeout)
+
     def __enter__(self) -> TuningSession:
         return self
 
@@ -198,7 +214,7 @@ class TuningSession:
         if kind is None:
             self.stop().wait()
         else:
-            self.cancel()._ended.wait(30.0)
+            self.cancel().join(30.0)
 
     # ---- the thread ----
 
@@ -236,6 +252,11 @@ class TuningSession:
     def records(self) -> tuple[Record, ...]:
         """All trials of the log so far, those of earlier runs included."""
         return tuple(self._loop.records)
+
+    @property
+    def new_trials(self) -> int:
+        """Trials of this run."""
+        return self._loop.new_trials
 
     @property
     def progress(self) -> Progress:
@@ -285,9 +306,18 @@ class TuningSession:
         untuned = loop.untuned.get(task.key)
         flops = int(task.flops)
         return TaskRow(
-            index, task.key, task.name, task.weight, latency, speed(flops, latency), state.trials, state.failed, untuned,
-            word, loop.scheduler.terms(index).reason,
-        )  # fmt: skip
+            index,
+            task.key,
+            task.name,
+            task.weight,
+            latency,
+            speed(flops, latency),
+            state.trials,
+            state.failed,
+            untuned,
+            word,
+            loop.scheduler.terms(index).reason,
+        )
 
     def table(self) -> pandas.DataFrame:
         """Return the task table: one row per task."""
@@ -325,12 +355,13 @@ class TuningSession:
         UsageError
             ``usage.task`` for an unknown task; ``usage.nothing_measured`` when no trial of it was valid.
         """
-        from workbench.tune.database import Database
         from workbench.tune.replay import schedule_of
+
+        from workbench.tune.database import Database
 
         if task is None and len(self.tasks) > 1:
             raise UsageError("usage.task", "The session has several tasks; say which one", (), "best(0) or best(task)")
-        found = self.tasks[0] if task is None else self.tasks[_index_of(self.tasks, getattr(task, "key", task))]
+        found = self.tasks[0] if task is None else self.tasks[position(self.tasks, getattr(task, "key", task))]
         record = Database(self._loop.records).best(found.key)
         if record is None:
             hint = "let the session measure some trials first, or read the errors in frame()"
@@ -345,7 +376,7 @@ def _cancel_all() -> None:
     """At interpreter exit: no worker may outlive its session."""
     for session in list(_LIVE):
         session.cancel()
-        session._ended.wait(5.0)
+        session.join(5.0)
 
 
 atexit.register(_cancel_all)
@@ -365,28 +396,3 @@ def _weighted(parts: Sequence[tuple[int, float | None]]) -> float | None:
             return None
         total += weight * latency
     return total
-
-
-def select_tasks(tasks: Sequence[Task], only: Sequence[int | str] | None) -> list[int]:
-    """Return the positions of the tasks that `only` names (positions, keys or names); all when it is None."""
-    if only is None:
-        return list(range(len(tasks)))
-    chosen = sorted({_index_of(tasks, item) for item in only})
-    if not chosen:
-        raise UsageError("usage.no_tasks", "The list of tasks to tune is empty")
-    return chosen
-
-
-def _index_of(tasks: Sequence[Task], item: object) -> int:
-    if isinstance(item, str) and item.strip().isdigit():
-        item = int(item)
-    if isinstance(item, int):
-        if 0 <= item < len(tasks):
-            return item
-        raise UsageError("usage.task", f"There is no task {item}", (), f"tasks are numbered 0 to {len(tasks) - 1}")
-    for attribute in ("key", "name"):
-        found = [i for i, task in enumerate(tasks) if getattr(task, attribute) == item]
-        if found:
-            return found[0]
-    hint = did_you_mean(str(item), [task.name for task in tasks])
-    raise UsageError("usage.task", f"There is no task '{item}'", (), hint)

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TextIO
 
-from workbench.tune.events import FINAL, Progress, Snapshot, TaskRow
+from workbench.tune.events import FINAL, Snapshot, TaskRow
 
 _MIN_NAME = 12
 _FIXED = 58
@@ -77,7 +77,7 @@ def summary_lines(snapshot: Snapshot) -> list[str]:
 def progress_line(snapshot: Snapshot) -> str:
     """Return a bar with the share of the budget, the rate and the time left."""
     progress = snapshot.progress
-    bar = int(round(24 * progress.fraction))
+    bar = round(24 * progress.fraction)
     if snapshot.state in FINAL or snapshot.state in ("paused", "stopping"):
         tail = str(snapshot.state)
     else:
@@ -86,7 +86,7 @@ def progress_line(snapshot: Snapshot) -> str:
 
 
 def _seconds(value: float) -> str:
-    whole = int(round(value))
+    whole = round(value)
     if whole < 120:
         return f"{whole} s"
     if whole < 7200:
@@ -101,7 +101,8 @@ def round_line(snapshot: Snapshot, task: str) -> str:
     trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
     latency = "no valid trial" if row is None or row.latency_ms is None else f"{row.latency_ms:.4f} ms"
     total = "-" if snapshot.total_ms is None else f"{snapshot.total_ms:.3f} ms"
-    return f"[{_seconds(progress.elapsed_s)}] trials {trials}  total {total}  task {row.id if row else '-'} {latency}  {task}"
+    number = row.id if row else "-"
+    return f"[{_seconds(progress.elapsed_s)}] trials {trials}  total {total}  task {number} {latency}  {task}"
 
 
 class TableDisplay:

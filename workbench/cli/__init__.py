@@ -1,0 +1,83 @@
+"""The command ``workbench``.
+
+Exit codes: 0 done, 2 usage, 3 bad input, 4 failed while running, 130 interrupted. With ``--json`` standard output holds
+exactly one JSON object, the result or ``{"error": {...}}``; everything else goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from workbench.errors import WorkbenchError
+
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return the exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        Arguments without the program's name; those of the process when left out.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    # Decided before parsing, so that a usage error is JSON as well.
+    as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
+    try:
+        from workbench.cli.output import Output
+
+        with Output(as_json) as output:
+            return _run(arguments, output)
+    except KeyboardInterrupt:  # before or after the part that knows how to say it
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_gone()
+
+
+def _run(arguments: Sequence[str], output: Output) -> int:  # type: ignore[name-defined]  # noqa: F821
+    """Run a command; turn whatever goes wrong into one message and an exit code."""
+    try:
+        from workbench.cli.parser import parse
+
+        options = parse(arguments)
+        return int(options.command(options, output) or 0)
+    except WorkbenchError as error:
+        output.error(error.to_json(), str(error))
+        return error.exit_code
+    except KeyboardInterrupt as error:
+        said = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+        message = {"code": "interrupted", "message": "Interrupted", "where": [], "hint": "", **said}
+        hint = f"\n  hint: {message['hint']}" if message["hint"] else ""
+        output.error(message, f"{message['message']}{hint}", label="")
+        return INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        message = {"code": "run.memory", "message": "There is not enough memory", "where": [], "hint": ""}
+        output.error(message, "There is not enough memory [run.memory]")
+        return 4
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}"
+        hint = "this is a defect of the workbench; please report it with the text above"
+        sys.stderr.write(traceback.format_exc())
+        output.error(
+            {"code": "internal", "message": text, "where": [], "hint": hint}, f"{text} [internal]\n  hint: {hint}"
+        )
+        return 4
+
+
+def _reader_gone() -> int:
+    """Whoever read our output has closed it: end quietly, and keep the interpreter from complaining at exit."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.__stdout__, sys.__stderr__):
+        try:
+            if stream is not None:
+                stream.flush()
+        except (BrokenPipeError, ValueError, OSError):
+            os.dup2(devnull, stream.fileno())  # type: ignore[union-attr]
+    os.close(devnull)
+    return 0

@@ -1,0 +1,108 @@
+"""Loading a model as the command line says, and ``workbench tasks``."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.cli.output import Output, columns
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+    from workbench.graph import Graph
+
+
+def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of ``--shape NAME=1x3x224x224``.
+
+    Raises
+    ------
+    UsageError
+        ``usage.shape`` for a form that is not understood or a name that comes twice.
+    """
+    shapes: dict[str, tuple[int, ...]] = {}
+    hint = "write NAME=1x3x224x224, with the name of the model's input"
+    for item in items:
+        name, _, dims = item.rpartition("=")
+        if not name or not re.fullmatch(r"\d+([x,]\d+)*", dims):
+            raise UsageError("usage.shape", f"The shape '{item}' is not understood", (), hint)
+        shape = tuple(int(d) for d in re.split("[x,]", dims))
+        if 0 in shape:
+            raise UsageError("usage.shape", f"The shape '{item}' has an empty dimension", (), hint)
+        if name in shapes:
+            raise UsageError("usage.shape", f"The shape of '{name}' is given twice", (name,), "give it once")
+        shapes[name] = shape
+    return shapes
+
+
+def find_model(name: str) -> Path:
+    """Return the path of a model: a file, or one that the onnx package carries (``light_squeezenet``)."""
+    path = Path(name)
+    if path.exists() or not re.fullmatch(r"\w+", name):
+        return path
+    spec = find_spec("onnx")
+    for folder in (spec.submodule_search_locations or []) if spec else []:
+        shipped = Path(folder) / "backend" / "test" / "data" / "light" / f"{name}.onnx"
+        if shipped.exists():
+            return shipped
+    return path
+
+
+def make_target(options: Namespace) -> Target:
+    """Return the target of ``--target`` and ``--threads``."""
+    from workbench.target import Target
+
+    if options.target is None:
+        return Target.host(threads=options.threads)
+    target = Target(options.target)
+    return target.with_threads(options.threads) if options.threads is not None else target
+
+
+def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
+    """Load, fill and optimise the model of a command line."""
+    if options.save_filled is not None and options.fill_weights is None:
+        hint = "add --fill-weights SEED"
+        raise UsageError("usage.save_filled", "--save-filled needs filled weights", (), hint)
+    path = find_model(options.model)
+    shapes = parse_shapes(options.shape)
+    if options.fill_weights is None:
+        from workbench.graph import load_onnx
+
+        return load_onnx(path, shapes or None).optimize()
+    from workbench.tune.fill import load_filled
+
+    output.say(f"Filling the weights of {path.name} (seed {options.fill_weights}) ...")
+    return load_filled(path, options.fill_weights, shapes or None, target, save=options.save_filled)
+
+
+def tasks(options: Namespace, output: Output) -> int:
+    """``workbench tasks MODEL``: the tasks with their weights."""
+    from workbench.tune.task import extract_tasks
+
+    target = make_target(options)
+    graph = load_graph(options, output, target)
+    found = extract_tasks(graph, target)
+    rows = [
+        [str(i), t.name, str(t.weight), f"{t.flops / 1e6:.2f}", f"{t.weight * t.flops / 1e9:.3f}", t.key[:12]]
+        for i, t in enumerate(found)
+    ]
+    total = sum(t.weight * t.flops for t in found)
+    kernels = sum(t.weight for t in found)
+    text = columns(["ID", "Task", "Weight", "MFLOP", "GFLOP in all", "Key"], rows, {0, 2, 3, 4})
+    summary = f"{len(found)} tasks for {kernels} kernels, {total / 1e9:.2f} GFLOP; target: {target}"
+    data = {
+        "model": str(options.model),
+        "target": str(target),
+        "total_flops": total,
+        "tasks": [
+            {"id": i, "key": t.key, "name": t.name, "description": t.description, "weight": t.weight, "flops": t.flops}
+            for i, t in enumerate(found)
+        ],
+    }
+    output.result(data, f"{text}\n\n{summary}")
+    return 0

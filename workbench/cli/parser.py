@@ -1,0 +1,178 @@
+"""The arguments of every command; parsing loads nothing heavy."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+from workbench.errors import UsageError, did_you_mean
+
+
+class Parser(argparse.ArgumentParser):
+    """An ArgumentParser that raises `UsageError` instead of ending the process."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise ``usage.arguments``."""
+        raise UsageError("usage.arguments", message[:1].upper() + message[1:], (), f"see '{self.prog} --help'")
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse a command line.
+
+    Raises
+    ------
+    UsageError
+        ``usage.*`` with a proposal where a word was misspelt.
+    """
+    parser, commands = _build()
+    if argv and not argv[0].startswith("-") and argv[0] not in commands:
+        raise UsageError(
+            "usage.command", f"There is no command '{argv[0]}'", (), did_you_mean(argv[0], commands, "commands")
+        )
+    options, unknown = parser.parse_known_args(argv)
+    if unknown:
+        known = [name for action in commands[argv[0]]._actions for name in action.option_strings] if argv else []
+        hint = did_you_mean(unknown[0].split("=")[0], known, "options") if unknown[0].startswith("-") else ""
+        raise UsageError("usage.option", f"Unknown argument: {' '.join(unknown)}", (), hint)
+    if not hasattr(options, "module"):
+        parser.error(f"a command is needed: {', '.join(commands)}")
+    options.command = getattr(import_module(options.module), options.function)
+    return options
+
+
+def _build() -> tuple[Parser, dict[str, Parser]]:
+    parser = Parser(prog="workbench", description="From an ONNX file to measured, tuned, correct machine code.")
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    built = {
+        "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
+        "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
+        "run": commands.add_parser("run", help="compile a model and run or time it"),
+        "log": commands.add_parser("log", help="look at a tuning log"),
+        "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
+    }
+    _model(built["tasks"])
+    _target(built["tasks"])
+    built["tasks"].set_defaults(module="workbench.cli.model", function="tasks")
+    _tune(built["tune"])
+    _run(built["run"])
+    _log(built["log"])
+    _target(built["doctor"])
+    built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
+    for command in (built["tasks"], built["tune"], built["run"], built["doctor"]):
+        _json(command)
+    return parser, built
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"workbench {version('schedule-workbench')}"
+    except PackageNotFoundError:
+        return "workbench (from a source tree)"
+
+
+def _json(command: Parser) -> None:
+    command.add_argument(
+        "--json", action="store_true", help="one JSON object on standard output, the rest on standard error"
+    )
+
+
+def _model(command: Parser) -> None:
+    command.add_argument("model", metavar="MODEL", help="an ONNX file, or the name of one in the onnx package")
+    command.add_argument(
+        "--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="shape of an input; may be repeated"
+    )
+    command.add_argument(
+        "--fill-weights", type=int, metavar="SEED", help="replace constant stub weights by seeded, calibrated ones"
+    )
+    command.add_argument("--save-filled", metavar="OUT.onnx", help="also save the model with the filled weights")
+
+
+def _target(command: Parser) -> None:
+    command.add_argument("--threads", type=positive, metavar="T", help="threads to use (default: all cores)")
+    command.add_argument(
+        "--target", metavar="STR", help="such as 'llvm -mcpu=skylake -threads=2' (default: this machine)"
+    )
+
+
+def _tune(command: Parser) -> None:
+    _model(command)
+    _target(command)
+    command.add_argument("--trials", type=positive, metavar="N", help="trials in all, those in the log included")
+    command.add_argument("--seconds", type=positive_number, metavar="S", help="time limit for this run")
+    command.add_argument("--log", required=True, metavar="F", help="the log to write, one line for each trial")
+    command.add_argument("--tasks", metavar="LIST", help="only these tasks: numbers or names, separated by commas")
+    command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the search (default 0)")
+    command.add_argument("--resume", action="store_true", help="go on with an existing log")
+    command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of a trial (default: adaptive)")
+    command.add_argument("--min-repeat-ms", type=positive_number, metavar="MS", help="shortest duration of a repeat")
+    command.add_argument("--flush-cache", action="store_true", help="flush the caches before every repeat")
+    command.add_argument(
+        "--batch", type=positive, metavar="B", help="trials of one round (default: by budget and tasks)"
+    )
+    command.add_argument("--scheduler", default="gradient", metavar="NAME", help="gradient (default) or round-robin")
+    command.add_argument(
+        "--cost-model", default="xgboost", metavar="NAME", help="xgboost (default), analytic or random"
+    )
+    command.set_defaults(module="workbench.cli.tune", function="tune")
+
+
+def _run(command: Parser) -> None:
+    _model(command)
+    _target(command)
+    command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument("--inputs", metavar="IN.npz", help="inputs by their ONNX names; missing ones are random")
+    command.add_argument("--outputs", metavar="OUT.npz", help="save the outputs under their ONNX names")
+    command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the random inputs (default 0)")
+    command.add_argument("--benchmark", action="store_true", help="time the whole model")
+    command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of --benchmark")
+    command.set_defaults(module="workbench.cli.run", function="run")
+
+
+def _log(command: Parser) -> None:
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    texts = {
+        "summary": "what was tuned and how far it came",
+        "best": "the best trials of every task",
+        "distill": "write a log that holds the best trials only",
+    }
+    for name, text in texts.items():
+        action = actions.add_parser(name, help=text)
+        action.add_argument("log", metavar="F", help="a tuning log")
+        if name != "summary":
+            action.add_argument("-k", type=positive, default=1, metavar="K", help="trials of each task (default 1)")
+        if name == "distill":
+            action.add_argument(
+                "-o", "--output", metavar="OUT", help="file to write (default: F with '.best' in its name)"
+            )
+        _json(action)
+        action.set_defaults(module="workbench.cli.log", function=name)
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
+def positive_number(text: str) -> float:
+    """Return a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value

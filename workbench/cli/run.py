@@ -1,0 +1,134 @@
+"""``workbench run``: compile a model, run it on given or random inputs, time it."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.model import load_graph, make_target
+from workbench.cli.output import Output, columns
+from workbench.errors import InputError, ShapeError, did_you_mean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from workbench.graph import Graph
+    from workbench.graph.graph import TensorType
+
+    Arrays = Mapping[str, np.ndarray[Any, Any]]
+
+
+def run(options: Namespace, output: Output) -> int:
+    """Run the command."""
+    from workbench.tune.compile import compile
+
+    from workbench.tune.log import open_for_reading
+
+    if options.log is not None:
+        open_for_reading(options.log).close()  # before the model is loaded
+    given = read_npz(options.inputs) if options.inputs is not None else {}
+    if options.outputs is not None:
+        check_folder(options.outputs)
+    target = make_target(options)
+    graph = load_graph(options, output, target)
+    inputs = complete_inputs(graph, given, options.seed)
+    executable = compile(graph, log=options.log, target=target)
+    if options.log is not None and executable.untuned:
+        names = ", ".join(executable.untuned[:3]) + (", …" if len(executable.untuned) > 3 else "")
+        output.warn(f"{len(executable.untuned)} tasks are not in the log and use default schedules: {names}")
+    results = executable.run(inputs)
+    if options.outputs is not None:
+        write_npz(options.outputs, results)
+    data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
+    data["outputs"] = {n: {"shape": list(a.shape), "dtype": str(a.dtype)} for n, a in results.items()}
+    text = [_describe(results)]
+    if options.benchmark:
+        timing = executable.benchmark(inputs, **({"repeat": options.repeat} if options.repeat else {}))
+        for name in ("mean_ms", "median_ms", "max_ms", "min_ms", "std_ms"):
+            data[name] = getattr(timing, name)
+        text += ["", str(timing)]
+    output.result(data, "\n".join(text))
+    return 0
+
+
+def _describe(results: Arrays) -> str:
+    rows = []
+    for name, array in results.items():
+        wide = array.astype("float64") if array.size else array
+        figures = [f"{wide.min():.6g}", f"{wide.mean():.6g}", f"{wide.max():.6g}"] if array.size else ["-"] * 3
+        rows.append([name, "x".join(map(str, array.shape)) or "scalar", str(array.dtype), *figures])
+    return columns(["Output", "Shape", "Type", "Min", "Mean", "Max"], rows, {3, 4, 5})
+
+
+def random_input(kind: TensorType, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    """Return a seeded input: standard normal numbers, small integers from 0, or truth values."""
+    import numpy as np
+
+    dtype = np.dtype(kind.dtype)
+    if dtype.kind == "f" or dtype.kind == "V":
+        return rng.standard_normal(kind.shape, dtype=np.float32).astype(dtype)
+    return rng.integers(0, 2, kind.shape).astype(dtype)
+
+
+def complete_inputs(graph: Graph, given: Arrays, seed: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Return all inputs of a graph: the given ones, and seeded random ones for the rest.
+
+    Raises
+    ------
+    ShapeError
+        ``shape.name`` for an input that the model does not have.
+    """
+    import numpy as np
+
+    for name in given:
+        if name not in graph.inputs:
+            hint = did_you_mean(name, graph.inputs, "inputs")
+            raise ShapeError("shape.name", f"The model has no input '{name}'", [name], hint)
+    rng = np.random.default_rng(seed)
+    # Every input draws its numbers, so that giving one does not change the others.
+    drawn = {name: random_input(graph.types[name], rng) for name in graph.inputs}
+    return {**drawn, **given}
+
+
+def read_npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
+    """Read an npz file; nothing in it is unpickled."""
+    import numpy as np
+
+    hint = "write it with numpy.savez(path, **{name: array})"
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise InputError("inputs.format", "The inputs are not an npz file", [path], hint)
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        raise InputError("inputs.missing", "There is no such input file", [path], "check the path") from None
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
+        raise InputError("inputs.format", f"The inputs cannot be read: {error}", [path], hint) from error
+
+
+def check_folder(path: str) -> None:
+    """Raise ``outputs.unwritable`` before any work is done for an output that cannot be written."""
+    folder = Path(path).absolute().parent
+    if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        hint = "choose a file in a directory that exists and that you may write to"
+        raise InputError("outputs.unwritable", "The outputs cannot be written there", [path], hint)
+
+
+def write_npz(path: str, arrays: Arrays) -> None:
+    """Write arrays under their names; unlike numpy.savez, any name will do and the path is taken as it is."""
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                buffer = io.BytesIO()
+                np.lib.format.write_array(buffer, np.asanyarray(array), allow_pickle=False)
+                archive.writestr(f"{name}.npy", buffer.getvalue())
+    except OSError as error:
+        message = f"The outputs cannot be written: {error.strerror or error}"
+        raise InputError("outputs.unwritable", message, [path], "choose another file") from error

@@ -1,0 +1,147 @@
+"""``workbench tune``: tune a model's tasks and say what was gained."""
+
+from __future__ import annotations
+
+import signal
+from argparse import Namespace
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from workbench.cli.model import load_graph, make_target
+from workbench.cli.output import Output
+from workbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from workbench.tune.events import Event, Snapshot
+    from workbench.tune.session import TuningSession
+
+_POLL_S = 0.1
+
+
+def tune(options: Namespace, output: Output) -> int:
+    """Run the command."""
+    from workbench.tune.log_writer import check_writable
+    from workbench.tune.loop import TuneOptions
+    from workbench.tune.start import tune as start
+
+    if options.trials is None and options.seconds is None:
+        hint = "add --trials N or --seconds S, or both"
+        raise UsageError("usage.budget", "The tuning needs a budget", (), hint)
+    tune_options = TuneOptions(
+        batch=options.batch,
+        scheduler=options.scheduler,
+        model=options.cost_model,
+        repeat=options.repeat,
+        min_repeat_ms=options.min_repeat_ms,
+        flush_cache=options.flush_cache,
+    )
+    check_writable(options.log, options.resume)
+    target = make_target(options)
+    graph = load_graph(options, output, target)
+    only = [item.strip() for item in options.tasks.split(",") if item.strip()] if options.tasks is not None else None
+    session = start(
+        graph,
+        trials=options.trials,
+        seconds=options.seconds,
+        log=options.log,
+        seed=options.seed,
+        target=target,
+        start=False,
+        resume=options.resume,
+        only_tasks=only,
+        options=tune_options,
+    )
+    return _drive(session, options, output)
+
+
+def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
+    """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
+    from workbench.tune.table import TableDisplay
+
+    if session.repaired is not None:
+        output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
+    if options.resume:
+        output.say(f"Going on with {options.log}: {len(session.records)} trials are there")
+    display = TableDisplay()
+    rounds: deque[Event] = deque()
+    unsubscribe = session.events.subscribe(lambda event: rounds.append(event) if event.kind == "round" else None)
+    try:
+        session.start()
+        while not session.wait(_POLL_S):
+            _show(session, display, rounds)
+        _show(session, display, rounds)
+        snapshot = session.snapshot()
+        display.finish(snapshot)
+    except BaseException as error:
+        _end_now(session)
+        if isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt(_interrupted(session, options)) from None
+        raise
+    finally:
+        unsubscribe()
+    output.result(_result(session, snapshot, options), _gain(session, snapshot, options))
+    return 0
+
+
+def _show(session: TuningSession, display: Any, rounds: deque[Event]) -> None:
+    display.update(session.snapshot())
+    while rounds:
+        display.round(session.snapshot(), rounds.popleft().task or "")
+
+
+def _end_now(session: TuningSession) -> None:
+    """Cancel, and let no second Ctrl-C get in the way of ending the workers."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # not in the main thread
+        session.cancel()
+        return
+    try:
+        session.cancel().join(10.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupted(session: TuningSession, options: Namespace) -> dict[str, Any]:
+    count = len(session.records)
+    return {
+        "code": "interrupted",
+        "message": f"Interrupted; {count} trials are safe in {options.log}",
+        "where": [str(options.log)],
+        "hint": "repeat the command with --resume to go on",
+    }
+
+
+def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> dict[str, Any]:
+    keys = ("id", "key", "name", "weight", "latency_ms", "gflops", "trials", "failed", "untuned_ms", "state")
+    return {
+        "trials": snapshot.progress.trials,
+        "seconds": snapshot.progress.elapsed_s,
+        "tasks": [{name: getattr(row, name) for name in keys} for row in snapshot.rows],
+        "total_latency_ms": snapshot.total_ms,
+        "untuned_latency_ms": snapshot.untuned_ms,
+        "log": str(options.log),
+        "state": session.state,
+        "new_trials": session.new_trials,
+    }
+
+
+def _gain(session: TuningSession, snapshot: Snapshot, options: Namespace) -> str:
+    lines = []
+    if snapshot.total_ms is None:
+        missing = [row for row in snapshot.rows if row.latency_ms is None and row.state != "skipped"]
+        lines.append(
+            f"{len(missing)} tasks have no valid trial yet; give them more with --resume and a larger --trials."
+        )
+    elif snapshot.untuned_ms is None:
+        lines.append(f"Estimated latency: {snapshot.total_ms:.3f} ms (not every default schedule was measured).")
+    else:
+        factor = snapshot.untuned_ms / snapshot.total_ms
+        lines.append(
+            f"Estimated latency: {snapshot.untuned_ms:.3f} ms with default schedules, {snapshot.total_ms:.3f} ms tuned: "
+            f"{factor:.2f} times as fast."
+        )
+    count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)
+    lines.append(f"{count} trials ({failed} failed) in {snapshot.progress.elapsed_s:.1f} s are in {options.log}.")
+    lines.append(f"Next: workbench run {options.model} --log {options.log} --benchmark")
+    return "\n".join(lines)

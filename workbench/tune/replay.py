@@ -1,0 +1,32 @@
+"""From a record back to a schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import LogError, WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.tune.task import Task
+
+    from workbench.schedule import Schedule
+    from workbench.tune.record import Record
+
+
+def schedule_of(task: Task, record: Record) -> Schedule:
+    """Return the schedule that a record describes, as an editable value.
+
+    Raises
+    ------
+    LogError
+        ``log.replay`` when the trace does not apply to the task: the log was changed by hand, or comes from a version
+        whose primitives worked differently.
+    """
+    from workbench.schedule.trace import replay
+
+    try:
+        return replay(task, list(record.trace))
+    except WorkbenchError as error:
+        place = [f"trial {record.trial}", record.task]
+        hint = "the log was changed, or was written by another version; tune this task again"
+        raise LogError("log.replay", f"The schedule in the log does not apply: {error.message}", place, hint) from error

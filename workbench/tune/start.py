@@ -1,0 +1,161 @@
+"""`tune`: from whatever a user has to a running session."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UsageError
+from workbench.tune.log import Header
+from workbench.tune.loop import TuneOptions
+from workbench.tune.measuring import LocalMeasurer
+from workbench.tune.session import TuningSession
+from workbench.tune.toolbox import LocalToolbox
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+    from workbench.tune.task import Task
+
+    from workbench.graph import Graph
+    from workbench.schedule import Schedule
+
+TRIALS_PER_TASK = 64
+"""Budget when neither trials nor seconds are given."""
+
+
+def tune(
+    what: Task | Schedule | Graph | Iterable[Task],
+    *,
+    trials: int | None = None,
+    seconds: float | None = None,
+    log: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    target: Target | str | None = None,
+    start: bool = True,
+    resume: bool = False,
+    only_tasks: Sequence[int | str] | None = None,
+    batch: int | None = None,
+    options: TuneOptions | None = None,
+) -> TuningSession:
+    """Tune in the background.
+
+    Parameters
+    ----------
+    what : Task, Schedule, Graph or iterable of Task
+        What to tune. Of a schedule with holes, the search fills the holes and keeps the rest as it is.
+    trials : int, optional
+        Trials in all, those that `log` already holds included. 64 for each task when `seconds` is not given either.
+    seconds : float, optional
+        Time limit of this run, in seconds.
+    log : path, optional
+        Where every trial is written before anything else is told about it. Without a log the trials are only kept in
+        the session.
+    seed : int
+        Seed of the search and of the data that candidates are checked with.
+    target : Target or str, optional
+        What to tune for; that of the tasks, else this machine.
+    start : bool
+        Whether the session runs when it is returned.
+    resume : bool
+        Go on with an existing `log`: its trials count, and no candidate in it is measured again.
+    only_tasks : sequence of int or str, optional
+        Tune only these: positions, keys or names.
+    batch : int, optional
+        Trials of a round; the same as ``options.batch``.
+    options : TuneOptions, optional
+        How to tune.
+
+    Returns
+    -------
+    TuningSession
+        Running, unless `start` is false.
+
+    Raises
+    ------
+    UsageError
+        ``usage.*`` for arguments that make no sense.
+    LogError
+        ``log.unwritable``, ``log.locked``, ``log.exists``, ``log.other_model``, ``log.corrupt``; before anything is
+        measured.
+    """
+    resolved = _target(what, target)
+    tasks, space_of, model = _tasks(what, resolved)
+    options = _with_batch(options or TuneOptions(), batch)
+    if trials is None and seconds is None:
+        trials = TRIALS_PER_TASK * len(tasks)
+    header = Header(
+        tasks=tuple((task.key, task.name) for task in tasks),
+        target=str(resolved),
+        model=model,
+        seed=seed,
+        version=_version(),
+        created=time.time(),
+    )
+    session = TuningSession(
+        tasks,
+        toolbox=LocalToolbox(resolved, options.model, seed, space_of),
+        measurer=LocalMeasurer(resolved, options, seed),
+        log=log,
+        header=header,
+        resume=resume,
+        trials=trials,
+        seconds=seconds,
+        seed=seed,
+        target=str(resolved),
+        only_tasks=only_tasks,
+        options=options,
+    )
+    return session.start() if start else session
+
+
+def _target(what: Any, target: Target | str | None) -> Target:
+    from workbench.target import Target
+
+    if isinstance(target, str):
+        return Target(target)
+    if target is not None:
+        return target
+    own = getattr(what, "target", None)
+    return own if isinstance(own, Target) else Target.host()
+
+
+def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Schedule], str]:
+    """Return the tasks, the schedules with holes that replace the space of a task, and the model's name."""
+    from workbench.tune.task import Task, extract_tasks
+
+    from workbench.graph.graph import Graph
+    from workbench.schedule import Schedule
+
+    if isinstance(what, Graph):
+        return tuple(extract_tasks(what, target)), {}, what.name
+    if isinstance(what, Task):
+        return (what,), {}, what.name
+    if isinstance(what, Schedule):
+        if not what.holes:
+            hint = "leave numbers open, for instance s.split('i', [Hole(), Hole()]), or tune the task instead"
+            raise UsageError("usage.no_holes", "The schedule has no holes, so there is nothing to search", (), hint)
+        task = Task.of_schedule(what, target)
+        return (task,), {task.key: what}, task.name
+    if isinstance(what, Iterable) and not isinstance(what, str | bytes):
+        tasks = tuple(what)
+        if all(isinstance(task, Task) for task in tasks):
+            return tasks, {}, ""
+    hint = "give a task, tasks, a graph, or a schedule with holes"
+    raise UsageError("usage.tune", f"A {type(what).__name__} cannot be tuned", (), hint)
+
+
+def _with_batch(options: TuneOptions, batch: int | None) -> TuneOptions:
+    from dataclasses import replace
+
+    return options if batch is None else replace(options, batch=batch)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("schedule-workbench")
+    except PackageNotFoundError:
+        return ""
