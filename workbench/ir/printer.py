@@ -74,7 +74,7 @@ def name_text(name: str) -> str:
 
 def affine_text(form: Affine) -> str:
     """Return an index form as text."""
-    parts = [_term(d, c) for d, c in form.terms]
+    parts = [_term(d, c) for d, c in sorted(form.terms, key=_stride, reverse=True)]
     if form.const != 0 or not parts:
         parts += dim_parts(form.const)
     return _sum(parts)
@@ -129,6 +129,14 @@ def _term(d: Digit, c: Dim) -> tuple[bool, str]:
     if isinstance(c, int):
         return c < 0, text if abs(c) == 1 else f"{text} * {abs(c)}"
     return False, f"{text} * ({dim_text(c)})" if len(c.terms) > 1 or c.terms[0][1] < 0 else f"{text} * {dim_text(c)}"
+
+
+def _stride(term: tuple[Digit, Dim]) -> tuple[int, int]:
+    """Sort key that puts the outermost term first: most holes, then the largest step."""
+    c = term[1]
+    if isinstance(c, int):
+        return 0, abs(c)
+    return max(sum(e for _, e in m) for m, _ in c.terms), max(abs(k) for _, k in c.terms)
 
 
 def _digit(d: Digit) -> str:

@@ -1,0 +1,252 @@
+"""Ready-made computations with good axis names: what a beginner schedules, what the tests run, what the graph lowers to.
+
+Each function returns a `Func` that is not scheduled yet. Sizes are in elements, images are NHWC, kernels HWIO. The stage that
+does the work keeps the short loop names (``i j k``; ``n h w o kh kw c``).
+
+>>> from workbench import workloads
+>>> print(workloads.matmul(64, 64, 64))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from .errors import ExpressionError
+from .ir import te
+from .ir.func import Func
+from .ir.te import Tensor
+
+
+def matmul(m: int, n: int, k: int, bias: bool = False, relu: bool = False, dtype: str = "float32", constant_b: bool = False) -> Func:
+    """``C[i, j] = sum(A[i, k] * B[k, j])``, then ``+ bias[j]`` (stage ``bias_add``) and ``max(_, 0)`` (stage ``relu``).
+
+    Parameters
+    ----------
+    m, n, k : int
+        ``A`` is ``[m, k]``, ``B`` is ``[k, n]``, the result ``[m, n]``.
+    bias, relu : bool
+        Whether to append these stages.
+    dtype : str
+    constant_b : bool
+        Whether ``B`` holds weights, which may be packed ahead of time.
+    """
+    a = te.placeholder((m, k), dtype, "A")
+    b = te.placeholder((k, n), dtype, "B", constant=constant_b)
+    r = te.reduce_axis(k, "k")
+    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    return te.func(_epilogue(c, n if bias else None, relu), "matmul")
+
+
+def dense(m: int, n: int, k: int, bias: bool = True, relu: bool = False) -> Func:
+    """Fully connected layer on constant weights ``W[k, n]``: ``Y[i, j] = sum(X[i, k] * W[k, j])`` (stage ``dense``)."""
+    x, w = te.placeholder((m, k), name="X"), te.placeholder((k, n), name="W", constant=True)
+    r = te.reduce_axis(k, "k")
+    y = te.compute((m, n), lambda i, j: te.sum(x[i, r] * w[r, j], axis=r), name="dense")
+    return te.func(_epilogue(y, n if bias else None, relu), "dense")
+
+
+def batch_matmul(batch: int, m: int, n: int, k: int) -> Func:
+    """``C[b, i, j] = sum(A[b, i, k] * B[b, k, j])``."""
+    x, y = te.placeholder((batch, m, k), name="A"), te.placeholder((batch, k, n), name="B")
+    r = te.reduce_axis(k, "k")
+    return te.func(te.compute((batch, m, n), lambda b, i, j: te.sum(x[b, i, r] * y[b, r, j], axis=r), name="C"), "batch_matmul")
+
+
+def conv2d_nhwc(h: int, w: int, ci: int, co: int, kernel: int = 3, stride: int = 1, padding: int = 1, dilation: int = 1,
+                groups: int = 1, batch: int = 1, bias: bool = False, relu: bool = False, residual: bool = False) -> Func:
+    """Convolution of ``X[n, h, w, ci]`` with ``W[kh, kw, ci / groups, co]``.
+
+    Stages: ``pad`` (only with padding), ``conv``, ``bias_add``, ``add`` (of a residual ``R``), ``relu``.
+
+    Parameters
+    ----------
+    h, w, ci, co : int
+        Height and width of the image, input and output channels.
+    kernel, stride, padding, dilation, groups, batch : int
+    bias, relu, residual : bool
+        Whether to append these stages.
+
+    Raises
+    ------
+    ExpressionError
+        "te.shape" when the kernel does not fit or the groups do not divide the channels.
+    """
+    if ci % groups or co % groups:
+        raise ExpressionError("te.shape", f"{groups} groups do not divide {ci} input and {co} output channels.")
+    oh, ow = _out(h, kernel, stride, padding, dilation), _out(w, kernel, stride, padding, dilation)
+    data = _pad(te.placeholder((batch, h, w, ci), name="X"), padding)
+    weight = te.placeholder((kernel, kernel, ci // groups, co), name="W", constant=True)
+    rh, rw, rc = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw"), te.reduce_axis(ci // groups, "c")
+
+    def at(n: te.Axis, h: te.Axis, w: te.Axis, o: te.Axis) -> te.Reduction:
+        channel = rc if groups == 1 else o // (co // groups) * (ci // groups) + rc
+        x = data[n, h * stride + rh * dilation, w * stride + rw * dilation, channel]
+        return te.sum(x * weight[rh, rw, rc, o], axis=[rh, rw, rc])
+
+    y = te.compute((batch, oh, ow, co), at, name="conv")
+    return te.func(_epilogue(y, co if bias else None, relu, residual), "conv2d")
+
+
+def depthwise_conv2d_nhwc(h: int, w: int, c: int, kernel: int = 3, stride: int = 1, padding: int = 1, batch: int = 1,
+                          bias: bool = False, relu: bool = False) -> Func:
+    """Depthwise convolution with ``W[kh, kw, c]``; stages ``pad``, ``conv``, ``bias_add``, ``relu``."""
+    oh, ow = _out(h, kernel, stride, padding, 1), _out(w, kernel, stride, padding, 1)
+    data = _pad(te.placeholder((batch, h, w, c), name="X"), padding)
+    weight = te.placeholder((kernel, kernel, c), name="W", constant=True)
+    rh, rw = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw")
+    y = te.compute(
+        (batch, oh, ow, c),
+        lambda n, h, w, c: te.sum(data[n, h * stride + rh, w * stride + rw, c] * weight[rh, rw, c], axis=[rh, rw]), name="conv",
+    )
+    return te.func(_epilogue(y, c if bias else None, relu), "depthwise_conv2d")
+
+
+def pool2d(h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: int = 2, padding: int = 0, batch: int = 1) -> Func:
+    """Pooling of ``X[n, h, w, c]`` (stage ``pool``); `kind` is "max" or "avg" (padding counts as zeros, stage ``mean`` divides)."""
+    if kind not in ("max", "avg"):
+        raise ExpressionError("te.value", f"There is no pooling {kind!r}.", (), "one of: max, avg")
+    oh, ow = _out(h, kernel, stride, padding, 1), _out(w, kernel, stride, padding, 1)
+    data = _pad(te.placeholder((batch, h, w, c), name="X"), padding, -3.0e38 if kind == "max" else 0.0)
+    rh, rw = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw")
+
+    def at(n: te.Axis, h: te.Axis, w: te.Axis, c: te.Axis) -> te.Value:
+        return data[n, h * stride + rh, w * stride + rw, c]
+
+    if kind == "max":
+        return te.func(te.compute((batch, oh, ow, c), lambda n, h, w, c: te.max(at(n, h, w, c), axis=[rh, rw]), name="pool"), "max_pool")
+    total = te.compute((batch, oh, ow, c), lambda n, h, w, c: te.sum(at(n, h, w, c), axis=[rh, rw]), name="pool")
+    scale = 1.0 / (kernel * kernel)
+    return te.func(te.compute(total.shape, lambda n, h, w, c: total[n, h, w, c] * scale, name="mean"), "avg_pool")
+
+
+def global_avg_pool(h: int, w: int, c: int, batch: int = 1) -> Func:
+    """Mean over the image: ``[n, h, w, c] -> [n, c]`` (stages ``total``, ``mean``)."""
+    x = te.placeholder((batch, h, w, c), name="X")
+    rh, rw = te.reduce_axis(h, "h"), te.reduce_axis(w, "w")
+    total = te.compute((batch, c), lambda n, c: te.sum(x[n, rh, rw, c], axis=[rh, rw]), name="total")
+    return te.func(te.compute((batch, c), lambda n, c: total[n, c] * (1.0 / (h * w)), name="mean"), "global_avg_pool")
+
+
+def softmax(m: int, n: int) -> Func:
+    """Softmax of each row of ``X[m, n]``, shifted by its maximum (stages ``largest``, ``exps``, ``total``, ``softmax``)."""
+    x = te.placeholder((m, n), name="X")
+    r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
+    largest = te.compute((m,), lambda i: te.max(x[i, r], axis=r), name="largest")
+    exps = te.compute((m, n), lambda i, j: te.exp(x[i, j] - largest[i]), name="exps")
+    total = te.compute((m,), lambda i: te.sum(exps[i, q], axis=q), name="total")
+    return te.func(te.compute((m, n), lambda i, j: exps[i, j] / total[i], name="softmax"), "softmax")
+
+
+def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
+    """Normalise each row of ``X[m, n]``, then scale by ``G`` and shift by ``B`` (stages ``total``, ``square``, ``norm``)."""
+    x = te.placeholder((m, n), name="X")
+    g, b = te.placeholder((n,), name="G", constant=True), te.placeholder((n,), name="B", constant=True)
+    r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
+    total = te.compute((m,), lambda i: te.sum(x[i, r], axis=r), name="total")
+
+    def deviation(i: te.Axis, j: te.Axis) -> te.Value:
+        return x[i, j] - total[i] * (1.0 / n)
+
+    square = te.compute((m,), lambda i: te.sum(deviation(i, q) * deviation(i, q), axis=q), name="square")
+    norm = te.compute((m, n), lambda i, j: deviation(i, j) * te.rsqrt(square[i] * (1.0 / n) + epsilon) * g[j] + b[j], name="norm")
+    return te.func(norm, "layer_norm")
+
+
+def reduce(m: int, n: int, op: str = "sum", axis: int = 1) -> Func:
+    """Reduce ``X[m, n]`` along `axis` by "sum", "max", "min" or "prod" (stage ``Y``)."""
+    ops: dict[str, Callable[..., te.Reduction]] = {"sum": te.sum, "prod": te.prod, "max": te.max, "min": te.min}  # type: ignore[dict-item]
+    if op not in ops:
+        raise ExpressionError("te.value", f"There is no reduction {op!r}.", (), f"one of: {', '.join(ops)}")
+    x, r = te.placeholder((m, n), name="X"), te.reduce_axis((m, n)[axis], "k")
+    return te.func(te.compute(((m, n)[1 - axis],), lambda i: ops[op](x[i, r] if axis == 1 else x[r, i], axis=r), name="Y"), f"reduce_{op}")
+
+
+def transpose(m: int, n: int) -> Func:
+    """``Y[j, i] = X[i, j]``."""
+    x = te.placeholder((m, n), name="X")
+    return te.func(te.compute((n, m), lambda j, i: x[i, j], name="Y"), "transpose")
+
+
+def elementwise(m: int, n: int) -> Func:
+    """A chain over ``X[m, n]`` and ``Z[m, n]``: scale, tanh, add, relu (stages ``scale``, ``tanh``, ``add``, ``relu``)."""
+    x, z = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="Z")
+    scaled = te.compute((m, n), lambda i, j: x[i, j] * 0.5 + 1.0, name="scale")
+    curved = te.compute((m, n), lambda i, j: te.tanh(scaled[i, j]), name="tanh")
+    added = te.compute((m, n), lambda i, j: curved[i, j] + z[i, j], name="add")
+    return te.func(te.compute((m, n), lambda i, j: te.maximum(added[i, j], 0.0), name="relu"), "elementwise")
+
+
+def concat(m: int, n: int, parts: int = 2) -> Func:
+    """Relu of each of `parts` images ``X0, X1, … [m, n]``, joined along the columns (stages ``Y0, Y1, …`` and ``joined_0, …``)."""
+    xs = [te.placeholder((m, n), name=f"X{p}") for p in range(parts)]
+    ys = [_relu(x, f"Y{p}") for p, x in enumerate(xs)]
+    return te.func(te.concat(ys, axis=1, name="joined"), "concat")
+
+
+def _out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    span = dilation * (kernel - 1) + 1
+    if size + 2 * padding < span:
+        raise ExpressionError("te.shape", f"A kernel that spans {span} does not fit an image of {size} padded by {padding}.")
+    return (size + 2 * padding - span) // stride + 1
+
+
+def _pad(x: Tensor, padding: int, value: float = 0.0) -> Tensor:
+    """Frame of `value` around an NHWC image; the image itself without padding."""
+    if padding == 0:
+        return x
+    batch, height, width, channels = x.shape
+
+    def at(n: te.Axis, h: te.Axis, w: te.Axis, c: te.Axis) -> te.Value:
+        inside = (h >= padding) & (h < height + padding) & (w >= padding) & (w < width + padding)
+        return te.select(inside, x[n, h - padding, w - padding, c], value)
+
+    return te.compute((batch, height + 2 * padding, width + 2 * padding, channels), at, name="pad")
+
+
+def _relu(x: Tensor, name: str = "relu") -> Tensor:
+    if x.ndim == 2:
+        return te.compute(x.shape, lambda i, j: te.maximum(x[i, j], 0.0), name=name)
+    return te.compute(x.shape, lambda n, h, w, o: te.maximum(x[n, h, w, o], 0.0), name=name)
+
+
+def _epilogue(y: Tensor, bias: int | None, relu: bool, residual: bool = False) -> Tensor:
+    """Append bias (of that many channels, innermost), residual and relu to a matrix or an NHWC image."""
+    x = y
+    if bias is not None:
+        b, before = te.placeholder((bias,), y.dtype, "bias", constant=True), x
+        if x.ndim == 2:
+            x = te.compute(x.shape, lambda i, j: before[i, j] + b[j], name="bias_add")
+        else:
+            x = te.compute(x.shape, lambda n, h, w, o: before[n, h, w, o] + b[o], name="bias_add")
+    if residual:
+        r, sum_of = te.placeholder(x.shape, y.dtype, "R"), x
+        x = te.compute(x.shape, lambda n, h, w, o: sum_of[n, h, w, o] + r[n, h, w, o], name="add")
+    return _relu(x) if relu else x
+
+
+#: Small instances of every workload, by name: for tests and first steps.
+ALL: Mapping[str, Callable[[], Func]] = MappingProxyType({
+    "matmul": lambda: matmul(16, 12, 8),
+    "matmul_bias_relu": lambda: matmul(12, 16, 8, bias=True, relu=True, constant_b=True),
+    "dense": lambda: dense(1, 24, 16, relu=True),
+    "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),
+    "conv": lambda: conv2d_nhwc(6, 6, 4, 8),
+    "conv_bias_relu": lambda: conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True),
+    "conv_stride_bias_relu": lambda: conv2d_nhwc(8, 8, 4, 8, stride=2, bias=True, relu=True),
+    "conv_residual": lambda: conv2d_nhwc(4, 4, 4, 8, kernel=1, padding=0, bias=True, relu=True, residual=True),
+    "conv_dilated": lambda: conv2d_nhwc(8, 8, 2, 4, dilation=2, padding=2),
+    "conv_grouped": lambda: conv2d_nhwc(6, 6, 4, 8, groups=2),
+    "depthwise": lambda: depthwise_conv2d_nhwc(6, 6, 8, bias=True, relu=True),
+    "max_pool": lambda: pool2d(9, 9, 8, "max", kernel=3, stride=2),
+    "max_pool_padded": lambda: pool2d(8, 8, 4, "max", kernel=3, stride=2, padding=1),
+    "avg_pool": lambda: pool2d(8, 8, 4, "avg"),
+    "global_avg_pool": lambda: global_avg_pool(4, 6, 8),
+    "softmax": lambda: softmax(6, 16),
+    "layer_norm": lambda: layer_norm(6, 16),
+    "reduce_sum": lambda: reduce(12, 16),
+    "reduce_max": lambda: reduce(12, 16, "max", axis=0),
+    "transpose": lambda: transpose(12, 16),
+    "elementwise": lambda: elementwise(12, 16),
+    "concat": lambda: concat(6, 8),
+})
