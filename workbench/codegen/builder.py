@@ -94,7 +94,10 @@ class FunctionBuilder:
 
     def pure(self, text: str, dtype: str, lanes: int, operands: tuple[Value, ...]) -> Value:
         """Emit an operation without side effects, once, as far out as its operands allow."""
-        depth = max((v.depth for v in operands), default=0)
+        depth = 0
+        for v in operands:
+            if v.depth > depth:
+                depth = v.depth
         scope = self._scopes[depth]
         got = scope.known.get(text)
         if got is None:

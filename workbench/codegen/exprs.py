@@ -36,6 +36,14 @@ class Address:
     step: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Padding:
+    """A guarded address: what the guard decides on, and what moves freely from there."""
+
+    still: Affine
+    moving: Affine
+
+
 class ExprEmitter:
     """Emits expressions for the current values of the loop variables in `env`."""
 
@@ -44,24 +52,28 @@ class ExprEmitter:
         self.fb = fb
         self.math = VectorMath(fb)
         self.env: dict[str, Value | Lanes] = {}
+        #: Lanes of the vector loop that is open; 1 outside of one.
+        self.lanes = 1
         self._buffers, self._pointers, self._extents = buffers, pointers, extents
-        self._flat: dict[tuple[str, tuple[Affine, ...]], Affine] = {}
+        self._flat: dict[int, tuple[tuple[Affine, ...], Affine]] = {}
+        self._padded: dict[int, tuple[Select, _Padding | None]] = {}
         self._version: dict[str, int] = {}
 
     # ---- addresses -----------------------------------------------------------------------------------------------------
 
     def flat(self, buffer: str, idx: tuple[Affine, ...]) -> Affine:
         """Row-major element offset of an access, as one form over the loops."""
-        key = (buffer, idx)
-        got = self._flat.get(key)
-        if got is None:
+        key = id(idx)
+        known = self._flat.get(key)
+        if known is None:
             got, stride = Affine(), 1
             for form, extent in zip(reversed(idx), reversed(self._buffers[buffer].shape), strict=True):
                 got = got + form * stride
                 assert isinstance(extent, int)
                 stride *= extent
-            self._flat[key] = got
-        return got
+            # The index is kept with its entry, so that its id stays its own.
+            known = self._flat[key] = (idx, got)
+        return known[1]
 
     def address(self, buffer: str, idx: tuple[Affine, ...]) -> Address:
         """Address of an access for the current iteration."""
@@ -123,7 +135,7 @@ class ExprEmitter:
         """Known truth, a scalar i1, or None when lanes disagree."""
         assert isinstance(b.lo, int) and isinstance(b.hi, int)
         terms, const, step = self._terms(b.form)
-        span = abs(step) * (self._lane_count() - 1)
+        span = abs(step) * (self.lanes - 1)
         low = const - (span if step < 0 else 0)
         if not terms:
             if b.lo <= low and low + span < b.hi:
@@ -170,9 +182,6 @@ class ExprEmitter:
             lo, hi = lo + min(a, b), hi + max(a, b)
         return lo, hi
 
-    def _lane_count(self) -> int:
-        return max((v.count for v in self.env.values() if isinstance(v, Lanes)), default=1)
-
     # ---- memory --------------------------------------------------------------------------------------------------------
 
     def load(self, ld: Load) -> Value:
@@ -180,7 +189,7 @@ class ExprEmitter:
         return self._load_at(ld.buffer, self.address(ld.buffer, ld.index))
 
     def _load_at(self, buffer: str, at: Address) -> Value:
-        lanes = self._lane_count() if at.step else 1
+        lanes = self.lanes if at.step else 1
         if at.step not in (0, 1):
             return self._gather(buffer, at, lanes)
         dtype = self.memory_dtype(buffer)
@@ -247,7 +256,7 @@ class ExprEmitter:
         base, step = self.form(form), self._terms(form)[2]
         if not step:
             return base
-        lanes = self._lane_count()
+        lanes = self.lanes
         steps = Value("<" + ", ".join(f"i64 {k * step}" for k in range(lanes)) + ">", "int64", lanes)
         wide = self.fb.broadcast(base, lanes)
         return self.fb.pure(f"add {wide.typed}, {steps.text}", "int64", lanes, (wide,))
@@ -273,18 +282,26 @@ class ExprEmitter:
 
     def _zero_padded(self, e: Select, cond: Value) -> Value | None:
         assert isinstance(e.a, Load)
-        name = e.a.buffer
-        form, guarded = self.flat(name, e.a.index), {v for c in e.conds for v in c.form.vars}
+        if id(e) not in self._padded:
+            # The expression is kept with its entry, so that its id stays its own.
+            self._padded[id(e)] = (e, self._padding(e, e.a))
+        split = self._padded[id(e)][1]
+        if split is None:
+            return None
+        elem = LLVM_TYPE[self.memory_dtype(e.a.buffer)]
+        inside = self._address(self._pointers[e.a.buffer], split.still, elem).pointer
+        chosen = self.fb.pure(f"select i1 {cond.text}, {inside.typed}, ptr {ZEROS}", "ptr", 1, (cond, inside))
+        return self._load_at(e.a.buffer, self._address(chosen, split.moving, elem))
+
+    def _padding(self, e: Select, ld: Load) -> _Padding | None:
+        """Part the address by whether the guard looks at the loop; None when the rest would leave the zeros."""
+        form, guarded = self.flat(ld.buffer, ld.index), {v for c in e.conds for v in c.form.vars}
         moving = [(d, c) for d, c in form.terms if d.var not in guarded]
         reach = sum(int(c) * (self._digit_top(d)) for d, c in moving if isinstance(c, int))
-        size = np.dtype(self.memory_dtype(name)).itemsize
+        size = np.dtype(self.memory_dtype(ld.buffer)).itemsize
         if any(not isinstance(c, int) or c < 0 for _, c in moving) or (reach + 64) * size > ZERO_BYTES:
             return None
-        elem = LLVM_TYPE[self.memory_dtype(name)]
-        still = Affine.make([t for t in form.terms if t[0].var in guarded], form.const)
-        inside = self._address(self._pointers[name], still, elem).pointer
-        chosen = self.fb.pure(f"select i1 {cond.text}, {inside.typed}, ptr {ZEROS}", "ptr", 1, (cond, inside))
-        return self._load_at(name, self._address(chosen, Affine(tuple(moving)), elem))
+        return _Padding(Affine.make([t for t in form.terms if t[0].var in guarded], form.const), Affine(tuple(moving)))
 
     def _digit_top(self, d: Digit) -> int:
         whole = self._extents[d.var]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import BuildError
+from ..ir.expr import Select, walk
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .builder import FunctionBuilder, Value, index
@@ -48,6 +49,8 @@ class NestEmitter:
         self._promoted: dict[str, _Promotion] = {}
         self._reducing: list[str] = []
         self._instances = 0
+        self._contiguous: dict[tuple[str, str], bool] = {}
+        self._selects: dict[str, list[Select]] = {}
 
     def body(self, stmts: tuple[Stmt, ...]) -> None:
         """Emit statements in order."""
@@ -111,14 +114,21 @@ class NestEmitter:
 
     def _vector(self, lp: For, base: Value, lanes: int) -> None:
         self.ex.env[lp.name] = Lanes(base, lanes) if lanes > 1 else base
+        self.ex.lanes = lanes
         for s in lp.body:
             if lanes > 1 and isinstance(s, Block) and not self._fits_lanes(s, lp.name):
-                for lane in range(lanes):
-                    self.ex.env[lp.name] = self.fb.add(base, index(lane))
-                    self._block(s)
-                self.ex.env[lp.name] = Lanes(base, lanes)
+                self._scalars(s, lp.name, base, lanes)
             else:
                 self.body((s,))
+        self.ex.lanes = 1
+
+    def _scalars(self, b: Block, var: str, base: Value, lanes: int) -> None:
+        """Run a block that does not fit vectors one lane at a time."""
+        self.ex.lanes = 1
+        for lane in range(lanes):
+            self.ex.env[var] = self.fb.add(base, index(lane))
+            self._block(b)
+        self.ex.env[var], self.ex.lanes = Lanes(base, lanes), lanes
 
     def _lanes(self, lp: For) -> int:
         sizes = [np.dtype(self._buffers[a.buffer].dtype).itemsize for b, _ in blocks(lp.body) for a in accesses(b)]
@@ -126,15 +136,20 @@ class NestEmitter:
 
     def _fits_lanes(self, b: Block, var: str) -> bool:
         """Whether the block can run as one vector: contiguous write, no digit or condition that differs between lanes."""
-        from ..ir.expr import Select, walk
+        key = (b.name, var)
+        if key not in self._contiguous:
+            self._contiguous[key] = self._is_contiguous(b, var)
+            self._selects[b.name] = [e for e in walk(b.value) if isinstance(e, Select)]
+        return self._contiguous[key] and all(self.ex.bounds(e.conds) is not None for e in self._selects[b.name])
 
+    def _is_contiguous(self, b: Block, var: str) -> bool:
         for acc in accesses(b):
             form = self.ex.flat(acc.buffer, acc.index)
             if any(d.var == var and not d.plain for d, _ in form.terms):
                 return False
             if acc.is_write and form.coefficient(var) != 1:
                 return False
-        return all(self.ex.bounds(e.conds) is not None for e in walk(b.value) if isinstance(e, Select))
+        return True
 
     # ---- blocks --------------------------------------------------------------------------------------------------------
 
@@ -167,11 +182,8 @@ class NestEmitter:
 
     def _write(self, b: Block, value: Value) -> None:
         at = self.ex.address(b.buffer, b.index)
-        lanes = self._active_lanes() if at.step else 1
+        lanes = self.ex.lanes if at.step else 1
         self.ex.store(b.buffer, at, self.fb.broadcast(value, lanes))
-
-    def _active_lanes(self) -> int:
-        return max((v.count for v in self.ex.env.values() if isinstance(v, Lanes)), default=1)
 
     def _reduces(self, b: Block) -> bool:
         """Whether any loop around the block reduces (else the init is simply the other operand)."""
@@ -219,7 +231,7 @@ class NestEmitter:
     def _slot(self, p: _Promotion, b: Block) -> tuple[Value, Address, Value]:
         """Register of the current element, created with its first value before the promoting loop."""
         at = self.ex.address(b.buffer, b.index)
-        lanes = self._active_lanes() if at.step else 1
+        lanes = self.ex.lanes if at.step else 1
         key = (at.pointer.text, lanes)
         got = p.slots.get(key)
         if got is None:
