@@ -88,9 +88,9 @@ class Kernel:
     @property
     def source(self) -> str:
         """The loop nest as text."""
-        from workbench.ir.printer import print_func
+        from workbench.ir.printer import to_text
 
-        return print_func(self.func)
+        return to_text(self.func)
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run the kernel.

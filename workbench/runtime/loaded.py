@@ -36,7 +36,7 @@ class CodeImage:
     @classmethod
     def of(cls, code: ObjectCode) -> CodeImage:
         """Take what a runner needs out of the code generator's result."""
-        return cls(code.object, code.symbol, code.workspace.shared_bytes, code.workspace.per_thread_bytes)
+        return cls(code.object, code.symbol, code.shared_bytes, code.per_thread_bytes)
 
     def workspace_bytes(self, threads: int) -> int:
         """Return the size of the workspace for so many threads."""

@@ -204,6 +204,11 @@ class LocalRunner:
         for worker in (*self._builders, self._runner):
             worker.kill()
         self._events.put(None)
+        if self._lock.acquire(blocking=False):  # nothing is running that would tidy up
+            try:
+                self._stand_down()
+            finally:
+                self._lock.release()
 
     kill = cancel
 

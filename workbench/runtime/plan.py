@@ -1,0 +1,154 @@
+"""The plan of a whole network: which kernels run in which order on which memory. Pure data, made by the compiler."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from workbench.errors import BuildError
+from workbench.runtime.buffers import ALIGNMENT, Array, numpy_dtype
+
+if TYPE_CHECKING:
+    from workbench.codegen import ObjectCode
+
+SlotKind: TypeAlias = Literal["input", "output", "const", "arena"]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where an argument of a call lives.
+
+    Parameters
+    ----------
+    kind : {"input", "output", "const", "arena"}
+        Which memory.
+    at : int
+        Position among the plan's inputs, outputs or constants; for the arena, an offset in bytes (a multiple of 64).
+    """
+
+    kind: SlotKind
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """Name, shape and dtype of an input or output of the network."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * numpy_dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class CallPlan:
+    """One kernel call.
+
+    Parameters
+    ----------
+    name : str
+        What the profile calls it, for instance the names of the fused nodes.
+    code : ObjectCode
+        The kernel. Calls that share the object share the loaded code.
+    args : tuple of Slot
+        One per parameter of the kernel, in the order of ``code.params`` (inputs and constants are read, outputs written).
+    flops : int
+        Floating-point operations of the call.
+    task : str
+        Key of the tuning task, "" for none.
+    tuned : bool
+        Whether the schedule comes from a record.
+    """
+
+    name: str
+    code: ObjectCode
+    args: tuple[Slot, ...]
+    flops: int = 0
+    task: str = ""
+    tuned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutablePlan:
+    """Everything that an `Executable` needs.
+
+    Parameters
+    ----------
+    inputs, outputs : tuple of ArraySpec
+        The network's interface, in order.
+    constants : tuple of array
+        Constant operands, already in the layout that the kernels expect.
+    arena_bytes : int
+        Size of the memory for intermediate results; the offsets in the calls refer to it.
+    calls : tuple of CallPlan
+        In execution order.
+    threads : int
+        Threads to use unless told otherwise.
+    output_slots : tuple of Slot
+        Where each output is found after the last call. Empty means that calls write to ``Slot("output", i)``; give it where an
+        output is an input, a constant or an intermediate result as it is.
+    untuned : tuple of str
+        Descriptions of the tasks that run with their default schedule.
+    name : str
+        For display.
+    """
+
+    inputs: tuple[ArraySpec, ...]
+    outputs: tuple[ArraySpec, ...]
+    constants: tuple[Array, ...]
+    arena_bytes: int
+    calls: tuple[CallPlan, ...]
+    threads: int = 1
+    output_slots: tuple[Slot, ...] = ()
+    untuned: tuple[str, ...] = field(default=())
+    name: str = "network"
+
+
+def check_plan(plan: ExecutablePlan) -> None:
+    """Refuse a plan whose calls would read or write memory that is not theirs.
+
+    Raises
+    ------
+    BuildError
+        ``build.plan``: the compiler made a mistake, which must not become a wild pointer.
+    """
+    slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
+    if len(slots) != len(plan.outputs):
+        raise BuildError("build.plan", f"{len(plan.outputs)} outputs but {len(slots)} places for them")
+    for spec, slot in zip(plan.outputs, slots, strict=True):
+        _check_slot(plan, slot, spec.nbytes, f"output {spec.name}")
+    for call in plan.calls:
+        params = call.code.params
+        if len(params) != len(call.args):
+            raise BuildError(
+                "build.plan", f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}", (call.name,)
+            )
+        for param, slot in zip(params, call.args, strict=True):
+            nbytes = math.prod(param.shape) * np.dtype(param.dtype).itemsize
+            _check_slot(plan, slot, nbytes, f"{param.name} of {call.name}")
+            if param.role == "output" and slot.kind in ("input", "const"):
+                raise BuildError("build.plan", f"{call.name} would write to a read-only {slot.kind}", (call.name,))
+
+
+def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> None:
+    if slot.kind == "arena":
+        fits = slot.at >= 0 and slot.at % ALIGNMENT == 0 and slot.at + nbytes <= plan.arena_bytes
+        size: int | None = None
+    else:
+        sizes = {
+            "input": [s.nbytes for s in plan.inputs],
+            "output": [s.nbytes for s in plan.outputs],
+            "const": [a.nbytes for a in plan.constants],
+        }[slot.kind]
+        size = sizes[slot.at] if 0 <= slot.at < len(sizes) else -1
+        fits = size == nbytes
+    if not fits:
+        room = f"{size} bytes are there" if size is not None else f"the arena has {plan.arena_bytes} bytes"
+        raise BuildError("build.plan", f"{what} needs {nbytes} bytes at {slot.kind} {slot.at}; {room}", (what,))
