@@ -18,7 +18,9 @@ from .ir.func import Func
 from .ir.te import Tensor
 
 
-def matmul(m: int, n: int, k: int, bias: bool = False, relu: bool = False, dtype: str = "float32", constant_b: bool = False) -> Func:
+def matmul(
+    m: int, n: int, k: int, bias: bool = False, relu: bool = False, dtype: str = "float32", constant_b: bool = False
+) -> Func:
     """``C[i, j] = sum(A[i, k] * B[k, j])``, then ``+ bias[j]`` (stage ``bias_add``) and ``max(_, 0)`` (stage ``relu``).
 
     Parameters
@@ -50,11 +52,26 @@ def batch_matmul(batch: int, m: int, n: int, k: int) -> Func:
     """``C[b, i, j] = sum(A[b, i, k] * B[b, k, j])``."""
     x, y = te.placeholder((batch, m, k), name="A"), te.placeholder((batch, k, n), name="B")
     r = te.reduce_axis(k, "k")
-    return te.func(te.compute((batch, m, n), lambda b, i, j: te.sum(x[b, i, r] * y[b, r, j], axis=r), name="C"), "batch_matmul")
+    return te.func(
+        te.compute((batch, m, n), lambda b, i, j: te.sum(x[b, i, r] * y[b, r, j], axis=r), name="C"), "batch_matmul"
+    )
 
 
-def conv2d_nhwc(h: int, w: int, ci: int, co: int, kernel: int = 3, stride: int = 1, padding: int = 1, dilation: int = 1,
-                groups: int = 1, batch: int = 1, bias: bool = False, relu: bool = False, residual: bool = False) -> Func:
+def conv2d_nhwc(
+    h: int,
+    w: int,
+    ci: int,
+    co: int,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+    dilation: int = 1,
+    groups: int = 1,
+    batch: int = 1,
+    bias: bool = False,
+    relu: bool = False,
+    residual: bool = False,
+) -> Func:
     """Convolution of ``X[n, h, w, ci]`` with ``W[kh, kw, ci / groups, co]``.
 
     Stages: ``pad`` (only with padding), ``conv``, ``bias_add``, ``add`` (of a residual ``R``), ``relu``.
@@ -88,8 +105,17 @@ def conv2d_nhwc(h: int, w: int, ci: int, co: int, kernel: int = 3, stride: int =
     return te.func(_epilogue(y, co if bias else None, relu, residual), "conv2d")
 
 
-def depthwise_conv2d_nhwc(h: int, w: int, c: int, kernel: int = 3, stride: int = 1, padding: int = 1, batch: int = 1,
-                          bias: bool = False, relu: bool = False) -> Func:
+def depthwise_conv2d_nhwc(
+    h: int,
+    w: int,
+    c: int,
+    kernel: int = 3,
+    stride: int = 1,
+    padding: int = 1,
+    batch: int = 1,
+    bias: bool = False,
+    relu: bool = False,
+) -> Func:
     """Depthwise convolution with ``W[kh, kw, c]``; stages ``pad``, ``conv``, ``bias_add``, ``relu``."""
     oh, ow = _out(h, kernel, stride, padding, 1), _out(w, kernel, stride, padding, 1)
     data = _pad(te.placeholder((batch, h, w, c), name="X"), padding)
@@ -97,12 +123,15 @@ def depthwise_conv2d_nhwc(h: int, w: int, c: int, kernel: int = 3, stride: int =
     rh, rw = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw")
     y = te.compute(
         (batch, oh, ow, c),
-        lambda n, h, w, c: te.sum(data[n, h * stride + rh, w * stride + rw, c] * weight[rh, rw, c], axis=[rh, rw]), name="conv",
+        lambda n, h, w, c: te.sum(data[n, h * stride + rh, w * stride + rw, c] * weight[rh, rw, c], axis=[rh, rw]),
+        name="conv",
     )
     return te.func(_epilogue(y, c if bias else None, relu), "depthwise_conv2d")
 
 
-def pool2d(h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: int = 2, padding: int = 0, batch: int = 1) -> Func:
+def pool2d(
+    h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: int = 2, padding: int = 0, batch: int = 1
+) -> Func:
     """Pooling of ``X[n, h, w, c]`` (stage ``pool``); `kind` is "max" or "avg" (padding counts as zeros, stage ``mean`` divides)."""
     if kind not in ("max", "avg"):
         raise ExpressionError("te.value", f"There is no pooling {kind!r}.", (), "one of: max, avg")
@@ -114,7 +143,10 @@ def pool2d(h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: i
         return data[n, h * stride + rh, w * stride + rw, c]
 
     if kind == "max":
-        return te.func(te.compute((batch, oh, ow, c), lambda n, h, w, c: te.max(at(n, h, w, c), axis=[rh, rw]), name="pool"), "max_pool")
+        return te.func(
+            te.compute((batch, oh, ow, c), lambda n, h, w, c: te.max(at(n, h, w, c), axis=[rh, rw]), name="pool"),
+            "max_pool",
+        )
     total = te.compute((batch, oh, ow, c), lambda n, h, w, c: te.sum(at(n, h, w, c), axis=[rh, rw]), name="pool")
     scale = 1.0 / (kernel * kernel)
     return te.func(te.compute(total.shape, lambda n, h, w, c: total[n, h, w, c] * scale, name="mean"), "avg_pool")
@@ -149,7 +181,9 @@ def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
         return x[i, j] - total[i] * (1.0 / n)
 
     square = te.compute((m,), lambda i: te.sum(deviation(i, q) * deviation(i, q), axis=q), name="square")
-    norm = te.compute((m, n), lambda i, j: deviation(i, j) * te.rsqrt(square[i] * (1.0 / n) + epsilon) * g[j] + b[j], name="norm")
+    norm = te.compute(
+        (m, n), lambda i, j: deviation(i, j) * te.rsqrt(square[i] * (1.0 / n) + epsilon) * g[j] + b[j], name="norm"
+    )
     return te.func(norm, "layer_norm")
 
 
@@ -159,7 +193,10 @@ def reduce(m: int, n: int, op: str = "sum", axis: int = 1) -> Func:
     if op not in ops:
         raise ExpressionError("te.value", f"There is no reduction {op!r}.", (), f"one of: {', '.join(ops)}")
     x, r = te.placeholder((m, n), name="X"), te.reduce_axis((m, n)[axis], "k")
-    return te.func(te.compute(((m, n)[1 - axis],), lambda i: ops[op](x[i, r] if axis == 1 else x[r, i], axis=r), name="Y"), f"reduce_{op}")
+    return te.func(
+        te.compute(((m, n)[1 - axis],), lambda i: ops[op](x[i, r] if axis == 1 else x[r, i], axis=r), name="Y"),
+        f"reduce_{op}",
+    )
 
 
 def transpose(m: int, n: int) -> Func:
@@ -187,7 +224,9 @@ def concat(m: int, n: int, parts: int = 2) -> Func:
 def _out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
     span = dilation * (kernel - 1) + 1
     if size + 2 * padding < span:
-        raise ExpressionError("te.shape", f"A kernel that spans {span} does not fit an image of {size} padded by {padding}.")
+        raise ExpressionError(
+            "te.shape", f"A kernel that spans {span} does not fit an image of {size} padded by {padding}."
+        )
     return (size + 2 * padding - span) // stride + 1
 
 
@@ -226,27 +265,29 @@ def _epilogue(y: Tensor, bias: int | None, relu: bool, residual: bool = False) -
 
 
 #: Small instances of every workload, by name: for tests and first steps.
-ALL: Mapping[str, Callable[[], Func]] = MappingProxyType({
-    "matmul": lambda: matmul(16, 12, 8),
-    "matmul_bias_relu": lambda: matmul(12, 16, 8, bias=True, relu=True, constant_b=True),
-    "dense": lambda: dense(1, 24, 16, relu=True),
-    "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),
-    "conv": lambda: conv2d_nhwc(6, 6, 4, 8),
-    "conv_bias_relu": lambda: conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True),
-    "conv_stride_bias_relu": lambda: conv2d_nhwc(8, 8, 4, 8, stride=2, bias=True, relu=True),
-    "conv_residual": lambda: conv2d_nhwc(4, 4, 4, 8, kernel=1, padding=0, bias=True, relu=True, residual=True),
-    "conv_dilated": lambda: conv2d_nhwc(8, 8, 2, 4, dilation=2, padding=2),
-    "conv_grouped": lambda: conv2d_nhwc(6, 6, 4, 8, groups=2),
-    "depthwise": lambda: depthwise_conv2d_nhwc(6, 6, 8, bias=True, relu=True),
-    "max_pool": lambda: pool2d(9, 9, 8, "max", kernel=3, stride=2),
-    "max_pool_padded": lambda: pool2d(8, 8, 4, "max", kernel=3, stride=2, padding=1),
-    "avg_pool": lambda: pool2d(8, 8, 4, "avg"),
-    "global_avg_pool": lambda: global_avg_pool(4, 6, 8),
-    "softmax": lambda: softmax(6, 16),
-    "layer_norm": lambda: layer_norm(6, 16),
-    "reduce_sum": lambda: reduce(12, 16),
-    "reduce_max": lambda: reduce(12, 16, "max", axis=0),
-    "transpose": lambda: transpose(12, 16),
-    "elementwise": lambda: elementwise(12, 16),
-    "concat": lambda: concat(6, 8),
-})
+ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
+    {
+        "matmul": lambda: matmul(16, 12, 8),
+        "matmul_bias_relu": lambda: matmul(12, 16, 8, bias=True, relu=True, constant_b=True),
+        "dense": lambda: dense(1, 24, 16, relu=True),
+        "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),
+        "conv": lambda: conv2d_nhwc(6, 6, 4, 8),
+        "conv_bias_relu": lambda: conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True),
+        "conv_stride_bias_relu": lambda: conv2d_nhwc(8, 8, 4, 8, stride=2, bias=True, relu=True),
+        "conv_residual": lambda: conv2d_nhwc(4, 4, 4, 8, kernel=1, padding=0, bias=True, relu=True, residual=True),
+        "conv_dilated": lambda: conv2d_nhwc(8, 8, 2, 4, dilation=2, padding=2),
+        "conv_grouped": lambda: conv2d_nhwc(6, 6, 4, 8, groups=2),
+        "depthwise": lambda: depthwise_conv2d_nhwc(6, 6, 8, bias=True, relu=True),
+        "max_pool": lambda: pool2d(9, 9, 8, "max", kernel=3, stride=2),
+        "max_pool_padded": lambda: pool2d(8, 8, 4, "max", kernel=3, stride=2, padding=1),
+        "avg_pool": lambda: pool2d(8, 8, 4, "avg"),
+        "global_avg_pool": lambda: global_avg_pool(4, 6, 8),
+        "softmax": lambda: softmax(6, 16),
+        "layer_norm": lambda: layer_norm(6, 16),
+        "reduce_sum": lambda: reduce(12, 16),
+        "reduce_max": lambda: reduce(12, 16, "max", axis=0),
+        "transpose": lambda: transpose(12, 16),
+        "elementwise": lambda: elementwise(12, 16),
+        "concat": lambda: concat(6, 8),
+    }
+)

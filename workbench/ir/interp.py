@@ -22,20 +22,43 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, RunError, ShapeError
+from ..errors import InputError, ShapeError
 from .affine import Affine
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Buffer, Func, pack
+from .scalar import HELPERS
 from .stmt import Block, For, Stmt
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]
 Range: TypeAlias = tuple[int, int]
 
-_TYPECODES = {"float32": "f", "float64": "d", "int8": "b", "int16": "h", "int32": "i", "int64": "q",
-              "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "bool": "B"}
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
-          "and": "and", "or": "or"}
+_TYPECODES = {
+    "float32": "f",
+    "float64": "d",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+    "uint64": "Q",
+    "bool": "B",
+}
+_INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "and": "and",
+    "or": "or",
+}
 _COMPARE = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or"}
 #: CPython compiles at most 20 nested blocks; a nest that gets this deep continues in a function of its own.
 _MAX_DEPTH = 12
@@ -77,16 +100,22 @@ def run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed:
     return trace_run(func, inputs, order, seed, count_writes=False).outputs
 
 
-def trace_run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0, count_writes: bool = True) -> Result:
+def trace_run(
+    func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0, count_writes: bool = True
+) -> Result:
     """Run a concrete function and also return its temporaries and write counts (see `run` for the parameters)."""
     if not func.is_concrete:
-        raise InputError("interp.holes", f"{func.name!r} still has holes and cannot run.", tuple(h.name for h in func.holes),
-                         "fill them first: schedule.fill({...})")
+        raise InputError(
+            "interp.holes",
+            f"{func.name!r} still has holes and cannot run.",
+            tuple(h.name for h in func.holes),
+            "fill them first: schedule.fill({...})",
+        )
     memory = {b.name: _given(b, inputs) if b.role in ("input", "const") else _fresh(b) for b in func.buffers}
     written = [b for b in func.buffers if b.role in ("temp", "output")]
     counters = {b.name: (array.array("q", bytes(8 * _size(b))), array.array("q", bytes(8 * _size(b)))) for b in written}
     source = _Source(func, count_writes).build()
-    scope: dict[str, Any] = dict(_HELPERS) | {"_order": _orders(order, seed)}
+    scope: dict[str, Any] = dict(HELPERS) | {"_order": _orders(order, seed)}
     for k, b in enumerate(func.buffers):
         scope[f"b{k}"] = memory[b.name]
         if b.name in counters:
@@ -239,8 +268,9 @@ class _Source:
     def bounds(self, bounds: Iterable[Bound], axes: Mapping[str, str]) -> str:
         return " and ".join(f"{_int(c.lo)} <= {self.form(c.form, axes)} < {_int(c.hi)}" for c in bounds)
 
-    def address(self, buffer: Buffer, index: tuple[Affine, ...], axes: Mapping[str, str],
-                inside: Mapping[str, Range]) -> tuple[str, str]:
+    def address(
+        self, buffer: Buffer, index: tuple[Affine, ...], axes: Mapping[str, str], inside: Mapping[str, Range]
+    ) -> tuple[str, str]:
         """Return the flat position of an element, and the condition that it exists ("" where the axes imply it)."""
         position, checks = "0", []
         for x, d in zip(index, buffer.shape, strict=True):
@@ -257,7 +287,11 @@ class _Source:
 
         match e:
             case Const(value):
-                return f"float({str(value)!r})" if isinstance(value, float) and not math.isfinite(value) else f"({value!r})"
+                return (
+                    f"float({str(value)!r})"
+                    if isinstance(value, float) and not math.isfinite(value)
+                    else f"({value!r})"
+                )
             case Load(name, index):
                 k, buffer = self.buffers[name]
                 at, check = self.address(buffer, index, axes, inside)
@@ -369,84 +403,3 @@ def _size(b: Buffer) -> int:
 def _int(d: object) -> int:
     assert isinstance(d, int), d
     return d
-
-
-def _axis_error(block: str) -> None:
-    raise RunError("interp.axis", f"An axis of block {block!r} leaves its extent.", (block,))
-
-
-def _index_error(what: str, buffer: str) -> None:
-    raise RunError("interp.index", f"The index of {what} leaves buffer {buffer!r}.", (buffer,))
-
-
-def _safe(fn: Callable[[float], float], invalid: float, overflow: float = math.inf) -> Callable[[float], float]:
-    """Give a math function IEEE results where Python raises."""
-
-    def call(x: float) -> float:
-        try:
-            return fn(x)
-        except OverflowError:
-            return overflow
-        except ValueError:
-            return invalid
-
-    return call
-
-
-def _div(a: float, b: float) -> float:
-    if b == 0:
-        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
-    return a / b
-
-
-def _int_div(a: int, b: int) -> int:
-    """Quotient towards zero, as in C; 0 for a zero divisor."""
-    return 0 if b == 0 else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
-
-
-def _max(a: float, b: float) -> float:
-    return a if a != a or a > b else b
-
-
-def _min(a: float, b: float) -> float:
-    return a if a != a or a < b else b
-
-
-def _pow(a: float, b: float) -> float:
-    try:
-        return math.pow(a, b)
-    except OverflowError:
-        return math.inf
-    except ValueError:
-        return math.nan if a else math.inf
-
-
-def _log(x: float) -> float:
-    return -math.inf if x == 0 else math.nan if x < 0 else math.log(x)
-
-
-def _cast(x: Any, dtype: str) -> Any:
-    if dtype == "float64":
-        return float(x)
-    if dtype.startswith("float"):
-        with np.errstate(over="ignore"):
-            return float(np.dtype(dtype).type(x))
-    if dtype == "bool":
-        return bool(x)
-    bits = np.dtype(dtype).itemsize * 8
-    value = (int(x) if math.isfinite(x) else 0) & ((1 << bits) - 1)
-    return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
-
-
-_HELPERS: dict[str, Any] = {
-    "_axis": _axis_error, "_index": _index_error, "_product": itertools.product, "_cast": _cast,
-    "_neg": lambda x: -x, "_abs": abs, "_not": lambda x: not x,
-    "_exp": _safe(math.exp, math.nan), "_log": _log, "_sqrt": _safe(math.sqrt, math.nan),
-    "_rsqrt": lambda x: _div(1.0, math.sqrt(x)) if x >= 0 else math.nan, "_tanh": math.tanh, "_erf": math.erf,
-    "_sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0 if x == x else x,
-    "_floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
-    "_ceil": lambda x: float(math.ceil(x)) if math.isfinite(x) else x,
-    "_div": _div, "_idiv": _int_div, "_max": _max, "_min": _min, "_pow": _pow,
-    "_mod": lambda a, b: math.nan if b == 0 or not math.isfinite(a) else a % b, "_imod": lambda a, b: a % b if b else 0,
-    "_where": lambda c, a, b: a if c else b,
-}

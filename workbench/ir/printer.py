@@ -31,17 +31,81 @@ from .stmt import Block, For, Stmt
 WIDTH = 120
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
 KEYWORDS = frozenset(
-    "for parallel vectorize unroll in block reduce when init temp hole relation require alias packed input const output "
-    "select where cast index max min pow and or not nan inf true false "
-    "neg abs exp log sqrt rsqrt tanh sigmoid erf floor ceil".split()
+    [
+        "for",
+        "parallel",
+        "vectorize",
+        "unroll",
+        "in",
+        "block",
+        "reduce",
+        "when",
+        "init",
+        "temp",
+        "hole",
+        "relation",
+        "require",
+        "alias",
+        "packed",
+        "input",
+        "const",
+        "output",
+        "select",
+        "where",
+        "cast",
+        "index",
+        "max",
+        "min",
+        "pow",
+        "and",
+        "or",
+        "not",
+        "nan",
+        "inf",
+        "true",
+        "false",
+        "neg",
+        "abs",
+        "exp",
+        "log",
+        "sqrt",
+        "rsqrt",
+        "tanh",
+        "sigmoid",
+        "erf",
+        "floor",
+        "ceil",
+    ]
 )
 #: dtype suffixes of literals; float32 and int64 need none.
-SUFFIXES = {"float64": "f64", "float16": "f16", "int32": "i32", "int16": "i16", "int8": "i8", "uint8": "u8", "uint16": "u16",
-            "uint32": "u32", "uint64": "u64"}
+SUFFIXES = {
+    "float64": "f64",
+    "float16": "f16",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+}
 #: Limits of an index bound that stand for "no limit".
 UNBOUNDED = 2**40
-INFIX = {"or": ("or", 1), "and": ("and", 2), "lt": ("<", 4), "le": ("<=", 4), "gt": (">", 4), "ge": (">=", 4), "eq": ("==", 4),
-         "ne": ("!=", 4), "add": ("+", 5), "sub": ("-", 5), "mul": ("*", 6), "div": ("/", 6), "mod": ("%", 6)}
+INFIX = {
+    "or": ("or", 1),
+    "and": ("and", 2),
+    "lt": ("<", 4),
+    "le": ("<=", 4),
+    "gt": (">", 4),
+    "ge": (">=", 4),
+    "eq": ("==", 4),
+    "ne": ("!=", 4),
+    "add": ("+", 5),
+    "sub": ("-", 5),
+    "mul": ("*", 6),
+    "div": ("/", 6),
+    "mod": ("%", 6),
+}
 _UNARY_LEVEL, _ATOM_LEVEL, _NOT_LEVEL = 7, 8, 3
 
 

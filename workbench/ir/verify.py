@@ -7,25 +7,32 @@ happens. On a nest with holes every question is asked for all fillings at once; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import get_args
 
 import numpy as np
 
 from ..errors import InputError, ScheduleError
 from .affine import Affine, Digit, digit_extent
-from .expr import BINARY_OPS, REDUCE_OPS, UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
+from .expr import (
+    BINARY_OPS,
+    REDUCE_OPS,
+    UNARY_OPS,
+    Binary,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Select,
+    Unary,
+    Where,
+    loads,
+)
 from .func import Func, Role
-from .poly import Dim, Relation, equal, holes_of, nonneg, normal
+from .interval import injective, interval, overlaps, within
+from .poly import Dim, equal, holes_of, nonneg
 from .stmt import Block, For, LoopKind, blocks, loops
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Inclusive limits of a form. Each side is a choice of valid limits, because one may be provable where another is not."""
-
-    lows: tuple[Dim, ...]
-    highs: tuple[Dim, ...]
 
 
 def verify(func: Func) -> None:
@@ -68,10 +75,14 @@ def _holes(func: Func) -> None:
     for rel in func.relations:
         stray = set(rel.lhs) - set(known)
         if stray or rel.rhs < 1 or leading & set(rel.lhs):
-            raise InputError("verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs)
+            raise InputError(
+                "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
+            )
         leading |= set(rel.lhs)
     dims: list[Dim] = [d for b in func.buffers for d in (*b.shape, *(s.block for s in b.layout))]
-    dims += [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
+    dims += (
+        [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
+    )
     for b, _ in blocks(func.body):
         dims += [it.extent for it in b.iters]
         for form in _forms(b):
@@ -148,15 +159,21 @@ def _block_shape(func: Func, b: Block, path: tuple[For, ...]) -> None:
         raise _fail("axis", f"Block {b.name!r} does not bind every axis, or an axis is of no known kind.", (b.name,))
     unbound = {v for x in b.binds for v in x.vars} - {lp.name for lp in path}
     if unbound:
-        raise _fail("unbound", f"Block {b.name!r} uses {min(unbound)!r}, which is no loop around it.", (b.name, min(unbound)))
+        raise _fail(
+            "unbound", f"Block {b.name!r} uses {min(unbound)!r}, which is no loop around it.", (b.name, min(unbound))
+        )
     exprs = [b.value] + ([b.init] if b.init is not None else [])
     inner = {v for form in (f for e in exprs for f in _expr_forms(e)) for v in form.vars}
     inner |= {v for x in b.index for v in x.vars} | {v for g in b.guard for v in g.form.vars}
     if inner - set(axes):
-        raise _fail("unbound", f"Block {b.name!r} uses {min(inner - set(axes))!r}, which is none of its axes.", (b.name,))
+        raise _fail(
+            "unbound", f"Block {b.name!r} uses {min(inner - set(axes))!r}, which is none of its axes.", (b.name,)
+        )
     for ld in [Load(b.buffer, b.index), *(x for e in exprs for x in loads(e))]:
         if len(ld.index) != len(func.buffer(ld.buffer).shape):
-            raise _fail("rank", f"Block {b.name!r} indexes {ld.buffer!r} with {len(ld.index)} forms.", (b.name, ld.buffer))
+            raise _fail(
+                "rank", f"Block {b.name!r} indexes {ld.buffer!r} with {len(ld.index)} forms.", (b.name, ld.buffer)
+            )
     if func.buffer(b.buffer).role in ("input", "const"):
         raise _fail("role", f"Block {b.name!r} writes the input {b.buffer!r}.", (b.name, b.buffer))
     for e in exprs:
@@ -193,7 +210,11 @@ def _reduction_form(b: Block) -> None:
         return
     ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
     if not ok or any(ld.buffer == b.buffer for ld in loads(b.value.b)):  # type: ignore[union-attr]
-        raise _fail("reduction", f"Block {b.name!r} has an initial value but does not accumulate onto its own element.", (b.name,))
+        raise _fail(
+            "reduction",
+            f"Block {b.name!r} has an initial value but does not accumulate onto its own element.",
+            (b.name,),
+        )
     reduced = {it.name for it in b.iters if it.kind == "R"}
     if reduced & {v for x in b.index for v in x.vars}:
         raise _fail("reduction", f"Block {b.name!r} writes to an index that moves with a reduction axis.", (b.name,))
@@ -205,9 +226,12 @@ def _axes(func: Func, b: Block, path: tuple[For, ...]) -> None:
     for it, bind in zip(b.iters, b.binds, strict=True):
         whole = interval(bind, extents, (), func.relations)
         guarded = interval(Affine.var(it.name), {it.name: it.extent}, b.guard, func.relations, seen=False)
-        if not (_within(whole, it.extent, func.relations) or _within(guarded, it.extent, func.relations)):
-            raise _fail("axis_range", f"Axis {it.name!r} of block {b.name!r} runs over {bind}, which is not within [0, {it.extent}).",
-                        (b.name, it.name))
+        if not (within(whole, it.extent, func.relations) or within(guarded, it.extent, func.relations)):
+            raise _fail(
+                "axis_range",
+                f"Axis {it.name!r} of block {b.name!r} runs over {bind}, which is not within [0, {it.extent}).",
+                (b.name, it.name),
+            )
 
 
 def _indices(func: Func, b: Block) -> None:
@@ -223,9 +247,13 @@ def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: 
     match e:
         case Load(name, index):
             for dim, (x, n) in enumerate(zip(index, func.buffer(name).shape, strict=True)):
-                if not _within(interval(x, extents, known, func.relations), n, func.relations):
-                    raise _fail("index_range", f"Block {b.name!r} reads or writes {name!r} at {x} in dimension {dim}, "
-                                f"which is not proved to be within [0, {n}).", (b.name, name))
+                if not within(interval(x, extents, known, func.relations), n, func.relations):
+                    raise _fail(
+                        "index_range",
+                        f"Block {b.name!r} reads or writes {name!r} at {x} in dimension {dim}, "
+                        f"which is not proved to be within [0, {n}).",
+                        (b.name, name),
+                    )
         case Select(conds, a, other):
             _accesses(func, b, a, extents, known + conds)
             _accesses(func, b, other, extents, known)
@@ -239,58 +267,6 @@ def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: 
                 _accesses(func, b, part, extents, known)
         case _:
             pass
-
-
-def interval(form: Affine, extents: Mapping[str, Dim], known: Iterable[Bound], relations: Sequence[Relation],
-             seen: bool = True) -> Interval:
-    """Limits of a form, given the extents of its variables and bounds that are known to hold.
-
-    Parameters
-    ----------
-    form : Affine
-    extents : mapping of str to Dim
-        Every variable runs from 0 to below its extent.
-    known : iterable of Bound
-        Bounds on forms; one helps where it is on the same form up to a constant, or on a single digit of it.
-    relations : sequence of Relation
-    seen : bool
-        Whether the extents themselves may be used; False leaves only `known`.
-    """
-    known = tuple(known)
-    limits = {d: _digit_limits(d, extents, known) for d, _ in form.terms}
-    lows: list[Dim] = []
-    highs: list[Dim] = []
-    if seen:
-        for pick in ("plain", "known"):
-            lo = hi = form.const
-            for d, c in form.terms:
-                first, last = limits[d][pick]
-                up = nonneg(c, relations)
-                lo, hi = (lo + c * first, hi + c * last) if up else (lo + c * last, hi + c * first)
-            lows.append(lo)
-            highs.append(hi)
-    for bound in known:
-        shift = form - bound.form
-        if shift.is_const:
-            lows.append(bound.lo + shift.const)
-            highs.append(bound.hi - 1 + shift.const)
-    return Interval(tuple(lows), tuple(highs))
-
-
-def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> dict[str, tuple[Dim, Dim]]:
-    whole: tuple[Dim, Dim] = (0, digit_extent(d, extents) - 1)
-    first, last = whole
-    for bound in known:
-        if bound.form.terms == ((d, 1),):
-            lo, hi = bound.lo - bound.form.const, bound.hi - 1 - bound.form.const
-            first = lo if nonneg(lo - first) else first
-            last = hi if nonneg(last - hi) else last
-    return {"plain": whole, "known": (first, last)}
-
-
-def _within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:
-    low = any(nonneg(x, relations) for x in iv.lows)
-    return low and any(nonneg(extent - 1 - x, relations) for x in iv.highs)
 
 
 def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
@@ -307,8 +283,11 @@ def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
     for it, bind in zip(b.iters, b.binds, strict=True):
         whole = bind.const == 0 and injective(bind, extents, func.relations) == it.extent
         if (it.kind == "R" or strict) and not whole and not _covers(func, b, it.name, it.extent, bind, extents):
-            raise _fail("coverage", f"{bind} does not take every value of axis {it.name!r} of block {b.name!r} exactly once.",
-                        (b.name, it.name))
+            raise _fail(
+                "coverage",
+                f"{bind} does not take every value of axis {it.name!r} of block {b.name!r} exactly once.",
+                (b.name, it.name),
+            )
     if b.is_reduction:
         _accumulates_once(func, b, path)
     if strict:
@@ -326,20 +305,6 @@ def _covers(func: Func, b: Block, axis: str, extent: Dim, bind: Affine, extents:
     return guarded and bool(nonneg(total - extent, func.relations))
 
 
-def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Dim | None:
-    """Size of ``[0, n)`` that the form (its constant aside) takes exactly once, or None: the mixed-radix test."""
-    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
-    weight: Dim = 1
-    while todo:
-        unit = next((x for x in todo if equal(x[1], 1, relations)), None)
-        hit = unit or next((x for x in todo if equal(x[0], weight, relations)), None)
-        if hit is None:
-            return None
-        todo.remove(hit)
-        weight = weight if unit else normal(weight * hit[1], relations)
-    return weight
-
-
 def _accumulates_once(func: Func, b: Block, path: tuple[For, ...]) -> None:
     """No loop inside the outermost reduction loop visits an element of the output twice."""
     reducing = _loops_of(b, "R")
@@ -353,32 +318,21 @@ def _accumulates_once(func: Func, b: Block, path: tuple[For, ...]) -> None:
     names = {lp.name: lp.extent for lp in tail}
     for it, bind in zip(b.iters, b.binds, strict=True):
         part = Affine(tuple((d, c) for d, c in bind.terms if d.var in names))
-        if it.kind == "S" and part.terms and _overlaps(part, names, func.relations):
-            raise _fail("reduction", f"Inside its reduction, block {b.name!r} visits the same value of {it.name!r} twice.",
-                        (b.name, it.name))
-
-
-def _overlaps(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:
-    """Whether the form is refuted to be injective: some terms can be ordered, and one step is smaller than what lies below."""
-    todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
-    todo = [x for x in todo if not equal(x[1], 1, relations)]
-    reach: Dim = 1
-    while todo:
-        hit = next((x for x in todo if all(nonneg(y[0] - x[0], relations) for y in todo)), None)
-        if hit is None:
-            return False
-        todo.remove(hit)
-        if nonneg(hit[0] - reach, relations) is False:
-            return True
-        reach = normal(reach + hit[0] * (hit[1] - 1), relations)
-    return False
+        if it.kind == "S" and part.terms and overlaps(part, names, func.relations):
+            raise _fail(
+                "reduction",
+                f"Inside its reduction, block {b.name!r} visits the same value of {it.name!r} twice.",
+                (b.name, it.name),
+            )
 
 
 def _repeats(func: Func, b: Block, path: tuple[For, ...], code: str) -> None:
     used = {v for bind in b.binds for v in bind.vars}
     for lp in path:
         if lp.name not in used and not equal(lp.extent, 1, func.relations):
-            raise _fail(code, f"Loop {lp.name!r} repeats block {b.name!r} without moving any of its axes.", (b.name, lp.name))
+            raise _fail(
+                code, f"Loop {lp.name!r} repeats block {b.name!r} without moving any of its axes.", (b.name, lp.name)
+            )
 
 
 def _loops_of(b: Block, kind: str) -> set[str]:
@@ -390,7 +344,9 @@ def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
     reducing = _loops_of(b, "R")
     for lp in path:
         if lp.kind in ("parallel", "vectorize") and lp.name in reducing and not equal(lp.extent, 1, func.relations):
-            raise _fail("kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", (lp.name, b.name))
+            raise _fail(
+                "kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", (lp.name, b.name)
+            )
 
 
 def _order(func: Func) -> None:

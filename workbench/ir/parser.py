@@ -1,0 +1,237 @@
+"""Read the text that `workbench.ir.printer` writes: ``parse(to_text(f)) == f``.
+
+A hand-written recursive-descent parser; nothing in the text is ever evaluated. Errors say the line and column, show the line
+with a caret, and say what was expected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from ..errors import did_you_mean
+from .affine import Affine
+from .expr import Bound, Expr, Load
+from .func import Buffer, Constraint, Func, HoleInfo, LayoutStep, Role
+from .lexer import describe, tokenize, unescape
+from .parse_expr import ExprParser
+from .poly import Dim, Relation
+from .stmt import Block, For, Iter, IterKind, LoopKind, Stmt
+
+_LOOPS: dict[str, LoopKind] = {"for": "serial", "parallel": "parallel", "vectorize": "vectorize", "unroll": "unroll"}
+
+
+def parse(text: str) -> Func:
+    """Parse the text of one function.
+
+    Parameters
+    ----------
+    text : str
+        What `workbench.ir.printer.to_text` writes. Comments (``# …``) and blank lines are allowed.
+
+    Returns
+    -------
+    Func
+        Not verified: run `workbench.ir.verify.verify` on a text that a person wrote.
+
+    Raises
+    ------
+    ParseError
+        "parse.syntax", "parse.name" or "parse.indent", with the line, the column and a caret in the message.
+    """
+    return _FuncParser(text, tokenize(text)).function()
+
+
+@dataclass(slots=True)
+class _FuncParser(ExprParser):
+    """Reads a whole function."""
+
+    def function(self) -> Func:
+        # Shapes may name holes, which are declared below them: collect the names first.
+        self.holes = [
+            self._declared(k)
+            for k, t in enumerate(self.tokens[:-2])
+            if t.text == "hole" and self.tokens[k + 1].text == "?"
+        ]
+        name = self.name("the name of the function")
+        self.expect("(")
+        params = self.listed(")", self.param)
+        self.open_body()
+        temps, holes, relations, constraints, aliases = self.declarations()
+        body = self.statements()
+        if self.token.kind != "end":
+            self.fail(f"Expected the end of the text, found {describe(self.token)}.")
+        return Func(name, (*params, *temps), body, tuple(holes), tuple(relations), tuple(constraints), tuple(aliases))
+
+    def declarations(
+        self,
+    ) -> tuple[list[Buffer], list[HoleInfo], list[Relation], list[Constraint], list[tuple[str, Dim]]]:
+        temps: list[Buffer] = []
+        holes: list[HoleInfo] = []
+        relations: list[Relation] = []
+        constraints: list[Constraint] = []
+        aliases: list[tuple[str, Dim]] = []
+        while self.sees("temp", "hole", "relation", "require", "alias"):
+            match self.next().text:
+                case "temp":
+                    temps.append(self.buffer("temp"))
+                case "hole":
+                    holes.append(self.hole_info())
+                case "relation":
+                    relations.append(self.relation())
+                case "require":
+                    constraints.append(self.constraint())
+                case _:
+                    old = self.hole_name()
+                    self.expect("=")
+                    aliases.append((old, self.dim()))
+            self.end_line()
+        return temps, holes, relations, constraints, aliases
+
+    def _declared(self, at: int) -> str:
+        t = self.tokens[at + 2]
+        return unescape(t.text) if t.kind == "quoted" else t.text
+
+    def param(self) -> Buffer:
+        name = self.name("the name of a buffer")
+        self.expect(":")
+        role = self.name("the role of a buffer")
+        if role not in get_args(Role) or role == "temp":
+            self.fail(
+                f"{role!r} is no role of a parameter.", "one of: input, const, output", token=self.tokens[self.at - 1]
+            )
+        return self.typed(name, cast(Role, role))
+
+    def buffer(self, role: Role) -> Buffer:
+        name = self.name("the name of a buffer")
+        self.expect(":")
+        return self.typed(name, role)
+
+    def typed(self, name: str, role: Role) -> Buffer:
+        dtype = self.dtype()
+        self.expect("[")
+        shape = tuple(self.listed("]", self.dim))
+        layout: list[LayoutStep] = []
+        if self.accept("packed"):
+            self.expect("(")
+            layout = self.listed(")", self.layout_step)
+        made = Buffer(name, shape, dtype, role, tuple(layout))
+        self.buffers[name] = made
+        return made
+
+    def layout_step(self) -> LayoutStep:
+        dim = self.integer("a dimension")
+        self.expect(":")
+        return LayoutStep(dim, self.dim())
+
+    def hole_info(self) -> HoleInfo:
+        name = self.hole_name()
+        if not self.accept("in"):
+            return HoleInfo(name)
+        self.expect("{")
+        return HoleInfo(name, tuple(self.listed("}", self.integer)))
+
+    def relation(self) -> Relation:
+        names = [self.hole_name()]
+        while self.accept("*"):
+            names.append(self.hole_name())
+        self.expect("=")
+        return Relation(tuple(names), self.integer())
+
+    def constraint(self) -> Constraint:
+        label = unescape(self.expect_kind("string", "a label in quotes").text)
+        self.expect(":")
+        expr = self.dim()
+        self.expect(">=")
+        if self.integer() != 0:
+            self.fail("A requirement has the form 'expression >= 0'.", token=self.tokens[self.at - 1])
+        return Constraint(label, expr)
+
+    # ---------------------------------------------------------------- statements
+
+    def open_body(self) -> None:
+        self.expect(":")
+        self.expect_kind("newline", "the end of the line")
+        self.expect_kind("indent", "an indented body")
+
+    def end_line(self) -> None:
+        self.expect_kind("newline", "the end of the line")
+
+    def statements(self) -> tuple[Stmt, ...]:
+        """Statements up to and including the end of the indentation."""
+        out: list[Stmt] = []
+        while self.token.kind != "dedent":
+            if self.token.kind == "end":
+                self.fail("Expected a loop or a block, found the end of the text.")
+            out.append(self.block() if self.accept("block") else self.loop())
+        self.next()
+        return tuple(out)
+
+    def loop(self) -> For:
+        t = self.token
+        kind = _LOOPS.get(t.text) if t.kind == "name" else None
+        if kind is None:
+            self.fail(
+                f"Expected a loop or a block, found {describe(t)}.",
+                did_you_mean(t.text, [*_LOOPS, "block"], "statements"),
+            )
+        self.next()
+        name = self.name("the name of a loop")
+        self.expect("in")
+        extent = self.dim()
+        self.open_body()
+        self.scope.append(name)
+        body = self.statements()
+        self.scope.pop()
+        return For(name, extent, body, kind)
+
+    def block(self) -> Block:
+        name = self.name("the name of a block")
+        self.expect("(")
+        axes = self.listed(")", self.axis)
+        self.open_body()
+        outer, self.scope = self.scope, [it.name for it, _ in axes]
+        guard: tuple[Bound, ...] = ()
+        if self.accept("when"):
+            guard = self.bounds()
+            self.end_line()
+        init: Expr | None = None
+        target: Load | None = None
+        if self.accept("init"):
+            target, init = self.assignment()
+        start = self.token
+        store, value = self.assignment()
+        if target is not None and target != store:
+            self.fail("The initial value and the update must be stored to the same element.", token=start)
+        self.scope = outer
+        self.expect_kind("dedent", "the end of the block")
+        return Block(
+            name, tuple(it for it, _ in axes), tuple(b for _, b in axes), store.buffer, store.index, value, init, guard
+        )
+
+    def axis(self) -> tuple[Iter, Affine]:
+        kind: IterKind = "S"
+        if self.sees("reduce") and not (self.tokens[self.at + 1].text == ":"):
+            self.next()
+            kind = "R"
+        start = self.token
+        name = self.name("the name of an axis")
+        self.expect(":")
+        extent = self.dim()
+        if self.accept("="):
+            return Iter(name, extent, kind), self.affine()
+        if name not in self.scope:
+            self.fail(
+                f"There is no loop {name!r} around this block.",
+                f"say what the axis is: {name}: … = form over the loops",
+                "name",
+                start,
+            )
+        return Iter(name, extent, kind), Affine.var(name)
+
+    def assignment(self) -> tuple[Load, Expr]:
+        target = self.load(self.token, self.name("the name of a buffer"))
+        self.expect("=")
+        value = self.expr()
+        self.end_line()
+        return target, value

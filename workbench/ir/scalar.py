@@ -1,0 +1,108 @@
+"""Arithmetic of single elements in the interpreter: IEEE results where Python raises, wrap-around where Python grows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import RunError
+
+
+def _axis_error(block: str) -> None:
+    raise RunError("interp.axis", f"An axis of block {block!r} leaves its extent.", (block,))
+
+
+def _index_error(what: str, buffer: str) -> None:
+    raise RunError("interp.index", f"The index of {what} leaves buffer {buffer!r}.", (buffer,))
+
+
+def _safe(fn: Callable[[float], float], invalid: float, overflow: float = math.inf) -> Callable[[float], float]:
+    """Give a math function IEEE results where Python raises."""
+
+    def call(x: float) -> float:
+        try:
+            return fn(x)
+        except OverflowError:
+            return overflow
+        except ValueError:
+            return invalid
+
+    return call
+
+
+def _div(a: float, b: float) -> float:
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def _int_div(a: int, b: int) -> int:
+    """Quotient towards zero, as in C; 0 for a zero divisor."""
+    return 0 if b == 0 else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _max(a: float, b: float) -> float:
+    return a if a != a or a > b else b
+
+
+def _min(a: float, b: float) -> float:
+    return a if a != a or a < b else b
+
+
+def _pow(a: float, b: float) -> float:
+    try:
+        return math.pow(a, b)
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan if a else math.inf
+
+
+def _log(x: float) -> float:
+    return -math.inf if x == 0 else math.nan if x < 0 else math.log(x)
+
+
+def _cast(x: Any, dtype: str) -> Any:
+    if dtype == "float64":
+        return float(x)
+    if dtype.startswith("float"):
+        with np.errstate(over="ignore"):
+            return float(np.dtype(dtype).type(x))
+    if dtype == "bool":
+        return bool(x)
+    bits = np.dtype(dtype).itemsize * 8
+    value = (int(x) if math.isfinite(x) else 0) & ((1 << bits) - 1)
+    return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
+
+
+#: What the generated Python may call.
+HELPERS: dict[str, Any] = {
+    "_axis": _axis_error,
+    "_index": _index_error,
+    "_product": itertools.product,
+    "_cast": _cast,
+    "_neg": lambda x: -x,
+    "_abs": abs,
+    "_not": lambda x: not x,
+    "_exp": _safe(math.exp, math.nan),
+    "_log": _log,
+    "_sqrt": _safe(math.sqrt, math.nan),
+    "_rsqrt": lambda x: _div(1.0, math.sqrt(x)) if x >= 0 else math.nan,
+    "_tanh": math.tanh,
+    "_erf": math.erf,
+    "_sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0 if x == x else x,
+    "_floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
+    "_ceil": lambda x: float(math.ceil(x)) if math.isfinite(x) else x,
+    "_div": _div,
+    "_idiv": _int_div,
+    "_max": _max,
+    "_min": _min,
+    "_pow": _pow,
+    "_mod": lambda a, b: math.nan if b == 0 or not math.isfinite(a) else a % b,
+    "_imod": lambda a, b: a % b if b else 0,
+    "_where": lambda c, a, b: a if c else b,
+}
