@@ -63,11 +63,16 @@ def make_target(options: Namespace) -> Target:
     return target.with_threads(options.threads) if options.threads is not None else target
 
 
-def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
-    """Load, fill and optimise the model of a command line."""
+def check_model_options(options: Namespace) -> None:
+    """Raise what is wrong with the options of a model, before anything is loaded."""
+    parse_shapes(options.shape)
     if options.save_filled is not None and options.fill_weights is None:
         hint = "add --fill-weights SEED"
         raise UsageError("usage.save_filled", "--save-filled needs filled weights", (), hint)
+
+
+def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
+    """Load, fill and optimise the model of a command line."""
     path = find_model(options.model)
     shapes = parse_shapes(options.shape)
     if options.fill_weights is None:
@@ -82,6 +87,7 @@ def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
 
 def tasks(options: Namespace, output: Output) -> int:
     """``workbench tasks MODEL``: the tasks with their weights."""
+    check_model_options(options)
     from workbench.tune.task import extract_tasks
 
     target = make_target(options)

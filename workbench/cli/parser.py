@@ -34,6 +34,8 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError(
             "usage.command", f"There is no command '{argv[0]}'", (), did_you_mean(argv[0], commands, "commands")
         )
+    if not any(word in commands or word in ("-h", "--help", "--version") for word in argv):
+        parser.error(f"a command is needed: {', '.join(commands)}")
     options, unknown = parser.parse_known_args(argv)
     if unknown:
         known = [name for action in commands[argv[0]]._actions for name in action.option_strings] if argv else []

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.model import load_graph, make_target
+from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output, columns
 from workbench.errors import InputError, ShapeError, did_you_mean
 
@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
 def run(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.compile import compile
 
     from workbench.tune.log import open_for_reading
 
+    check_model_options(options)
     if options.log is not None:
         open_for_reading(options.log).close()  # before the model is loaded
     given = read_npz(options.inputs) if options.inputs is not None else {}
     if options.outputs is not None:
         check_folder(options.outputs)
+    from workbench.tune.compile import compile
+
     target = make_target(options)
     graph = load_graph(options, output, target)
     inputs = complete_inputs(graph, given, options.seed)

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from workbench.cli.model import load_graph, make_target
+from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output
 from workbench.errors import UsageError
 
@@ -24,6 +24,7 @@ def tune(options: Namespace, output: Output) -> int:
     from workbench.tune.loop import TuneOptions
     from workbench.tune.start import tune as start
 
+    check_model_options(options)
     if options.trials is None and options.seconds is None:
         hint = "add --trials N or --seconds S, or both"
         raise UsageError("usage.budget", "The tuning needs a budget", (), hint)
@@ -138,8 +139,8 @@ def _gain(session: TuningSession, snapshot: Snapshot, options: Namespace) -> str
     else:
         factor = snapshot.untuned_ms / snapshot.total_ms
         lines.append(
-            f"Estimated latency: {snapshot.untuned_ms:.3f} ms with default schedules, {snapshot.total_ms:.3f} ms tuned: "
-            f"{factor:.2f} times as fast."
+            f"Estimated latency: {snapshot.untuned_ms:.3f} ms with default schedules, "
+            f"{snapshot.total_ms:.3f} ms tuned: {factor:.2f} times as fast."
         )
     count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)
     lines.append(f"{count} trials ({failed} failed) in {snapshot.progress.elapsed_s:.1f} s are in {options.log}.")

@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.events import Event, EventKind
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
+
+
+COST_MODELS = ("xgboost", "analytic", "random")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +41,26 @@ class TuneOptions:
         Cost model.
     repeat, min_repeat_ms, flush_cache, timeout_s
         How a candidate is measured; see `workbench.runtime.results.MeasureOptions`.
+    builders : int, optional
+        Processes that compile candidates; chosen from the free cores when left out.
     baseline : bool
         Whether the first trial of a task is its default schedule, so that the gain is known.
     """
 
     batch: int | None = None
     scheduler: str = "gradient"
-    model: Literal["xgboost", "analytic", "random"] = "xgboost"
+    model: str = "xgboost"
     repeat: int | None = None
     min_repeat_ms: float | None = None
     flush_cache: bool = False
     timeout_s: float = 10.0
+    builders: int | None = None
     baseline: bool = True
 
     def __post_init__(self) -> None:
+        if self.model not in COST_MODELS:
+            known = ", ".join(COST_MODELS)
+            raise UsageError("usage.cost_model", f"There is no cost model '{self.model}'", (), f"known: {known}")
         if self.batch is not None and self.batch < 1:
             raise UsageError("usage.batch", f"A round needs at least one trial, not {self.batch}")
         if self.scheduler not in STRATEGIES:
@@ -78,8 +87,10 @@ class Space(Protocol):
 class Measurer(Protocol):
     """Builds, checks and times schedules of one task, in worker processes."""
 
-    def measure(self, task: Task, schedules: Sequence[Schedule]) -> Iterator[tuple[int, Measurement]]:
-        """Yield (position, measurement) for each schedule, each as soon as it is known."""
+    def measure(
+        self, task: Task, schedules: Sequence[Schedule], best_ms: float
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is the time to beat."""
 
     def kill(self) -> None:
         """End all workers at once, from any thread; a running `measure` ends soon after."""
@@ -273,7 +284,8 @@ class TuningLoop:
             except WorkbenchError:
                 broken += 1
                 self._add(index, candidate, None, None, traceback.format_exc())
-        stream = self._measurer.measure(task, [schedule for _, schedule in ready]) if ready else iter(())
+        best_ms = self.scheduler.states[index].best_ms
+        stream = self._measurer.measure(task, [s for _, s in ready], best_ms) if ready else iter(())
         try:
             for position, measurement in stream:
                 candidate, schedule = ready[position]
