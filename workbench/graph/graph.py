@@ -1,0 +1,247 @@
+"""A network as an immutable value: nodes in topological order, typed tensors, constants.
+
+Every tensor has a name and a static `TensorType`. Names from the ONNX file are kept as they are (``gpu_0/data_0``). A pass maps
+one graph to another; `GraphEditor` (edit.py) is the mutable scratch pad that passes work on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelError, did_you_mean
+
+Array: TypeAlias = NDArray[np.generic]
+AttrValue: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Static shape and dtype (NumPy name) of a tensor."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """One operator call. An absent optional input is ``""``; `version` is the opset that its attributes are written in."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, AttrValue] = field(default_factory=dict)
+    domain: str = ""
+    version: int = 18
+
+    def __str__(self) -> str:
+        attrs = ", ".join(f"{k}={_short(v)}" for k, v in self.attrs.items())
+        args = ", ".join(i or "-" for i in self.inputs)
+        return f"{', '.join(o for o in self.outputs if o)} = {self.op}({args}{'; ' + attrs if attrs else ''})"
+
+
+@dataclass(frozen=True, slots=True)
+class FusedNodes:
+    """Nodes that become one kernel, and the rules by which they came together (one sentence per edge)."""
+
+    nodes: tuple[str, ...]
+    rules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """A typed network; make one with `load_onnx` or `Graph.make`.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        In topological order.
+    inputs, outputs : tuple of str
+        Tensor names that a caller gives and gets.
+    constants : mapping
+        Tensor name -> array: weights and everything folded.
+    types : mapping
+        Tensor name -> `TensorType`, for every tensor.
+    groups : tuple of FusedNodes
+        What the fusion pass decided; empty before it ran.
+    history : tuple of str
+        One line per pass that ran, with what it changed.
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Array]
+    types: Mapping[str, TensorType]
+    groups: tuple[FusedNodes, ...] = ()
+    history: tuple[str, ...] = ()
+
+    @staticmethod
+    def make(name: str, nodes: Iterable[Node], inputs: Mapping[str, TensorType], outputs: Sequence[str],
+             constants: Mapping[str, Array] | None = None, history: tuple[str, ...] = ()) -> Graph:
+        """Check the names, sort the nodes and infer every type.
+
+        Raises
+        ------
+        ModelError
+            "model.duplicate_name", "model.cycle", "model.invalid_graph" (a tensor that nothing produces), or what inference
+            finds: "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value".
+        """
+        from .infer import infer_types
+
+        constants = dict(constants or {})
+        order = topological(tuple(nodes), set(inputs) | set(constants), outputs)
+        types = infer_types(order, inputs, constants)
+        return Graph(name, order, tuple(inputs), tuple(outputs), constants, types, (), history)
+
+    def type(self, tensor: str) -> TensorType:
+        """Type of a tensor; `ModelError` "model.unknown_tensor" when there is none of that name."""
+        try:
+            return self.types[tensor]
+        except KeyError:
+            raise ModelError("model.unknown_tensor", f"The graph has no tensor {tensor!r}.", (tensor,),
+                             did_you_mean(tensor, self.types, "tensors")) from None
+
+    def node(self, name: str) -> Node:
+        """Node by name; `ModelError` "model.unknown_node" when there is none."""
+        for n in self.nodes:
+            if n.name == name:
+                return n
+        raise ModelError("model.unknown_node", f"The graph has no node {name!r}.", (name,),
+                         did_you_mean(name, [n.name for n in self.nodes], "nodes"))
+
+    def producers(self) -> dict[str, Node]:
+        """Tensor name -> the node that makes it."""
+        return {o: n for n in self.nodes for o in n.outputs if o}
+
+    def consumers(self) -> dict[str, list[Node]]:
+        """Tensor name -> the nodes that read it, in topological order, each once."""
+        out: dict[str, list[Node]] = {}
+        for n in self.nodes:
+            for i in dict.fromkeys(n.inputs):
+                if i:
+                    out.setdefault(i, []).append(n)
+        return out
+
+    def input_types(self) -> dict[str, TensorType]:
+        """Graph inputs with their types, in order."""
+        return {i: self.types[i] for i in self.inputs}
+
+    def with_outputs(self, outputs: Sequence[str]) -> Graph:
+        """Same network with other outputs; what they do not need is dropped."""
+        from .edit import GraphEditor
+
+        for o in outputs:
+            self.type(o)
+        editor = GraphEditor(self)
+        editor.outputs = list(outputs)
+        return editor.finish()
+
+    def optimize(self, passes: Sequence[str] | None = None) -> Graph:
+        """Run passes by name (default: `workbench.graph.passes.DEFAULT`, which ends with fusion)."""
+        from .passes import DEFAULT, run_pass
+
+        graph = self
+        for name in DEFAULT if passes is None else passes:
+            graph = run_pass(graph, name)
+        return graph
+
+    def replace(self, **changes: object) -> Graph:
+        """Copy with some fields replaced."""
+        return replace(self, **changes)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]
+        lines += [f"  input  {i}: {self.types[i]}" for i in self.inputs]
+        lines += [f"  {n}" + "".join(f" : {self.types[o]}" for o in n.outputs if o) for n in self.nodes]
+        lines += [f"  output {o}: {self.types[o]}" for o in self.outputs]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.nodes)} nodes, inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}>"
+
+
+def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
+    """Sort nodes so that each comes after what it reads, otherwise in the given order.
+
+    Raises
+    ------
+    ModelError
+        "model.duplicate_name", "model.invalid_graph" or "model.cycle".
+    """
+    producer = _producers(nodes, given)
+    for n in nodes:
+        for i in n.inputs:
+            if i and i not in given and i not in producer:
+                raise ModelError("model.invalid_graph", f"Node {n.name!r} ({n.op}) reads {i!r}, which nothing produces.", (n.name, i))
+    for o in outputs:
+        if o not in given and o not in producer:
+            raise ModelError("model.invalid_graph", f"Nothing produces the output {o!r}.", (o,))
+    order: list[Node] = []
+    done: dict[str, bool] = {}
+    for root in nodes:
+        stack = [(root, iter(root.inputs))]
+        if root.name in done:
+            continue
+        done[root.name] = False
+        while stack:
+            node, rest = stack[-1]
+            nxt = next((producer[i] for i in rest if i in producer and done.get(producer[i].name) is not True), None)
+            if nxt is None:
+                stack.pop()
+                done[node.name] = True
+                order.append(node)
+            elif nxt.name in done:
+                loop = [n.name for n, _ in stack]
+                loop = loop[loop.index(nxt.name):]
+                raise ModelError("model.cycle", f"The graph has a cycle: {' -> '.join([*loop, loop[0]])}.", tuple(loop))
+            else:
+                done[nxt.name] = False
+                stack.append((nxt, iter(nxt.inputs)))
+    return tuple(order)
+
+
+def _producers(nodes: tuple[Node, ...], given: set[str]) -> dict[str, Node]:
+    producer: dict[str, Node] = {}
+    names: set[str] = set()
+    for n in nodes:
+        if n.name in names:
+            raise ModelError("model.duplicate_name", f"Two nodes are called {n.name!r}.", (n.name,))
+        names.add(n.name)
+        for o in n.outputs:
+            if o and (o in producer or o in given):
+                who = producer[o].name if o in producer else "a graph input or constant"
+                raise ModelError("model.duplicate_name", f"Two things produce the tensor {o!r}: {who} and {n.name}.", (o, n.name))
+            if o:
+                producer[o] = n
+    return producer
+
+
+def _short(value: AttrValue) -> str:
+    if isinstance(value, np.ndarray):
+        return f"<{value.dtype}{list(value.shape)}>"
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,54 @@
+"""Types of all tensors, with the small constants that shapes are computed from followed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from .graph import Array, Node, TensorType
+from .opdef import Call, opdef
+
+#: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
+FOLLOW = 4096
+
+
+def infer_types(nodes: Iterable[Node], inputs: Mapping[str, TensorType], constants: Mapping[str, Array]) -> dict[str, TensorType]:
+    """Types of every tensor of a sorted list of nodes.
+
+    Raises
+    ------
+    ModelError
+        "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value", "model.invalid_graph", "model.unsupported_attr".
+    """
+    types = dict(inputs)
+    types.update({n: TensorType(a.shape, a.dtype.name) for n, a in constants.items()})
+    values: dict[str, Array] = dict(constants)
+    for node in nodes:
+        call = make_call(node, types, values)
+        op = opdef(node)
+        out = op.infer(call)
+        for name, t in zip(node.outputs, out, strict=False):
+            if name:
+                types[name] = t
+        value = follow(call, out[0])
+        if value is not None:
+            values[node.outputs[0]] = value
+    return types
+
+
+def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:
+    """Call of a node with what is known about its inputs."""
+    return Call(node, tuple(types[i] if i else None for i in node.inputs), tuple(values.get(i) if i else None for i in node.inputs))
+
+
+def follow(call: Call, out: TensorType) -> Array | None:
+    """Value of a node whose inputs are known and small (or of Shape, which needs only the type)."""
+    node = call.node
+    if out.size > FOLLOW:
+        return None
+    if node.op == "Shape":
+        return opdef(node).reference(call, None)
+    if any(i and (v is None or v.size > FOLLOW) for i, v in zip(node.inputs, call.values, strict=True)):
+        return None
+    return np.asarray(opdef(node).reference(call, *call.values))

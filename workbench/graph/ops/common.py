@@ -1,0 +1,197 @@
+"""What the operator families share: axis names, broadcasting, spatial geometry and padding."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...ir import te
+from ..graph import Array, TensorType
+from ..opdef import Call
+
+Idx = te.Axis | int
+_NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}
+_SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
+LOWEST = float(np.finfo(np.float32).min)
+
+
+def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequence[str] | None = None) -> te.Tensor:
+    """`te.compute` with a function that takes any number of indices, and with readable axis names."""
+    names = names or _NAMES.get(len(shape)) or tuple(f"a{d}" for d in range(len(shape)))
+
+    def named(*idx: te.Axis) -> Any:
+        return fn(*idx)
+
+    params = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
+    named.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    return te.compute(shape, named, name)
+
+
+def spatial_names(layout: str, rank: int, channel: str = "c") -> tuple[str, ...]:
+    """Axis names of an image tensor with `rank` spatial dimensions."""
+    return place(layout, "n", _SPATIAL[rank], channel)
+
+
+def place(layout: str, n: Any, spatial: Sequence[Any], c: Any) -> tuple[Any, ...]:
+    """Put batch, spatial and channel items in the order of the layout ("NCHW" or "NHWC", any number of spatial dimensions)."""
+    return (n, *spatial, c) if layout == "NHWC" else (n, c, *spatial)
+
+
+def unplace(layout: str, items: Sequence[Any]) -> tuple[Any, tuple[Any, ...], Any]:
+    """Inverse of `place`: (batch, spatial, channel)."""
+    if layout == "NHWC":
+        return items[0], tuple(items[1:-1]), items[-1]
+    return items[0], tuple(items[2:]), items[1]
+
+
+def layout_of(c: Call) -> str:
+    """Layout attribute, which only our own layout pass sets."""
+    return c.get_str("layout", "NCHW")
+
+
+def to_nchw(x: Array, layout: str) -> Array:
+    """View of an image tensor as NCHW."""
+    return np.moveaxis(x, -1, 1) if layout == "NHWC" else x
+
+
+def from_nchw(x: Array, layout: str) -> Array:
+    """Inverse of `to_nchw`."""
+    return np.moveaxis(x, 1, -1) if layout == "NHWC" else x
+
+
+def broadcast_shape(c: Call, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """NumPy broadcasting, with the node named when it fails."""
+    try:
+        return tuple(int(d) for d in np.broadcast_shapes(*shapes))
+    except ValueError:
+        raise c.error("shape_mismatch", f"cannot broadcast {' with '.join(str(list(s)) for s in shapes)}") from None
+
+
+def at(t: te.Tensor, idx: Sequence[Idx]) -> te.Value:
+    """Element of `t` at the trailing part of `idx`; unit dimensions are read at 0."""
+    tail = idx[len(idx) - t.ndim:]
+    return t[tuple(0 if e == 1 else i for e, i in zip(t.shape, tail, strict=True))]
+
+
+def operand(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequence[Idx]], te.Value]:
+    """Reader of input `i` under broadcasting; a constant with one element becomes a literal."""
+    v = c.scalar(i)
+    if v is not None:
+        literal = te.const(v, c.type(i).dtype)
+        return lambda idx: literal
+    t = args[i]
+    assert t is not None
+    return lambda idx: at(t, idx)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Sliding window over the spatial dimensions: sizes of input, kernel and output, steps and padding."""
+
+    size: tuple[int, ...]
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+    out: tuple[int, ...]
+
+    @property
+    def padded(self) -> bool:
+        """Whether any window reaches beyond the image."""
+        return any(self.begin) or any(self.reach(d) > self.size[d] for d in range(len(self.size)))
+
+    def reach(self, d: int) -> int:
+        """One past the last input position that a window reads, counted without the begin padding."""
+        return (self.out[d] - 1) * self.strides[d] + (self.kernel[d] - 1) * self.dilations[d] + 1 - self.begin[d]
+
+    def position(self, d: int, o: Any, k: Any) -> Any:
+        """Position in the padded image that output `o` reads with kernel offset `k`."""
+        return o * self.strides[d] + k * self.dilations[d]
+
+
+def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
+    """Window geometry from the attributes strides, dilations, pads, auto_pad and ceil_mode."""
+    r = len(size)
+    strides = c.get_ints("strides") or (1,) * r
+    dilations = c.get_ints("dilations") or (1,) * r
+    pads = c.get_ints("pads") or (0,) * (2 * r)
+    if not len(kernel) == len(strides) == len(dilations) == r or len(pads) != 2 * r:
+        raise c.error("invalid_graph", f"has kernel, strides, dilations or pads that do not fit {r} spatial dimensions")
+    mode, ceil = c.get_str("auto_pad", "NOTSET"), bool(c.get_int("ceil_mode", 0))
+    begin, end, out = [], [], []
+    for d in range(r):
+        span = (kernel[d] - 1) * dilations[d] + 1
+        b, e = pads[d], pads[d + r]
+        if mode.startswith("SAME"):
+            total = max(0, (-(-size[d] // strides[d]) - 1) * strides[d] + span - size[d])
+            b = total // 2 if mode == "SAME_UPPER" else total - total // 2
+            e = total - b
+        elif mode == "VALID":
+            b = e = 0
+        free = size[d] + b + e - span
+        n = (-(-free // strides[d]) if ceil else free // strides[d]) + 1
+        if ceil and (n - 1) * strides[d] >= size[d] + b:
+            n -= 1  # a window that starts in the end padding is dropped
+        if free < 0 or n < 1:
+            raise c.error("shape_mismatch", f"has a window of {span} over a dimension of {size[d]} padded by {b} and {e}")
+        begin.append(b)
+        end.append(e)
+        out.append(n)
+    return Window(size, kernel, strides, dilations, tuple(begin), tuple(end), tuple(out))
+
+
+def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float) -> te.Tensor:
+    """Stage that surrounds the image with `value`, as far as any window reads; the image itself where none does."""
+    if not win.padded:
+        return x
+    r = len(win.size)
+    n, _, ch = unplace(layout, x.shape)
+    full = [win.reach(d) + win.begin[d] for d in range(r)]
+
+    def body(*idx: te.Axis) -> te.Value:
+        b, pos, k = unplace(layout, idx)
+        cond = None
+        for d in range(r):
+            if full[d] == win.size[d] and not win.begin[d]:
+                continue
+            one = (pos[d] >= win.begin[d]) & (pos[d] < win.begin[d] + win.size[d])
+            cond = one if cond is None else cond & one
+        value_at = x[place(layout, b, [p - win.begin[d] for d, p in enumerate(pos)], k)]
+        return value_at if cond is None else te.select(cond, value_at, te.const(value, x.dtype))
+
+    return compute(place(layout, n, full, ch), body, c.name("pad"), spatial_names(layout, r))
+
+
+def np_windows(x: Array, win: Window, value: float) -> Array:
+    """Strided view ``[N, C, *out, *kernel]`` of an NCHW array padded with `value`."""
+    r = len(win.size)
+    full = [win.reach(d) + win.begin[d] for d in range(r)]
+    pads = [(0, 0), (0, 0)] + [(win.begin[d], max(0, full[d] - win.begin[d] - win.size[d])) for d in range(r)]
+    x = np.pad(x, pads, constant_values=value)
+    spans = tuple((win.kernel[d] - 1) * win.dilations[d] + 1 for d in range(r))
+    view = np.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(2, 2 + r)))
+    outs = tuple(slice(0, (win.out[d] - 1) * win.strides[d] + 1, win.strides[d]) for d in range(r))
+    taps = tuple(slice(0, None, win.dilations[d]) for d in range(r))
+    return view[(slice(None), slice(None), *outs, *taps)]
+
+
+def same(c: Call, i: int = 0) -> tuple[TensorType, ...]:
+    """Type of input `i` as the only output type."""
+    return (c.type(i),)
+
+
+def sample(*shape: int, seed: int = 0, low: float | None = None) -> Array:
+    """Small seeded array for examples; normal, or uniform in [low, low + 1)."""
+    rng = np.random.default_rng(seed + sum(shape))
+    data = rng.standard_normal(shape) if low is None else rng.random(shape) + low
+    return data.astype(np.float32)
+
+
+def ints(*values: int) -> Array:
+    """Vector of int64, as shape inputs are given."""
+    return np.array(values, dtype=np.int64)

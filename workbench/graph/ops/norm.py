@@ -1,0 +1,207 @@
+"""Normalisation."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import te
+from ..graph import Array, TensorType
+from ..opdef import Call, Case, OpDef, operator
+from .common import compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
+
+
+def _channel(c: Call) -> int:
+    return len(c.shape(0)) - 1 if layout_of(c) == "NHWC" else 1
+
+
+def _names(c: Call, rank: int) -> tuple[str, ...] | None:
+    return spatial_names(layout_of(c), rank - 2) if 3 <= rank <= 5 else None
+
+
+def _check_vectors(c: Call, count: int) -> tuple[TensorType, ...]:
+    channels = c.shape(0)[_channel(c)] if len(c.shape(0)) > 1 else 0
+    for i in range(1, count):
+        if c.shape(i) != (channels,):
+            raise c.error("shape_mismatch", f"has a parameter of shape {list(c.shape(i))} for {channels} channels")
+    return same(c)
+
+
+@operator("BatchNormalization", "injective", elementwise=True)
+class BatchNormalization(OpDef):
+    """Normalisation with stored statistics (inference)."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        if any(c.node.outputs[1:]) or c.get_int("training_mode", 0):
+            raise c.error("unsupported_attr", "is in training mode", "export the model for inference")
+        return _check_vectors(c, 5)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, vectors = args[0], [np.asarray(a) for a in args[1:5]]
+        assert x is not None
+        shape = [1] * x.ndim
+        shape[_channel(c)] = -1
+        scale, bias, mean, var = (v.reshape(shape) for v in vectors)
+        k = scale / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
+        return np.asarray((x - mean) * k + bias, dtype=x.dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, scale, bias, mean, var = args[:5]
+        assert x is not None and scale is not None and bias is not None and mean is not None and var is not None
+        eps, axis = c.get_float("epsilon", 1e-5), _channel(c)
+
+        def body(*i: te.Axis) -> te.Value:
+            ch = i[axis]
+            return (x[i] - mean[ch]) * (scale[ch] * te.rsqrt(var[ch] + eps)) + bias[ch]
+
+        return compute(x.shape, body, c.name("batch_norm"), _names(c, x.ndim))
+
+    def cases(self) -> list[Case]:
+        vectors = (sample(3, low=0.5), sample(3), sample(3, seed=2), sample(3, seed=3, low=0.5))
+        return [
+            Case("nchw", (sample(1, 3, 4, 5), *vectors), const=(1, 2, 3, 4)),
+            Case("nhwc", (sample(1, 4, 5, 3), *vectors), {"layout": "NHWC", "epsilon": 1e-3}, const=(1, 2, 3, 4)),
+            Case("2d", (sample(4, 3), *vectors), const=(1, 2, 3, 4)),
+        ]
+
+
+@operator("InstanceNormalization", "opaque")
+class InstanceNormalization(OpDef):
+    """Normalisation by the statistics of each image and channel."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return _check_vectors(c, 3)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, scale, bias = args[0], args[1], args[2]
+        assert x is not None and scale is not None and bias is not None
+        v = to_nchw(x, layout_of(c))
+        axes, shape = tuple(range(2, v.ndim)), (1, -1, *(1,) * (v.ndim - 2))
+        mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)  # type: ignore[type-var]
+        k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))  # type: ignore[operator]
+        return from_nchw(np.asarray((v - mean) * k + bias.reshape(shape), dtype=x.dtype), layout_of(c))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, scale, bias = args[0], args[1], args[2]
+        assert x is not None and scale is not None and bias is not None
+        layout, eps = layout_of(c), c.get_float("epsilon", 1e-5)
+        n, size, ch = unplace(layout, x.shape)
+        inv = 1.0 / float(np.prod(size))
+
+        def stat(what: str, value: te.Tensor, square: te.Tensor | None = None) -> te.Tensor:
+            ks = [te.reduce_axis(s, f"r{d}") for d, s in enumerate(size)]
+
+            def total(b: te.Axis, k: te.Axis) -> te.Reduction:
+                v = value[place(layout, b, ks, k)]
+                d = v if square is None else v - square[b, k]
+                return te.sum(v if square is None else d * d, axis=ks)
+
+            s = compute((n, ch), total, c.name(f"{what}_sum"), ("n", "c"))
+            return compute((n, ch), lambda b, k: s[b, k] * inv, c.name(what), ("n", "c"))
+
+        mean = stat("mean", x)
+        var = stat("var", x, mean)
+
+        def body(*i: te.Axis) -> te.Value:
+            b, _, k = unplace(layout, i)
+            return (x[i] - mean[b, k]) * (scale[k] * te.rsqrt(var[b, k] + eps)) + bias[k]
+
+        return compute(x.shape, body, c.name("instance_norm"), _names(c, x.ndim))
+
+    def cases(self) -> list[Case]:
+        v = (sample(3, low=0.5), sample(3))
+        return [Case("nchw", (sample(2, 3, 4, 5), *v)), Case("nhwc", (sample(1, 4, 5, 3), *v), {"layout": "NHWC"})]
+
+
+@operator("LRN", "opaque")
+class LRN(OpDef):
+    """Local response normalisation over neighbouring channels."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return same(c)
+
+    def _reach(self, c: Call) -> tuple[int, int, int]:
+        size = c.get_int("size", 1)
+        return size, (size - 1) // 2, size // 2
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        x: Array = to_nchw(args[0], layout_of(c))
+        size, before, after = self._reach(c)
+        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))  # type: ignore[operator]
+        total = sum(square[:, k:k + x.shape[1]] for k in range(size))
+        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)  # type: ignore[operator]
+        return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x = args[0]
+        assert x is not None
+        size, before, _ = self._reach(c)
+        axis = _channel(c)
+        k, channels = te.reduce_axis(size, "k"), x.shape[axis]
+
+        def window(*i: te.Axis) -> te.Reduction:
+            pos = i[axis] + k - before
+            v = x[(*i[:axis], pos, *i[axis + 1:])]
+            return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0)), axis=k)
+
+        names = _names(c, x.ndim)
+        total = compute(x.shape, window, c.name("square_sum"), names)
+        bias, alpha, beta = c.get_float("bias", 1.0), c.get_float("alpha", 1e-4) / size, c.get_float("beta", 0.75)
+        return compute(x.shape, lambda *i: x[i] / te.power(total[i] * alpha + bias, beta), c.name("lrn"), names)
+
+    def cases(self) -> list[Case]:
+        attrs = {"size": 5, "alpha": 0.1, "beta": 0.75, "bias": 2.0}
+        return [Case("nchw", (sample(1, 7, 3, 2),), attrs), Case("nhwc", (sample(1, 3, 2, 7),), {**attrs, "layout": "NHWC"})]
+
+
+@operator("Softmax", "opaque")
+class Softmax(OpDef):
+    """exp(x) / sum(exp(x)): along one axis since opset 13, over all axes from `axis` on before."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self.axes(c)
+        return same(c)
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes that sum to one together."""
+        rank = len(c.shape(0))
+        if c.version >= 13:
+            return (c.axis(c.get_int("axis", -1), rank),)
+        return tuple(range(c.axis(c.get_int("axis", 1), rank), rank))
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        e = np.exp(x - x.max(axis=axes, keepdims=True))
+        return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        rest = [d for d in range(x.ndim) if d not in axes] or [-1]
+        shape = [1 if d == -1 else x.shape[d] for d in rest]
+        names = tuple("ijklm"[:len(shape)])
+
+        def source(i: tuple[te.Axis, ...], ks: list[te.Axis]) -> tuple[te.Axis, ...]:
+            rows, cols = iter(i), iter(ks)
+            return tuple(next(cols) if d in axes else next(rows) for d in range(x.ndim))
+
+        def reduce_axes() -> list[te.Axis]:
+            return [te.reduce_axis(x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(axes)]
+
+        def row(i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
+            return tuple(0 if d == -1 else i[d] for d in rest)
+
+        k1, k2 = reduce_axes(), reduce_axes()
+        top = compute(shape, lambda *i: te.max(x[source(i, k1)], axis=k1), c.name("softmax_max"), names)
+        e = compute(x.shape, lambda *i: te.exp(x[i] - top[row(i)]), c.name("softmax_exp"))
+        total = compute(shape, lambda *i: te.sum(e[source(i, k2)], axis=k2), c.name("softmax_sum"), names)
+        return compute(x.shape, lambda *i: e[i] / total[row(i)], c.name("softmax"))
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("last", (sample(3, 7),)),
+            Case("middle", (sample(2, 5, 3),), {"axis": 1}),
+            Case("opset 9 flattens", (sample(2, 3, 2, 2),), version=9),
+            Case("opset 9 whole", (sample(4, 3),), {"axis": 0}, version=9),
+        ]

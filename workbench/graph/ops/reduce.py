@@ -1,0 +1,86 @@
+"""Reductions over chosen axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...ir import te
+from ..graph import Array, TensorType
+from ..opdef import Call, Case, OpDef, operator
+from .common import compute, ints, sample
+
+
+class _Reduce(OpDef):
+    numpy: Callable[..., Any]
+    kind = "sum"
+    mean = False
+    since = 18  # opset from which the axes are an input
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes to reduce; all of them when none is named, unless noop_with_empty_axes is set."""
+        rank = len(c.shape(0))
+        named = c.ints_or_input("axes", 1, self.since)
+        if not named:
+            return () if c.get_int("noop_with_empty_axes", 0) else tuple(range(rank))
+        return tuple(sorted({c.axis(a, rank) for a in named}))
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        axes, keep = self.axes(c), c.get_int("keepdims", 1)
+        shape = [1 if d in axes else e for d, e in enumerate(c.shape(0)) if keep or d not in axes]
+        return (TensorType(tuple(shape), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)))
+        return np.asarray(y, dtype=args[0].dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, axes, keep = args[0], self.axes(c), c.get_int("keepdims", 1)
+        assert x is not None
+        shape = self.infer(c)[0].shape
+        ks = {d: te.reduce_axis(x.shape[d], f"r{n}" if len(axes) > 1 else "k") for n, d in enumerate(axes)}
+        if not axes:
+            return compute(shape, lambda *i: x[i], c.name("copy"))
+
+        def body(*i: te.Axis) -> te.Reduction:
+            it = iter(i)
+            src: list[te.Axis] = []
+            for d in range(x.ndim):
+                own = next(it) if keep or d not in ks else None
+                src.append(ks[d] if d in ks else own)  # type: ignore[arg-type]
+            build = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
+            out = build(x[tuple(src)], axis=list(ks.values()))  # type: ignore[operator]
+            assert isinstance(out, te.Reduction)
+            return out
+
+        y = compute(shape, body, c.name(f"reduce_{self.kind}"))
+        if not self.mean:
+            return y
+        scale = 1.0 / float(np.prod([x.shape[d] for d in axes]))
+        return compute(shape, lambda *i: y[i] * scale, c.name("mean"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 3, 4)
+        old = {"axes": (1,)}
+        new = (x, ints(0, -1))
+        return [
+            Case("attribute", (x,), {**old, "keepdims": 0}, version=11),
+            Case("input", new, {"keepdims": 1}, const=(1,)),
+            Case("input, dropped", new, {"keepdims": 0}, const=(1,)),
+            Case("4d", (sample(1, 4, 5, 3),), {"axes": (1, 2)}, version=9),
+        ]
+
+
+def _reduce(name: str, numpy: Callable[..., Any], kind: str, doc: str, mean: bool = False, since: int = 18) -> None:
+    members = {"numpy": staticmethod(numpy), "kind": kind, "mean": mean, "since": since, "__doc__": doc}
+    operator(name, "reduction")(type(name, (_Reduce,), members))
+
+
+_reduce("ReduceMean", np.mean, "sum", "Mean over axes.", mean=True)
+_reduce("ReduceSum", np.sum, "sum", "Sum over axes.", since=13)
+_reduce("ReduceMax", np.max, "max", "Maximum over axes.")
+_reduce("ReduceMin", np.min, "min", "Minimum over axes.")
+_reduce("ReduceProd", np.prod, "prod", "Product over axes.")

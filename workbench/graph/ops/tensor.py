@@ -1,0 +1,222 @@
+"""Operators that move data: joining, slicing, transposing, padding, gathering, converting."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import te
+from ..graph import Array, TensorType
+from ..opdef import Call, Case, OpDef, operator
+from .common import compute, ints, sample
+
+DTYPES = {1: "float32", 2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64", 13: "uint64"}
+
+
+@operator("Concat", "opaque")
+class Concat(OpDef):
+    """Join along an axis. Several blocks write one buffer, hence a kernel of its own."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        shapes = [c.shape(i) for i in range(len(c.types))]
+        axis = c.axis(c.get_int("axis", 1), len(shapes[0]))
+        rests = {s[:axis] + s[axis + 1:] for s in shapes}
+        if len(rests) != 1 or len({len(s) for s in shapes}) != 1:
+            raise c.error("shape_mismatch", f"cannot join {', '.join(str(list(s)) for s in shapes)} along axis {axis}")
+        first = shapes[0]
+        return (TensorType((*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1:]), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        return np.concatenate([a for a in args if a is not None], axis=c.get_int("axis", 1))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        return te.concat([a for a in args if a is not None], c.get_int("axis", 1), c.name("concat"))
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("channels", (sample(1, 2, 3, 2), sample(1, 4, 3, 2)), {"axis": 1}),
+            Case("last of three", (sample(2, 3), sample(2, 1), sample(2, 2)), {"axis": -1}),
+        ]
+
+
+@operator("Transpose", "injective")
+class Transpose(OpDef):
+    """Permute the dimensions."""
+
+    def perm(self, c: Call) -> tuple[int, ...]:
+        """Permutation; reversal when none is given."""
+        rank = len(c.shape(0))
+        p = c.get_ints("perm") or tuple(reversed(range(rank)))
+        if sorted(p) != list(range(rank)):
+            raise c.error("invalid_graph", f"has the permutation {list(p)} for {rank} dimensions")
+        return p
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType(tuple(c.shape(0)[p] for p in self.perm(c)), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        return np.transpose(args[0], self.perm(c))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, perm = args[0], self.perm(c)
+        assert x is not None
+        return compute(self.infer(c)[0].shape, lambda *i: x[tuple(i[perm.index(d)] for d in range(x.ndim))], c.name("transpose"))
+
+    def cases(self) -> list[Case]:
+        return [Case("2d", (sample(3, 4),)), Case("to nhwc", (sample(1, 2, 3, 4),), {"perm": (0, 2, 3, 1)})]
+
+
+@operator("Cast", "injective", elementwise=True)
+class Cast(OpDef):
+    """Convert the element type."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        code = c.get_int("to", 0)
+        if code not in DTYPES:
+            raise c.error("unsupported_dtype", f"converts to element type {code}, which is not supported")
+        return (TensorType(c.shape(0), DTYPES[code]),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        return args[0].astype(self.infer(c)[0].dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, dtype = args[0], self.infer(c)[0].dtype
+        assert x is not None
+        return compute(x.shape, lambda *i: te.cast(x[i], dtype), c.name("cast"))
+
+    def cases(self) -> list[Case]:
+        return [Case("to int", (sample(3, 4) * 5,), {"to": 6}), Case("to float", (ints(1, -2, 3),), {"to": 1})]
+
+
+@operator("Slice", "injective")
+class Slice(OpDef):
+    """Part of a tensor: starts, ends, axes and steps (attributes before opset 10, inputs since)."""
+
+    def ranges(self, c: Call) -> list[tuple[int, int, int]]:
+        """(start, count, step) of every dimension."""
+        x = c.shape(0)
+        starts, ends = c.ints_or_input("starts", 1, 10), c.ints_or_input("ends", 2, 10)
+        if starts is None or ends is None:
+            raise c.error("invalid_graph", "has no starts or ends")
+        axes = c.ints_or_input("axes", 3, 10) or tuple(range(len(starts)))
+        steps = (c.ints_or_input("steps", 4, 10) if c.version >= 10 else None) or (1,) * len(starts)
+        out = [(0, e, 1) for e in x]
+        for s, e, a, k in zip(starts, ends, axes, steps, strict=True):
+            axis = c.axis(a, len(x))
+            r = range(*slice(s, e if not (k < 0 and e < -x[axis]) else None, k).indices(x[axis]))
+            out[axis] = (r.start, len(r), k)
+        return out
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType(tuple(n for _, n, _ in self.ranges(c)), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        grid = np.ix_(*[s + k * np.arange(n) for s, n, k in self.ranges(c)])
+        return args[0][grid]
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, parts = args[0], self.ranges(c)
+        assert x is not None
+        return compute([n for _, n, _ in parts], lambda *i: x[tuple(v * k + s for v, (s, _, k) in zip(i, parts, strict=True))], c.name("slice"))
+
+    def cases(self) -> list[Case]:
+        x = sample(4, 6, 5)
+        return [
+            Case("attributes", (x,), {"starts": (1, 0), "ends": (3, -1), "axes": (0, 2)}, version=9),
+            Case("inputs", (x, ints(1, 0), ints(3, 2**62), ints(0, 1), ints(1, 2)), const=(1, 2, 3, 4)),
+            Case("backwards", (x, ints(-1), ints(-(2**62)), ints(1), ints(-2)), const=(1, 2, 3, 4)),
+        ]
+
+
+@operator("Pad", "injective")
+class Pad(OpDef):
+    """Surround with a constant (reflect and edge can only be folded)."""
+
+    def pads(self, c: Call) -> list[tuple[int, int]]:
+        """(before, after) of every dimension; negative pads are refused."""
+        flat = c.ints_or_input("pads", 1, 11) or c.get_ints("paddings") or ()
+        rank = len(c.shape(0))
+        axes = [c.axis(int(a), rank) for a in c.constant(3, "axes")] if c.has(3) else list(range(rank))  # type: ignore[call-overload]
+        if len(flat) != 2 * len(axes):
+            raise c.error("invalid_graph", f"has {len(flat)} pads for {len(axes)} dimensions")
+        if any(p < 0 for p in flat):
+            raise c.error("unsupported_attr", "has negative pads, which crop", "use Slice")
+        out = [(0, 0)] * rank
+        for n, a in enumerate(axes):
+            out[a] = (flat[n], flat[n + len(axes)])
+        return out
+
+    def fill(self, c: Call) -> float:
+        """Value of the padding."""
+        if c.version < 11 or not c.has(2):
+            return c.get_float("value", 0.0)
+        return float(c.constant(2, "value").reshape(-1)[0])  # type: ignore[arg-type]
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        pads = self.pads(c)
+        return (TensorType(tuple(e + b + a for e, (b, a) in zip(c.shape(0), pads, strict=True)), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, mode = args[0], c.get_str("mode", "constant")
+        assert x is not None
+        if mode == "constant":
+            return np.pad(x, self.pads(c), constant_values=self.fill(c))
+        return np.pad(x, self.pads(c), mode="edge" if mode == "edge" else "reflect")
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, pads = args[0], self.pads(c)
+        assert x is not None
+        if c.get_str("mode", "constant") != "constant":
+            raise c.error("unsupported_attr", f"pads with mode {c.get_str('mode', '')!r}; only 'constant' can be compiled")
+        fill = te.const(self.fill(c), x.dtype)
+
+        def body(*i: te.Axis) -> te.Value:
+            cond = None
+            for d, (b, a) in enumerate(pads):
+                if b or a:
+                    one = (i[d] >= b) & (i[d] < b + x.shape[d])
+                    cond = one if cond is None else cond & one
+            v = x[tuple(i[d] - b for d, (b, _) in enumerate(pads))]
+            return v if cond is None else te.select(cond, v, fill)
+
+        return compute(self.infer(c)[0].shape, body, c.name("pad"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 3, 4)
+        return [
+            Case("attributes", (x,), {"pads": (0, 1, 0, 0, 0, 2), "value": 0.5}, version=9),
+            Case("inputs", (x, ints(0, 1, 1, 1, 0, 0), np.array(-1.0, np.float32)), const=(1, 2)),
+        ]
+
+
+@operator("Gather", "injective")
+class Gather(OpDef):
+    """Elements of one axis by constant index; several indices only where everything is constant."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
+        return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1:]), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, index = args[0], args[1]
+        assert x is not None and index is not None
+        return np.asarray(np.take(x, index.astype(np.int64), axis=c.get_int("axis", 0)))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, v = args[0], c.scalar(1)
+        assert x is not None
+        if v is None:
+            raise c.error("unsupported_op", "gathers with indices that are not one constant", "only a single constant index can be compiled")
+        axis = c.axis(c.get_int("axis", 0), x.ndim)
+        width, at = len(c.shape(1)), int(v) % x.shape[axis]
+        return compute(self.infer(c)[0].shape, lambda *i: x[(*i[:axis], at, *i[axis + width:])], c.name("gather"))
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("one", (sample(3, 4, 2), np.array(1, np.int64)), {"axis": 1}, const=(1,)),
+            Case("negative", (sample(3, 4), ints(-1)), const=(1,)),
+        ]
+
+
