@@ -1,7 +1,7 @@
-"""Ready-made computations with good axis names: what a beginner schedules, what the tests run, what the graph lowers to.
+"""Ready-made computations with good axis names: what a beginner schedules and what the tests run.
 
-Each function returns a `Func` that is not scheduled yet. Sizes are in elements, images are NHWC, kernels HWIO. The stage that
-does the work keeps the short loop names (``i j k``; ``n h w o kh kw c``).
+Each function returns a `Func` that is not scheduled yet. Sizes are in elements, images are NHWC, kernels HWIO. The
+stage that does the work keeps the short loop names (``i j k``; ``n h w o kh kw c``).
 
 >>> from workbench import workloads
 >>> print(workloads.matmul(64, 64, 64))  # doctest: +SKIP
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from .errors import ExpressionError
 from .ir import te
@@ -132,7 +133,7 @@ def depthwise_conv2d_nhwc(
 def pool2d(
     h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: int = 2, padding: int = 0, batch: int = 1
 ) -> Func:
-    """Pooling of ``X[n, h, w, c]`` (stage ``pool``); `kind` is "max" or "avg" (padding counts as zeros, stage ``mean`` divides)."""
+    """Pooling of ``X[n, h, w, c]`` (stage ``pool``) by "max", or "avg" (zeros count; stage ``mean`` divides)."""
     if kind not in ("max", "avg"):
         raise ExpressionError("te.value", f"There is no pooling {kind!r}.", (), "one of: max, avg")
     oh, ow = _out(h, kernel, stride, padding, 1), _out(w, kernel, stride, padding, 1)
@@ -161,7 +162,7 @@ def global_avg_pool(h: int, w: int, c: int, batch: int = 1) -> Func:
 
 
 def softmax(m: int, n: int) -> Func:
-    """Softmax of each row of ``X[m, n]``, shifted by its maximum (stages ``largest``, ``exps``, ``total``, ``softmax``)."""
+    """Softmax of each row of ``X[m, n]`` (stages ``largest``, ``exps``, ``total``, ``softmax``)."""
     x = te.placeholder((m, n), name="X")
     r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
     largest = te.compute((m,), lambda i: te.max(x[i, r], axis=r), name="largest")
@@ -171,7 +172,7 @@ def softmax(m: int, n: int) -> Func:
 
 
 def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
-    """Normalise each row of ``X[m, n]``, then scale by ``G`` and shift by ``B`` (stages ``total``, ``square``, ``norm``)."""
+    """Normalise each row of ``X[m, n]``, scale by ``G``, shift by ``B`` (stages ``total``, ``square``, ``norm``)."""
     x = te.placeholder((m, n), name="X")
     g, b = te.placeholder((n,), name="G", constant=True), te.placeholder((n,), name="B", constant=True)
     r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
@@ -189,7 +190,7 @@ def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
 
 def reduce(m: int, n: int, op: str = "sum", axis: int = 1) -> Func:
     """Reduce ``X[m, n]`` along `axis` by "sum", "max", "min" or "prod" (stage ``Y``)."""
-    ops: dict[str, Callable[..., te.Reduction]] = {"sum": te.sum, "prod": te.prod, "max": te.max, "min": te.min}  # type: ignore[dict-item]
+    ops: dict[str, Callable[..., Any]] = {"sum": te.sum, "prod": te.prod, "max": te.max, "min": te.min}
     if op not in ops:
         raise ExpressionError("te.value", f"There is no reduction {op!r}.", (), f"one of: {', '.join(ops)}")
     x, r = te.placeholder((m, n), name="X"), te.reduce_axis((m, n)[axis], "k")
@@ -206,7 +207,7 @@ def transpose(m: int, n: int) -> Func:
 
 
 def elementwise(m: int, n: int) -> Func:
-    """A chain over ``X[m, n]`` and ``Z[m, n]``: scale, tanh, add, relu (stages ``scale``, ``tanh``, ``add``, ``relu``)."""
+    """A chain over ``X[m, n]`` and ``Z[m, n]`` (stages ``scale``, ``tanh``, ``add``, ``relu``)."""
     x, z = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="Z")
     scaled = te.compute((m, n), lambda i, j: x[i, j] * 0.5 + 1.0, name="scale")
     curved = te.compute((m, n), lambda i, j: te.tanh(scaled[i, j]), name="tanh")
@@ -215,7 +216,7 @@ def elementwise(m: int, n: int) -> Func:
 
 
 def concat(m: int, n: int, parts: int = 2) -> Func:
-    """Relu of each of `parts` images ``X0, X1, … [m, n]``, joined along the columns (stages ``Y0, Y1, …`` and ``joined_0, …``)."""
+    """Relu of ``X0, X1, … [m, n]``, joined along the columns (stages ``Y0, …`` and ``joined_0, …``)."""
     xs = [te.placeholder((m, n), name=f"X{p}") for p in range(parts)]
     ys = [_relu(x, f"Y{p}") for p, x in enumerate(xs)]
     return te.func(te.concat(ys, axis=1, name="joined"), "concat")

@@ -1,10 +1,10 @@
 """The meaning of a nest: run a concrete function, one element at a time.
 
-This is the oracle that schedules and generated code are compared with, so it is written to be obviously right rather than fast:
-the nest is turned into the Python loops that it denotes. Nothing is assumed about a schedule. Every output and temporary starts
-as NaN (integers as a bit pattern that is unlikely to be a result), an axis that leaves its extent and an index that leaves its
-buffer are errors, and the stores per element are counted on request. Values are computed in double precision (integers exactly)
-and rounded where they are stored.
+This is the oracle that schedules and generated code are compared with, so it is written to be obviously right rather
+than fast: the nest is turned into the Python loops that it denotes. Nothing is assumed about a schedule. Every output
+and temporary starts as NaN (integers as a bit pattern that is unlikely to be a result), an axis that leaves its
+extent and an index that leaves its buffer are errors, and the stores per element are counted on request. Values are
+computed in double precision (integers exactly) and rounded where they are stored.
 
 Parallel and vectorised loops may also run in another order: a schedule that is right must not notice.
 """
@@ -68,8 +68,9 @@ _MAX_DEPTH = 12
 class Result:
     """What a run gives: arrays by buffer name, and how often each element was stored.
 
-    `writes` counts the stores of spatial blocks and the initialisations of reductions, `updates` the accumulations; both hold an
-    int64 array of the buffer's shape for every output and temporary, and are empty unless counting was asked for.
+    `writes` counts the stores of spatial blocks and the initialisations of reductions, `updates` the accumulations;
+    both hold an int64 array of the buffer's shape for every output and temporary, and are empty unless counting was
+    asked for.
     """
 
     outputs: dict[str, Array]

@@ -12,7 +12,7 @@ from .poly import Dim, Relation, equal, nonneg, normal
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Inclusive limits of a form. Each side is a choice of valid limits, because one may be provable where another is not."""
+    """Inclusive limits of a form. Each side offers several: one may be provable where another is not."""
 
     lows: tuple[Dim, ...]
     highs: tuple[Dim, ...]
@@ -67,6 +67,7 @@ def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]
 
 
 def within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:
+    """Whether the limits are proved to lie in ``[0, extent)``."""
     low = any(nonneg(x, relations) for x in iv.lows)
     return low and any(nonneg(extent - 1 - x, relations) for x in iv.highs)
 
@@ -86,7 +87,7 @@ def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Rela
 
 
 def overlaps(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:
-    """Whether the form is refuted to be injective: some terms can be ordered, and one step is smaller than what lies below."""
+    """Whether the form provably takes a value twice: one step is smaller than the reach of the terms below it."""
     todo = [(c, digit_extent(d, extents)) for d, c in form.terms]
     todo = [x for x in todo if not equal(x[1], 1, relations)]
     reach: Dim = 1

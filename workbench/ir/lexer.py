@@ -26,13 +26,16 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    kind: str  # name, quoted, number, string, sign, newline, indent, dedent, end
+    """One token; `kind` is name, quoted, number, string, sign, newline, indent, dedent or end."""
+
+    kind: str
     text: str
     line: int
     column: int
 
 
 def error_at(text: str, line: int, column: int, message: str, hint: str = "", code: str = "syntax") -> ParseError:
+    """Error that shows the line with a caret below `column` (both count from 1)."""
     lines = text.splitlines()
     shown = lines[line - 1] if 0 < line <= len(lines) else ""
     caret = f"line {line}, column {column}: {message}\n  {shown}\n  {' ' * (column - 1)}^"
@@ -145,6 +148,7 @@ class Reader:
 
 
 def describe(t: Token) -> str:
+    """Token in the words of an error message."""
     return {
         "end": "the end of the text",
         "newline": "the end of the line",
@@ -154,4 +158,5 @@ def describe(t: Token) -> str:
 
 
 def unescape(quoted: str) -> str:
+    """Text of a quoted name or string."""
     return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], quoted[1:-1])

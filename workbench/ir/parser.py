@@ -1,7 +1,7 @@
 """Read the text that `workbench.ir.printer` writes: ``parse(to_text(f)) == f``.
 
-A hand-written recursive-descent parser; nothing in the text is ever evaluated. Errors say the line and column, show the line
-with a caret, and say what was expected.
+A hand-written recursive-descent parser; nothing in the text is ever evaluated. Errors say the line and column, show
+the line with a caret, and say what was expected.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class _FuncParser(ExprParser):
 
     def axis(self) -> tuple[Iter, Affine]:
         kind: IterKind = "S"
-        if self.sees("reduce") and not (self.tokens[self.at + 1].text == ":"):
+        if self.sees("reduce") and self.tokens[self.at + 1].text != ":":
             self.next()
             kind = "R"
         start = self.token

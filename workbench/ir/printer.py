@@ -11,9 +11,9 @@
                 init C[i, j] = 0.0
                 C[i, j] = C[i, j] + A[i, k] * B[k, j]
 
-An axis of a block is written ``name: extent = form over the loops``; the form is left out where it is the loop of that name.
-Holes carry a question mark (``?i0``). A literal names its dtype unless it is float32 (``1.0``) or int64 (``1``). Names that are
-no plain words stand in backquotes.
+An axis of a block is written ``name: extent = form over the loops``; the form is left out where it is the loop of
+that name. Holes carry a question mark (``?i0``). A literal names its dtype unless it is float32 (``1.0``) or int64
+(``1``). Names that are no plain words stand in backquotes.
 """
 
 from __future__ import annotations

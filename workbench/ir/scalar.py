@@ -1,4 +1,4 @@
-"""Arithmetic of single elements in the interpreter: IEEE results where Python raises, wrap-around where Python grows."""
+"""Arithmetic of single elements in the interpreter: IEEE results where Python raises, wrapping where it grows."""
 
 from __future__ import annotations
 

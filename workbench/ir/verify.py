@@ -1,7 +1,8 @@
 """Check that a function means what it says: names, ranges, order of producers and consumers, coverage, loop kinds.
 
-`verify` knows nothing about schedules. It runs after every primitive in the tests, so that a wrong rewrite is found where it
-happens. On a nest with holes every question is asked for all fillings at once; what cannot be proved counts as wrong.
+`verify` knows nothing about schedules. It runs after every primitive in the tests, so that a wrong rewrite is found
+where it happens. On a nest with holes every question is asked for all fillings at once; what cannot be proved counts
+as wrong.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ def verify(func: Func) -> None:
     Raises
     ------
     ScheduleError
-        Code "verify.*": the nest is not well-formed, an index may leave its buffer, an element is read before it is produced,
-        a domain is not covered exactly, or a loop cannot have its kind.
+        Code "verify.*": the nest is not well-formed, an index may leave its buffer, an element is read before it is
+        produced, a domain is not covered exactly, or a loop cannot have its kind.
     InputError
         Code "verify.hole" or "verify.relation": the holes do not fit together.
     """
@@ -270,7 +271,7 @@ def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: 
 
 
 def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
-    """Reduction axes take every value exactly once per output element; axes of an output buffer cover it exactly once."""
+    """Reduction axes take every value once per element; the axes of an output buffer cover it once."""
     extents = {lp.name: lp.extent for lp in path}
     users: dict[Digit, int] = {}
     for bind in b.binds:
