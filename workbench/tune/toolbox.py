@@ -51,12 +51,7 @@ class LocalToolbox:
 
     def _shared_model(self) -> Any:
         if self._model is None:
-            from workbench.tune import cost_model
+            from workbench.tune.cost_model import make_model
 
-            makers = {
-                "xgboost": lambda: cost_model.XGBoostModel(self._seed),
-                "analytic": lambda: cost_model.AnalyticModel(),
-                "random": lambda: cost_model.RandomModel(self._seed),
-            }
-            self._model = makers[self._kind]()
+            self._model = make_model(self._kind, self._seed)
         return self._model
