@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 def run(options: Namespace, output: Output) -> int:
     """Run the command."""
-
     from workbench.tune.log import open_for_reading
 
     check_model_options(options)

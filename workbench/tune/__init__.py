@@ -1,0 +1,25 @@
+"""Searching for fast schedules: spaces, cost models, search, task scheduler, log, sessions.
+
+`workbench.tune` is this package and, in the public interface, also the function that starts a session. Python binds one
+name to one object, so the package itself can be called: ``workbench.tune(...)`` is `workbench.tune.start.tune`.
+"""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workbench.tune.session import TuningSession
+
+
+class _CallablePackage(ModuleType):
+    def __call__(self, what: Any, **options: Any) -> TuningSession:
+        """Tune in the background; see `workbench.tune.start.tune`."""
+        from workbench.tune.start import tune
+
+        return tune(what, **options)
+
+
+sys.modules[__name__].__class__ = _CallablePackage
