@@ -1,0 +1,84 @@
+"""See, change and tune the schedules of tensor programs: from an ONNX file to measured machine code.
+
+>>> import workbench as wb
+>>> s = wb.Schedule(wb.workloads.matmul(512, 512, 512))
+
+Every name is loaded when it is first used, so that importing the package stays cheap: neither Jupyter nor onnx, xgboost,
+llvmlite and pandas are touched by it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+#: Public name -> the module that has it; "module:" alone means the module itself.
+_HOME = {
+    "BenchmarkResult": "runtime.executable:BenchmarkResult",
+    "Executable": "runtime.executable:Executable",
+    "Graph": "graph:Graph",
+    "Hole": "schedule:Hole",
+    "Kernel": "runtime.kernel:Kernel",
+    "Measurement": "runtime.measure:Measurement",
+    "Move": "schedule:Move",
+    "Schedule": "schedule:Schedule",
+    "Target": "target:Target",
+    "Task": "tune.task:Task",
+    "TuningSession": "tune.session:TuningSession",
+    "WorkbenchError": "errors:WorkbenchError",
+    "compile": "session:compile",
+    "errors": "errors:",
+    "extract_tasks": "graph:extract_tasks",
+    "load_onnx": "graph:load_onnx",
+    "read_log": "tune.log:read_log",
+    "te": "ir.te:",
+    "tune": "tune:",
+    "workloads": "workloads:",
+}
+
+__all__ = [
+    "BenchmarkResult",
+    "Executable",
+    "Graph",
+    "Hole",
+    "Kernel",
+    "Measurement",
+    "Move",
+    "Schedule",
+    "Target",
+    "Task",
+    "TuningSession",
+    "WorkbenchError",
+    "compile",
+    "errors",
+    "extract_tasks",
+    "load_onnx",
+    "read_log",
+    "te",
+    "tune",
+    "workloads",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module_name, _, attribute = home.partition(":")
+    module = importlib.import_module(f"{__name__}.{module_name}")
+    value = getattr(module, attribute) if attribute else module
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+if TYPE_CHECKING:
+    from . import errors as errors
+    from .errors import WorkbenchError as WorkbenchError
+    from .ir import te as te
+    from .target import Target as Target

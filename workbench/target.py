@@ -1,0 +1,315 @@
+"""What to generate code for, as a value: CPU, vector extensions, threads, caches; and the measured peak of this machine.
+
+The text form round-trips and is what logs hold::
+
+    llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -mattr=+avx,+avx2,+f16c,+fma -l1=32K -l2=1M -l3=32M -threads=4
+
+`Target` describes vector extensions only. Which of the host's other features the code may use is the code generator's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from . import host
+from .errors import TargetError, did_you_mean
+
+#: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which lies above this module.
+PEAK_PROBE = "workbench.runtime.peaks:measure"
+
+_AVX2 = ("avx", "avx2", "f16c", "fma")
+_AVX512 = (*_AVX2, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
+_ICELAKE = (*_AVX512, "avx512vnni")
+_RAPIDS = (*_ICELAKE, "amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512fp16", "avxvnni")
+_APPLE = ("dotprod", "fullfp16", "neon")
+#: CPU names that a target may give without saying which extensions they have, by architecture.
+_CPUS: dict[str, dict[str, tuple[str, ...]]] = {
+    "x86_64": {
+        "x86-64": (), "generic": (), "x86-64-v2": (), "nehalem": (), "sandybridge": ("avx",),
+        "x86-64-v3": _AVX2, "haswell": _AVX2, "broadwell": _AVX2, "skylake": _AVX2, "alderlake": (*_AVX2, "avxvnni"),
+        "znver1": _AVX2, "znver2": _AVX2, "znver3": _AVX2,
+        "x86-64-v4": _AVX512, "skylake-avx512": _AVX512, "cascadelake": _ICELAKE, "icelake-client": _ICELAKE,
+        "icelake-server": _ICELAKE, "rocketlake": _ICELAKE, "tigerlake": _ICELAKE, "znver4": (*_ICELAKE, "avx512bf16"),
+        "znver5": (*_ICELAKE, "avx512bf16", "avxvnni"),
+        "sapphirerapids": _RAPIDS, "emeraldrapids": _RAPIDS, "graniterapids": _RAPIDS,
+    },
+    "aarch64": {
+        "generic": ("neon",), "cortex-a72": ("neon",), "cortex-a76": _APPLE, "neoverse-n1": _APPLE,
+        "neoverse-v1": (*_APPLE, "bf16", "i8mm", "sve"), "neoverse-n2": (*_APPLE, "bf16", "i8mm", "sve", "sve2"),
+        "neoverse-v2": (*_APPLE, "bf16", "i8mm", "sve", "sve2"),
+        "apple-m1": _APPLE, "apple-m2": (*_APPLE, "bf16", "i8mm"), "apple-m3": (*_APPLE, "bf16", "i8mm"),
+    },
+}  # fmt: skip
+_KEYS = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features", "threads": "threads", "l1": "l1_bytes", "l2": "l2_bytes",
+         "l3": "l3_bytes", "line": "line_bytes"}  # fmt: skip
+_ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4,
+               "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
+_MAX_THREADS = 4096
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Target:
+    """A CPU to generate code for. Equal targets are interchangeable, so one can be a dictionary key.
+
+    Parameters
+    ----------
+    kind : str
+        ``"llvm"``, alone or followed by options as in the module's text form. What is left out is that of this machine.
+    cpu : str, optional
+        LLVM CPU name, or ``"native"`` for this machine.
+    features : str or iterable of str, optional
+        Vector extensions, ``"+avx2,+fma"``. Default: those that `cpu` has.
+    triple : str, optional
+        LLVM target triple.
+    threads : int, optional
+        Threads that a kernel may use.
+    l1_bytes, l2_bytes, l3_bytes, line_bytes : int, optional
+        Data cache sizes as one core sees them (0: no such level) and the length of a cache line, in bytes.
+
+    Raises
+    ------
+    TargetError
+        "target.kind", "target.option", "target.cpu", "target.feature", "target.threads", "target.size".
+    """
+
+    kind: str
+    cpu: str
+    features: str
+    triple: str
+    threads: int
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    line_bytes: int
+
+    def __init__(self, kind: str = "llvm", *, cpu: str | None = None, features: str | Iterable[str] | None = None,
+                 triple: str | None = None, threads: int | None = None, l1_bytes: int | None = None,
+                 l2_bytes: int | None = None, l3_bytes: int | None = None, line_bytes: int | None = None) -> None:  # fmt: skip
+        given = {"cpu": cpu, "features": features, "triple": triple, "threads": threads, "l1_bytes": l1_bytes,
+                 "l2_bytes": l2_bytes, "l3_bytes": l3_bytes, "line_bytes": line_bytes}  # fmt: skip
+        values = _resolve(_parse(kind) | {k: v for k, v in given.items() if v is not None})
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def host(cls, threads: int | None = None) -> Target:
+        """Return this machine, with all threads that the process may use unless `threads` says otherwise."""
+        return cls("llvm", cpu="native", threads=threads)
+
+    @property
+    def arch(self) -> str:
+        """Architecture in LLVM's spelling, for example ``"x86_64"`` or ``"aarch64"``."""
+        return _arch(self.triple)
+
+    @property
+    def isa(self) -> frozenset[str]:
+        """Names of the vector extensions."""
+        return frozenset(f.removeprefix("+") for f in self.features.split(",") if f)
+
+    @property
+    def vector_bytes(self) -> int:
+        """Width of a vector register in bytes: 64 with AVX-512, 32 with AVX2, else 16."""
+        isa = self.isa
+        return 64 if "avx512f" in isa else 32 if "avx2" in isa else 16
+
+    @property
+    def vector_registers(self) -> int:
+        """Number of architectural vector registers."""
+        return 32 if "avx512f" in self.isa or self.arch == "aarch64" else 16
+
+    def lanes(self, dtype: str) -> int:
+        """Elements of `dtype` in one vector register; `TargetError` "target.dtype" for an unknown dtype."""
+        size = _ITEM_BYTES.get(str(dtype))
+        if size is None:
+            raise TargetError("target.dtype", f"There is no vector of {dtype!r}.", (str(dtype),),
+                              did_you_mean(str(dtype), _ITEM_BYTES, "dtypes"))  # fmt: skip
+        return self.vector_bytes // size
+
+    def missing_here(self) -> tuple[str, ...]:
+        """Name what this machine lacks to run code for the target: extensions, or the architecture itself."""
+        here = host.detect()
+        if self.arch != _arch(here.triple):
+            return (self.arch,)
+        return tuple(sorted(self.isa - here.isa))
+
+    def require_here(self) -> None:
+        """Raise `TargetError` "target.host" when this machine cannot run code for the target."""
+        if missing := self.missing_here():
+            raise TargetError("target.host", f"This machine cannot run code for {self.cpu!r}: it lacks {', '.join(missing)}.",
+                              missing, "use Target.host(), or leave the extension out of -mattr")  # fmt: skip
+
+    def peak_gflops(self, remeasure: bool = False) -> float:
+        """Sustained float32 multiply-add rate of one core in GFLOP/s, measured once and kept in the cache directory.
+
+        Raises
+        ------
+        TargetError
+            "target.host" when this machine cannot run the target's code.
+        """
+        self.require_here()
+        stored = None if remeasure else self.stored_peak()
+        if stored is not None:
+            return stored
+        module, _, function = PEAK_PROBE.partition(":")
+        value = float(getattr(importlib.import_module(module), function)(self))
+        _write_json(self._peak_file(), {"target": str(self), "model": host.detect().model, "gflops": value})
+        return value
+
+    def stored_peak(self) -> float | None:
+        """Peak that an earlier `peak_gflops` left in the cache directory, in GFLOP/s."""
+        try:
+            value = json.loads(self._peak_file().read_text(encoding="utf-8"))["gflops"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return float(value) if isinstance(value, int | float) and value > 0 else None
+
+    def _peak_file(self) -> Path:
+        key = f"{self.triple} {self.cpu} {self.features} {host.detect().model}"
+        return cache_dir() / f"peak-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return all fields as a plain dictionary."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Target:
+        """Rebuild from `to_json`; unknown keys are ignored, missing ones are an error "target.option"."""
+        names = [f.name for f in fields(cls)]
+        missing = [n for n in names if n not in data]
+        if missing:
+            raise TargetError("target.option", f"The stored target lacks {', '.join(missing)}.", tuple(missing))
+        return cls(**{n: data[n] for n in names})
+
+    def __str__(self) -> str:
+        parts = [self.kind, f"-mtriple={self.triple}", f"-mcpu={self.cpu}"]
+        # An explicit empty list: without it, reading the text back would give the CPU's own extensions.
+        parts.append(f"-mattr={self.features}")
+        parts += [f"-{k}={host.format_size(getattr(self, f'{k}_bytes'))}" for k in ("l1", "l2", "l3")]
+        if self.line_bytes != 64:
+            parts.append(f"-line={self.line_bytes}")
+        return " ".join([*parts, f"-threads={self.threads}"])
+
+
+def cache_dir() -> Path:
+    """Directory for things measured once per machine; the environment variable WORKBENCH_CACHE_DIR overrides it."""
+    if override := os.environ.get("WORKBENCH_CACHE_DIR"):
+        return Path(override)
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "schedule-workbench"
+
+
+def _parse(text: str) -> dict[str, object]:
+    """Split a target text into options; all values are still text."""
+    words = str(text).split()
+    if not words or words[0] != "llvm":
+        first = words[0] if words else ""
+        raise TargetError("target.kind", f"{first!r} is not a kind of target; there is only 'llvm'.", (first,) if first else (),
+                          "for example: llvm -mcpu=native -threads=2")  # fmt: skip
+    out: dict[str, object] = {}
+    for word in words[1:]:
+        name, eq, value = word.lstrip("-").partition("=")
+        if not word.startswith("-") or not eq or name not in _KEYS:
+            raise TargetError("target.option", f"The target option {word!r} is not understood.", (word,),
+                              did_you_mean(f"-{name}=", [f"-{k}=" for k in _KEYS], "options"))  # fmt: skip
+        if _KEYS[name] in out:
+            raise TargetError("target.option", f"The target option -{name} is given twice.", (word,))
+        out[_KEYS[name]] = value
+    return out
+
+
+def _resolve(given: Mapping[str, object]) -> dict[str, object]:
+    """Fill in what is not given and check every value."""
+    here = host.detect()
+    triple = str(given.get("triple") or here.triple)
+    arch = _arch(triple)
+    native = arch == _arch(here.triple)
+    cpu = str(given.get("cpu") or ("native" if native else "generic"))
+    out: dict[str, object] = {"kind": "llvm", "triple": triple}
+    if cpu in ("native", "host"):
+        if not native:
+            raise TargetError("target.cpu", f"-mcpu=native is {here.triple}, not {triple}.", (cpu,), "name a CPU")
+        cpu, known = here.cpu, here.isa
+    else:
+        known = _known_isa(cpu, arch, explicit="features" in given)
+    out["cpu"] = cpu
+    out["features"] = _features(given["features"], arch) if "features" in given else _join(known)
+    out["threads"] = _number("threads", given.get("threads", here.threads), 1, _MAX_THREADS)
+    for level in ("l1", "l2", "l3", "line"):
+        default = getattr(here, f"{level}_bytes")
+        out[f"{level}_bytes"] = _size(level, given.get(f"{level}_bytes", default))
+    return {f: out[f] for f in (x.name for x in fields(Target))}
+
+
+def _arch(triple: str) -> str:
+    first = triple.partition("-")[0].lower()
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(first, first)
+
+
+def _known_isa(cpu: str, arch: str, explicit: bool) -> frozenset[str]:
+    table = _CPUS.get(arch, {"generic": ()})
+    if cpu not in table and not explicit:
+        raise TargetError("target.cpu", f"The CPU {cpu!r} is not in the table for {arch}.", (cpu,),
+                          did_you_mean(cpu, table, "CPUs") + " Or say which vector extensions it has: -mattr=+avx2,+fma")  # fmt: skip
+    return frozenset(table.get(cpu, ()))
+
+
+def _features(value: object, arch: str) -> str:
+    items = value.split(",") if isinstance(value, str) else [str(v) for v in value] if isinstance(value, Iterable) else []
+    known = {"x86_64": host.X86_ISA, "aarch64": host.ARM_ISA}.get(arch, {})
+    on = set()
+    for item in (i.strip() for i in items):
+        name = item.removeprefix("+")
+        if item and name not in known:
+            raise TargetError("target.feature", f"{item!r} is not a vector extension of {arch}.", (item,),
+                              did_you_mean(name, known, "extensions"))  # fmt: skip
+        on |= {name} if item else set()
+    needs = {"avx2": "avx", "fma": "avx", "f16c": "avx", "avx512f": "avx2", "amx-int8": "amx-tile", "amx-bf16": "amx-tile"}
+    needs |= {n: "avx512f" for n in host.X86_ISA if n.startswith("avx512") and n != "avx512f"}
+    for name in sorted(on):
+        if name in needs and needs[name] not in on:
+            raise TargetError("target.feature", f"{name!r} needs {needs[name]!r} as well.", (name,), f"add +{needs[name]}")
+    return _join(on)
+
+
+def _join(names: Iterable[str]) -> str:
+    return ",".join(f"+{n}" for n in sorted(names))
+
+
+def _number(name: str, value: object, low: int, high: int) -> int:
+    text = str(value).strip()
+    number = int(text) if text.isascii() and text.isdigit() else None
+    if number is None or not low <= number <= high or isinstance(value, bool):
+        raise TargetError(f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {value!r}.", (name,))
+    return number
+
+
+def _size(name: str, value: object) -> int:
+    size = host.parse_size(str(value))
+    if size is None or (name == "line" and (size == 0 or size & (size - 1))):
+        raise TargetError("target.size", f"-{name} has to be a size in bytes such as 64, 48K or 2M, not {value!r}.", (name,))
+    return size
+
+
+def _write_json(path: Path, data: Mapping[str, object]) -> None:
+    """Replace `path` in one step; a cache that cannot be written only costs measuring again."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".tmp", delete=False) as file:
+            json.dump(data, file)
+        os.replace(file.name, path)
+    except OSError:
+        return
