@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +21,6 @@ class Machine:
         Vector registers.
     l1, l2, l3 : int
         Cache sizes in bytes; `l3` is the share of one core.
-    ghz : float
-        Sustained clock under vector load.
     """
 
     lanes: int = 16
@@ -26,5 +28,16 @@ class Machine:
     l1: int = 48 << 10
     l2: int = 2 << 20
     l3: int = 32 << 20
-    ghz: float = 3.0
     threads: int = 2
+
+    @staticmethod
+    def of(target: Target | None) -> Machine:
+        """Numbers of a target (of the host for None); a cache level that does not exist counts as the one below it."""
+        if target is None:
+            from workbench.target import Target
+
+            target = Target.host()
+        l1 = target.l1_bytes or 32 << 10
+        l2 = max(target.l2_bytes, l1)
+        l3 = max(target.l3_bytes, l2)
+        return Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads)

@@ -1,0 +1,42 @@
+"""The schedule that a task gets without any tuning: the analytic favourite of a small sample of its first sketch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.ir.func import Func
+from workbench.tune.features import INDEX
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.base import sketches
+from workbench.tune.space import Variant
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+SAMPLE = 512
+
+
+def default_schedule(task: Any, target: Any = None) -> Schedule:
+    """Return a legal concrete schedule, always the same one for the same task and target.
+
+    Parameters
+    ----------
+    task : Task or Func
+    target : Target, optional
+        The host when left out.
+    """
+    from workbench.schedule import Schedule
+
+    func = task if isinstance(task, Func) else task.func
+    machine = Machine.of(target)
+    draft = sketches(Schedule(func, target), machine, first_only=True)[0]
+    variant = Variant(0, draft.schedule, machine, draft.notes, draft.limits, draft.wishes)
+    if not draft.schedule.func.holes:
+        return draft.schedule
+    picks = variant.sampler.draw(SAMPLE, np.random.default_rng(0))
+    if not len(picks):
+        return Schedule(func, target)
+    speed = variant.features(picks)[:, INDEX["speed"]]
+    return draft.schedule.fill(variant.sampler.row(picks[int(np.argmax(speed))]))

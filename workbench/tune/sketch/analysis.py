@@ -1,0 +1,78 @@
+"""Questions that the sketch rules ask about blocks."""
+
+from __future__ import annotations
+
+from workbench.ir.expr import Load, Select, loads, walk
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For, blocks
+
+
+def producers(func: Func, block: Block) -> list[Block]:
+    """Blocks that write what `block` reads."""
+    read = {ld.buffer for ld in loads(block.value)} - {block.buffer}
+    return [b for b, _ in blocks(func.body) if b.buffer in read]
+
+
+def consumers(func: Func, block: Block) -> list[Block]:
+    """Blocks that read what `block` writes."""
+    return [b for b, _ in blocks(func.body) if b.name != block.name and any(ld.buffer == block.buffer for ld in loads(b.value))]
+
+
+def role(func: Func, block: Block) -> str:
+    """Role of the buffer that a block writes."""
+    return func.buffer(block.buffer).role
+
+
+def missing_axes(block: Block) -> dict[Load, set[str]]:
+    """Per load, the spatial axes longer than 1 that do not move it: along these it is reused."""
+    spatial = {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
+    own = block.own_load() if block.is_reduction else None
+    return {ld: spatial - {v for x in ld.index for v in x.vars} for ld in dict.fromkeys(loads(block.value)) if ld != own}
+
+
+def has_reuse(block: Block) -> bool:
+    """Whether the operands of a reduction are reused along its spatial axes, each along other ones (matmul, convolution)."""
+    if not block.is_reduction:
+        return False
+    reused = [axes for axes in missing_axes(block).values() if axes]
+    return len(reused) >= 2 or (len(missing_axes(block)) >= 2 and any(_last(block) in axes for axes in reused))
+
+
+def _last(block: Block) -> str | None:
+    spatial = [it.name for it in block.iters if it.kind == "S" and it.extent != 1]
+    return spatial[-1] if spatial else None
+
+
+def is_pointwise(block: Block) -> bool:
+    """Whether every element is computed from a fixed number of others (no reduction, no condition on the output)."""
+    return not block.is_reduction and not block.guard
+
+
+def is_padding(block: Block) -> bool:
+    """Whether the block copies with a condition on the index."""
+    return is_pointwise(block) and any(isinstance(e, Select) for e in walk(block.value))
+
+
+def reads_aligned(block: Block, buffer: str) -> bool:
+    """Whether every load of `buffer` has the index that the block writes (an epilogue of its producer)."""
+    return all(ld.index == block.index for ld in loads(block.value) if ld.buffer == buffer)
+
+
+def loop_of_axis(block: Block, path: tuple[For, ...], axis: str) -> For | None:
+    """Loop that alone drives an axis."""
+    bind = block.env[axis].single_var()
+    return next((lp for lp in path if lp.name == bind), None)
+
+
+def main_block(func: Func) -> Block | None:
+    """Reduction that does most of the work; None when there is none."""
+    best: tuple[tuple[bool, int], Block] | None = None
+    for b, _ in blocks(func.body):
+        if b.is_reduction:
+            points = 1
+            for it in b.iters:
+                points *= it.extent if isinstance(it.extent, int) else 1
+            rank = (has_reuse(b), points)
+            if best is None or rank > best[0]:
+                best = (rank, b)
+    return best[1] if best else None

@@ -1,0 +1,112 @@
+"""What a sketch rule is, and how rules are applied one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench.ir.func import Constraint, Func
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, blocks
+from workbench.tune.machine import Machine
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One applied rule and why it applies here."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A schedule in the making.
+
+    Attributes
+    ----------
+    schedule : Schedule
+        Never changed in place: rules work on copies.
+    notes : tuple of Note
+    limits : tuple of Constraint
+        Must hold.
+    wishes : tuple of Constraint
+        Are dropped, last first, when they leave no row.
+    main : str or None
+        The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0) and `middle` (level 1).
+    done : frozenset of str
+        Blocks that need no further rule.
+    """
+
+    schedule: Schedule
+    notes: tuple[Note, ...] = ()
+    limits: tuple[Constraint, ...] = ()
+    wishes: tuple[Constraint, ...] = ()
+    main: str | None = None
+    outer: tuple[str, ...] = ()
+    middle: tuple[str, ...] = ()
+    tile: tuple[str, ...] = ()
+    done: frozenset[str] = frozenset()
+
+    @property
+    def func(self) -> Func:
+        """The nest as it stands."""
+        return self.schedule.func
+
+    def change(self, rule: str, reason: str, schedule: Schedule, *finished: str) -> Draft:
+        """Draft after a rule: the new schedule, a note, and the blocks that are finished."""
+        return replace(self, schedule=schedule, notes=(*self.notes, Note(rule, reason)), done=self.done | set(finished))
+
+    def limit(self, label: str, expr: Dim, wish: bool = False) -> Draft:
+        """Draft with one more limit ``expr >= 0``; constants that hold are not kept."""
+        if isinstance(expr, int) and expr >= 0:
+            return self
+        c = Constraint(label, expr)
+        return replace(self, wishes=(*self.wishes, c)) if wish else replace(self, limits=(*self.limits, c))
+
+
+RuleFunction: TypeAlias = Callable[[Draft, Machine], list[Draft]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One sketch rule: turns a draft into the drafts that are worth trying."""
+
+    name: str
+    doc: str
+    apply: RuleFunction
+
+
+RULES: list[Rule] = []
+
+
+def rule(name: str) -> Callable[[RuleFunction], RuleFunction]:
+    """Register a rule; rules are applied in the order of their registration."""
+
+    def register(fn: RuleFunction) -> RuleFunction:
+        RULES.append(Rule(name, (fn.__doc__ or "").strip(), fn))
+        return fn
+
+    return register
+
+
+def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
+    """Apply all rules; `first_only` follows only the first draft of each rule."""
+    from . import pointwise, tiling  # noqa: F401  (their rules register themselves)
+
+    drafts = [Draft(schedule)]
+    for r in sorted(RULES, key=lambda r: _ORDER.index(r.name)):
+        drafts = [new for d in drafts for new in r.apply(d, machine)[: 1 if first_only else None]]
+    return drafts
+
+
+_ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise")
+
+
+def paths(func: Func) -> Iterator[tuple[Block, tuple[For, ...]]]:
+    """Blocks with the loops around them, in program order."""
+    return blocks(func.body)

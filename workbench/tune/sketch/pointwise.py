@@ -1,0 +1,88 @@
+"""The rule for everything else: parallel outside, vectorised inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.poly import product
+from workbench.ir.stmt import Block, For, blocks
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.tiling import vector_choices
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+#: Fewer points than this per thread are not worth a parallel region.
+SMALL = 2048
+
+
+@rule("pointwise")
+def pointwise(draft: Draft, machine: Machine) -> list[Draft]:
+    """Split and vectorise the contiguous axis of every remaining stage, and run its outer axes in parallel."""
+    for name in [b.name for b, path in blocks(draft.func.body) if b.name not in draft.done]:
+        block, path = draft.func.block(name)
+        if any(lp.kind != "serial" for lp in path) or not _alone(draft.func, name):
+            continue
+        s = draft.schedule.copy()
+        try:
+            said = _schedule(s, block, path, machine)
+        except ScheduleError:
+            continue
+        if said:
+            draft = draft.change("pointwise", f"{name}: {said}", s, name)
+    return [draft]
+
+
+def _alone(func: Func, name: str) -> bool:
+    return any(sum(1 for _ in blocks((s,))) == 1 and any(b.name == name for b, _ in blocks((s,))) for s in func.body)
+
+
+def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine) -> str:
+    spatial = {x.single_var() for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "S"}
+    contiguous = _contiguous(block, path)
+    parts: list[str] = []
+    inner: str | None = None
+    if contiguous is not None and isinstance(contiguous.extent, int) and contiguous.extent > 1:
+        from workbench.schedule import Hole
+
+        choices = vector_choices(contiguous.extent, machine)
+        outer, inner = s.split(contiguous.name, [Hole(), Hole(choices=choices)])
+        names = [outer if lp.name == contiguous.name else lp.name for lp in path]
+        if names[-1] != outer or block.is_reduction:
+            spat = [n for n in names if n in spatial or n == outer]
+            s.reorder(*spat, *(n for n in names if n not in spat), inner)
+        s.vectorize(inner)
+        parts.append("contiguous axis vectorised")
+    points = product(lp.extent for lp in path)
+    if machine.threads > 1 and (not isinstance(points, int) or points >= SMALL * machine.threads):
+        head = _parallel_head(s.func, block.name, spatial, inner)
+        if head:
+            s.parallel(*head)
+            parts.append("outer axes in parallel")
+    return ", ".join(parts)
+
+
+def _contiguous(block: Block, path: tuple[For, ...]) -> For | None:
+    """Loop along which the output is contiguous."""
+    if not block.index:
+        return None
+    env = block.env
+    form = block.index[-1].subst(env)
+    return next((lp for lp in reversed(path) if form.coefficient(lp.name) == 1), None)
+
+
+def _parallel_head(func: Func, name: str, spatial: set[str | None], inner: str | None) -> list[str]:
+    """Outermost spatial loops of a nest, the vectorised one excepted: at most two that run more than once."""
+    block, path = func.block(name)
+    kinds = {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "S" for v in x.vars}
+    head: list[str] = []
+    longer = 0
+    for lp in path:
+        if lp.name not in kinds or lp.name == inner or lp.kind != "serial" or longer == 2:
+            break
+        head.append(lp.name)
+        longer += lp.extent != 1
+    return head if longer else []

@@ -1,0 +1,313 @@
+"""Rules for reductions: register tiles, cache tiles, packed constants, fused epilogues, and where padding happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, product
+from workbench.ir.stmt import Block, For
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import (
+    consumers, has_reuse, is_padding, is_pointwise, loop_of_axis, main_block, producers, reads_aligned, role,
+)  # fmt: skip
+from workbench.tune.sketch.base import Draft, rule
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+#: Unrolled vector instructions that a body may have: compile time grows with it, speed does not.
+MAX_BODY = 256
+#: Reductions of at most this many values inside are unrolled.
+SMALL_REDUCTION = 4
+#: The widest vectorised loop, in vector registers.
+MAX_VECTORS = 8
+
+
+@rule("inline")
+def inline(draft: Draft, machine: Machine) -> list[Draft]:
+    """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of two."""
+    changed = True
+    while changed:
+        changed = False
+        for block, _ in _blocks(draft.func):
+            users = consumers(draft.func, block)
+            if not is_pointwise(block) or is_padding(block) or role(draft.func, block) != "temp" or not users:
+                continue
+            if not all(is_pointwise(u) or len(users) == 1 for u in users):
+                continue
+            s = draft.schedule.copy()
+            try:
+                s.compute_inline(block.name)
+            except ScheduleError:
+                continue
+            draft = draft.change("inline", f"{block.name} is pointwise and only {_names(users)} reads it", s)
+            changed = True
+            break
+    return [draft]
+
+
+@rule("tile")
+def tile(draft: Draft, machine: Machine) -> list[Draft]:
+    """Tile a reduction: parallel blocks, cache tiles, then the reduction around an unrolled and vectorised register tile.
+
+    Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay in cache.
+    """
+    block = main_block(draft.func)
+    if block is None or not _vectorisable(draft.func, block):
+        return [draft]
+    forms = [_tile(draft, block, machine, panels=False)]
+    if has_reuse(block) and _panel_axis(draft.func, block) is not None:
+        forms.append(_tile(draft, block, machine, panels=True))
+    return forms
+
+
+def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
+    s = draft.schedule.copy()
+    spatial = _axis_loops(draft.func, block, "S")
+    reduction = _axis_loops(draft.func, block, "R")
+    levels = 4 if panels else 3
+    parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
+    panel = _panel_axis(draft.func, block) if panels else None
+    outer_red: list[str] = []
+    inner_red: list[str] = []
+    for lp in reduction:
+        if lp.name == panel:
+            a, b = s.split(lp.name, _open(2))
+            outer_red.append(a)
+            inner_red.append(b)
+        else:
+            inner_red.append(lp.name)
+    at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
+    single = [p[0] for p in parts if len(p) == 1]
+    order = [*single, *at[0], *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
+    s.reorder(*order)
+    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red)
+    for name in unrolled:
+        s.unroll(name)
+    s.vectorize(at[-1][-1])
+    if machine.threads > 1:
+        s.parallel(*single, *at[0])
+    text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
+    form = "SSRSRS" if panels else "SSRS"
+    new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
+    new = _replace_levels(new, block.name, (*single, *at[0]), at[1], at[-1])
+    return _tile_limits(new, at, panels, machine, inner_red)
+
+
+def _replace_levels(d: Draft, main: str, outer: Sequence[str], middle: Sequence[str], inner: Sequence[str]) -> Draft:
+    from dataclasses import replace
+
+    return replace(d, main=main, outer=tuple(outer), middle=tuple(middle), tile=tuple(inner))
+
+
+def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
+    if lp.extent == 1:
+        return (lp.name,)
+    from workbench.schedule import Hole
+
+    if not last:
+        return tuple(s.split(lp.name, _open(levels)))
+    assert isinstance(lp.extent, int)
+    return tuple(s.split(lp.name, [*_open(levels - 1), Hole(choices=vector_choices(lp.extent, machine))]))
+
+
+def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
+    """Extents worth vectorising: whole registers, else the most that divides, and for odd extents the whole axis."""
+    most = MAX_VECTORS * machine.lanes
+    divisors = [d for d in range(1, extent + 1) if extent % d == 0 and d <= most]
+    lanes = machine.lanes
+    while lanes > 1:
+        good = tuple(d for d in divisors if d % lanes == 0)
+        if good:
+            # An extent such as 1000 has no factor of 16: multiples of 8 that are mostly whole registers waste little.
+            return good
+        if extent <= most and extent >= machine.lanes:
+            return (*(d for d in divisors if d >= lanes), ) or (extent,)
+        lanes //= 2
+    return tuple(d for d in divisors if d <= most)[-2:]
+
+
+def _open(count: int) -> list[object]:
+    from workbench.schedule import Hole
+
+    return [Hole() for _ in range(count)]
+
+
+def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, inner: Sequence[str]) -> Draft:
+    """Registers, code size and parallelism as limits on the holes."""
+    func = d.func
+    tile = [func.loop(n)[0].extent for n in at[-1]]
+    rows, vector = product(tile[:-1]), tile[-1]
+    lanes, registers = machine.lanes, machine.registers
+    padded = vector if _whole_registers(func, at[-1][-1], lanes) else vector + lanes // 2
+    room = (registers - 1) * lanes
+    d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded)
+    small = product(func.loop(n)[0].extent for n in inner if func.loop(n)[0].kind == "unroll")
+    d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
+    if machine.threads > 1:
+        tasks = product(func.loop(n)[0].extent for n in at[0])
+        d = d.limit("there is work for every thread", tasks - machine.threads, wish=True)
+        d = d.limit("tasks can be shared out evenly", tasks - 4 * machine.threads, wish=True)
+    return d
+
+
+def _whole_registers(func: Func, loop: str, lanes: int) -> bool:
+    extent = func.loop(loop)[0].extent
+    if isinstance(extent, int):
+        return extent % lanes == 0
+    choices = next((h.choices for h in func.holes if str(extent) == h.name), None)
+    return choices is not None and all(c % lanes == 0 for c in choices)
+
+
+def _small_reductions(func: Func, names: Sequence[str]) -> list[str]:
+    """Innermost reduction loops that are too short to be worth a loop."""
+    out: list[str] = []
+    size = 1
+    for name in reversed(names):
+        extent = func.loop(name)[0].extent
+        if not isinstance(extent, int) or extent * size > SMALL_REDUCTION:
+            break
+        size *= extent
+        if extent > 1:
+            out.append(name)
+    return out
+
+
+def _axis_loops(func: Func, block: Block, kind: str) -> list[For]:
+    _, path = func.block(block.name)
+    found = [loop_of_axis(block, path, it.name) for it in block.iters if it.kind == kind]
+    loops = [lp for lp in found if lp is not None]
+    longer = [lp for lp in loops if lp.extent != 1]
+    return [lp for lp in loops if lp.extent == 1] + longer
+
+
+def _vectorisable(func: Func, block: Block) -> bool:
+    """Every axis has a loop of its own, and the last spatial one is where the output is contiguous."""
+    _, path = func.block(block.name)
+    if any(loop_of_axis(block, path, it.name) is None for it in block.iters) or any(lp.kind != "serial" for lp in path):
+        return False
+    spatial = [it.name for it in block.iters if it.kind == "S" and it.extent != 1]
+    return bool(spatial) and bool(block.index) and spatial[-1] in block.index[-1].vars
+
+
+def _panel_axis(func: Func, block: Block) -> str | None:
+    """Longest reduction loop, if cutting it can pay."""
+    loops = [lp for lp in _axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= 64]
+    return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
+
+
+@rule("pack")
+def pack(draft: Draft, machine: Machine) -> list[Draft]:
+    """Store a constant operand in blocks of the vectorised tile, ahead of time: its reads become one stream."""
+    if draft.main is None:
+        return [draft]
+    block, _ = draft.func.block(draft.main)
+    vector = draft.func.loop(draft.tile[-1])[0]
+    axis = next((it.name for it, x in zip(block.iters, block.binds, strict=True) if vector.name in x.vars), None)
+    for load in dict.fromkeys(_loads(block)):
+        buffer = draft.func.buffer(load.buffer)
+        dims = [d for d, x in enumerate(load.index) if axis is not None and axis in x.vars]
+        if buffer.role != "const" or len(buffer.shape) < 2 or len(dims) != 1:
+            continue
+        s = draft.schedule.copy()
+        size = str(vector.extent) if not isinstance(vector.extent, int) else vector.extent
+        try:
+            s.transform_layout(buffer.name, dims[0], size)
+        except ScheduleError:
+            continue
+        draft = draft.change("pack", f"{buffer.name} is constant and read along {vector.name}", s)
+    return [draft]
+
+
+def _loads(block: Block) -> list[object]:
+    from workbench.ir.expr import loads
+
+    return [ld for ld in loads(block.value) if ld.buffer != block.buffer]  # type: ignore[misc]
+
+
+@rule("fuse")
+def fuse(draft: Draft, machine: Machine) -> list[Draft]:
+    """Finish a tile while it is in cache: the pointwise consumer moves inside the middle loops of the reduction."""
+    if draft.main is None:
+        return [draft]
+    block, _ = draft.func.block(draft.main)
+    users = consumers(draft.func, block)
+    if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
+        return [draft]
+    user = users[0]
+    at = (*draft.outer, *draft.middle)[-1]
+    s = draft.schedule.copy()
+    try:
+        s.reverse_compute_at(user.name, at)
+    except ScheduleError:
+        return [draft]
+    _finish_epilogue(s, user.name, at, draft.tile[-1], machine)
+    return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
+
+
+def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, machine: Machine) -> None:
+    """Vectorise the epilogue by the tile's own factor, and unroll the loop outside of it."""
+    _, path = s.func.block(name)
+    own = path[[lp.name for lp in path].index(at) + 1 :]
+    if not own:
+        return
+    lane, size = own[-1].name, s.func.loop(vector)[0].extent
+    if own[-1].extent != size:
+        _, lane = s.split(lane, [None, str(size)])
+    s.vectorize(lane)
+
+
+@rule("pad")
+def pad(draft: Draft, machine: Machine) -> list[Draft]:
+    """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is read."""
+    if draft.main is None:
+        return [draft]
+    block, _ = draft.func.block(draft.main)
+    pads = [b for b in producers(draft.func, block) if is_padding(b) and role(draft.func, b) == "temp"]
+    if len(pads) != 1 or len(consumers(draft.func, pads[0])) != 1:
+        return [draft]
+    name = pads[0].name
+    out = [draft]
+    if draft.outer and machine.threads >= 1:
+        s = draft.schedule.copy()
+        try:
+            s.compute_at(name, draft.outer[-1])
+        except ScheduleError:
+            s = None  # type: ignore[assignment]
+        if s is not None:
+            _vectorise_last(s, name, machine)
+            out.append(draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name))
+    s = draft.schedule.copy()
+    try:
+        s.compute_inline(name)
+    except ScheduleError:
+        return out
+    return [*out, draft.change("pad", f"{name} as a condition in {block.name}", s, name)]
+
+
+def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:
+    """Vectorise the innermost loop of a moved stage where its extent is a known multiple of a few lanes."""
+    _, path = s.func.block(name)
+    lp = path[-1]
+    if isinstance(lp.extent, int) and lp.kind == "serial" and lp.extent >= 4 and lp.extent % 4 == 0:
+        if lp.extent > MAX_VECTORS * machine.lanes and lp.extent % machine.lanes == 0:
+            _, inner = s.split(lp.name, [None, machine.lanes])
+            s.vectorize(inner)
+        elif lp.extent <= MAX_VECTORS * machine.lanes:
+            s.vectorize(lp.name)
+
+
+def _blocks(func: Func) -> list[tuple[Block, tuple[For, ...]]]:
+    from workbench.ir.stmt import blocks
+
+    return list(blocks(func.body))
+
+
+def _names(blocks: Sequence[Block]) -> str:
+    return ", ".join(b.name for b in blocks)
+
+
+__all__ = ["Dim", "fuse", "inline", "pack", "pad", "tile", "vector_choices"]
