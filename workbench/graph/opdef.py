@@ -187,9 +187,13 @@ def registry() -> dict[str, OpDef]:
 
 def opdef(node: Node) -> OpDef:
     """Operator of a node; `ModelError` "model.unsupported_op" when it is not known."""
+    from . import ops
+
+    assert ops is not None
+    found = _REGISTRY.get(("" if node.domain == "ai.onnx" else node.domain, node.op))
+    if found is not None:
+        return found
     known = registry()
-    if node.domain in ("", "ai.onnx") and node.op in known:
-        return known[node.op]
     where = f" of domain {node.domain!r}" if node.domain not in ("", "ai.onnx") else ""
     close = did_you_mean(node.op, known, "supported")
     listing = "supported: " + ", ".join(known)

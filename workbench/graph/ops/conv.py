@@ -85,9 +85,9 @@ class Conv(OpDef):
         s = conv_shape(c)
         r, win = len(s.win.size), s.win
         xp = pad_stage(c, x, win, s.layout, 0.0)
-        ks = [te.reduce_axis(win.kernel[d], f"r{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
+        ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
         per, co = s.ci // s.groups, s.co // s.groups
-        rc = None if s.depthwise else te.reduce_axis(per, "rc")
+        rc = None if s.depthwise else te.reduce_axis(per, "c")
 
         def body(*idx: te.Axis) -> te.Reduction:
             n, pos, o = unplace(s.layout, idx)
@@ -98,11 +98,11 @@ class Conv(OpDef):
             weight = w[(*ks, i, o)] if s.layout == "NHWC" else w[(o, i, *ks)]
             return te.sum(src * weight, axis=[*ks, *(() if rc is None else (rc,))])
 
-        names = spatial_names(s.layout, r, "c" if s.depthwise else "co")
-        y = compute(s.out, body, c.name("depthwise" if s.depthwise else f"conv{r}d"), names)
+        names = spatial_names(s.layout, r, "c" if s.depthwise else "o")
+        y = compute(s.out, body, c.name("conv"), names)
         if b is None:
             return y
-        return compute(s.out, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias"), spatial_names(s.layout, r))
+        return compute(s.out, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
 
     def cases(self) -> list[Case]:
         b = sample(6)

@@ -88,7 +88,7 @@ class Gemm(OpDef):
         m, n, kk = self._dims(c)
         k = te.reduce_axis(kk, "k")
         ta, tb = c.get_int("transA", 0), c.get_int("transB", 0)
-        y = compute((m, n), lambda i, j: te.sum((a[k, i] if ta else a[i, k]) * (b[j, k] if tb else b[k, j]), axis=k), c.name("dense"))
+        y = compute((m, n), lambda i, j: te.sum((a[k, i] if ta else a[i, k]) * (b[j, k] if tb else b[k, j]), axis=k), c.name("matmul"))
         alpha, beta = c.get_float("alpha", 1.0), c.get_float("beta", 1.0)
         if alpha == 1.0 and not c.has(2):
             return y
@@ -100,7 +100,7 @@ class Gemm(OpDef):
                 return v
             return v + (bias(idx) if beta == 1.0 else bias(idx) * beta)
 
-        return compute((m, n), tail, c.name("bias"))
+        return compute((m, n), tail, c.name("bias_add"))
 
     def cases(self) -> list[Case]:
         return [

@@ -32,7 +32,7 @@ def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str) -> te.Te
     """Stages pad and the reduction over the window."""
     layout, r = layout_of(c), len(win.size)
     xp = pad_stage(c, x, win, layout, fill)
-    ks = [te.reduce_axis(win.kernel[d], f"r{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
+    ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
 
     def body(*idx: te.Axis) -> te.Reduction:
         n, pos, ch = unplace(layout, idx)
@@ -122,7 +122,7 @@ class AveragePool(OpDef):
         if counts.size == 0 or (counts == counts.flat[0]).all():
             scale = 1.0 / float(counts.flat[0])
             return compute(total.shape, lambda *i: total[i] * scale, c.name("avg_pool"), names)
-        ks = [te.reduce_axis(win.kernel[d], f"r{n}") for d, n in enumerate(names[1:-1] if layout == "NHWC" else names[2:])]
+        ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(names[1:-1] if layout == "NHWC" else names[2:])]
         limits = _count_limits(c, win)
 
         def counted(*pos: te.Axis) -> te.Reduction:
@@ -164,7 +164,7 @@ class _Global(OpDef):
         assert x is not None
         n, size, ch = unplace(layout, x.shape)
         r = len(size)
-        ks = [te.reduce_axis(size[d], f"r{nm}") for d, nm in enumerate(spatial_names("NHWC", r)[1:-1])]
+        ks = [te.reduce_axis(size[d], f"k{nm}") for d, nm in enumerate(spatial_names("NHWC", r)[1:-1])]
         shape = place(layout, n, (1,) * r, ch)
 
         def body(*idx: te.Axis) -> te.Reduction:
