@@ -28,7 +28,7 @@ _HOME = {
     "Task": "tune.task:Task",
     "TuningSession": "tune.session:TuningSession",
     "WorkbenchError": "errors:WorkbenchError",
-    "compile": "session:compile",
+    "compile": "tune.compile:compile",
     "errors": "errors:",
     "extract_tasks": "graph:extract_tasks",
     "load_onnx": "graph:load_onnx",

@@ -266,4 +266,6 @@ def _fields(item):
 def test_targets_that_differ_in_threads_only_are_compatible():
     assert compatible("llvm -mcpu=a -threads=2", "llvm -mcpu=a -threads=1")
     assert not compatible("llvm -mcpu=a", "llvm -mcpu=b")
+    assert compatible("llvm -mcpu=a -mattr=+avx2 -l3=1M", "llvm -mcpu=b -mattr=+avx2 -l3=2M")
+    assert not compatible("llvm -mcpu=a -mattr=+avx2", "llvm -mcpu=a -mattr=+avx")
     assert compatible("anything", None)

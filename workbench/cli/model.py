@@ -59,8 +59,9 @@ def make_target(options: Namespace) -> Target:
 
     if options.target is None:
         return Target.host(threads=options.threads)
-    target = Target(options.target)
-    return target.with_threads(options.threads) if options.threads is not None else target
+    target = Target(options.target, threads=options.threads)
+    target.require_here()
+    return target
 
 
 def check_model_options(options: Namespace) -> None:

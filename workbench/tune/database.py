@@ -12,15 +12,18 @@ from workbench.tune.record import Record
 def compatible(recorded: str, wanted: str | None) -> bool:
     """Whether a schedule tuned for target text `recorded` may be used for `wanted`.
 
-    A schedule names no thread count, so it stays legal (though perhaps not the best) when only the number of threads
-    differs. Everything else of the target has to agree.
+    A schedule stays legal (though perhaps not the best) when only threads and cache sizes differ; the vector extensions
+    and the architecture have to agree.
     """
-    return wanted is None or recorded == wanted or without_threads(recorded) == without_threads(wanted)
+    return wanted is None or recorded == wanted or essence(recorded) == essence(wanted)
 
 
-def without_threads(target: str) -> str:
-    """Return a target's text form without its thread count."""
-    return " ".join(part for part in target.split() if not part.startswith("-threads="))
+def essence(target: str) -> frozenset[str]:
+    """Return what a schedule depends on in a target's text form: the CPU counts only where its extensions are not told."""
+    words = target.split()
+    told = any(word.startswith("-mattr=") for word in words)
+    loose = ("-threads=", "-l1=", "-l2=", "-l3=", "-line=", *(("-mcpu=",) if told else ()))
+    return frozenset(word for word in words if not word.startswith(loose))
 
 
 class Database:

@@ -81,6 +81,7 @@ def tune(
         measured.
     """
     resolved = _target(what, target)
+    resolved.require_here()
     tasks, space_of, model = _tasks(what, resolved)
     options = _with_batch(options or TuneOptions(), batch)
     if trials is None and seconds is None:

@@ -1,0 +1,111 @@
+"""Models that cannot be used, from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from errors import models
+from errors.test_cli_errors import check_error, invoke
+
+
+@pytest.mark.parametrize("command", ["tasks", "run", "tune"])
+def test_files_that_are_no_model(capfd, tmp_path, command):
+    rest = ["--trials", "3", "--log", tmp_path / "log.jsonl"] if command == "tune" else []
+    check_error(capfd, [command, tmp_path / "none.onnx", *rest], "model.missing_file", 3)
+    text = tmp_path / "text.onnx"
+    text.write_text("this is not a model\n" * 20)
+    check_error(capfd, [command, text, *rest], "model.not_onnx", 3)
+    whole = models.dense(tmp_path / "dense.onnx").read_bytes()
+    cut = tmp_path / "cut.onnx"
+    cut.write_bytes(whole[: len(whole) // 2])
+    check_error(capfd, [command, cut, *rest], "model.truncated", 3)
+    assert not (tmp_path / "log.jsonl").exists()
+
+
+def test_a_name_that_is_neither_a_file_nor_a_shipped_model(capfd, tmp_path):
+    check_error(capfd, ["tasks", "light_squeezenett"], "model.missing_file", 3)
+
+
+def test_unknown_operator(capfd, tmp_path):
+    error = check_error(capfd, ["tasks", models.unknown_operator(tmp_path / "m.onnx")], "model.unsupported_op", 3)
+    text = f"{error['message']} {error['where']} {error['hint']}"
+    for part in ("FancyOp", "com.example", "fancy"):
+        assert part in text
+
+
+def test_unresolved_dimension(capfd, tmp_path):
+    path = models.open_dimension(tmp_path / "m.onnx")
+    error = check_error(capfd, ["tasks", path], "model.unresolved_dim", 3)
+    text = f"{error['message']} {error['where']} {error['hint']}"
+    assert "batch" in text
+    assert "--shape" in text
+    code, out, _ = invoke(capfd, "tasks", path, "--shape", "x=4x3", "--json")
+    assert code == 0
+    assert len(json.loads(out)["tasks"]) == 1
+
+
+def test_missing_weights(capfd, tmp_path):
+    error = check_error(capfd, ["tasks", models.external_weights(tmp_path / "m.onnx")], "model.external_data", 3)
+    assert "weights.bin" in f"{error['message']} {error['where']}"
+
+
+def test_inputs_that_do_not_fit(capfd, tmp_path):
+    path = models.dense(tmp_path / "m.onnx")
+    for name, array, code in (
+        ("z", np.zeros((8, 64), "float32"), "shape.name"),
+        ("x", np.zeros((8, 63), "float32"), "shape.mismatch"),
+        ("x", np.zeros((8, 64), "float64"), "shape.dtype"),
+    ):
+        np.savez(tmp_path / "in.npz", **{name: array})
+        check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npz"], code, 3)
+    check_error(capfd, ["run", path, "--inputs", tmp_path / "no.npz"], "inputs.missing", 3)
+    np.save(tmp_path / "in.npy", np.zeros(3))
+    check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npy"], "inputs.format", 3)
+    (tmp_path / "text.npz").write_text("not a zip")
+    check_error(capfd, ["run", path, "--inputs", tmp_path / "text.npz"], "inputs.format", 3)
+    check_error(capfd, ["run", path, "--outputs", tmp_path / "no" / "o.npz"], "outputs.unwritable", 3)
+
+
+def test_pickled_inputs_are_refused(capfd, tmp_path):
+    np.savez(tmp_path / "in.npz", x=np.array([{"a": 1}], dtype=object))
+    path = models.dense(tmp_path / "m.onnx")
+    check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npz"], "inputs.format", 3)
+
+
+def test_the_whole_way(capfd, tmp_path):
+    """Tasks, tune, resume, run with given inputs, benchmark; on a model of two tasks."""
+    path, log = models.dense(tmp_path / "m.onnx"), tmp_path / "log.jsonl"
+    code, out, _ = invoke(capfd, "tasks", path, "--json")
+    tasks = json.loads(out)["tasks"]
+    assert (code, len(tasks)) == (0, 2)
+    tune = ["tune", path, "--log", log, "--threads", "1", "--json"]
+    code, out, err = invoke(capfd, *tune, "--trials", "12")
+    result = json.loads(out)
+    assert code == 0, err
+    assert (result["trials"], len(result["tasks"]), result["log"]) == (12, 2, str(log))
+    assert result["total_latency_ms"] <= result["untuned_latency_ms"]
+    assert "Estimated total latency" in err
+    check_error(capfd, [*tune[:-1], "--trials", "16"], "log.exists", 3)
+    code, out, err = invoke(capfd, *tune, "--trials", "16", "--resume")
+    assert code == 0, err
+    assert (json.loads(out)["trials"], json.loads(out)["new_trials"]) == (16, 4)
+    other = models.dense(tmp_path / "other.onnx", n=32)
+    check_error(capfd, ["tune", other, "--log", log, "--trials", "20", "--resume"], "log.other_model", 3)
+    check_error(capfd, ["run", other, "--log", log], "log.other_model", 3)
+
+    x = np.random.default_rng(1).standard_normal((8, 64), dtype=np.float32)
+    np.savez(tmp_path / "in.npz", x=x)
+    run = ["run", path, "--threads", "1", "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "out.npz"]
+    for extra in (["--log", log], []):
+        code, out, err = invoke(capfd, *run, *extra, "--benchmark", "--json")
+        assert code == 0, err
+        data = json.loads(out)
+        assert data["threads"] == 1
+        assert 0 < data["min_ms"] <= data["median_ms"] <= data["max_ms"]
+        assert {"mean_ms", "std_ms"} <= set(data)
+        assert len(data["untuned"]) == (0 if extra else 2)
+        with np.load(tmp_path / "out.npz") as file:
+            expected = models.dense_reference(path, x)
+            assert np.abs(file["out/y"] - expected).max() <= 2e-4 * np.abs(expected).max()
