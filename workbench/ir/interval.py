@@ -19,7 +19,7 @@ class Interval:
 
 
 def interval(
-    form: Affine, extents: Mapping[str, Dim], known: Iterable[Bound], relations: Sequence[Relation], seen: bool = True
+    form: Affine, extents: Mapping[str, Dim], known: Iterable[Bound], relations: Sequence[Relation]
 ) -> Interval:
     """Limits of a form, given the extents of its variables and bounds that are known to hold.
 
@@ -27,22 +27,19 @@ def interval(
     ----------
     form : Affine
     extents : mapping of str to Dim
-        Every variable runs from 0 to below its extent.
+        A variable runs from 0 to below its extent; a form with a variable that is not here has only the `known` limits.
     known : iterable of Bound
         Bounds on forms; one helps where it is on the same form up to a constant, or on a single digit of it.
     relations : sequence of Relation
-    seen : bool
-        Whether the extents themselves may be used; False leaves only `known`.
     """
     known = tuple(known)
-    limits = {d: _digit_limits(d, extents, known) for d, _ in form.terms}
     lows: list[Dim] = []
     highs: list[Dim] = []
-    if seen:
-        for pick in ("plain", "known"):
+    if form.vars <= extents.keys():
+        for given in ((), known):
             lo = hi = form.const
             for d, c in form.terms:
-                first, last = limits[d][pick]
+                first, last = _digit_limits(d, extents, given)
                 up = nonneg(c, relations)
                 lo, hi = (lo + c * first, hi + c * last) if up else (lo + c * last, hi + c * first)
             lows.append(lo)
@@ -55,15 +52,15 @@ def interval(
     return Interval(tuple(lows), tuple(highs))
 
 
-def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> dict[str, tuple[Dim, Dim]]:
-    whole: tuple[Dim, Dim] = (0, digit_extent(d, extents) - 1)
-    first, last = whole
+def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> tuple[Dim, Dim]:
+    first: Dim = 0
+    last = digit_extent(d, extents) - 1
     for bound in known:
         if bound.form.terms == ((d, 1),):
             lo, hi = bound.lo - bound.form.const, bound.hi - 1 - bound.form.const
             first = lo if nonneg(lo - first) else first
             last = hi if nonneg(last - hi) else last
-    return {"plain": whole, "known": (first, last)}
+    return first, last
 
 
 def within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:

@@ -31,7 +31,7 @@ from .expr import (
     loads,
 )
 from .func import Func, Role
-from .interval import injective, interval, overlaps, within
+from .interval import Interval, injective, interval, overlaps, within
 from .poly import Dim, equal, holes_of, nonneg
 from .stmt import Block, For, LoopKind, blocks, loops
 
@@ -210,7 +210,7 @@ def _reduction_form(b: Block) -> None:
             raise _fail("reduction", f"Block {b.name!r} has a reduction axis but no initial value.", (b.name,))
         return
     ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
-    if not ok or any(ld.buffer == b.buffer for ld in loads(b.value.b)):  # type: ignore[union-attr]
+    if not ok or any(ld.buffer == b.buffer for e in (b.init, b.value.b) for ld in loads(e)):  # type: ignore[union-attr]
         raise _fail(
             "reduction",
             f"Block {b.name!r} has an initial value but does not accumulate onto its own element.",
@@ -226,8 +226,9 @@ def _axes(func: Func, b: Block, path: tuple[For, ...]) -> None:
     extents = {lp.name: lp.extent for lp in path}
     for it, bind in zip(b.iters, b.binds, strict=True):
         whole = interval(bind, extents, (), func.relations)
-        guarded = interval(Affine.var(it.name), {it.name: it.extent}, b.guard, func.relations, seen=False)
-        if not (within(whole, it.extent, func.relations) or within(guarded, it.extent, func.relations)):
+        kept = interval(Affine.var(it.name), {}, b.guard, func.relations)
+        both = Interval(whole.lows + kept.lows, whole.highs + kept.highs)
+        if not within(both, it.extent, func.relations):
             raise _fail(
                 "axis_range",
                 f"Axis {it.name!r} of block {b.name!r} runs over {bind}, which is not within [0, {it.extent}).",

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from references import REFERENCES
+
+from workbench import workloads
+from workbench.errors import ExpressionError
+from workbench.ir import interp
+from workbench.ir.verify import verify
+
+
+def test_every_workload_has_a_reference():
+    assert set(REFERENCES) == set(workloads.ALL)
+
+
+@pytest.mark.parametrize("name", workloads.ALL)
+def test_workload_computes_what_it_says(name):
+    func = workloads.ALL[name]()
+    verify(func)
+    inputs = interp.random_inputs(func, seed=3)
+    result = interp.trace_run(func, inputs)
+    (out,) = result.outputs.values()
+    np.testing.assert_allclose(out, REFERENCES[name](inputs), rtol=1e-5, atol=1e-5)
+    for counts in result.writes.values():
+        assert (counts == 1).all()
+
+
+def test_the_stage_that_works_keeps_the_short_loop_names():
+    func = workloads.conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True)
+    _, path = func.block("conv")
+    assert [lp.name for lp in path] == ["n", "h", "w", "o", "kh", "kw", "c"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: workloads.conv2d_nhwc(4, 4, 3, 8, groups=2),
+        lambda: workloads.conv2d_nhwc(2, 2, 3, 8, kernel=5, padding=0),
+        lambda: workloads.pool2d(4, 4, 4, "median"),
+        lambda: workloads.reduce(4, 4, "median"),
+    ],
+)
+def test_impossible_workloads_are_refused(call):
+    with pytest.raises(ExpressionError):
+        call()
