@@ -117,6 +117,10 @@ def to_text(func: Func) -> str:
     return "\n".join(lines) + "\n"
 
 
+#: Short name of `to_text`.
+show = to_text
+
+
 def nest_text(body: Sequence[Stmt]) -> str:
     """Return only the statements (a part of a function), not indented."""
     lines: list[str] = []
