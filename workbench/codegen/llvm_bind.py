@@ -1,10 +1,10 @@
 """The one module that imports llvmlite: text in, machine code out, addresses on request.
 
-Everything else hands over LLVM text and gets bytes, text or addresses back, so that a change of binding stays in this file.
-Import it inside functions: it costs about 60 ms, and ``import workbench`` must not pay for it.
+Everything else hands over LLVM text and gets bytes, text or addresses back, so that a change of binding stays in this
+file. Import it inside functions: it costs about 60 ms, and ``import workbench`` must not pay for it.
 
-The pass pipeline is ``sroa`` and nothing else. The emitter already unrolls, vectorises and promotes, so LLVM's own loop passes
-only cost time (measured: O2 adds 10 ms a kernel and not one GFLOP/s).
+The pass pipeline is ``sroa`` and nothing else. The emitter already unrolls, vectorises and promotes, so LLVM's own
+loop passes only cost time (measured: O2 adds 10 ms a kernel and not one GFLOP/s).
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def host_cpu_name() -> str:
 def cpu_for(cpu: str, features: Iterable[str]) -> str:
     """Return the CPU name to compile for, given the features that are really there.
 
-    Virtual machines report model numbers at random (a Sapphire Rapids core announces itself as "rocketlake"), the feature bits
-    are right. So the features decide wherever they are conclusive.
+    Virtual machines report model numbers at random (a Sapphire Rapids core announces itself as "rocketlake"), the
+    feature bits are right. So the features decide wherever they are conclusive.
     """
     return "sapphirerapids" if any(f in _RAPIDS for f in features) else cpu
 
@@ -79,13 +79,40 @@ def _feature_names(features: Any) -> tuple[list[str], list[str]]:
     return on, off
 
 
+def _is_vector_extension(name: str) -> bool:
+    return name.startswith(("avx", "amx", "sve", "sme")) or name in (
+        "fma",
+        "f16c",
+        "dotprod",
+        "fullfp16",
+        "bf16",
+        "i8mm",
+    )
+
+
+def _arch(triple: str) -> str:
+    name = triple.split("-")[0]
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
+
+
 def feature_string(features: Any, triple: str) -> str:
-    """Return LLVM's feature string: what the target has, and a minus for everything else that the CPU name would imply."""
+    """Return LLVM's feature string for a target's vector extensions.
+
+    On this machine's architecture, everything that is no vector extension follows this machine, and so do the extensions
+    when the target names all that `Target` knows of; a target that leaves some out gets exactly what it names.
+    """
     on, off = _feature_names(features)
-    if triple == process_triple() and on:
-        # The CPU name alone would switch on what this (virtual) machine hides or what the user left out.
-        off = [name for name, _ in host_features() if name not in on]
-    return ",".join([f"+{n}" for n in sorted(on)] + [f"-{n}" for n in sorted(off)])
+    if _arch(triple) == _arch(process_triple()):
+        from workbench import host
+
+        whole = host.detect().isa <= set(on)
+        for name, here in host_features():
+            if whole or not _is_vector_extension(name):
+                (on if here else off).append(name)
+            elif name not in on:
+                # The CPU name alone would switch on what the user left out.
+                off.append(name)
+    return ",".join([f"+{n}" for n in sorted(set(on))] + [f"-{n}" for n in sorted(set(off) - set(on))])
 
 
 @functools.lru_cache(maxsize=32)
@@ -172,7 +199,8 @@ def compile_ir(text: str, target: Target | None = None, verify: bool = False) ->
     Raises
     ------
     BuildError
-        ``build.llvm`` with LLVM's message and the lines of the text that it names; ``build.target`` for an unknown target.
+        ``build.llvm`` with LLVM's message and the lines of the text that it names; ``build.target`` for an unknown
+        target.
     """
     return _with_module(text, target, verify, lambda module, machine: bytes(machine.emit_object(module)))
 

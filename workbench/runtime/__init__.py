@@ -1,0 +1,1 @@
+"""Running machine code: threads, kernels, whole networks, and measuring in worker processes."""

@@ -232,7 +232,8 @@ class Executable:
         given.update(named)
         for name in given:
             if name not in names:
-                raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), did_you_mean(name, names, "inputs"))
+                hint = did_you_mean(name, names, "inputs")
+                raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
         missing = [name for name in names if name not in given]
         if missing:
             raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
@@ -310,7 +311,9 @@ class Executable:
         )
         return [float(t) * 1e-6 for t in nanoseconds]
 
-    def profile(self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2) -> pandas.DataFrame:
+    def profile(
+        self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2
+    ) -> pandas.DataFrame:
         """Time every call of the network, in native code.
 
         Parameters
@@ -321,8 +324,9 @@ class Executable:
         Returns
         -------
         pandas.DataFrame
-            One row per call in execution order: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of the sum of
-            the medians), ``gflops`` (NaN where the call has no floating-point operations), ``flops``, ``tuned``.
+            One row per call in execution order: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of
+            the sum of the medians), ``gflops`` (NaN where the call has no floating-point operations), ``flops``,
+            ``tuned``.
         """
         import pandas
 
@@ -357,7 +361,9 @@ class Executable:
         )
 
     def poison(self) -> None:
-        """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next run."""
+        """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next
+        run.
+        """
         with self._lock:
             for array in (*self._outputs, self._arena):
                 poison(array)

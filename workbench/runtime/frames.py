@@ -1,7 +1,7 @@
 """Messages between the main process and its workers: a length, then a pickle.
 
-Pickle is permitted here and nowhere else: these are private, unnamed pipes between processes that this package started itself,
-running the same code. Nothing that comes from a file or a network is ever unpickled.
+Pickle is permitted here and nowhere else: these are private, unnamed pipes between processes that this package
+started itself, running the same code. Nothing that comes from a file or a network is ever unpickled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Timing inside machine code: the clock is read next to the call, with no Python in between.
 
-Python's own part of a call costs 0.5 us when caches are hot and up to 30 us when they are cold, which is a large error on the
-short kernels of a network. The functions here are compiled once per process and call any kernel through its address.
+Python's own part of a call costs 0.5 us when caches are hot and up to 30 us when they are cold, which is a large
+error on the short kernels of a network. The functions here are compiled once per process and call any kernel through
+its address.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ out:
   %SETTLE%
   ret void
 }
-define void @wb_time(ptr %fn, ptr %bufs, ptr %ws, ptr %rt, i64 %reps, i64 %number, i32 %clock, ptr %flush, ptr %out) nounwind {
+define void @wb_time(ptr %fn, ptr %bufs, ptr %ws, ptr %rt, i64 %reps, i64 %number, i32 %clock,
+                     ptr %flush, ptr %out) nounwind {
 entry:
   %flushing = icmp ne ptr %flush, null
   br label %rep
@@ -165,7 +167,9 @@ out:
 
 
 def harness_text(system: str, machine: str) -> str:
-    """Return the LLVM text of the harness for an operating system (`sys.platform`) and a machine (`platform.machine()`)."""
+    """Return the LLVM text of the harness for an operating system (`sys.platform`) and a machine
+    (`platform.machine()`).
+    """
     if machine.lower() in ("x86_64", "amd64"):
         declare = "declare void @llvm.x86.sse2.clflush(ptr)\ndeclare void @llvm.x86.sse2.mfence()"
         line, settle = "call void @llvm.x86.sse2.clflush(ptr %q)", "call void @llvm.x86.sse2.mfence()"

@@ -29,8 +29,9 @@ def physical_shape(buffer: Buffer) -> tuple[int, ...]:
 class Kernel:
     """A compiled function.
 
-    Calling it takes the inputs and constant operands in the function's order (or by name) and returns the output: one array, or
-    a tuple where the function has several outputs. Constant operands are given as they are; packing happens here.
+    Calling it takes the inputs and constant operands in the function's order (or by name) and returns the output: one
+    array, or a tuple where the function has several outputs. Constant operands are given as they are; packing happens
+    here.
 
     Parameters
     ----------
@@ -98,7 +99,8 @@ class Kernel:
         Parameters
         ----------
         *arrays, **named : array
-            Inputs and constant operands, in order or by name; shapes and dtypes must be those of the function's buffers.
+            Inputs and constant operands, in order or by name; shapes and dtypes must be those of the function's
+            buffers.
 
         Returns
         -------
@@ -123,13 +125,18 @@ class Kernel:
         names = [b.name for b in self.func.inputs]
         if len(arrays) > len(names):
             raise ShapeError(
-                "shape.count", f"{self.func.name} takes {len(names)} arrays, not {len(arrays)}", hint=f"they are {names}"
+                "shape.count",
+                f"{self.func.name} takes {len(names)} arrays, not {len(arrays)}",
+                hint=f"they are {names}",
             )
         given = dict(zip(names, arrays, strict=False))
         for name, value in named.items():
             if name not in names:
                 raise ShapeError(
-                    "shape.name", f"{self.func.name} has no input {name!r}", where=(name,), hint=did_you_mean(name, names)
+                    "shape.name",
+                    f"{self.func.name} has no input {name!r}",
+                    where=(name,),
+                    hint=did_you_mean(name, names),
                 )
             if name in given:
                 raise ShapeError("shape.name", f"{name!r} is given twice", where=(name,))

@@ -78,11 +78,16 @@ class Surroundings:
     ----------
     threads : int
         Number of threads that kernels may use.
+
+    Raises
+    ------
+    UsageError
+        ``run.threads`` for an impossible number.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._pool: ThreadPool | None = shared_pool(threads) if threads > 1 else None
+        self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
         self._space: Array = aligned_empty((0,), "uint8")
         if self._pool is None:
             self.rt = RuntimeStruct(1, None, serial_launch_address())

@@ -58,7 +58,8 @@ class CallPlan:
     code : ObjectCode
         The kernel. Calls that share the object share the loaded code.
     args : tuple of Slot
-        One per parameter of the kernel, in the order of ``code.params`` (inputs and constants are read, outputs written).
+        One per parameter of the kernel, in the order of ``code.params`` (inputs and constants are read, outputs
+        written).
     flops : int
         Floating-point operations of the call.
     task : str
@@ -92,8 +93,8 @@ class ExecutablePlan:
     threads : int
         Threads to use unless told otherwise.
     output_slots : tuple of Slot
-        Where each output is found after the last call. Empty means that calls write to ``Slot("output", i)``; give it where an
-        output is an input, a constant or an intermediate result as it is.
+        Where each output is found after the last call. Empty means that calls write to ``Slot("output", i)``; give it
+        where an output is an input, a constant or an intermediate result as it is.
     untuned : tuple of str
         Descriptions of the tasks that run with their default schedule.
     name : str
@@ -128,7 +129,9 @@ def check_plan(plan: ExecutablePlan) -> None:
         params = call.code.params
         if len(params) != len(call.args):
             raise BuildError(
-                "build.plan", f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}", (call.name,)
+                "build.plan",
+                f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}",
+                (call.name,),
             )
         for param, slot in zip(params, call.args, strict=True):
             nbytes = math.prod(param.shape) * np.dtype(param.dtype).itemsize

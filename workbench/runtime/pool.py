@@ -51,8 +51,8 @@ class Worker:
 
     Notes
     -----
-    The process leads its own process group, so Ctrl-C in the terminal does not reach it, and ends by itself when this process
-    ends, however that happens.
+    The process leads its own process group, so Ctrl-C in the terminal does not reach it, and ends by itself when this
+    process ends, however that happens.
     """
 
     def __init__(self, kind: WorkerKind, inbox: queue.SimpleQueue[Any]) -> None:

@@ -104,7 +104,7 @@ class Measurement:
 
     @property
     def min_ms(self) -> float:
-        """Fastest repetition: the number to rank candidates by, because disturbances only add time. Infinite without one."""
+        """Fastest repetition, to rank candidates by: disturbances only add time. Infinite when nothing was timed."""
         return min(self.costs_ms, default=math.inf)
 
     @property

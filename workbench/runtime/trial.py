@@ -12,7 +12,7 @@ import numpy as np
 from workbench.errors import RunError
 from workbench.ir.func import Buffer, Func, pack
 from workbench.runtime import harness
-from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, poison, pointer_table
+from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, pointer_table, poison
 from workbench.runtime.loaded import LoadedCode, Surroundings
 from workbench.runtime.results import TOLERANCE, MeasureOptions, SetupJob, TrialDone, TrialJob
 
@@ -91,7 +91,7 @@ class _Task:
 
 
 def make_inputs(func: Func, seed: int, positive: bool = False) -> dict[str, Array]:
-    """Return seeded inputs and constant operands; `positive` keeps away from where logarithms and roots are undefined."""
+    """Return seeded inputs and constant operands; `positive` keeps to where logarithms and roots are defined."""
     from workbench.ir.interp import random_inputs
 
     arrays = random_inputs(func, seed)
@@ -126,7 +126,7 @@ def prepare(func: Func, seed: int) -> _Task:
 
 
 def relative_error(result: Array, expected: _Expected) -> float:
-    """Return the largest difference over max |reference|; infinite where one of the two is not a number and the other is."""
+    """Return the largest difference over max |reference|; infinite where only one of the two is a number."""
     reference = expected.array
     if result.dtype.kind != "f":
         return 0.0 if np.array_equal(result, reference) else math.inf
@@ -193,13 +193,13 @@ class TrialRunner:
         finally:
             loaded.close()
 
-    def _measure(
-        self, job: TrialJob, task: _Task, around: Surroundings, loaded: LoadedCode, begin: float
-    ) -> TrialDone:
+    def _measure(self, job: TrialJob, task: _Task, around: Surroundings, loaded: LoadedCode, begin: float) -> TrialDone:
         keep = [task.outputs[b.name].array if b.role == "output" else task.operand(b) for b in job.params]
         for buffer, array in zip(job.params, keep, strict=True):
             if tuple(array.shape) != tuple(buffer.shape):
-                raise RunError("run.layout", f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}")
+                raise RunError(
+                    "run.layout", f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
+                )
         space = around.reserve(job.image.workspace_bytes(job.threads), GUARD)
         guard = space[space.nbytes - GUARD :]
         for output in task.outputs.values():
@@ -252,7 +252,14 @@ class _Timer:
     def run(self, repeat: int, number: int) -> list[float]:
         """Return milliseconds per call for each repetition."""
         nanoseconds = harness.time_calls(
-            self._fn, self._table.ctypes.data, self._around.workspace, self._around.rt, repeat, number, self._clock, self._flush
+            self._fn,
+            self._table.ctypes.data,
+            self._around.workspace,
+            self._around.rt,
+            repeat,
+            number,
+            self._clock,
+            self._flush,
         )
         return [float(t) * 1e-6 for t in nanoseconds]
 

@@ -1,8 +1,8 @@
-"""A worker process: ``python -m workbench.runtime.worker build|run``; started by `workbench.runtime.pool`, not by people.
+"""A worker process, ``python -m workbench.runtime.worker build|run``: for `workbench.runtime.pool`, not for people.
 
-It reads jobs from standard input and writes answers to what was standard output. A builder turns functions into object code; a
-runner executes object code. Both exist so that a crash, a hang or a wrong pointer of generated code ends a worker and never the
-user's session. The runner imports no library that brings threads of its own.
+It reads jobs from standard input and writes answers to what was standard output. A builder turns functions into
+object code; a runner executes object code. Both exist so that a crash, a hang or a wrong pointer of generated code
+ends a worker and never the user's session. The runner imports no library that brings threads of its own.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _watch_parent() -> None:
 
 
 def _reader(jobs: BinaryIO) -> queue.SimpleQueue[Any]:
-    """Receive jobs in a thread: it sees the end of the pipe, and leaves, even while a kernel hangs in the main thread."""
+    """Receive jobs in a thread, which sees the end of the pipe, and leaves, even while a kernel hangs."""
     inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def read() -> None:

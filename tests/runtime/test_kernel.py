@@ -1,0 +1,85 @@
+"""One kernel on NumPy arrays, and the native clock."""
+
+import numpy as np
+import pytest
+from runtime.llvm_kernels import ADD, add_func, code
+
+from workbench.codegen import build_func
+from workbench.errors import ShapeError
+from workbench.ir import te
+from workbench.runtime import harness
+from workbench.runtime.buffers import aligned_empty, is_ready, poison
+from workbench.runtime.kernel import Kernel
+from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.target import Target
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    return Kernel(add_func(256), code(ADD, 256, per_thread=64), Target.host(2))
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_call(kernel, threads):
+    kernel.set_threads(threads)
+    a = np.arange(512, dtype="float32")[::2]  # neither contiguous nor aligned
+    result = kernel(a)
+    np.testing.assert_array_equal(result, a + 1)
+    assert is_ready(result)
+    np.testing.assert_array_equal(kernel(A=a), a + 1)
+
+
+def test_texts(kernel):
+    assert "define void @kernel" in kernel.llvm
+    assert "kernel" in kernel.asm
+    assert "C" in kernel.source
+    assert "256" in repr(kernel)
+
+
+@pytest.mark.parametrize(
+    ("args", "named", "error"),
+    [
+        ((), {}, "shape.count"),
+        ((np.zeros(256, "f4"),) * 2, {}, "shape.count"),
+        ((np.zeros(255, "f4"),), {}, "shape.mismatch"),
+        ((np.zeros(256, "f8"),), {}, "shape.dtype"),
+        ((), {"B": np.zeros(256, "f4")}, "shape.name"),
+        ((np.zeros(256, "f4"),), {"A": np.zeros(256, "f4")}, "shape.name"),
+    ],
+)
+def test_bad_arguments(kernel, args, named, error):
+    with pytest.raises(ShapeError) as caught:
+        kernel(*args, **named)
+    assert caught.value.code == error
+
+
+def test_generated_kernel_with_two_outputs():
+    a = te.placeholder((8, 4), name="A")
+    b = te.compute((8, 4), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((8, 4), lambda i, j: a[i, j] + 1.0, name="C")
+    func = te.func([b, c], "two")
+    target = Target.host(1)
+    x = np.random.default_rng(0).standard_normal((8, 4), dtype="float32")
+    twice, more = Kernel(func, build_func(func, target, "kernel"), target)(x)
+    np.testing.assert_allclose(twice, x * 2)
+    np.testing.assert_allclose(more, x + 1)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("flush", [False, True])
+def test_native_timing(threads, flush):
+    n = 1 << 20
+    loaded = LoadedCode(CodeImage.of(code(ADD, n)))
+    a, c = aligned_empty((n,), "float32"), aligned_empty((n,), "float32")
+    a[...] = 1
+    poison(c)
+    assert np.isnan(c).all()
+    around = Surroundings(threads)
+    around.ready()
+    bufs = np.array([a.ctypes.data, c.ctypes.data], np.uintp)
+    table = harness.flush_table([a, c]) if flush else None
+    clock = harness.clock_for(threads)
+    times = harness.time_calls(loaded.address, bufs.ctypes.data, around.workspace, around.rt, 3, 2, clock, table)
+    assert times.shape == (3,)
+    assert (times > 10_000).all()  # 8 MiB cannot move in 10 us
+    assert (c == 2).all()

@@ -1,0 +1,85 @@
+"""The binding: text to object code to addresses, and its errors."""
+
+import ctypes
+
+import pytest
+
+from workbench.codegen import llvm_bind
+from workbench.errors import BuildError
+from workbench.runtime import harness, threads
+from workbench.target import Target
+
+PLUS = "define i64 @plus(i64 %a) {\n %b = add i64 %a, 1\n ret i64 %b\n}"
+
+
+def test_text_becomes_a_callable_address_and_is_unloaded():
+    library = llvm_bind.load_object(llvm_bind.compile_ir(PLUS, verify=True), ["plus"])
+    assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(library["plus"])(41) == 42
+    library.close()
+    library.close()
+    assert not library.addresses
+
+
+def test_same_symbol_in_many_libraries():
+    libraries = [llvm_bind.load_object(llvm_bind.compile_ir(PLUS), ["plus"]) for _ in range(3)]
+    assert len({library["plus"] for library in libraries}) == 3
+
+
+def test_host_target_gives_assembly_and_optimised_text():
+    target = Target.host()
+    store = "define i64 @f(i64 %a) {\n %p = alloca i64\n store i64 %a, ptr %p\n %b = load i64, ptr %p\n ret i64 %b\n}"
+    assert "alloca" not in llvm_bind.optimised_ir(store, target)
+    assert "plus" in llvm_bind.assembly(PLUS, target)
+
+
+def test_features_decide_where_the_cpu_name_is_a_guess():
+    assert llvm_bind.cpu_for("rocketlake", ["avx512f", "avx512fp16"]) == "sapphirerapids"
+    assert llvm_bind.cpu_for("haswell", ["avx2"]) == "haswell"
+    assert llvm_bind.feature_string("+b,-a", "other-triple") == "+b,-a"
+    target = Target.host()
+    full = llvm_bind.feature_string(target.features, target.triple)
+    assert full == llvm_bind.feature_string(
+        ",".join(f"+{f}" for f, here in llvm_bind.host_features() if here), target.triple
+    )
+
+
+@pytest.mark.skipif(Target.host().arch != "x86_64", reason="names extensions of x86")
+def test_extensions_that_are_left_out_are_off():
+    some = llvm_bind.feature_string("+avx,+fma", Target.host().triple).split(",")
+    assert {"+avx", "+fma", "-avx2", "-avx512f", "-amx-tile"} <= set(some)
+    assert "+sse2" in some
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [("define i64 @f(i64 %a) {\n ret i32 %a\n}", "build.llvm", "ret i32"), ("nonsense", "build.llvm", "nonsense")],
+)
+def test_bad_text_names_the_line(source, code, said):
+    with pytest.raises(BuildError, match=said) as caught:
+        llvm_bind.compile_ir(source)
+    assert caught.value.code == code
+
+
+def test_link_errors():
+    calls = "declare void @nowhere_to_be_found()\ndefine void @f() {\n call void @nowhere_to_be_found()\n ret void\n}"
+    for image, symbol in ((llvm_bind.compile_ir(PLUS), "minus"), (llvm_bind.compile_ir(calls), "f"), (b"xx", "f")):
+        with pytest.raises(BuildError) as caught:
+            llvm_bind.load_object(image, [symbol])
+        assert caught.value.code == "build.link"
+
+
+@pytest.mark.parametrize(
+    "machine",
+    [("linux", "aarch64"), ("darwin", "arm64"), ("win32", "AMD64"), ("linux", "riscv64"), ("linux", "x86_64")],
+)
+def test_runtime_text_parses_for_other_machines(machine):
+    import llvmlite.binding as llvm
+
+    for text in (threads.runtime_text(*machine), harness.harness_text(*machine)):
+        llvm.parse_assembly(text).verify()
+
+
+def test_peak_is_a_plausible_number_of_gflops():
+    from workbench.runtime import peaks
+
+    assert 1 < peaks.measure(Target.host(1)) < 2000

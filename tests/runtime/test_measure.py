@@ -1,0 +1,273 @@
+"""Measuring in worker processes: what works, what fails and how, and what is left behind."""
+
+import math
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
+
+from workbench.errors import RunError, UsageError
+from workbench.runtime import measure, trial
+from workbench.runtime.loaded import CodeImage
+from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
+from workbench.runtime.pool import Worker
+from workbench.runtime.results import SetupJob, TrialDone, TrialJob
+from workbench.target import Target
+
+N = 1024
+FUNC = add_func(N)
+
+
+def job(source, value=1.0, threads=1, **options):
+    image = CodeImage.of(code(source, N, value))
+    return TrialJob("t", image, FUNC.params, threads, MeasureOptions(**options))
+
+
+# ---- one trial, in this process ----
+
+
+@pytest.fixture(scope="module")
+def runner():
+    one = trial.TrialRunner()
+    assert one.run(job(ADD)).status == "need_setup"
+    one.setup(SetupJob("t", FUNC, 0))
+    return one
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_right_result_is_timed(runner, threads):
+    done = runner.run(job(ADD, threads=threads))
+    assert done.status == "ok"
+    assert len(done.costs_ms) >= 10
+    assert done.max_rel_error == 0
+    assert done.clock == ("cpu" if threads == 1 else "wall")
+
+
+def test_asked_for_repeats(runner):
+    done = runner.run(job(ADD, repeat=7, min_repeat_ms=0.5))
+    assert len(done.costs_ms) == 7
+    assert done.number * min(done.costs_ms) > 0.2
+    assert runner.run(job(ADD, repeat=3, flush_cache=True)).number == 1
+
+
+def test_hopeless_candidates_stop_early(runner):
+    done = runner.run(replace(job(ADD), best_ms=1e-9))
+    assert done.status == "ok"
+    assert len(done.costs_ms) <= 3
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "said"),
+    [(ADD, 2.0, "differ from the reference"), (NOTHING, 1.0, "are NaN"), (OVERRUN, 1.0, "outside C")],
+)
+def test_wrong_answers(source, value, said):
+    one = trial.TrialRunner()
+    one.setup(SetupJob("t", FUNC, 0))
+    done = one.run(job(source, value))
+    assert done.status == "wrong_answer"
+    assert said in done.error
+    assert one.run(job(ADD)).status == "need_setup"  # the inputs may be spoilt
+
+
+def test_relative_error_and_values_that_are_not_numbers():
+    def expected(values):
+        array = np.array(values, "float32")
+        finite = bool(np.isfinite(array).all())
+        return trial._Expected(array, float(np.abs(array[np.isfinite(array)]).max(initial=0)), finite)
+
+    def error(result, reference):
+        return trial.relative_error(np.array(result, "float32"), expected(reference))
+
+    assert error([1, 2], [1, 2]) == 0
+    assert error([1, 3], [1, 2]) == 0.5
+    assert error([1, math.nan], [1, 2]) == math.inf
+    assert error([1, math.inf], [1, 2]) == math.inf
+    assert error([1, math.nan], [1, math.nan]) == 0
+    assert error([math.nan, 1], [1, math.nan]) == math.inf
+    assert error([math.inf, 1], [math.inf, 1]) == 0
+    assert error([0, 0], [0, 0]) == 0
+    assert error([0, 1e-3], [0, 0]) == math.inf
+
+
+# ---- worker processes ----
+
+
+def answers(worker, inbox, *jobs, timeout=60):
+    """Send jobs and return the answer to the last, or None when the worker died."""
+    message = None
+    for one in jobs:
+        worker.send(one)
+        while True:
+            event = inbox.get(timeout=timeout)
+            if event.generation == worker.generation and event.message != "hello":
+                break
+        message = event.message
+    return message
+
+
+@pytest.fixture
+def worker():
+    inbox = queue.SimpleQueue()
+    one = Worker("run", inbox)
+    yield one, inbox
+    one.close()
+
+
+def test_crash_is_told_and_the_next_job_gets_a_new_process(worker):
+    one, inbox = worker
+    setup = SetupJob("t", FUNC, 0)
+    assert answers(one, inbox, setup, job(CRASH)) is None
+    assert "SIGSEGV" in one.end()
+    done = answers(one, inbox, setup, job(ADD))
+    assert isinstance(done, TrialDone)
+    assert done.status == "ok"
+
+
+def test_ctrl_c_does_not_reach_a_worker_and_the_end_of_its_pipe_does_even_in_a_hang(worker):
+    one, inbox = worker
+    assert answers(one, inbox, SetupJob("t", FUNC, 0)).status == "ready"
+    os.kill(one.pid, signal.SIGINT)
+    assert answers(one, inbox, job(ADD)).status == "ok"
+    assert os.getpgid(one.pid) != os.getpgid(0)
+    one.send(job(HANG))
+    time.sleep(0.2)
+    one._process.stdin.close()
+    assert one._process.wait(5) == 0
+
+
+def test_workers_die_with_a_killed_parent(tmp_path):
+    program = (
+        "import queue, sys, time\nfrom workbench.runtime.pool import Worker\n"
+        "q = queue.SimpleQueue()\nw = Worker('run', q)\nw.start()\nassert q.get(timeout=60).message == 'hello'\n"
+        "print(w.pid, flush=True)\ntime.sleep(60)\n"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    parent.stdout.close()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and _alive(pid):
+        time.sleep(0.05)
+    assert not _alive(pid)
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+# ---- the local runner ----
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def local(request):
+    with LocalRunner(Target.host(request.param), MeasureOptions(timeout_s=5.0)) as one:
+        yield one
+
+
+def candidate(func=FUNC, reference=FUNC, key="t"):
+    return MeasureInput(key, reference, func, flops=N)
+
+
+def test_measure_many(local):
+    results = dict(local.measure_many(candidate() for _ in range(12)))
+    assert sorted(results) == list(range(12))
+    assert all(m.ok and m.gflops > 0 and m.spread is not None and m.compile_ms > 0 for m in results.values())
+    assert "GFLOP/s" in str(results[0])
+
+
+def test_one_bad_candidate_does_not_disturb_the_others(local):
+    wrong, unbuildable = add_func(N, 2.0), "not a function"
+    batch = [
+        candidate(),
+        candidate(wrong),
+        candidate(unbuildable),
+        candidate(FUNC, unbuildable, "no reference"),
+        candidate(),
+    ]
+    results = dict(local.measure_many(batch))
+    assert [results[i].status for i in range(5)] == ["ok", "wrong_answer", "build_error", "run_error", "ok"]
+    assert "Traceback" in results[2].error
+    assert results[2].min_ms == math.inf
+
+
+def test_errors_of_the_input_reach_the_caller(local):
+    def inputs():
+        yield candidate()
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        list(local.measure_many(inputs()))
+    assert local.measure(candidate()).ok
+
+
+def test_leaving_early_and_cancelling(local):
+    stream = local.measure_many(candidate() for _ in range(1000))
+    next(stream)
+    stream.close()
+    assert local.measure(candidate()).ok
+    stream = local.measure_many(candidate() for _ in range(100_000))
+    next(stream)
+    threading.Timer(0.2, local.cancel).start()
+    begin = time.monotonic()
+    assert len(list(stream)) < 5000
+    assert time.monotonic() - begin < 5
+    local.cancel()
+    assert local.measure(candidate()).ok
+
+
+def test_a_hang_is_a_timeout(monkeypatch):
+    with LocalRunner(Target.host(1), MeasureOptions(timeout_s=0.5)) as local:
+        assert local.measure(candidate()).ok
+        give = local._give
+
+        def hang(worker, duty, message):
+            if isinstance(message, TrialJob) and duty.trial.index == 1:
+                message = replace(message, image=CodeImage.of(code(HANG, N)))
+            if isinstance(message, TrialJob) and duty.trial.index == 2:
+                message = replace(message, image=CodeImage.of(code(CRASH, N)))
+            give(worker, duty, message)
+
+        monkeypatch.setattr(local, "_give", hang)
+        results = dict(local.measure_many([candidate()] * 4))
+    assert [results[i].status for i in range(4)] == ["ok", "timeout", "run_error", "ok"]
+    assert "0.5 s" in results[1].error
+    assert "SIGSEGV" in results[2].error
+
+
+def test_workers_that_cannot_start(monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with LocalRunner(Target.host(1)) as local, pytest.raises(RunError) as caught:
+        list(local.measure_many([candidate()]))
+    assert caught.value.code == "run.worker"
+    with pytest.raises(RunError) as caught:
+        local.measure_many([candidate()])
+    assert caught.value.code == "run.closed"
+
+
+def test_measure_func():
+    done = measure_func(FUNC, Target.host(1), MeasureOptions(repeat=3), flops=N)
+    assert done.ok
+    assert done.repeats == 3
+    measure._shared.popitem()[1].close()
+
+
+def test_options_and_measurement_values():
+    for bad in ({"repeat": 0}, {"min_repeat_ms": -1}, {"timeout_s": 0}):
+        with pytest.raises(UsageError):
+            MeasureOptions(**bad)
+    one = Measurement(status="ok", costs_ms=(2.0, 1.0, 3.0), flops=2_000_000)
+    assert (one.min_ms, one.median_ms, one.mean_ms, one.gflops, one.repeats) == (1.0, 2.0, 2.0, 2.0, 3)
+    assert Measurement(status="timeout").spread is None
