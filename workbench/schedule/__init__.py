@@ -1,0 +1,19 @@
+"""Schedules: a trace of primitives over a visible loop nest, with numbers that may be left open.
+
+>>> from workbench import workloads
+>>> s = Schedule(workloads.matmul(64, 64, 64))
+>>> i0, i1 = s.split("i", [None, Hole()])
+"""
+
+from __future__ import annotations
+
+from ..errors import ScheduleError
+from .holes import Domain, Hole, drop_unit_loops, fill
+from .hooks import provide
+from .legality import Witness
+from .primitive import Primitive, primitive, registry
+from .schedule import Move, Schedule
+from .trace import replay
+
+__all__ = ["Domain", "Hole", "Move", "Primitive", "Schedule", "ScheduleError", "Witness", "drop_unit_loops", "fill", "primitive",
+           "provide", "registry", "replay"]

@@ -1,0 +1,13 @@
+"""The primitives, a module per family. Importing this package declares all of them."""
+
+from __future__ import annotations
+
+from .annotation import Parallel, Unroll, Vectorize
+from .cache import CacheWrite
+from .inline import ComputeInline
+from .layout import TransformLayout
+from .loop import Fuse, Reorder, Split
+from .placement import ComputeAt, ReverseComputeAt
+
+__all__ = ["CacheWrite", "ComputeAt", "ComputeInline", "Fuse", "Parallel", "Reorder", "ReverseComputeAt", "Split", "TransformLayout",
+           "Unroll", "Vectorize"]

@@ -1,0 +1,202 @@
+"""Primitive that packs a buffer: transform_layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from ...ir.affine import Affine, digit_extent
+from ...ir.expr import Expr, Load, loads, map_loads
+from ...ir.func import Func, LayoutStep
+from ...ir.poly import Dim, divide, equal, nonneg, normal, product
+from ...ir.stmt import Block, For, Stmt, blocks, rewrite
+from .. import legality
+from ..holes import nearest, resolve_hole, unknown_hole
+from ..legality import refuse
+from ..primitive import Applied, BlockSize, BufferRef, Number, Primitive, primitive
+from ..rewrite import NotRadix, fresh_names, replace_block, split_axis, split_loop
+
+
+@primitive("transform_layout", category="layout", codes={
+    "transform_layout.role": "the buffer is an input or output, whose layout belongs to the caller",
+    "transform_layout.dim": "the buffer has no such dimension",
+    "transform_layout.divides": "the block size does not divide the dimension",
+    "transform_layout.undecided": "with holes: it is not proved that the block size divides the dimension",
+    "transform_layout.access": "an access does not fall apart into blocks and a place inside the block",
+})
+@dataclass(frozen=True, slots=True)
+class TransformLayout(Primitive):
+    """Pack a constant or a temporary: ``a[..., j, ...]`` becomes ``a[j // block, ..., j % block]``.
+
+    Contract: dimension `dim` is split into blocks; the block number comes first and the place inside the block last, so that what
+    an inner loop of size `block` reads lies together. Constants are packed once, ahead of time. Every access must fall apart along
+    the block: split the loop that reads it by `block` first. `block` is an int, the name of the hole that this loop was split
+    with, or several such names for the product of the innermost ones. The loop that computes a temporary is split where needed.
+    """
+
+    buffer: Annotated[str, BufferRef("buffer to pack")]
+    dim: Annotated[int, Number("dimension to split, from 0")]
+    block: Annotated[int | str | tuple[int | str, ...], BlockSize("elements in a block")]
+
+    def apply(self, func: Func) -> Applied:
+        buffer = func.buffer(self.buffer)
+        if buffer.role not in ("const", "temp"):
+            refuse("transform_layout.role", f"{self.buffer!r} is an {buffer.role} of the function, and its layout is what the caller "
+                   "passes.", (self.buffer,), "declare weights with constant=True, or pack a copy of it")
+        rank = len(buffer.shape)
+        if not -rank <= self.dim < rank:
+            refuse("transform_layout.dim", f"{self.buffer!r} has {rank} dimensions, so there is no dimension {self.dim}.", (self.buffer,))
+        dim, size = self.dim % rank, self._size(func)
+        count = self._count(func, buffer.shape[dim], size)
+        for block, _ in legality.writers(func, self.buffer):
+            func = self._split_producer(func, block.name, dim, size)
+        for block in [b for b, _ in blocks(func.body) if self._uses(b)]:
+            func = self._split_axes(func, block.name, dim, size)
+        func = replace(func, body=self._rewritten(func, dim, size))
+        shape = (count, *buffer.shape[:dim], *buffer.shape[dim + 1 :], size)
+        layout = (*buffer.layout, LayoutStep(dim, size)) if buffer.role == "const" else ()
+        return func.with_buffers([replace(buffer, shape=shape, layout=layout)]), ()
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for buffer in func.buffers:
+            if buffer.role not in ("const", "temp") or at not in (None, buffer.name):
+                continue
+            for dim, extent in enumerate(buffer.shape):
+                for size in _sizes(func, buffer.name, dim):
+                    if size != extent:
+                        yield TransformLayout(buffer.name, dim, size)
+
+    def _uses(self, block: Block) -> bool:
+        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in loads(block.value))
+
+    def _size(self, func: Func) -> Dim:
+        def one(part: int | str) -> Dim:
+            known = part if isinstance(part, int) else resolve_hole(func, part)
+            if known is None:
+                raise unknown_hole(func, str(part))
+            return known
+
+        return normal(product(one(p) for p in (self.block if isinstance(self.block, tuple) else (self.block,))), func.relations)
+
+    def _count(self, func: Func, extent: Dim, size: Dim) -> Dim:
+        count = divide(extent, size, func.relations)
+        if count is None and isinstance(extent, int) and isinstance(size, int):
+            refuse("transform_layout.divides", f"{size} does not divide {extent}, dimension {self.dim} of {self.buffer!r}.",
+                   (self.buffer,), nearest(extent, size))
+        if count is None:
+            refuse("transform_layout.undecided", f"It is not proved that {size} divides {extent}, dimension {self.dim} of "
+                   f"{self.buffer!r}, for every value of the holes.", (self.buffer,),
+                   "use the hole of the loop that reads it, or a product of the innermost ones")
+        return count
+
+    def _split_producer(self, func: Func, name: str, dim: int, size: Dim) -> Func:
+        """Split the loop that drives the writer's axis, unless its binding falls apart already."""
+        block, path = func.block(name)
+        axis = block.index[dim].single_var()
+        if axis is None:
+            return func
+        bind = block.env[axis]
+        loop = bind.single_var()
+        if loop is None or _apart(func, bind, legality.extents_of(path), size) is not None:
+            return func
+        lp = next(x for x in path if x.name == loop)
+        rest = divide(lp.extent, size, func.relations)
+        if rest is None or lp.kind != "serial":
+            return func
+        names = fresh_names(func, [f"{loop}.0", f"{loop}.1"])
+        try:
+            return split_loop(func, loop, names, [rest, size])
+        except NotRadix:
+            return func
+
+    def _split_axes(self, func: Func, name: str, dim: int, size: Dim) -> Func:
+        """Split the axis behind the dimension, so that every index of it is a multiple of the block plus a rest below it."""
+        block, path = func.block(name)
+        extents = {it.name: it.extent for it in block.iters}
+        indices = {x.index[dim] for x in loads(block.value) if x.buffer == self.buffer}
+        indices |= {block.index[dim]} if block.buffer == self.buffer else set()
+        for form in sorted(indices, key=str):
+            if _apart(func, form, extents, size) is not None:
+                continue
+            axis = form.single_var()
+            parts = None if axis is None else _apart(func, block.env[axis], legality.extents_of(path), size)
+            count = None if axis is None else divide(extents[axis], size, func.relations)
+            if axis is None or parts is None or count is None:
+                self._refuse_access(func, block, path, form, size)
+            names = _axis_names(block, axis)
+            try:
+                block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], size, parts[1])])
+            except NotRadix:
+                self._refuse_access(func, block, path, form, size)
+            split = block
+            func = replace(func, body=replace_block(func.body, name, lambda _, b=split: (b,)))  # type: ignore[misc]
+            return self._split_axes(func, name, dim, size)
+        return func
+
+    def _refuse_access(self, func: Func, block: Block, path: tuple[For, ...], form: Affine, size: Dim) -> None:
+        axis = form.single_var()
+        bind = form if axis is None else block.env[axis]
+        loop = None if axis is None else bind.single_var()
+        hint = f"split({loop!r}, [None, {size}]) first" if loop is not None else "pack along a dimension that one loop moves"
+        refuse("transform_layout.access", f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "
+               f"multiple of {size} plus a rest below {size}.", (self.buffer, block.name), hint)
+
+    def _rewritten(self, func: Func, dim: int, size: Dim) -> tuple[Stmt, ...]:
+        def index(idx: tuple[Affine, ...], extents: Mapping[str, Dim]) -> tuple[Affine, ...]:
+            parts = _apart(func, idx[dim], extents, size)
+            assert parts is not None
+            return (parts[0], *idx[:dim], *idx[dim + 1 :], parts[1])
+
+        def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+            if not isinstance(s, Block) or not self._uses(s):
+                return None
+            extents = {it.name: it.extent for it in s.iters}
+
+            def load(ld: Load) -> Expr:
+                return Load(ld.buffer, index(ld.index, extents)) if ld.buffer == self.buffer else ld
+
+            own = index(s.index, extents) if s.buffer == self.buffer else s.index
+            return (replace(s, index=own, value=map_loads(s.value, load)),)
+
+        return rewrite(func.body, fn)
+
+
+def _apart(func: Func, form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[Affine, Affine] | None:
+    """``(form // size, form % size)`` when the terms fall into multiples of `size` and a rest that stays in ``[0, size)``."""
+    relations = func.relations
+    whole, rest = Affine(), Affine()
+    for digit, c in form.terms:
+        q = divide(c, size, relations)
+        if q is None and equal(digit_extent(digit, extents), 1, relations):
+            continue
+        whole, rest = (whole + Affine(((digit, q),)), rest) if q is not None else (whole, rest + Affine(((digit, c),)))
+    q = divide(form.const, size, relations)
+    whole, rest = (whole + q, rest) if q is not None else (whole, rest + form.const)
+    lo, hi = legality.form_range(rest, extents, relations)
+    inside = nonneg(lo, relations) and nonneg(size - 1 - hi, relations)
+    return (whole, rest) if inside else None
+
+
+def _axis_names(block: Block, axis: str) -> tuple[str, str]:
+    used = {it.name for it in block.iters}
+    outer, inner = f"{axis}0", f"{axis}1"
+    while outer in used or inner in used:
+        outer, inner = f"{outer}_", f"{inner}_"
+    return outer, inner
+
+
+def _sizes(func: Func, buffer: str, dim: int) -> list[int | str]:
+    """Block sizes that suit the loops which move the dimension fastest; a usual one where there are none."""
+    out: dict[int | str, None] = {}
+    for block, path in blocks(func.body):
+        for ld in loads(block.value):
+            axis = ld.index[dim].single_var() if ld.buffer == buffer else None
+            if axis is None:
+                continue
+            for lp in path:
+                if block.env[axis].coefficient(lp.name) == 1 and lp.extent != 1:
+                    name = next((h.name for h in func.holes if str(lp.extent) == h.name), None)
+                    out |= {name: None} if name is not None else {lp.extent: None} if isinstance(lp.extent, int) else {}
+    return list(out or {16: None})

@@ -1,0 +1,169 @@
+"""Rewrites of nests that several primitives share. None of them asks whether it is legal; that is the caller's question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ..ir.affine import Affine, Digit, radix_boundaries
+from ..ir.expr import map_affine, map_bounds
+from ..ir.func import Func
+from ..ir.poly import Dim, equal, normal
+from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, map_block, rewrite
+
+
+def replace_loop(body: tuple[Stmt, ...], name: str, fn: Callable[[For], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """Replace the loop `name` by ``fn(loop)``."""
+    return rewrite(body, lambda s: fn(s) if isinstance(s, For) and s.name == name else None)
+
+
+def replace_block(body: tuple[Stmt, ...], name: str, fn: Callable[[Block], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
+    """Replace the block `name` by ``fn(block)``."""
+    return rewrite(body, lambda s: fn(s) if isinstance(s, Block) and s.name == name else None)
+
+
+def remove_block(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
+    """Remove a block and the loops that hold nothing else."""
+
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+        gone = s.name == name if isinstance(s, Block) else not s.body
+        return () if gone else None
+
+    return rewrite(body, fn)
+
+
+def insert(body: tuple[Stmt, ...], loop: str, stmts: tuple[Stmt, ...], first: bool) -> tuple[Stmt, ...]:
+    """Insert statements as the first or last ones in a loop."""
+    return replace_loop(body, loop, lambda lp: (replace(lp, body=stmts + lp.body if first else lp.body + stmts),))
+
+
+def nest(loops: Sequence[tuple[str, Dim]], body: tuple[Stmt, ...], kind: LoopKind = "serial") -> tuple[Stmt, ...]:
+    """Wrap statements in loops, outermost first."""
+    for name, extent in reversed(loops):
+        body = (For(name, extent, body, kind),)
+    return body
+
+
+def fresh_names(func: Func, bases: Sequence[str]) -> tuple[str, ...]:
+    """One unused name per base, different from each other."""
+    out: list[str] = []
+    for base in bases:
+        name, k = func.fresh_name(base), 0
+        while name in out:
+            k += 1
+            name = func.fresh_name(f"{base}_{k}")
+        out.append(name)
+    return tuple(out)
+
+
+class NotRadix(Exception):
+    """A digit cuts through a factor."""
+
+    def __init__(self, digit: Digit) -> None:
+        Exception.__init__(self, str(digit))
+        self.digit = digit
+
+
+def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole: Dim) -> Callable[[Digit], Affine]:
+    """Function from a digit of a split variable to a form over its parts.
+
+    Raises
+    ------
+    NotRadix
+        When the digit begins or ends inside one of the factors.
+    """
+    bounds = radix_boundaries(factors, func.relations)
+    parts = list(reversed(names))
+
+    def boundary(digit: Digit, at: Dim) -> int:
+        k = next((k for k, b in enumerate(bounds) if equal(b, at, func.relations)), None)
+        if k is None:
+            raise NotRadix(digit)
+        return k
+
+    def fn(digit: Digit) -> Affine:
+        low = boundary(digit, digit.lower)
+        high = boundary(digit, whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations))
+        out, weight = Affine(), 1
+        sizes = list(reversed(factors))
+        w: Dim = weight
+        for k in range(low, high):
+            out = out + Affine(((Digit(parts[k]), w),))
+            w = normal(w * sizes[k], func.relations)
+        return out
+
+    return fn
+
+
+def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, Dim, Affine]]) -> Block:
+    """Replace an axis of a block by several, given as (name, extent, binding), outermost first.
+
+    Raises
+    ------
+    NotRadix
+        When the block uses a digit of the axis that cuts through a part.
+    """
+    k = next(k for k, it in enumerate(block.iters) if it.name == axis)
+    old = block.iters[k]
+    digit = mixed_radix(func, [n for n, _, _ in parts], [e for _, e, _ in parts], old.extent)
+    env: Mapping[str, Affine | Callable[[Digit], Affine]] = {axis: digit}
+    iters = (*block.iters[:k], *(Iter(n, e, old.kind) for n, e, _ in parts), *block.iters[k + 1 :])
+    binds = (*block.binds[:k], *(b for _, _, b in parts), *block.binds[k + 1 :])
+
+    def form(a: Affine) -> Affine:
+        return a.subst(env)
+
+    return replace(
+        block, iters=iters, binds=binds, index=tuple(form(x) for x in block.index), value=map_affine(block.value, form),
+        init=None if block.init is None else map_affine(block.init, form), guard=map_bounds(block.guard, form),
+    )
+
+
+def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Func:
+    """Split a loop into several; digits of it are taken apart where they meet the factors' boundaries.
+
+    Raises
+    ------
+    NotRadix
+        When a digit of the loop, or of an axis that it drives, cuts through a factor.
+    """
+    digit = mixed_radix(func, names, factors, func.loop(loop)[0].extent)
+
+    def inner(s: Stmt) -> tuple[Stmt, ...] | None:
+        if not isinstance(s, Block) or not any(loop in b.vars for b in s.binds):
+            return None
+        return (map_block(_split_digit_axes(func, s, loop, names, factors), lambda a: a.subst({loop: digit})),)
+
+    def fn(lp: For) -> tuple[Stmt, ...]:
+        return nest(list(zip(names, factors, strict=True)), rewrite(lp.body, inner))
+
+    return replace(func, body=replace_loop(func.body, loop, fn))
+
+
+def _split_digit_axes(func: Func, block: Block, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Block:
+    """An axis of which the block uses digits (``i // 4``) is split along with the loop that drives it."""
+    for it, bind in zip(block.iters, block.binds, strict=True):
+        if bind.single_var() == loop and not _all_plain(block, it.name):
+            used = {i.name for i in block.iters}
+            axes = []
+            for k in range(len(factors)):
+                name = f"{it.name}{k}"
+                while name in used:
+                    name += "_"
+                used.add(name)
+                axes.append(name)
+            parts = [(a, f, Affine.var(n)) for a, f, n in zip(axes, factors, names, strict=True)]
+            return _split_digit_axes(func, split_axis(func, block, it.name, parts), loop, names, factors)
+    return block
+
+
+def _all_plain(block: Block, axis: str) -> bool:
+    plain = True
+
+    def look(a: Affine) -> Affine:
+        nonlocal plain
+        plain = plain and all(d.plain for d, _ in a.terms if d.var == axis)
+        return a
+
+    map_block(block, lambda a: a, look)
+    return plain

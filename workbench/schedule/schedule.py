@@ -1,0 +1,398 @@
+"""`Schedule`: a cursor over the states that a function goes through while primitives are applied to it."""
+
+from __future__ import annotations
+
+import html
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
+from ..ir.func import Buffer, Func, HoleInfo
+from ..ir.stmt import Block, For, blocks, loops
+from . import holes as _holes
+from . import hooks, primitives
+from .holes import Domain, Row
+from .legality import Witness
+from .primitive import Json, Primitive, registry
+from .trace import Trace, replay, script, trace_from_json, trace_to_json
+
+__all__ = ["Move", "Schedule", "primitives"]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step that could be taken next, legal or not; an illegal one says why.
+
+    Attributes
+    ----------
+    primitive : str
+    args : dict
+        JSON form of the arguments.
+    legal : bool
+    code, reason, hint : str
+        Empty for a legal move.
+    where : tuple of str
+        Loops, blocks and buffers that the reason is about.
+    witness : Witness or None
+        Two iterations that conflict, where that is the reason.
+    step : Primitive
+        Apply it with ``schedule.apply(move.step)``.
+    """
+
+    primitive: str
+    args: dict[str, Json]
+    legal: bool
+    step: Primitive
+    code: str = ""
+    reason: str = ""
+    where: tuple[str, ...] = ()
+    witness: Witness | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return str(self.step) if self.legal else f"{self.step}: {self.reason}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain form for a user interface."""
+        return {"primitive": self.primitive, "args": self.args, "legal": self.legal, "code": self.code, "reason": self.reason,
+                "where": list(self.where), "witness": None if self.witness is None else self.witness.to_json(), "hint": self.hint}
+
+
+class _State:
+    """A step and the function after it; for a filled schedule the numbers are put in when somebody asks."""
+
+    __slots__ = ("_func", "_row", "step")
+
+    def __init__(self, step: Primitive, func: Func, row: dict[str, int] | None = None) -> None:
+        self.step, self._func, self._row = step, func, row
+
+    @property
+    def func(self) -> Func:
+        if self._row is not None:
+            self._func, self._row = _holes.fill(self._func, self._row), None
+        return self._func
+
+
+class Schedule:
+    """A function and the steps taken on it so far.
+
+    Every primitive is a method (``s.split("i", [None, 8])``). A method moves the cursor on and returns the names that it made, or
+    the schedule itself where there is nothing to name. A step that is not legal raises and leaves the schedule as it was. The
+    states themselves never change, so `copy`, `undo` and `redo` cost nothing.
+
+    Parameters
+    ----------
+    func : Func or Task
+        What to schedule; anything with a ``func`` attribute will do.
+    target : Target, optional
+        What it is for; taken from a task when not given.
+    source : str, optional
+        Python expression that builds `func`, for `to_python`.
+
+    Examples
+    --------
+    >>> from workbench import workloads
+    >>> s = Schedule(workloads.matmul(64, 64, 64))
+    >>> s.split("j", [None, 16])
+    ('j.0', 'j.1')
+    >>> s.reorder("i", "j.0", "k", "j.1").vectorize("j.1").trace[-1].name
+    'vectorize'
+    """
+
+    def __init__(self, func: Any, target: Any = None, source: str | None = None) -> None:
+        base = getattr(func, "func", func)
+        if not isinstance(base, Func):
+            raise UsageError("schedule.func", f"A schedule needs a function or a task, not {type(func).__name__}.", (),
+                             "make one with te.func(...) or workloads.matmul(...)")
+        self.target: Any = target if target is not None else getattr(func, "target", None)
+        self.source = source
+        self._base = base
+        self._done: tuple[_State, ...] = ()
+        self._undone: tuple[_State, ...] = ()
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            """Methods of the primitives, which `registry` adds."""
+
+    # ----- what it is now
+
+    @property
+    def base(self) -> Func:
+        """The function before the first step."""
+        return self._base
+
+    @property
+    def func(self) -> Func:
+        """The function as scheduled so far."""
+        return self._done[-1].func if self._done else self._base
+
+    @property
+    def trace(self) -> Trace:
+        """The steps taken."""
+        return tuple(s.step for s in self._done)
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """Loops of the nest in program order."""
+        return tuple(lp for lp, _ in loops(self.func.body))
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Blocks of the nest in program order."""
+        return tuple(b for b, _ in blocks(self.func.body))
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Parameters, then temporaries."""
+        return self.func.buffers
+
+    @property
+    def holes(self) -> tuple[HoleInfo, ...]:
+        """Numbers that are open."""
+        return self.func.holes
+
+    @property
+    def domain(self) -> Domain:
+        """Values that the open numbers may take."""
+        return Domain.of(self.func)
+
+    @property
+    def is_concrete(self) -> bool:
+        """Whether neither a number nor a choice is open."""
+        return not self.func.holes and not any(p.open_choices() for p in self.trace)
+
+    # ----- moving
+
+    def apply(self, step: Primitive) -> tuple[str, ...]:
+        """Take a step.
+
+        Parameters
+        ----------
+        step : Primitive
+            With a choice left open, the schedule shows the first choice that is legal; see `variants`.
+
+        Returns
+        -------
+        tuple of str
+            Names that the step made.
+
+        Raises
+        ------
+        ScheduleError
+            When it is not legal; the schedule stays as it was.
+        """
+        step = step.resolve(self.func)
+        first: WorkbenchError | None = None
+        for closed in step.variants():
+            try:
+                func, names = closed.run(self.func)
+            except WorkbenchError as e:
+                first = first or e
+                continue
+            self._done = (*self._done, _State(step, func))
+            self._undone = ()
+            return names
+        assert first is not None
+        raise first
+
+    def undo(self, n: int = 1) -> Schedule:
+        """Take back the last `n` steps (fewer when there are not as many)."""
+        for _ in range(min(n, len(self._done))):
+            self._undone = (*self._undone, self._done[-1])
+            self._done = self._done[:-1]
+        return self
+
+    def redo(self, n: int = 1) -> Schedule:
+        """Take the last `n` undone steps again."""
+        for _ in range(min(n, len(self._undone))):
+            self._done = (*self._done, self._undone[-1])
+            self._undone = self._undone[:-1]
+        return self
+
+    def copy(self) -> Schedule:
+        """Branch: a schedule in the same state that goes its own way from here."""
+        new = Schedule(self._base, self.target, self.source)
+        new._done, new._undone = self._done, self._undone
+        return new
+
+    def moves(self, at: str | None = None) -> list[Move]:
+        """List what could be done next, legal moves first.
+
+        Parameters
+        ----------
+        at : str, optional
+            A loop, block or buffer: only moves that name it.
+
+        Raises
+        ------
+        ScheduleError
+            "schedule.name" when nothing is called `at`.
+        """
+        func = self.func
+        if at is not None:
+            known = [x.name for x in (*self.loops, *self.blocks, *self.buffers)]
+            if at not in known:
+                raise ScheduleError("schedule.name", f"There is no loop, block or buffer {at!r}.", (at,),
+                                    did_you_mean(at, known, "names"))
+        found = [self._judge(func, c) for cls in registry for c in cls.candidates(func, self.target, at)]
+        return sorted(found, key=lambda m: not m.legal)
+
+    def _judge(self, func: Func, step: Primitive) -> Move:
+        try:
+            step.resolve(func).check(func, self.target)
+        except WorkbenchError as e:
+            return Move(step.name, step.to_json()["args"], False, step, e.code, e.message, e.where, getattr(e, "witness", None), e.hint)
+        return Move(step.name, step.to_json()["args"], True, step)
+
+    # ----- open numbers
+
+    def fill(self, row: Row) -> Schedule:
+        """Put numbers into the holes.
+
+        Parameters
+        ----------
+        row : mapping or sequence
+            Hole name -> number, or numbers in the order of `holes`. Holes that the others determine may be left out.
+
+        Returns
+        -------
+        Schedule
+            A new schedule without open numbers, whose trace holds the numbers.
+
+        Raises
+        ------
+        ScheduleError
+            "hole.*", see `workbench.schedule.holes.complete_row`.
+        """
+        values = _holes.complete_row(self.func, row)
+        new = Schedule(self._base, self.target, self.source)
+        done = []
+        for state in self._done:
+            row = {h.name: values[h.name] for h in state.func.holes}
+            done.append(_State(state.step.fill(values), state.func, row))
+        new._done = tuple(done)
+        return new
+
+    def variants(self) -> Iterator[Schedule]:
+        """Schedules that come of the choices which change the structure; choices that are not legal are left out."""
+
+        def go(at: Schedule, rest: Sequence[Primitive]) -> Iterator[Schedule]:
+            if not rest:
+                yield at
+                return
+            for closed in rest[0].variants():
+                branch = at.copy()
+                try:
+                    branch.apply(closed)
+                except ScheduleError:
+                    continue
+                yield from go(branch, rest[1:])
+
+        yield from go(Schedule(self._base, self.target, self.source), self.trace)
+
+    # ----- text
+
+    def nest(self) -> str:
+        """Text of the nest."""
+        from ..ir import printer
+
+        return printer.to_text(self.func)
+
+    def to_json(self) -> list[Json]:
+        """The trace as plain data: ``[{"primitive": name, "args": {...}}, ...]``."""
+        return trace_to_json(self.trace)
+
+    @classmethod
+    def from_json(cls, func: Any, steps: str | Sequence[object], target: Any = None) -> Schedule:
+        """Rebuild a schedule from a function (or task) and the JSON of its trace."""
+        return replay(func, steps, target)
+
+    def to_python(self, source: str | None = None) -> str:
+        """A Python script that rebuilds this schedule.
+
+        Parameters
+        ----------
+        source : str, optional
+            Expression that builds the function; by default the one given to `Schedule`, else the printed nest is parsed.
+        """
+        from ..ir import printer
+
+        text = source or self.source
+        return script(self.trace, text) if text else script(self.trace, f'parse("""\n{printer.to_text(self._base)}""")', parsed=True)
+
+    def __repr__(self) -> str:
+        steps = "\n".join(f"# {k}: {p}" for k, p in enumerate(self.trace))
+        return f"{steps}\n{self.nest()}" if steps else self.nest()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(repr(self))}</pre>"
+
+    # ----- running
+
+    def build(self, **options: Any) -> Any:
+        """Compile to a `Kernel` that can be called on NumPy arrays.
+
+        Raises
+        ------
+        ScheduleError
+            "schedule.open" while holes are open.
+        BuildError
+        """
+        self._need_concrete("build")
+        return hooks.call("build", self.func, self.target, options)
+
+    def measure(self, **options: Any) -> Any:
+        """Compile, compare with the reference and time; see `Measurement`.
+
+        Parameters
+        ----------
+        **options
+            ``repeat``, ``min_repeat_ms``, ``flush_cache``.
+        """
+        self._need_concrete("measure")
+        return hooks.call("measure", self.func, self.target, options)
+
+    def _need_concrete(self, what: str) -> None:
+        if self.func.holes:
+            names = [h.name for h in self.func.holes]
+            raise ScheduleError("schedule.open", f"Cannot {what} while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open.", names,
+                                "fill(row) first, or tune the schedule")
+
+
+# --------------------------------------------------------------------------------------------------- methods of primitives
+
+_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def method_doc(cls: type[Primitive]) -> str:
+    """Documentation of the method that a primitive becomes, from its declaration."""
+    lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
+    for f in cls.fields():
+        lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
+    gives = {"nothing": ("Schedule", "itself"), "name": ("str", "the name that was made"), "names": ("tuple of str", "the names that were made")}
+    kind, text = gives[cls.returns]
+    lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
+    lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]
+    return "\n".join(lines)
+
+
+def _attach(cls: type[Primitive]) -> None:
+    """Give `Schedule` the method of a primitive."""
+
+    def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
+        names = self.apply(cls.make(*args, **kwargs))
+        if cls.returns == "nothing":
+            return self
+        return names[0] if cls.returns == "name" else names
+
+    method.__name__, method.__qualname__ = cls.name, f"Schedule.{cls.name}"
+    method.__doc__ = method_doc(cls)
+    own = cls.signature()
+    method.__signature__ = own.replace(parameters=[_SELF, *own.parameters.values()])  # type: ignore[attr-defined]
+    setattr(Schedule, cls.name, method)
+
+
+registry.listen(_attach)

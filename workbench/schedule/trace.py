@@ -1,0 +1,99 @@
+"""Traces: the steps of a schedule as values, as JSON and as a Python script."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from ..errors import ScheduleError, WorkbenchError
+from ..ir.func import Func
+from .primitive import Json, Primitive, from_json
+
+if TYPE_CHECKING:
+    from .schedule import Schedule
+
+Trace: TypeAlias = tuple[Primitive, ...]
+
+
+def trace_to_json(trace: Iterable[Primitive]) -> list[Json]:
+    """``[{"primitive": "split", "args": {"loop": "i", "factors": [null, 8]}}, ...]``."""
+    return [p.to_json() for p in trace]
+
+
+def trace_from_json(data: str | Sequence[object]) -> Trace:
+    """Read a trace from JSON text or from the list that it stands for. Nothing in it is evaluated.
+
+    Raises
+    ------
+    ScheduleError
+        "trace.json" when it is not a list of steps, "trace.step" and "primitive.unknown" for a step that cannot be read; `where`
+        holds the number of the step.
+    """
+    if isinstance(data, str):
+        try:
+            data = json.loads(data)
+        except json.JSONDecodeError as e:
+            raise ScheduleError("trace.json", f"The trace is not JSON: {e}.") from None
+    if not isinstance(data, list | tuple):
+        raise ScheduleError("trace.json", f"A trace is a list of steps, not {type(data).__name__}.")
+    return tuple(_numbered(k, lambda s=step: s if isinstance(s, Primitive) else from_json(s)) for k, step in enumerate(data))  # type: ignore[misc]
+
+
+def _numbered(k: int, read: object) -> Primitive:
+    try:
+        return read()  # type: ignore[operator,no-any-return]
+    except WorkbenchError as e:
+        e.where = (f"step {k}", *e.where)
+        raise
+
+
+def replay(func: Func, steps: str | Sequence[object], target: object = None) -> Schedule:
+    """Apply recorded steps to a function.
+
+    Parameters
+    ----------
+    func : Func or anything with ``.func``
+    steps : str or sequence
+        JSON text, its list form, or `Primitive` values.
+    target : Target, optional
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    WorkbenchError
+        As `trace_from_json`; or as the step that does not apply, with its number first in `where`.
+    """
+    from .schedule import Schedule
+
+    schedule = Schedule(func, target)
+    for k, step in enumerate(trace_from_json(steps)):
+        try:
+            schedule.apply(step)
+        except WorkbenchError as e:
+            e.where = (f"step {k}", *e.where)
+            raise
+    return schedule
+
+
+def script(trace: Iterable[Primitive], func_source: str, parsed: bool = False) -> str:
+    """Text of a Python script that rebuilds the schedule as ``s``.
+
+    Parameters
+    ----------
+    trace : iterable of Primitive
+    func_source : str
+        A Python expression for the function, such as ``wb.workloads.matmul(512, 512, 512)``.
+    parsed : bool
+        Whether the expression uses ``parse`` of the nest's text.
+    """
+    steps = [p.to_python("s") for p in trace]
+    imports = ["import workbench as wb"]
+    if parsed:
+        imports.append("from workbench.ir.parser import parse")
+    if any("Hole(" in s for s in steps):
+        imports.append("from workbench.schedule import Hole")
+    return "\n".join([*imports, "", f"s = wb.Schedule({func_source})", *steps, "print(s.nest())", ""])
