@@ -47,7 +47,7 @@ def test_unresolved_dimension(capfd, tmp_path):
 
 
 def test_missing_weights(capfd, tmp_path):
-    error = check_error(capfd, ["tasks", models.external_weights(tmp_path / "m.onnx")], "model.external_data", 3)
+    error = check_error(capfd, ["tasks", models.external_weights(tmp_path / "m.onnx")], "model.weights_missing", 3)
     assert "weights.bin" in f"{error['message']} {error['where']}"
 
 

@@ -89,10 +89,10 @@ def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
 def tasks(options: Namespace, output: Output) -> int:
     """``workbench tasks MODEL``: the tasks with their weights."""
     check_model_options(options)
-    from workbench.tune.task import extract_tasks
-
     target = make_target(options)
     graph = load_graph(options, output, target)
+    from workbench.graph import extract_tasks
+
     found = extract_tasks(graph, target)
     rows = [
         [str(i), t.name, str(t.weight), f"{t.flops / 1e6:.2f}", f"{t.weight * t.flops / 1e9:.3f}", t.key[:12]]

@@ -33,11 +33,11 @@ def run(options: Namespace, output: Output) -> int:
     given = read_npz(options.inputs) if options.inputs is not None else {}
     if options.outputs is not None:
         check_folder(options.outputs)
-    from workbench.tune.compile import compile
-
     target = make_target(options)
     graph = load_graph(options, output, target)
     inputs = complete_inputs(graph, given, options.seed)
+    from workbench.tune.compile import compile
+
     executable = compile(graph, log=options.log, target=target)
     if options.log is not None and executable.untuned:
         names = ", ".join(executable.untuned[:3]) + (", …" if len(executable.untuned) > 3 else "")

@@ -22,7 +22,6 @@ def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.tune.log_writer import check_writable
     from workbench.tune.loop import TuneOptions
-    from workbench.tune.start import tune as start
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
@@ -40,6 +39,8 @@ def tune(options: Namespace, output: Output) -> int:
     target = make_target(options)
     graph = load_graph(options, output, target)
     only = [item.strip() for item in options.tasks.split(",") if item.strip()] if options.tasks is not None else None
+    from workbench.tune.start import tune as start
+
     session = start(
         graph,
         trials=options.trials,

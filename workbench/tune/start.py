@@ -124,9 +124,9 @@ def _target(what: Any, target: Target | str | None) -> Target:
 
 def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Schedule], str]:
     """Return the tasks, the schedules with holes that replace the space of a task, and the model's name."""
-    from workbench.tune.task import Task, extract_tasks
+    from workbench.tune.task import Task
 
-    from workbench.graph.graph import Graph
+    from workbench.graph import Graph, extract_tasks
     from workbench.schedule import Schedule
 
     if isinstance(what, Graph):
@@ -134,7 +134,7 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
     if isinstance(what, Task):
         return (what,), {}, what.name
     if isinstance(what, Schedule):
-        if not what.holes:
+        if what.is_concrete:
             hint = "leave numbers open, for instance s.split('i', [Hole(), Hole()]), or tune the task instead"
             raise UsageError("usage.no_holes", "The schedule has no holes, so there is nothing to search", (), hint)
         task = Task.of_schedule(what, target)
