@@ -1,0 +1,101 @@
+"""One form for things that models write in several ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..edit import GraphEditor
+from ..graph import Graph, Node
+from ..infer import make_call
+from ..opdef import Call
+from ..ops.linear import Gemm
+from ..ops.pool import pool_window
+from ..ops.reduce import _Reduce
+from ..ops.norm import Softmax
+from ..opdef import opdef
+from .base import graph_pass
+
+
+@graph_pass("canonicalize")
+def canonicalize(graph: Graph) -> Graph:
+    """Write poolings of whole images, flattening softmax and products with constants in one way each."""
+    editor = GraphEditor(graph)
+    notes: dict[str, int] = {}
+    for node in graph.nodes:
+        rule = _RULES.get(node.op)
+        if rule is None:
+            continue
+        new = rule(graph, editor, node)
+        if new:
+            editor.swap(node, new)
+            notes[node.op] = notes.get(node.op, 0) + 1
+    return editor.finish("canonicalize: rewrote " + ", ".join(f"{n} {op}" for op, n in notes.items())) if notes else graph
+
+
+def _call(graph: Graph, node: Node) -> Call:
+    return make_call(node, graph.types, graph.constants)
+
+
+def _average_pool(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """AveragePool whose only window is the whole image."""
+    win = pool_window(_call(graph, node))
+    whole = win.kernel == win.size and not win.padded and all(o == 1 for o in win.out)
+    return [replace(node, op="GlobalAveragePool", attrs={})] if whole else []
+
+
+def _reduce_mean(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """ReduceMean over all spatial axes of an image."""
+    op = opdef(node)
+    assert isinstance(op, _Reduce)
+    x, call = graph.types[node.inputs[0]], _call(graph, node)
+    if x.rank < 3 or op.axes(call) != tuple(range(2, x.rank)):
+        return []
+    if call.get_int("keepdims", 1):
+        return [replace(node, op="GlobalAveragePool", inputs=node.inputs[:1], attrs={})]
+    pool = editor.make("GlobalAveragePool", node.inputs[:1], f"{node.outputs[0]}.pool")
+    flat = editor.reshape(pool.outputs[0], graph.types[node.outputs[0]].shape, node.outputs[0])
+    return [pool, replace(flat, outputs=node.outputs)]
+
+
+def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """Softmax over several axes (before opset 13): over the rows of a matrix."""
+    op, call = opdef(node), _call(graph, node)
+    assert isinstance(op, Softmax)
+    x, axes = graph.types[node.inputs[0]], op.axes(call)
+    if node.version >= 13:
+        return []
+    if len(axes) == 1:
+        return [replace(node, attrs={"axis": axes[0]}, version=18)]
+    rows, cols = int(np.prod(x.shape[:axes[0]])), int(np.prod(x.shape[axes[0]:]))
+    flat = editor.reshape(node.inputs[0], (rows, cols), f"{node.outputs[0]}.rows")
+    soft = editor.make("Softmax", flat.outputs, f"{node.outputs[0]}.softmax", {"axis": 1})
+    back = editor.reshape(soft.outputs[0], x.shape, node.outputs[0])
+    return [flat, soft, replace(back, outputs=node.outputs)]
+
+
+def _gemm(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """Gemm with constant weights: weights as [K, N] with the factor alpha in them, bias as a vector with beta in it."""
+    call = _call(graph, node)
+    w = graph.constants.get(node.inputs[1])
+    if w is None or call.get_int("transA", 0):
+        return []
+    bias = graph.constants.get(node.inputs[2]) if call.has(2) else None
+    if call.has(2) and bias is None:
+        return []
+    assert isinstance(opdef(node), Gemm)
+    alpha, beta = np.asarray(call.get_float("alpha", 1.0), w.dtype), np.asarray(call.get_float("beta", 1.0), w.dtype)
+    k_n = (w.T if call.get_int("transB", 0) else w) * alpha  # type: ignore[operator]
+    inputs = [node.inputs[0], editor.constant(f"{node.inputs[1]}.kn", k_n)]
+    if bias is not None:
+        n = k_n.shape[1]
+        wide = bias.size != n and bias.size != 1  # a bias that differs from row to row stays a matrix
+        value = np.asarray(bias * beta)  # type: ignore[operator]
+        value = value if wide else np.broadcast_to(value.reshape(-1), (n,))
+        inputs.append(editor.constant(f"{node.inputs[2]}.n", value))
+    plain = not node.attrs and bias is not None and bias.shape == (k_n.shape[1],)
+    return [] if plain else [replace(node, inputs=tuple(inputs), attrs={})]
+
+
+_RULES = {"AveragePool": _average_pool, "ReduceMean": _reduce_mean, "Softmax": _softmax, "Gemm": _gemm}

@@ -1,0 +1,60 @@
+"""Constant folding, and dropping what does nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..edit import GraphEditor
+from ..graph import Graph, Node
+from ..infer import make_call
+from ..opdef import opdef
+from .base import graph_pass
+
+
+@graph_pass("fold_constants")
+def fold_constants(graph: Graph) -> Graph:
+    """Compute what depends on constants only."""
+    editor = GraphEditor(graph)
+    kept: list[Node] = []
+    for node in graph.nodes:
+        known = node.op == "Shape" or all(not i or i in editor.constants for i in node.inputs)
+        if not known or any(node.outputs[1:]):
+            kept.append(node)
+            continue
+        args = [editor.constants.get(i) for i in node.inputs]
+        call = make_call(node, graph.types, editor.constants)
+        editor.constants[node.outputs[0]] = np.asarray(opdef(node).reference(call, *args))
+    count = len(graph.nodes) - len(kept)
+    if not count:
+        return graph
+    editor.nodes = kept
+    return editor.finish(f"fold_constants: computed {count} nodes ahead of time")
+
+
+@graph_pass("drop_identities")
+def drop_identities(graph: Graph) -> Graph:
+    """Drop nodes whose result is their input: Identity, Dropout, conversions and reshapes to the same, sums of one."""
+    editor = GraphEditor(graph)
+    count = 0
+    for node in graph.nodes:
+        if does_nothing(graph, node):
+            editor.forward(node.outputs[0], node.inputs[0])
+            count += 1
+    return editor.finish(f"drop_identities: dropped {count} nodes") if count else graph
+
+
+def does_nothing(graph: Graph, node: Node) -> bool:
+    """Whether the (first) output of a node equals its first input."""
+    if not node.inputs or not node.inputs[0]:
+        return False
+    if any(o in graph.consumers() or o in graph.outputs for o in node.outputs[1:] if o):
+        return False
+    if node.op in ("Identity", "Dropout"):
+        return node.outputs[0] not in graph.outputs or node.inputs[0] in graph.producers()
+    same = graph.types[node.inputs[0]] == graph.types[node.outputs[0]]
+    if not same or node.outputs[0] in graph.outputs:
+        return False
+    if node.op == "Transpose":
+        perm = node.attrs.get("perm")
+        return isinstance(perm, tuple) and list(perm) == sorted(perm)
+    return opdef(node).view or node.op == "Cast" or (node.op in ("Sum", "Max", "Min", "Concat") and len(node.inputs) == 1)

@@ -1,0 +1,168 @@
+"""Fusion: which nodes become one kernel, decided by the class of each operator (TVM's scheme).
+
+- *complex* (convolutions, products, poolings): what follows element by element joins it;
+- *injective* (element-wise, transpositions, slices): joins a following injective operator or reduction;
+- *reduction*: takes the injective operators before it;
+- *opaque*: alone.
+
+A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node that every
+path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and groups cannot depend on
+each other in a circle. Complex nodes claim their followers from the last to the first: a residual addition joins the *later*
+convolution, whose other operand is then already there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..graph import FusedNodes, Graph, Node
+from ..opdef import opdef
+from .base import graph_pass
+
+_EXIT = "<outputs>"
+
+
+@dataclass(slots=True)
+class _Group:
+    nodes: list[Node]
+    rules: list[str] = field(default_factory=list)
+    anchored: bool = False  # holds a complex node
+
+
+@graph_pass("fuse")
+def fuse(graph: Graph) -> Graph:
+    """Group nodes into kernels by operator class, with the reason of every decision."""
+    f = _Fuser(graph)
+    for node in reversed(graph.nodes):
+        if opdef(node).fusion == "complex":
+            f.grow_complex(node)
+    for node in graph.nodes:
+        if opdef(node).fusion == "injective" and not is_view(graph, node):
+            f.grow_injective(node)
+    order = {n.name: k for k, n in enumerate(graph.nodes)}
+    groups = []
+    for g in {id(v): v for v in f.group.values()}.values():
+        g.nodes.sort(key=lambda n: order[n.name])
+        if not g.rules:
+            g.rules.append(alone(graph, g.nodes[0]))
+        groups.append(FusedNodes(tuple(n.name for n in g.nodes), tuple(g.rules)))
+    groups.sort(key=lambda g: order[g.nodes[-1]])
+    note = f"fuse: {len(graph.nodes)} nodes in {len(groups)} kernels"
+    return graph.replace(groups=tuple(groups), history=(*graph.history, note))
+
+
+def is_view(graph: Graph, node: Node) -> bool:
+    """Whether the node only gives its input another shape, so that no kernel is needed."""
+    return opdef(node).view and node.inputs[0] not in graph.constants
+
+
+def alone(graph: Graph, node: Node) -> str:
+    """Why a node did not join anything."""
+    op = opdef(node)
+    if is_view(graph, node):
+        return f"{node.op} {node.name}: a view, no data move"
+    why = {
+        "opaque": "opaque, stays alone",
+        "complex": "complex, and nothing element-wise follows that only reads it",
+        "injective": "injective, but what reads it cannot take it in",
+        "reduction": "reduction, with nothing injective before that only it reads",
+    }
+    return f"{node.op} {node.name}: {why[op.fusion]}"
+
+
+class _Fuser:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.consumers = graph.consumers()
+        self.group: dict[str, _Group] = {n.name: _Group([n], [], opdef(n).fusion == "complex") for n in graph.nodes}
+        self.next = self._post_dominators()
+
+    def _post_dominators(self) -> dict[str, str]:
+        """Immediate post-dominator of every node, by name; `_EXIT` for the end."""
+        depth = {_EXIT: 0}
+        parent: dict[str, str] = {}
+        for node in reversed(self.graph.nodes):
+            succ = [c.name for o in node.outputs if o for c in self.consumers.get(o, [])]
+            if any(o in self.graph.outputs for o in node.outputs) or not succ:
+                succ.append(_EXIT)
+            top = succ[0]
+            for s in succ[1:]:
+                while top != s:
+                    if depth[top] < depth[s]:
+                        s = parent[s]
+                    else:
+                        top = parent[top]
+            parent[node.name] = top
+            depth[node.name] = depth[top] + 1
+        return parent
+
+    def _between(self, node: Node, end: str) -> list[Node]:
+        """Nodes on the paths from `node` (exclusive) to `end` (inclusive)."""
+        found: dict[str, Node] = {}
+        todo = [c for o in node.outputs if o for c in self.consumers.get(o, [])]
+        while todo:
+            n = todo.pop()
+            if n.name in found:
+                continue
+            found[n.name] = n
+            if n.name != end:
+                todo += [c for o in n.outputs if o for c in self.consumers.get(o, [])]
+        return list(found.values())
+
+    def _join(self, group: _Group, nodes: list[Node], rule: str) -> None:
+        for n in nodes:
+            other = self.group[n.name]
+            if other is group:
+                continue
+            group.nodes += [m for m in other.nodes if m not in group.nodes]
+            group.rules += other.rules
+            group.anchored |= other.anchored
+            for m in other.nodes:
+                self.group[m.name] = group
+        group.rules.append(rule)
+
+    def grow_complex(self, anchor: Node) -> None:
+        """Let element-wise followers of the same shape join a complex node."""
+        group, at = self.group[anchor.name], anchor
+        shape = self.graph.types[anchor.outputs[0]].shape
+        while (end := self.next[at.name]) != _EXIT:
+            path = self._between(at, end)
+            if not all(self._follows(n, shape, group) for n in path):
+                return
+            last = next(n for n in path if n.name == end)
+            note = ", with its other operand from an earlier kernel" if _is_residual(self.graph, last, group) else ""
+            self._join(group, path, f"{last.op} {last.name}: element-wise after {anchor.op} {anchor.name}{note}")
+            at = last
+
+    def _follows(self, n: Node, shape: tuple[int, ...], group: _Group) -> bool:
+        op, mine = opdef(n), self.group[n.name]
+        free = mine is group or (not mine.anchored and len(mine.nodes) == 1)
+        return op.elementwise and not op.view and free and self.graph.types[n.outputs[0]].shape == shape
+
+    def grow_injective(self, node: Node) -> None:
+        """Let an injective node join the injective operators or the reduction that follow it."""
+        group, at = self.group[node.name], node
+        if group.anchored:
+            return
+        while (end := self.next[at.name]) != _EXIT and not group.anchored:
+            path = self._between(at, end)
+            last = next(n for n in path if n.name == end)
+            inner = [n for n in path if n is not last]
+            if not all(self._joinable(n, ("injective",)) for n in inner) or not self._joinable(last, ("injective", "reduction")):
+                return
+            kind = opdef(last).fusion
+            self._join(group, path, f"{at.op} {at.name}: injective before {'the reduction' if kind == 'reduction' else 'injective'} {last.op} {last.name}")
+            if kind == "reduction":
+                return
+            at = last
+
+    def _joinable(self, n: Node, kinds: tuple[str, ...]) -> bool:
+        mine = self.group[n.name]
+        plain = not mine.anchored and all(opdef(m).fusion == "injective" for m in mine.nodes if m is not n)
+        return opdef(n).fusion in kinds and not is_view(self.graph, n) and plain
+
+
+def _is_residual(graph: Graph, node: Node, group: _Group) -> bool:
+    made = {o for n in group.nodes for o in n.outputs}
+    shape = graph.types[node.outputs[0]].shape
+    return any(i and i not in made and i not in graph.constants and graph.types[i].shape == shape for i in node.inputs)

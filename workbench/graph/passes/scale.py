@@ -1,0 +1,135 @@
+"""Batch normalisation, and other scaling per channel, folded into the convolution before it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..edit import GraphEditor
+from ..graph import Array, Graph, Node
+from ..infer import make_call
+from .base import graph_pass
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Affine:
+    """``y = x * scale + shift``, one number of each per channel (in double precision)."""
+
+    scale: Array
+    shift: Array
+
+    def then(self, later: Affine) -> Affine:
+        """First this, then `later`."""
+        return Affine(self.scale * later.scale, self.shift * later.scale + later.shift)  # type: ignore[operator]
+
+
+@graph_pass("fold_batch_norm")
+def fold_batch_norm(graph: Graph) -> Graph:
+    """Fold batch normalisation and scaling per channel into the convolution before, or into one scale and shift."""
+    editor = GraphEditor(graph)
+    consumers, producers = graph.consumers(), graph.producers()
+    folded = merged = 0
+    done: set[str] = set()
+    for node in graph.nodes:
+        if node.name in done or channel_affine(graph, node) is None:
+            continue
+        chain, total = _chain(graph, node, consumers)
+        done.update(n.name for n in chain)
+        conv = producers.get(node.inputs[_data_input(graph, node)])
+        if conv is not None and _absorbs(graph, conv, consumers):
+            _into_conv(graph, editor, conv, chain, total)
+            folded += len(chain)
+        elif len(chain) > 2 or any(n.op == "BatchNormalization" for n in chain):
+            _as_scale_and_shift(graph, editor, chain, total)
+            merged += len(chain)
+    if not folded + merged:
+        return graph
+    return editor.finish(f"fold_batch_norm: folded {folded} nodes into convolutions, merged {merged} into scale and shift")
+
+
+def channel_affine(graph: Graph, node: Node) -> Affine | None:
+    """The node as ``x * scale + shift`` per channel (axis 1), when it is that with constants."""
+    call = make_call(node, graph.types, graph.constants)
+    if node.op == "BatchNormalization":
+        if any(v is None for v in call.values[1:5]):
+            return None
+        scale, bias, mean, var = (np.asarray(v, np.float64) for v in call.values[1:5])
+        k = scale / np.sqrt(var + call.get_float("epsilon", 1e-5))
+        return Affine(k, bias - mean * k)
+    if node.op not in ("Add", "Sub", "Mul", "Div") or len(node.inputs) != 2:
+        return None
+    at = _data_input(graph, node)
+    c = graph.constants.get(node.inputs[1 - at])
+    x, y = graph.types[node.inputs[at]], graph.types[node.outputs[0]]
+    if node.inputs[at] in graph.constants or c is None or x != y or x.rank < 2 or not x.dtype.startswith("float"):
+        return None
+    v = _per_channel(c, x.shape)
+    if v is None or (at == 1 and node.op in ("Sub", "Div")):
+        return None
+    one, zero = np.ones_like(v), np.zeros_like(v)
+    return {"Add": Affine(one, v), "Sub": Affine(one, -v), "Mul": Affine(v, zero), "Div": Affine(1.0 / v, zero)}[node.op]  # type: ignore[operator]
+
+
+def _data_input(graph: Graph, node: Node) -> int:
+    return 1 if node.op in ("Add", "Mul") and node.inputs[0] in graph.constants else 0
+
+
+def _per_channel(c: Array, shape: tuple[int, ...]) -> Array | None:
+    """Values of a broadcast constant along axis 1, when it varies along no other axis."""
+    if c.ndim > len(shape):
+        return None
+    full = (1,) * (len(shape) - c.ndim) + c.shape
+    if any(e != 1 for d, e in enumerate(full) if d != 1):
+        return None
+    return np.asarray(np.broadcast_to(c.astype(np.float64).reshape(-1), (shape[1],)))
+
+
+def _chain(graph: Graph, first: Node, consumers: dict[str, list[Node]]) -> tuple[list[Node], Affine]:
+    """Longest run of such nodes from `first` on, each the only reader of the one before."""
+    total = channel_affine(graph, first)
+    assert total is not None
+    chain = [first]
+    while True:
+        out = chain[-1].outputs[0]
+        users = consumers.get(out, [])
+        if len(users) != 1 or out in graph.outputs:
+            return chain, total
+        nxt = channel_affine(graph, users[0])
+        if nxt is None or users[0].inputs[_data_input(graph, users[0])] != out:
+            return chain, total
+        chain.append(users[0])
+        total = total.then(nxt)
+
+
+def _absorbs(graph: Graph, conv: Node, consumers: dict[str, list[Node]]) -> bool:
+    """Whether a node is a convolution with constant weights whose result nothing else reads."""
+    constant = all(i in graph.constants for i in conv.inputs[1:] if i)
+    return conv.op == "Conv" and constant and len(consumers[conv.outputs[0]]) == 1 and conv.outputs[0] not in graph.outputs
+
+
+def _into_conv(graph: Graph, editor: GraphEditor, conv: Node, chain: list[Node], f: Affine) -> None:
+    conv = next(n for n in editor.nodes if n.name == conv.name)
+    w = editor.constants[conv.inputs[1]]
+    old = editor.constants[conv.inputs[2]].astype(np.float64) if len(conv.inputs) > 2 and conv.inputs[2] else np.zeros(w.shape[0])
+    weights = (w.astype(np.float64) * f.scale.reshape(-1, *(1,) * (w.ndim - 1))).astype(w.dtype)
+    bias = (old * f.scale + f.shift).astype(w.dtype)  # type: ignore[operator]
+    inputs = (conv.inputs[0], editor.constant(f"{conv.inputs[1]}.folded", weights), editor.constant(f"{conv.outputs[0]}.bias", bias))
+    editor.swap(conv, [replace(conv, inputs=inputs, outputs=chain[-1].outputs[:1])])
+    gone = {n.name for n in chain}
+    editor.nodes = [n for n in editor.nodes if n.name not in gone]
+
+
+def _as_scale_and_shift(graph: Graph, editor: GraphEditor, chain: list[Node], f: Affine) -> None:
+    first, last = chain[0], chain[-1]
+    x = first.inputs[_data_input(graph, first)]
+    rank, dtype = graph.types[x].rank, graph.types[x].dtype
+    shape = (-1, *(1,) * (rank - 2))
+    scale = editor.constant(f"{first.name}.scale", f.scale.astype(dtype).reshape(shape))
+    shift = editor.constant(f"{first.name}.shift", f.shift.astype(dtype).reshape(shape))
+    mul = editor.make("Mul", (x, scale), f"{last.outputs[0]}.scaled")
+    add = replace(editor.make("Add", (mul.outputs[0], shift), f"{last.outputs[0]}.shifted"), outputs=last.outputs[:1])
+    at = editor.nodes.index(next(n for n in editor.nodes if n.name == last.name))
+    editor.nodes[at:at + 1] = [mul, add]
+    gone = {n.name for n in chain}
+    editor.nodes = [n for n in editor.nodes if n.name not in gone]
