@@ -1,5 +1,6 @@
 """Measuring in worker processes: what works, what fails and how, and what is left behind."""
 
+import gc
 import math
 import os
 import queue
@@ -245,6 +246,20 @@ def test_a_hang_is_a_timeout(monkeypatch):
     assert [results[i].status for i in range(4)] == ["ok", "timeout", "run_error", "ok"]
     assert "0.5 s" in results[1].error
     assert "SIGSEGV" in results[2].error
+
+
+def test_workers_go_with_a_forgotten_runner():
+    local = LocalRunner(Target.host(1), builders=1)
+    assert local.measure(candidate()).ok
+    pids = [w.pid for w in (*local._builders, local._runner)]
+    with local._lock:  # the thread behind the measurement has let go
+        pass
+    del local
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline and any(map(_alive, pids)):
+        time.sleep(0.05)
+    assert not any(map(_alive, pids))
 
 
 def test_workers_that_cannot_start(monkeypatch):

@@ -98,8 +98,8 @@ def _arch(triple: str) -> str:
 def feature_string(features: Any, triple: str) -> str:
     """Return LLVM's feature string for a target's vector extensions.
 
-    On this machine's architecture, everything that is no vector extension follows this machine, and so do the extensions
-    when the target names all that `Target` knows of; a target that leaves some out gets exactly what it names.
+    On this machine's architecture, everything that is no vector extension follows this machine, and so do the
+    extensions when the target names all that `Target` knows of; a target that leaves some out gets what it names.
     """
     on, off = _feature_names(features)
     if _arch(triple) == _arch(process_triple()):

@@ -40,6 +40,11 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
         raise ShapeError("shape.dtype", f"NumPy has no dtype {name!r}", where=(name,)) from error
 
 
+def concrete_shape(shape: Sequence[Any]) -> tuple[int, ...]:
+    """Return the extents of a buffer without open holes as plain numbers."""
+    return tuple(int(d) for d in shape)
+
+
 def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any], alignment: int = ALIGNMENT) -> Array:
     """Return an uninitialised C-contiguous array whose first byte lies on a multiple of `alignment`."""
     kind = np.dtype(dtype)

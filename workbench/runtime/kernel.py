@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
-from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table
+from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, concrete_shape, pointer_table
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 def logical_shape(buffer: Buffer) -> tuple[int, ...]:
     """Return the shape of the array that a caller gives for this buffer, before packing."""
-    return tuple(int(d) for d in buffer.logical_shape())
+    return concrete_shape(buffer.logical_shape())
 
 
 def physical_shape(buffer: Buffer) -> tuple[int, ...]:
     """Return the shape of the array that generated code sees."""
-    return tuple(int(d) for d in buffer.shape)
+    return concrete_shape(buffer.shape)
 
 
 class Kernel:

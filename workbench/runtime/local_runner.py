@@ -11,6 +11,7 @@ import os
 import queue
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -116,6 +117,11 @@ class _Batch:
     measuring: bool = False  # only without a free core: it is the runner's turn
 
 
+def _release(workers: Iterable[Worker]) -> None:
+    for worker in workers:
+        worker.close()
+
+
 class LocalRunner:
     """Measures candidates on this machine, in worker processes.
 
@@ -151,6 +157,8 @@ class LocalRunner:
         self._lock = threading.Lock()  # held by the running batch
         self._cancelled = threading.Event()
         self._closed = False
+        # Without a `close`, the processes go with the last reference to this object, or at exit.
+        weakref.finalize(self, _release, (*self._builders, self._runner))
 
     def __enter__(self) -> LocalRunner:
         return self
@@ -232,6 +240,7 @@ class LocalRunner:
         with self._lock:
             self._cancelled.clear()
             try:
+                self._runner.start()  # beside the first builder: starting takes both a third of a second
                 while not self._finished(batch):
                     self._dispatch(batch)
                     self._wait(batch)

@@ -29,10 +29,10 @@ def peak_text(lanes: int, accumulators: int) -> str:
         step.append(f"  %m{k} = fmul contract {vector} %a{k}, %x\n  %n{k} = fadd contract {vector} %m{k}, %y")
         previous = f"%t{k - 1}" if k else "zeroinitializer"
         total.append(f"  %t{k} = fadd {vector} %n{k}, {previous}")
-    starts = [
-        f"  %p{k} = getelementptr inbounds {vector}, ptr %data, i64 {k}\n  %start{k} = load {vector}, ptr %p{k}, align 64"
-        for k in range(accumulators + 2)
-    ]
+    starts = []
+    for k in range(accumulators + 2):
+        starts.append(f"  %p{k} = getelementptr inbounds {vector}, ptr %data, i64 {k}")
+        starts.append(f"  %start{k} = load {vector}, ptr %p{k}, align 64")
     body = "\n".join([*phis, "  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]", *step])
     return f"""
 define void @peak(ptr %bufs, ptr %workspace, ptr %rt) nounwind {{

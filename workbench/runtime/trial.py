@@ -12,7 +12,7 @@ import numpy as np
 from workbench.errors import RunError
 from workbench.ir.func import Buffer, Func, pack
 from workbench.runtime import harness
-from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, pointer_table, poison
+from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, concrete_shape, pointer_table, poison
 from workbench.runtime.loaded import LoadedCode, Surroundings
 from workbench.runtime.results import TOLERANCE, MeasureOptions, SetupJob, TrialDone, TrialJob
 
@@ -121,7 +121,7 @@ def prepare(func: Func, seed: int) -> _Task:
     if not all(e.finite for e in expected.values()):
         inputs = make_inputs(func, seed, positive=True)
         expected = _references(func, inputs)
-    outputs = {b.name: _Guarded.make(tuple(int(d) for d in b.shape), b.dtype) for b in func.outputs}
+    outputs = {b.name: _Guarded.make(concrete_shape(b.shape), b.dtype) for b in func.outputs}
     return _Task(func, inputs, expected, outputs)
 
 
@@ -272,7 +272,7 @@ class _Timer:
         options = self._options
         if options.repeat is None and first_ms > 2 * options.budget_ms and self._is_hopeless([first_ms / 2]):
             return [first_ms]
-        warm_ms = first_ms if first_ms > options.budget_ms else min(self.run(2, 1))
+        warm_ms = first_ms if first_ms > options.budget_ms else min(self.run(2 if first_ms < 1.0 else 1, 1))
         shortest = _SHORTEST_MS if options.min_repeat_ms is None else options.min_repeat_ms
         if self._flush is None:
             self.number = max(1, math.ceil(shortest / max(warm_ms, 1e-6)))
@@ -283,7 +283,8 @@ class _Timer:
             return costs
         each = max(min(costs) * self.number, 1e-3)
         wanted = max(10, math.ceil(_ENOUGH_MS / each))
-        more = min(wanted, int(options.budget_ms / each)) - len(costs)
+        left_ms = options.budget_ms - first_ms - warm_ms
+        more = min(wanted, int(left_ms / each)) - len(costs)
         return costs + self.run(more, self.number) if more > 0 else costs
 
     def _fitting(self, each_ms: float, most: int) -> int:
