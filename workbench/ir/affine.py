@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..errors import ScheduleError
 from .poly import Dim, Poly, Relation, equal, normal, product
 
 
@@ -130,8 +131,8 @@ def digit_of(form: Affine, digit: Digit) -> Affine:
 
     Raises
     ------
-    ValueError
-        When the digit would cut through a sum; index expressions are then not affine any more.
+    ScheduleError
+        "index.affine" when the digit would cut through a sum; index expressions are then not affine any more.
     """
     if form.is_const and isinstance(form.const, int) and isinstance(digit.lower, int):
         value = form.const // digit.lower
@@ -141,7 +142,31 @@ def digit_of(form: Affine, digit: Digit) -> Affine:
             return Affine((), value)
     if (var := form.single_var()) is not None:
         return Affine(((Digit(var, digit.lower, digit.extent), 1),))
-    raise ValueError(f"{digit} of {form} is not affine")
+    if len(form.terms) == 1 and form.const == 0 and form.terms[0][1] == 1:
+        nested = _digit_of_digit(form.terms[0][0], digit)
+        if nested is not None:
+            return Affine(((nested, 1),))
+    raise ScheduleError("index.affine", f"Part {digit} of the index {form} is not affine.", (digit.var,),
+                        "split and fuse loops where the parts of the index meet")
+
+
+def _digit_of_digit(outer: Digit, inner: Digit) -> Digit | None:
+    """``inner`` of the value of `outer`, where the parts of `outer` end where those of `inner` do."""
+    if not (isinstance(outer.lower, int) and isinstance(inner.lower, int)):
+        return None
+    lower = outer.lower * inner.lower
+    if outer.extent is None:
+        return Digit(outer.var, lower, inner.extent)
+    if not isinstance(outer.extent, int) or outer.extent % inner.lower:
+        return None
+    rest = outer.extent // inner.lower
+    if inner.extent is None:
+        return Digit(outer.var, lower, rest)
+    if not isinstance(inner.extent, int):
+        return None
+    if inner.extent >= rest:
+        return Digit(outer.var, lower, rest)
+    return Digit(outer.var, lower, inner.extent) if rest % inner.extent == 0 else None
 
 
 def digit_extent(digit: Digit, extents: Mapping[str, Dim]) -> Dim:

@@ -343,8 +343,10 @@ def _loops_of(b: Block, kind: str) -> set[str]:
 
 def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
     """A loop whose iterations run at once must not carry a reduction."""
-    reducing = _loops_of(b, "R")
+    reducing, spatial = _loops_of(b, "R"), _loops_of(b, "S")
     for lp in path:
+        if lp.name in reducing & spatial and not equal(lp.extent, 1, func.relations):
+            raise _fail("kind", f"Loop {lp.name!r} drives both kinds of axes of block {b.name!r}.", (lp.name, b.name))
         if lp.kind in ("parallel", "vectorize") and lp.name in reducing and not equal(lp.extent, 1, func.relations):
             raise _fail(
                 "kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", (lp.name, b.name)

@@ -212,6 +212,7 @@ class Fuse(Primitive):
         for name in self.loops[1:]:
             self._check_pair(func, first, name)
             first = name
+        self._check_kinds(func)
         whole = ".".join(self.loops)
         at = self.loops[0]
         for name in self.loops[1:]:
@@ -232,13 +233,16 @@ class Fuse(Primitive):
             inside = ", ".join(repr(s.name) for s in lp.body)
             refuse("fuse.adjacent", f"Loop {inner!r} is not the only statement directly inside {outer!r}, which holds {inside}.",
                    (outer, inner), "reorder the loops next to each other first")
-        for block, _ in blocks(child.body):
-            red, spa = legality.reduction_loops(block), legality.spatial_loops(block)
-            mixed = ({outer} & red and {inner} & spa) or ({outer} & spa and {inner} & red)
-            if mixed:
-                r, s = (outer, inner) if outer in red else (inner, outer)
+
+    def _check_kinds(self, func: Func) -> None:
+        """All named loops at once: one that drives no axis must not hide that its neighbours are of different kinds."""
+        named = set(self.loops)
+        for block, _ in blocks(func.loop(self.loops[-1])[0].body):
+            red, spa = named & legality.reduction_loops(block), named & legality.spatial_loops(block)
+            if red and spa:
+                r, s = min(red, key=self.loops.index), min(spa, key=self.loops.index)
                 refuse("fuse.kinds", f"{r!r} drives the reduction of block {block.name!r} and {s!r} its output; only loops of one kind "
-                       "can be fused.", (outer, inner, block.name))
+                       "can be fused.", (r, s, block.name))
 
 
 def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str]:
