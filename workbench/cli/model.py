@@ -12,9 +12,8 @@ from workbench.cli.output import Output, columns
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
-    from workbench.target import Target
-
     from workbench.graph import Graph
+    from workbench.target import Target
 
 
 def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:

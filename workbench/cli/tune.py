@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output
-from workbench.errors import UsageError
+from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
     from workbench.tune.events import Event, Snapshot
@@ -81,8 +81,20 @@ def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
         raise
     finally:
         unsubscribe()
-    output.result(_result(session, snapshot, options), _gain(session, snapshot, options))
+    _check_any_valid(session, options)
+    output.result(_result(session, snapshot, options), _gain(snapshot, options))
     return 0
+
+
+def _check_any_valid(session: TuningSession, options: Namespace) -> None:
+    """Raise ``tune.no_valid_trial`` when everything failed; what failed is in the log with its full text."""
+    records = session.records
+    if records and not any(record.ok for record in records):
+        kinds = ", ".join(sorted({record.status for record in records}))
+        lines = records[-1].error.strip().splitlines()
+        hint = f"the last one said: {lines[-1] if lines else kinds}; see 'workbench doctor'"
+        text = f"None of {len(records)} trials was valid ({kinds})"
+        raise TuneError("tune.no_valid_trial", text, [str(options.log)], hint)
 
 
 def _show(session: TuningSession, display: Any, rounds: deque[Event]) -> None:
@@ -128,7 +140,7 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
     }
 
 
-def _gain(session: TuningSession, snapshot: Snapshot, options: Namespace) -> str:
+def _gain(snapshot: Snapshot, options: Namespace) -> str:
     lines = []
     if snapshot.total_ms is None:
         missing = [row for row in snapshot.rows if row.latency_ms is None and row.state != "skipped"]

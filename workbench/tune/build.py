@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.target import Target
-
 from workbench.codegen import ObjectCode, ParamInfo, build_func
 from workbench.errors import BuildError
 from workbench.ir.func import Func
@@ -21,6 +19,7 @@ from workbench.runtime.measure import available_cores
 from workbench.runtime.pool import Event, Worker
 from workbench.runtime.results import BuildJob, Built
 from workbench.runtime.worker import HELLO
+from workbench.target import Target
 
 ALONE_S = 0.4
 """So long, in seconds, this process compiles alone."""

@@ -17,11 +17,10 @@ from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 
 if TYPE_CHECKING:
-    from workbench.tune.search import Candidate
-    from workbench.tune.task import Task
-
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
+    from workbench.tune.search import Candidate
+    from workbench.tune.task import Task
 
 
 COST_MODELS = ("xgboost", "analytic", "random")

@@ -10,10 +10,9 @@ from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.tune.loop import TuneOptions
 
 if TYPE_CHECKING:
+    from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.task import Task
-
-    from workbench.schedule import Schedule
 
 
 class LocalMeasurer:

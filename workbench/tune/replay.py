@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from workbench.errors import LogError, WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.tune.task import Task
-
     from workbench.schedule import Schedule
     from workbench.tune.record import Record
+    from workbench.tune.task import Task
 
 
 def schedule_of(task: Task, record: Record) -> Schedule:

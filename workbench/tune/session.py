@@ -21,9 +21,9 @@ from workbench.tune.selection import position, select_tasks
 
 if TYPE_CHECKING:
     import pandas
-    from workbench.tune.task import Task
 
     from workbench.schedule import Schedule
+    from workbench.tune.task import Task
 
 
 class SessionControl:
@@ -355,9 +355,8 @@ class TuningSession:
         UsageError
             ``usage.task`` for an unknown task; ``usage.nothing_measured`` when no trial of it was valid.
         """
-        from workbench.tune.replay import schedule_of
-
         from workbench.tune.database import Database
+        from workbench.tune.replay import schedule_of
 
         if task is None and len(self.tasks) > 1:
             raise UsageError("usage.task", "The session has several tasks; say which one", (), "best(0) or best(task)")
