@@ -444,9 +444,10 @@ def _axis_names(fn: Callable[..., object], rank: int) -> list[str]:
     params = list(inspect.signature(fn).parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in params):
         return [f"a{d}" for d in range(rank)]
-    if len(params) != rank:
+    required = [p for p in params if p.default is p.empty]
+    if not len(required) <= rank <= len(params):
         raise ExpressionError("te.rank", f"The compute function takes {len(params)} indices, but the shape has {rank} dimensions.")
-    return [p.name for p in params]
+    return [p.name for p in params[:rank]]
 
 
 def _shape(shape: Shape) -> tuple[int, ...]:

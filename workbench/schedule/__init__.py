@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from ..errors import ScheduleError
 from .holes import Domain, Hole, drop_unit_loops, fill
-from .hooks import provide
 from .legality import Witness
 from .primitive import Primitive, primitive, registry
 from .schedule import Move, Schedule
 from .trace import replay
 
 __all__ = ["Domain", "Hole", "Move", "Primitive", "Schedule", "ScheduleError", "Witness", "drop_unit_loops", "fill", "primitive",
-           "provide", "registry", "replay"]
+           "registry", "replay"]

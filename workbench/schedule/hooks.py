@@ -1,33 +1,19 @@
-"""Where the layers above lend their services to `Schedule`: building and measuring.
+"""What the layers above lend to `Schedule`: building and measuring.
 
-`schedule` lies below `runtime` and must not import it. The package's top level, which sees every layer, calls `provide`; until
-then `Schedule.build` and `Schedule.measure` say that nothing is there to do it.
+`schedule` lies below `runtime` and does not import it; the two services are named here and loaded when first asked for. This is
+the only reference upwards in the package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from typing import Any
 
-from ..errors import BuildError
 from ..ir.func import Func
 
-Service = Callable[..., Any]
-_services: dict[str, Service] = {}
+_PROVIDER = "workbench.runtime.services"
 
 
-def provide(*, build: Service | None = None, measure: Service | None = None) -> None:
-    """Install the services: ``build(func, target, **options)`` and ``measure(func, target, **options)``."""
-    if build is not None:
-        _services["build"] = build
-    if measure is not None:
-        _services["measure"] = measure
-
-
-def call(service: str, func: Func, target: object, options: dict[str, Any]) -> Any:
-    """Call a service; `BuildError` "build.no_runtime" when nobody provides it."""
-    got = _services.get(service)
-    if got is None:
-        raise BuildError("build.no_runtime", f"Nothing is installed that can {service} a schedule.", (func.name,),
-                         "import workbench, which brings its runtime along")
-    return got(func, target, **options)
+def call(service: str, func: Func, original: Func, target: object, options: dict[str, Any]) -> Any:
+    """Call ``build`` or ``measure`` for `func`; `original` is the function before any primitive."""
+    return getattr(importlib.import_module(_PROVIDER), service)(func, original, target, **options)

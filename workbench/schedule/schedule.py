@@ -342,7 +342,7 @@ class Schedule:
         BuildError
         """
         self._need_concrete("build")
-        return hooks.call("build", self.func, self.target, options)
+        return hooks.call("build", self.func, self._base, self.target, options)
 
     def measure(self, **options: Any) -> Any:
         """Compile, compare with the reference and time; see `Measurement`.
@@ -353,7 +353,7 @@ class Schedule:
             ``repeat``, ``min_repeat_ms``, ``flush_cache``.
         """
         self._need_concrete("measure")
-        return hooks.call("measure", self.func, self.target, options)
+        return hooks.call("measure", self.func, self._base, self.target, options)
 
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:
