@@ -27,7 +27,7 @@ class Iter:
     kind: IterKind
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Block:
     """``buffer[index] = value`` at every point of the axes; `init` runs first where all reduction axes are 0.
 
@@ -42,6 +42,9 @@ class Block:
     value: Expr
     init: Expr | None = None
     guard: tuple[Bound, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<block {self.name}({', '.join(('reduce ' if i.kind == 'R' else '') + i.name for i in self.iters)})>"
 
     @property
     def is_reduction(self) -> bool:
@@ -63,7 +66,7 @@ class Block:
         return self.value.op, self.value.b
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class For:
     """A loop from 0 to `extent`."""
 
@@ -71,6 +74,9 @@ class For:
     extent: Dim
     body: tuple[Stmt, ...]
     kind: LoopKind = "serial"
+
+    def __repr__(self) -> str:
+        return f"<{'' if self.kind == 'serial' else self.kind + ' '}loop {self.name} in {self.extent}>"
 
 
 Stmt: TypeAlias = For | Block
