@@ -1,0 +1,223 @@
+"""The NumPy reference against independent NumPy, against the interpreter, and against its own time limits."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from references import REFERENCES
+
+from workbench import workloads
+from workbench.errors import InputError, RunError, ShapeError
+from workbench.ir import interp, te
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.reference import evaluate, split_digits
+from workbench.ir.reference_math import erf
+from workbench.ir.stmt import Block, For, Iter
+
+
+def only(result):
+    (value,) = result.values()
+    return value
+
+
+def agree(func, rtol=2e-5, atol=2e-5, seed=1):
+    inputs = interp.random_inputs(func, seed)
+    want = interp.trace_run(func, inputs).outputs
+    got = evaluate(func, inputs)
+    assert got.keys() == want.keys()
+    for name in want:
+        assert got[name].dtype == want[name].dtype
+        np.testing.assert_allclose(got[name], want[name], rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("name", workloads.ALL)
+def test_workload_equals_numpy(name):
+    func = workloads.ALL[name]()
+    inputs = interp.random_inputs(func, seed=5)
+    want = REFERENCES[name](inputs)
+    np.testing.assert_allclose(only(evaluate(func, inputs)), want, rtol=2e-5, atol=2e-5)
+    precise = only(evaluate(func, inputs, precise=True))
+    assert precise.dtype == np.float64
+    np.testing.assert_allclose(precise, want, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", workloads.ALL)
+def test_workload_equals_interpreter(name):
+    agree(workloads.ALL[name]())
+
+
+def test_precise_is_more_precise(rng):
+    func = workloads.matmul(4, 4, 4000)
+    inputs = {n: rng.random((4, 4000) if n == "A" else (4000, 4), np.float32) for n in "AB"}
+    want = inputs["A"].astype("f8") @ inputs["B"].astype("f8")
+    fast, slow = only(evaluate(func, inputs)), only(evaluate(func, inputs, precise=True))
+    assert np.abs(slow - want).max() < 1e-9 < np.abs(fast - want).max()
+
+
+def test_padding_inside_a_reduction_does_not_read_outside():
+    x, w = te.placeholder((1, 6, 5, 3), name="X"), te.placeholder((3, 3, 3, 4), name="W", constant=True)
+    kh, kw, c = te.reduce_axis(3, "kh"), te.reduce_axis(3, "kw"), te.reduce_axis(3, "c")
+
+    def at(n, h, w_, o):
+        inside = (h + kh >= 1) & (h + kh < 7) & (w_ + kw >= 1) & (w_ + kw < 6)
+        return te.sum(te.select(inside, x[n, h + kh - 1, w_ + kw - 1, c], 0.0) * w[kh, kw, c, o], axis=[kh, kw, c])
+
+    agree(te.func(te.compute((1, 6, 5, 4), at, name="Y")))
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("extent", [1, 5, 100])
+def test_reductions(op, extent):
+    x = te.placeholder((3, extent, 4), name="X")
+    k = te.reduce_axis(extent, "k")
+    agree(te.func(te.compute((3, 4), lambda i, j: getattr(te, op)(x[i, k, j] * 0.5 + 1.0, axis=k), name="Y")), rtol=1e-4)
+
+
+def test_terms_that_ignore_an_axis_count_once_per_point():
+    x, y = te.placeholder((3,), name="X"), te.placeholder((4,), name="Y")
+    k, m = te.reduce_axis(70, "k"), te.reduce_axis(4, "m")
+    agree(te.func(te.compute((3,), lambda i: te.sum(x[i], axis=k), name="Z")))
+    agree(te.func(te.compute((3,), lambda i: te.sum(x[i] * y[m], axis=[k, m]), name="Z")))
+    agree(te.func(te.compute((3, 4), lambda i, j: te.sum(x[i] * y[j], axis=k), name="Z")))
+
+
+def test_three_factors_and_a_constant():
+    a, b, c = (te.placeholder((5, 5), name=n) for n in "ABC")
+    k = te.reduce_axis(5, "k")
+    agree(te.func(te.compute((5, 5), lambda i, j: te.sum(a[i, k] * 2.0 * b[k, j] * c[k, k], axis=k), name="D")))
+
+
+def test_digits_become_axes():
+    x = te.placeholder((12, 5), name="X")
+    func = te.func(te.compute((60,), lambda i: x[i // 5, i % 5], name="Y"))
+    (block,) = (s.body[0] for s in func.body)
+    assert [it.extent for it in split_digits(block).iters] == [12, 5]
+    agree(func)
+    agree(te.func(te.compute((4, 3, 5), lambda a, b, c: x[a * 3 + b, c], name="Y")))
+    agree(te.func(te.compute((24,), lambda i: x[i // 2, (i // 6) % 2], name="Y")))
+
+
+def test_digits_that_do_not_nest():
+    x = te.placeholder((4, 6), name="X")
+    agree(te.func(te.compute((24,), lambda i: x[i // 6, 0] + x[i // 8, 1], name="Y")))
+
+
+def test_reversed_and_strided_access():
+    x = te.placeholder((9, 4), name="X")
+    agree(te.func(te.compute((4, 4), lambda i, j: x[i * -2 + 8, j * -1 + 3] - x[i, i], name="Y")))
+
+
+def test_several_blocks_write_one_buffer():
+    a, b, c = (te.placeholder((2, n), name=f"A{n}") for n in (1, 3, 2))
+    agree(te.func(te.concat([a, b, c], axis=1, name="Y")))
+
+
+@pytest.mark.parametrize("fn", ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "abs", "floor", "ceil"])
+def test_math_functions(fn, rng):
+    x = te.placeholder((50,), name="X")
+    func = te.func(te.compute((50,), lambda i: getattr(te, fn)(x[i]), name="Y"))
+    inputs = {"X": rng.uniform(0.01, 4, 50).astype("f4")}
+    np.testing.assert_allclose(only(evaluate(func, inputs)), interp.trace_run(func, inputs).outputs["Y"], rtol=2e-6)
+
+
+def test_erf_is_exact_to_double_rounding():
+    x = np.concatenate([np.linspace(-7, 7, 5001), [np.inf, -np.inf, 1e-9]])
+    np.testing.assert_allclose(erf(x), [math.erf(v) for v in x], rtol=1e-9, atol=1e-12)
+    assert np.isnan(erf(np.array([np.nan])))[0]
+
+
+def test_integers_divide_like_c_and_wrap():
+    a, b = te.placeholder((4,), "int32", "A"), te.placeholder((4,), "int32", "B")
+    func = te.func(te.compute((4,), lambda i: a[i] / b[i], name="Q"))
+    inputs = {"A": np.array([7, -7, 7, 5], "i4"), "B": np.array([2, 2, -2, 0], "i4")}
+    assert only(evaluate(func, inputs)).tolist() == [3, -3, -3, 0]
+
+
+def test_integer_sums_of_products_are_exact(rng):
+    a, b = te.placeholder((6, 300), "int8", "A"), te.placeholder((300, 7), "int8", "B")
+    k = te.reduce_axis(300, "k")
+    body = te.compute((6, 7), lambda i, j: te.sum(te.cast(a[i, k], "int32") * te.cast(b[k, j], "int32"), axis=k), name="C")
+    inputs = {"A": rng.integers(-128, 128, (6, 300), "i1"), "B": rng.integers(-128, 128, (300, 7), "i1")}
+    got = only(evaluate(te.func(body), inputs))
+    assert got.dtype == np.int32
+    assert (got == inputs["A"].astype("i4") @ inputs["B"].astype("i4")).all()
+
+
+def test_data_dependent_choice():
+    x = te.placeholder((6, 6), name="X")
+    agree(te.func(te.compute((6, 6), lambda i, j: te.select(x[i, j] > 0.0, x[i, j], x[i, j] * 0.1), name="Y")))
+
+
+@given(st.data())
+def test_random_windows_equal_the_interpreter(data):
+    kernel, stride, dilation = (data.draw(st.integers(1, 3), n) for n in ("kernel", "stride", "dilation"))
+    size = data.draw(st.integers(dilation * (kernel - 1) + 1, 8), "size")
+    out = (size - dilation * (kernel - 1) - 1) // stride + 1
+    channels = data.draw(st.integers(1, 3), "channels")
+    x, w = te.placeholder((size, channels), name="X"), te.placeholder((kernel, channels, 2), name="W")
+    kh, c = te.reduce_axis(kernel, "kh"), te.reduce_axis(channels, "c")
+    op = data.draw(st.sampled_from(["sum", "max"]), "op")
+    agree(te.func(te.compute((out, 2), lambda h, o: getattr(te, op)(x[h * stride + kh * dilation, c] * w[kh, c, o], axis=[kh, c]),
+                             name="Y")))  # fmt: skip
+
+
+def test_input_errors(rng):
+    func = workloads.matmul(4, 4, 4)
+    with pytest.raises(InputError) as e:
+        evaluate(func, {"A": np.zeros((4, 4), "f4")})
+    assert e.value.code == "reference.input"
+    with pytest.raises(ShapeError) as shape:
+        evaluate(func, {"A": np.zeros((4, 5), "f4"), "B": np.zeros((4, 4), "f4")})
+    assert shape.value.code == "shape.mismatch"
+
+
+def _copy(extent, shift, loop_extent=None):
+    i = Affine.var("i")
+    block = Block("Y", (Iter("i", extent, "S"),), (i,), "Y", (i,), Load("X", (i + shift,)))
+    return Func("f", (Buffer("X", (4,), role="input"), Buffer("Y", (4,), role="output")), (For("i", loop_extent or extent, (block,)),))
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_an_unguarded_access_outside_is_an_error(shift):
+    with pytest.raises(RunError) as e:
+        evaluate(_copy(4, shift), {"X": np.zeros(4, "f4")})
+    assert e.value.code == "reference.index"
+
+
+def test_elements_that_nothing_writes_are_nan():
+    assert np.isnan(only(evaluate(_copy(3, 0), {"X": np.zeros(4, "f4")}))).tolist() == [False, False, False, True]
+
+
+def test_a_scheduled_nest_is_refused():
+    with pytest.raises(InputError) as e:
+        evaluate(_copy(4, 0, loop_extent=2), {"X": np.zeros(4, "f4")})
+    assert e.value.code == "reference.scheduled"
+
+
+LIMITS = {
+    "conv 3x3 64->64 @56": (lambda: workloads.conv2d_nhwc(56, 56, 64, 64), 60),
+    "conv 7x7/2 3->64 @224": (lambda: workloads.conv2d_nhwc(224, 224, 3, 64, kernel=7, stride=2, padding=3), 60),
+    "dense 2048->1000": (lambda: workloads.dense(1, 1000, 2048), 20),
+    "matmul 512": (lambda: workloads.matmul(512, 512, 512), 20),
+}
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", LIMITS)
+def test_time_limit(name):
+    make, limit_ms = LIMITS[name]
+    func = make()
+    inputs = interp.random_inputs(func, 0)
+    best = math.inf
+    for _ in range(7):
+        start = time.perf_counter()
+        evaluate(func, inputs)
+        best = min(best, (time.perf_counter() - start) * 1e3)
+    assert best < limit_ms

@@ -1,0 +1,67 @@
+"""Importing the package is cheap and pulls in none of the heavy dependencies."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+
+import pytest
+
+import workbench as wb
+
+HEAVY = ("IPython", "anywidget", "ipykernel", "ipywidgets", "jupyterlab", "llvmlite", "onnx", "pandas", "plotly", "xgboost")
+
+
+def fresh(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout
+
+
+def test_import_loads_nothing_heavy():
+    loaded = set(json.loads(fresh("import workbench, sys, json; print(json.dumps(sorted(sys.modules)))")))
+    assert not loaded & set(HEAVY)
+
+
+def test_tensor_expressions_and_target_load_nothing_heavy():
+    code = "import workbench as wb, sys, json; wb.te; wb.workloads; wb.Target.host(); print(json.dumps(sorted(sys.modules)))"
+    assert not set(json.loads(fresh(code))) & set(HEAVY)
+
+
+def test_import_is_fast():
+    code = "import time; t = time.perf_counter(); import workbench; print(time.perf_counter() - t)"
+    assert min(float(fresh(code)) for _ in range(3)) < 0.5
+
+
+def test_all_is_sorted_and_complete():
+    assert list(wb.__all__) == sorted(wb.__all__)
+    assert set(wb.__all__) == set(wb._HOME)
+    assert set(wb.__all__) <= set(dir(wb))
+
+
+@pytest.mark.parametrize("name", sorted(wb._HOME))
+def test_public_name_resolves(name):
+    module = "workbench." + wb._HOME[name].partition(":")[0]
+    assert importlib.util.find_spec(module), module
+    assert getattr(wb, name) is not None
+
+
+@pytest.mark.parametrize("name", ["compile", "tune"])
+def test_actions_are_callable_even_after_their_module_was_imported(name):
+    code = f"import workbench.tune, workbench.session, workbench as wb; assert callable(wb.{name})"
+    fresh(code)
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Scheduler'"):
+        wb.Scheduler  # noqa: B018
+
+
+def test_version_is_that_of_the_distribution():
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        assert version("schedule-workbench") == wb.__version__
+    except PackageNotFoundError:
+        pytest.skip("the package is not installed, only on the path")

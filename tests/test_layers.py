@@ -1,0 +1,76 @@
+"""Imports go one way, and the heavy dependencies stay where they belong."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import workbench
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(workbench.__file__).parent
+#: External package -> the modules that may import it, anywhere in their text.
+ALLOWED = {
+    "llvmlite": {"codegen.llvm_bind"},
+    "onnx": {"graph.onnx", "graph.fill_weights"},
+    "xgboost": {"tune.cost_model"},
+    "anywidget": {"widgets"},
+    "ipywidgets": {"widgets"},
+    "plotly": {"widgets", "analysis"},
+}
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imported(tree: ast.AST):
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node, node.module or ""
+
+
+@pytest.mark.parametrize("package", sorted(ALLOWED))
+def test_heavy_dependency_is_imported_in_few_places(package):
+    users = {
+        name
+        for name, path in modules()
+        for _, target in imported(ast.parse(path.read_text(encoding="utf-8")))
+        if target.partition(".")[0] == package
+    }
+    outside = {u for u in users if not any(u == a or u.startswith(a + ".") for a in ALLOWED[package])}
+    assert not outside
+
+
+def test_nothing_is_evaluated_or_unpickled():
+    found = []
+    for name, path in modules():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found += [(name, t) for _, t in imported(tree) if t.partition(".")[0] in ("pickle", "marshal", "shelve", "dill")]
+        found += [
+            (name, node.func.id)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "eval"
+        ]
+    assert not found
+
+
+def test_layers():
+    if importlib.util.find_spec("importlinter") is None:
+        pytest.skip("import-linter is not installed")
+    code = "import sys; from importlinter.cli import lint_imports_command as c; sys.argv = ['lint-imports', '--no-cache']; c()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

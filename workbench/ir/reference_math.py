@@ -1,0 +1,71 @@
+"""The scalar operators of the IR as NumPy functions, for the reference evaluation."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[Any]
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def _rsqrt(x: Array) -> Array:
+    return np.asarray(1 / np.sqrt(x))
+
+
+def _div(a: Array, b: Array) -> Array:
+    """Quotient; of integers towards zero as in C, and 0 for a zero divisor."""
+    if np.result_type(a, b).kind not in "iu":
+        return np.asarray(a / b)
+    floor = np.floor_divide(a, b)
+    return np.where(b == 0, 0, floor + ((floor < 0) & (floor * b != a))).astype(floor.dtype)
+
+
+_ERF_STEP, _ERF_END = 128, 6
+
+
+@functools.cache
+def _erf_table() -> tuple[Array, ...]:
+    """Value and Taylor coefficients of erf at the multiples of 1/128 in [-6, 6]."""
+    x = np.arange(-_ERF_END * _ERF_STEP, _ERF_END * _ERF_STEP + 1) / _ERF_STEP
+    slope = 2 / math.sqrt(math.pi) * np.exp(-x * x)
+    value = np.array([math.erf(float(v)) for v in x])
+    return value, slope, -x * slope, (2 * x * x - 1) / 3 * slope, (3 * x - 2 * x**3) / 6 * slope
+
+
+def erf(x: Array) -> Array:
+    """Error function to about 1e-13: the Taylor polynomial at the nearest entry of a table."""
+    wide = np.clip(np.asarray(x, np.float64), -_ERF_END, _ERF_END)
+    at = np.rint(np.nan_to_num(wide) * _ERF_STEP).astype(np.intp)
+    d = wide - at / _ERF_STEP
+    c = [column[at + _ERF_END * _ERF_STEP] for column in _erf_table()]
+    out = c[0] + d * (c[1] + d * (c[2] + d * (c[3] + d * c[4])))
+    return np.asarray(out).astype(np.asarray(x).dtype)
+
+
+def convert(x: Array, dtype: np.dtype[Any]) -> Array:
+    """Convert values; floats go to integers towards zero, what is not finite becomes 0, the rest wraps."""
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "f" and dtype.kind in "iu":
+        return np.where(np.isfinite(x), x, 0).astype(np.int64).astype(dtype)
+    return x.astype(dtype)
+
+
+UNARY: dict[str, Callable[[Array], Any]] = {
+    "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": _rsqrt, "tanh": np.tanh,
+    "sigmoid": _sigmoid, "erf": erf, "floor": np.floor, "ceil": np.ceil, "not": np.logical_not,
+}  # fmt: skip
+BINARY: dict[str, Callable[[Array, Array], Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _div, "max": np.maximum, "min": np.minimum,
+    "pow": np.power, "mod": np.mod, "and": np.logical_and, "or": np.logical_or,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
