@@ -1,33 +1,76 @@
-"""What `Schedule.build` and `Schedule.measure` do: the runtime's side of `workbench.schedule.hooks`."""
+"""What the runtime lends to `Schedule`: `build` and `measure`, called by name from `workbench.schedule.hooks`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
 
 from workbench.codegen import build_func
+from workbench.errors import UsageError, did_you_mean
 from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.measure import measure_func
 from workbench.runtime.results import Measurement, MeasureOptions
-
-if TYPE_CHECKING:
-    from workbench.ir.func import Func
-    from workbench.target import Target
+from workbench.target import Target
 
 
-def build(func: Func, original: Func, target: Target | None, poison: bool = False) -> Kernel:
-    """Compile a concrete function for `target`, the host by default."""
-    del original
-    where = _target(target)
-    return Kernel(func, build_func(func, where, poison=poison), where)
+def _refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known, "options")
+            raise UsageError("usage.option", f"{what} has no option {name!r}", (name,), hint)
 
 
-def measure(func: Func, original: Func, target: Target | None, **options: Any) -> Measurement:
-    """Compile, compare with the unscheduled `original`, and time; `options` are those of `MeasureOptions`."""
-    return measure_func(func, _target(target), MeasureOptions(**options), original, count_flops(original))
+def build(func: Func, original: Func, target: Target | None = None, **options: Any) -> Kernel:
+    """Compile a scheduled function.
+
+    Parameters
+    ----------
+    func : Func
+        Without open holes.
+    original : Func
+        The function before any primitive (not needed here).
+    target : Target, optional
+        This machine by default.
+    **options
+        ``threads`` : int, instead of the target's.
+
+    Raises
+    ------
+    UsageError
+        ``usage.option``.
+    TargetError
+        ``target.host`` when this machine cannot run the target's code.
+    BuildError
+        What the code generator or LLVM refuses.
+    """
+    _refuse_unknown(options, ("threads",), "build")
+    machine = target or Target.host()
+    machine.require_here()
+    return Kernel(func, build_func(func, machine, "kernel"), machine, options.get("threads"))
 
 
-def _target(target: Target | None) -> Target:
-    from workbench.target import Target
+def measure(func: Func, original: Func, target: Target | None = None, **options: Any) -> Measurement:
+    """Compile a scheduled function, compare its result with that of the original, and time it, in worker processes.
 
-    return target or Target.host()
+    Parameters
+    ----------
+    func, original, target
+        As for `build`; `original` is the reference.
+    **options
+        Those of `MeasureOptions`: ``repeat``, ``min_repeat_ms``, ``flush_cache``, ``timeout_s``, ...
+
+    Raises
+    ------
+    UsageError
+        ``usage.option``, ``usage.repeat``, ``usage.timeout``.
+    TargetError
+        ``target.host`` when this machine cannot run the target's code.
+    """
+    _refuse_unknown(options, [f.name for f in fields(MeasureOptions)], "measure")
+    machine = target or Target.host()
+    machine.require_here()
+    settings: Mapping[str, Any] = options
+    return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))

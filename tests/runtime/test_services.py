@@ -1,0 +1,57 @@
+"""`Schedule.build` and `Schedule.measure`."""
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.errors import TargetError, UsageError
+from workbench.schedule import Schedule
+from workbench.target import Target
+
+
+@pytest.fixture
+def schedule():
+    s = Schedule(workloads.matmul(32, 32, 32), Target.host(1))
+    outer, inner = s.split("j", [None, 16])
+    s.reorder(outer, "k", inner)
+    s.vectorize(inner)
+    return s
+
+
+def test_build(schedule):
+    a, b = np.random.default_rng(0).standard_normal((2, 32, 32), dtype="float32")
+    kernel = schedule.build()
+    np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+    assert schedule.build(threads=2).threads == 2
+
+
+def test_packed_constant_operand():
+    s = Schedule(workloads.dense(8, 32, 16), Target.host(1))
+    s.split("j", [None, 16])
+    s.transform_layout("W", 1, 16)
+    assert s.func.buffer("W").layout
+    x, w, bias = (np.random.default_rng(0).standard_normal(n, dtype="float32") for n in ((8, 16), (16, 32), (32,)))
+    np.testing.assert_allclose(s.build()(x, w, bias), x @ w + bias, rtol=1e-4, atol=1e-4)
+    assert s.measure(repeat=3).ok
+
+
+def test_measure(schedule):
+    done = schedule.measure(repeat=5)
+    assert done.ok, done.error
+    assert done.repeats == 5
+    assert done.flops == 2 * 32**3
+
+
+def test_bad_options(schedule):
+    for call in (schedule.build, schedule.measure):
+        with pytest.raises(UsageError) as caught:
+            call(repeats=5)
+        assert caught.value.code == "usage.option"
+
+
+def test_a_target_that_this_machine_is_not():
+    s = Schedule(workloads.matmul(8, 8, 8), Target("llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic"))
+    for call in (s.build, s.measure):
+        with pytest.raises(TargetError) as caught:
+            call()
+        assert caught.value.code == "target.host"
