@@ -25,7 +25,7 @@ _HOME = {
     "Move": "schedule:Move",
     "Schedule": "schedule:Schedule",
     "Target": "target:Target",
-    "Task": "tune.task:Task",
+    "Task": "graph.tasks:Task",
     "TuningSession": "tune.session:TuningSession",
     "WorkbenchError": "errors:WorkbenchError",
     "compile": "tune.compile:compile",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from argparse import Namespace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,15 +75,19 @@ def check_model_options(options: Namespace) -> None:
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
     path = find_model(options.model)
-    shapes = parse_shapes(options.shape)
+    shapes = parse_shapes(options.shape) or None
+    from workbench.graph import load_onnx
+
     if options.fill_weights is None:
-        from workbench.graph import load_onnx
+        return load_onnx(path, shapes).optimize()
+    from workbench.graph.fill import fill_weights, save_onnx
+    from workbench.tune.compile import execute
 
-        return load_onnx(path, shapes or None).optimize()
-    from workbench.tune.fill import load_filled
-
-    output.say(f"Filling the weights of {path.name} (seed {options.fill_weights}) ...")
-    return load_filled(path, options.fill_weights, shapes or None, target, save=options.save_filled)
+    output.say(f"Filling in weights (seed {options.fill_weights}) ...")
+    model = fill_weights(path, options.fill_weights, partial(execute, target=target), shapes)
+    if options.save_filled is not None:
+        save_onnx(model, options.save_filled)
+    return load_onnx(model, shapes).optimize()
 
 
 def tasks(options: Namespace, output: Output) -> int:

@@ -19,7 +19,7 @@ def compatible(recorded: str, wanted: str | None) -> bool:
 
 
 def essence(target: str) -> frozenset[str]:
-    """Return what a schedule depends on in a target's text form: the CPU counts only where its extensions are not told."""
+    """Return what a schedule depends on in a target's text form; the CPU counts only where extensions are not told."""
     words = target.split()
     told = any(word.startswith("-mattr=") for word in words)
     loose = ("-threads=", "-l1=", "-l2=", "-l3=", "-line=", *(("-mcpu=",) if told else ()))

@@ -64,7 +64,7 @@ _MAIN = (
     Column("visits", "register tiles that are started"),
     Column("bodies_per_visit", "executions of the body per register tile"),
     Column("reloads", "1 if a register tile comes back and is loaded again", False),
-    Column("guards", "index conditions per point", False),
+    Column("guards", "index conditions that are tested"),
     Column("tasks", "parallel tasks"),
     Column("share", "part of the work of the busiest thread", False),
     Column("task_points", "points per parallel task"),
@@ -154,7 +154,7 @@ def _chunk(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine)
     rows.add("speed", np.log2(np.maximum(flops, 1.0) / total))
     rows.add("main_share", parts[plan.main] / total)
     rows.add("flops", flops)
-    rows.add("temps", np.sum([_dim(d, columns) for d in plan.temps], axis=0) if plan.temps else 0.0)
+    rows.add("temps", sum((_dim(d, columns) for d in plan.temps), 0.0))
     rows.add("roots", float(plan.roots))
     rows.add("regions", regions)
     rows.add("blocks", float(len(plan.blocks)))

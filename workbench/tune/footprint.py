@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.ir.poly import Dim
-from workbench.tune.nestplan import AccessPlan, LoopPlan
+from workbench.tune.nestplan import AccessPlan
 
 Array: TypeAlias = NDArray[np.float64]
 Evaluate: TypeAlias = Callable[[Dim], Any]

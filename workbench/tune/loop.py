@@ -17,10 +17,10 @@ from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 
 if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
     from workbench.tune.search import Candidate
-    from workbench.tune.task import Task
 
 
 COST_MODELS = ("xgboost", "analytic", "random")
@@ -89,7 +89,7 @@ class Measurer(Protocol):
     def measure(
         self, task: Task, schedules: Sequence[Schedule], best_ms: float
     ) -> Iterator[tuple[int, Measurement]]:
-        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is the time to beat."""
+        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten."""
 
     def kill(self) -> None:
         """End all workers at once, from any thread; a running `measure` ends soon after."""

@@ -10,9 +10,9 @@ from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.tune.loop import TuneOptions
 
 if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.task import Task
 
 
 class LocalMeasurer:

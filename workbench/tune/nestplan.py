@@ -74,7 +74,9 @@ class BlockPlan:
     flops : int
         Per point: arithmetic operations as a person counts them.
     guards : int
-        Per point: index conditions to test.
+        Index conditions to test.
+    guard_loops : frozenset of int
+        Positions of the loops that the conditions depend on; the code generator tests outside of all others.
     """
 
     name: str
@@ -86,7 +88,7 @@ class BlockPlan:
     ops: float
     flops: int
     guards: int
-    inner_guards: int
+    guard_loops: frozenset[int]
     rank: tuple[int, int, int, int]
 
 
@@ -124,12 +126,11 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R") for lp in path)
     accesses = tuple(_accesses(b, position, extents, table))
     fma, ops, flops = _count(b)
-    vector = {lp.name for lp in path if lp.kind == "vectorize"}
     conds = [c for e in _walk_selects(b.value) for c in e.conds] + list(b.guard)
-    inner = sum(bool(c.form.vars & vector) for c in conds)
+    guarding = frozenset(position[v] for c in conds for v in c.form.vars if v in position)
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
     rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
-    return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), inner, rank)
+    return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank)
 
 
 def _accesses(b: Block, position: Mapping[str, int], extents: Mapping[str, Dim], table: Mapping[str, object]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 from workbench.errors import LogError, WorkbenchError
 
 if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.tune.record import Record
-    from workbench.tune.task import Task
 
 
-def schedule_of(task: Task, record: Record) -> Schedule:
+def schedule_of(task: Task | Func, record: Record) -> Schedule:
     """Return the schedule that a record describes, as an editable value.
 
     Raises
@@ -24,7 +25,7 @@ def schedule_of(task: Task, record: Record) -> Schedule:
     from workbench.schedule.trace import replay
 
     try:
-        return replay(task, list(record.trace))
+        return replay(task, list(record.trace))  # type: ignore[arg-type]
     except WorkbenchError as error:
         place = [f"trial {record.trial}", record.task]
         hint = "the log was changed, or was written by another version; tune this task again"

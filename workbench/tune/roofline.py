@@ -17,6 +17,7 @@ BANDWIDTH = {"l1": 40.0, "l2": 9.0, "l3": 4.5}
 #: Cycles: loop overhead of one body, start and end of one tile, one parallel region, one task of it.
 BODY_OVERHEAD, TILE_OVERHEAD, LAUNCH, TASK = 0.8, 14.0, 3000.0, 250.0
 FMA_LATENCY = 4.0
+GUARD, LANE_GUARD = 1.0, 3.0
 
 
 def body_cycles(f: BlockFacts, machine: Machine) -> Array:
@@ -31,16 +32,8 @@ def body_cycles(f: BlockFacts, machine: Machine) -> Array:
     latency = FMA_LATENCY * f.chain
     spilled = np.maximum(0.0, f.registers - machine.registers) * 1.5
     busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(latency, stores))
-    cycles: Array = busy + spilled + BODY_OVERHEAD + guard_cycles(f)
+    cycles: Array = busy + spilled + BODY_OVERHEAD
     return cycles
-
-
-def guard_cycles(f: BlockFacts) -> Array:
-    """Index conditions: a test per body where lanes share it, a mask per vector where they do not."""
-    per_body = f.guards * 1.0 * f.vectors ** 0.5
-    inner = float(f.plan.inner_guards)
-    result: Array = per_body + inner * f.vectors
-    return result
 
 
 def tile_cycles(f: BlockFacts) -> Array:
@@ -52,6 +45,7 @@ def tile_cycles(f: BlockFacts) -> Array:
 def block_cycles(f: BlockFacts, machine: Machine) -> tuple[Array, Array, Array]:
     """Cycles of the busiest thread: issuing, waiting for caches, and both together."""
     compute = f.bodies * body_cycles(f, machine) + f.visits * tile_cycles(f) + 0.5 * f.hoisted * f.bodies / f.inner_trips
+    compute = compute + GUARD * f.guards + LANE_GUARD * f.lane_guards
     memory = np.zeros_like(compute)
     for level, rate in BANDWIDTH.items():
         memory = memory + f.traffic[level] / rate

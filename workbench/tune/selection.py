@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from workbench.tune.task import Task
+    from workbench.graph.tasks import Task
 
 
 def select_tasks(tasks: Sequence[Task], only: Sequence[int | str] | None) -> list[int]:

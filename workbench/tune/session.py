@@ -22,8 +22,8 @@ from workbench.tune.selection import position, select_tasks
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
-    from workbench.tune.task import Task
 
 
 class SessionControl:

@@ -16,9 +16,9 @@ from workbench.tune.toolbox import LocalToolbox
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.task import Task
 
 TRIALS_PER_TASK = 64
 """Budget when neither trials nor seconds are given."""
@@ -123,9 +123,9 @@ def _target(what: Any, target: Target | str | None) -> Target:
 
 def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Schedule], str]:
     """Return the tasks, the schedules with holes that replace the space of a task, and the model's name."""
-    from workbench.graph import Graph, extract_tasks
+    from workbench.graph import Graph
+    from workbench.graph.tasks import Task, extract_tasks
     from workbench.schedule import Schedule
-    from workbench.tune.task import Task
 
     if isinstance(what, Graph):
         return tuple(extract_tasks(what, target)), {}, what.name

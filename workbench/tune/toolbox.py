@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.loop import Search, Space
-    from workbench.tune.task import Task
 
 
 class LocalToolbox:

@@ -115,19 +115,16 @@ def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bo
 
 
 def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
-    """Extents worth vectorising: whole registers, else the most that divides, and for odd extents the whole axis."""
-    most = MAX_VECTORS * machine.lanes
-    divisors = [d for d in range(1, extent + 1) if extent % d == 0 and d <= most]
+    """Extents worth vectorising: divisors in whole registers; where there are none, those with a small rest, or the whole axis."""
     lanes = machine.lanes
-    while lanes > 1:
-        good = tuple(d for d in divisors if d % lanes == 0)
-        if good:
-            # An extent such as 1000 has no factor of 16: multiples of 8 that are mostly whole registers waste little.
-            return good
-        if extent <= most and extent >= machine.lanes:
-            return (*(d for d in divisors if d >= lanes), ) or (extent,)
-        lanes //= 2
-    return tuple(d for d in divisors if d <= most)[-2:]
+    divisors = [d for d in range(1, extent + 1) if extent % d == 0 and d <= 2 * MAX_VECTORS * lanes]
+    whole = tuple(d for d in divisors if d % lanes == 0 and d <= MAX_VECTORS * lanes)
+    if whole:
+        return whole
+    half = tuple(d for d in divisors if 2 * d % lanes == 0)
+    if half:
+        return half
+    return tuple(d for d in divisors if d >= lanes) or (divisors[-1],)
 
 
 def _open(count: int) -> list[object]:
