@@ -3,5 +3,6 @@
 from .graph import Graph, Node, TensorType
 from .onnx import load_onnx
 from .reference import run_reference
+from .tasks import Group, Task, extract_tasks, partition
 
-__all__ = ["Graph", "Node", "TensorType", "load_onnx", "run_reference"]
+__all__ = ["Graph", "Group", "Node", "Task", "TensorType", "extract_tasks", "load_onnx", "partition", "run_reference"]

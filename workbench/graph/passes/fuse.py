@@ -7,8 +7,9 @@
 
 A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node that every
 path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and groups cannot depend on
-each other in a circle. Complex nodes claim their followers from the last to the first: a residual addition joins the *later*
-convolution, whose other operand is then already there.
+each other in a circle. Complex nodes claim their followers from the deepest to the shallowest: a residual addition joins the
+convolution at the end of the longer branch, whose other operand is then already there. (All blocks of a stage get the same kernel
+that way, whether their shortcut holds a convolution or not.)
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class _Group:
 def fuse(graph: Graph) -> Graph:
     """Group nodes into kernels by operator class, with the reason of every decision."""
     f = _Fuser(graph)
-    for node in reversed(graph.nodes):
+    deep = f.depths()
+    for node in sorted(reversed(graph.nodes), key=lambda n: -deep[n.name]):
         if opdef(node).fusion == "complex":
             f.grow_complex(node)
     for node in graph.nodes:
@@ -76,6 +78,15 @@ class _Fuser:
         self.consumers = graph.consumers()
         self.group: dict[str, _Group] = {n.name: _Group([n], [], opdef(n).fusion == "complex") for n in graph.nodes}
         self.next = self._post_dominators()
+
+    def depths(self) -> dict[str, int]:
+        """Length of the longest path from an input to each node."""
+        at: dict[str, int] = {}
+        out: dict[str, int] = {}
+        for n in self.graph.nodes:
+            out[n.name] = 1 + max((at.get(i, 0) for i in n.inputs), default=0)
+            at.update({o: out[n.name] for o in n.outputs if o})
+        return out
 
     def _post_dominators(self) -> dict[str, str]:
         """Immediate post-dominator of every node, by name; `_EXIT` for the end."""
@@ -151,7 +162,8 @@ class _Fuser:
             if not all(self._joinable(n, ("injective",)) for n in inner) or not self._joinable(last, ("injective", "reduction")):
                 return
             kind = opdef(last).fusion
-            self._join(group, path, f"{at.op} {at.name}: injective before {'the reduction' if kind == 'reduction' else 'injective'} {last.op} {last.name}")
+            where = "the reduction" if kind == "reduction" else "injective"
+            self._join(group, path, f"{at.op} {at.name}: injective before {where} {last.op} {last.name}")
             if kind == "reduction":
                 return
             at = last

@@ -1,0 +1,244 @@
+"""From a fused graph to kernels (`partition`) and from kernels to tuning tasks (`extract_tasks`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ..ir import te
+from ..ir.func import Func
+from .describe import describe, dims, word
+from .graph import FusedNodes, Graph, Node
+from .infer import make_call
+from .key import func_flops, structural_key
+from .opdef import Call, opdef
+from .passes import run_pass
+from .passes.fuse import is_view
+
+if TYPE_CHECKING:
+    from ..target import Target
+
+
+_COMMUTATIVE = ("Add", "Sum", "Mul", "Max", "Min")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """One kernel of a network, or a view (`func` is None) that gives a tensor another shape without moving data.
+
+    Attributes
+    ----------
+    name : str
+        Name of its first node that computes.
+    nodes : tuple of Node
+    func : Func or None
+        The computation; parameters are named by role (X, W, bias, R), not by tensor.
+    args : tuple of (str, str)
+        Parameter name and tensor name, in the order of ``func.params``; (input, output) of a view.
+    inputs, outputs : tuple of str
+        Tensors that it reads (constants included) and writes.
+    description : str
+        ``conv2d 3x3 64→64 @56x56 + bias + relu``.
+    rules : tuple of str
+        Why these nodes are together.
+    key : str
+        Structural key of `func`; empty for a view.
+    flops : int
+    """
+
+    name: str
+    nodes: tuple[Node, ...]
+    func: Func | None
+    args: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    description: str
+    rules: tuple[str, ...]
+    key: str = ""
+    flops: int = 0
+
+    @property
+    def view(self) -> bool:
+        """Whether no kernel is needed."""
+        return self.func is None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Task:
+    """A computation to tune: what several kernels of a network have in common.
+
+    Attributes
+    ----------
+    key : str
+        Structural key; equal computations have equal keys in every network.
+    name : str
+        What it computes, in words.
+    description : str
+        Name, and where it occurs.
+    weight : int
+        How often it occurs.
+    flops : int
+        Arithmetic operations of one run.
+    func : Func
+    target : Target or None
+    groups : tuple of str
+        Names of the kernels.
+    """
+
+    key: str
+    name: str
+    description: str
+    weight: int
+    flops: int
+    func: Func
+    target: Target | None = None
+    groups: tuple[str, ...] = field(default=())
+
+    @staticmethod
+    def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:
+        """Task of a computation that belongs to no network."""
+        label = name or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
+        return Task(structural_key(func), label, label, 1, func_flops(func), func, target, (func.name,))
+
+    @staticmethod
+    def of_schedule(schedule: Any, target: Target | None = None) -> Task:
+        """Task of what a schedule started from, before any primitive."""
+        start = getattr(schedule, "origin", None) or getattr(schedule, "base", None)
+        return Task.of_func(start if isinstance(start, Func) else schedule.copy().undo(len(schedule.trace)).func, target)
+
+
+def partition(graph: Graph) -> list[Group]:
+    """Kernels and views of a network in execution order; a graph that was not fused yet is fused first.
+
+    Raises
+    ------
+    ModelError
+        "model.unsupported_op" or "model.unsupported_attr" for a node that cannot be compiled.
+    """
+    fused = graph if graph.groups else run_pass(graph, "fuse")
+    lowering = _Lowering(fused)
+    return [lowering.group(g) for g in fused.groups]
+
+
+def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
+    """Distinct computations of a network, in order of first occurrence, weighted by how often they occur.
+
+    Parameters
+    ----------
+    graph : Graph
+        Optimised, or not (`Graph.optimize` runs when no fusion has happened yet).
+    target : Target, optional
+        What the tasks are for.
+
+    Returns
+    -------
+    list of Task
+    """
+    groups = partition(graph if graph.groups else graph.optimize())
+    found: dict[str, list[Group]] = {}
+    for g in groups:
+        if not g.view:
+            found.setdefault(g.key, []).append(g)
+    return _distinct(_task(key, same, target) for key, same in found.items())
+
+
+def _task(key: str, same: list[Group], target: Target | None) -> Task:
+    first = same[0]
+    assert first.func is not None
+    where = ", ".join(g.name for g in same[:3]) + (f" and {len(same) - 3} more" if len(same) > 3 else "")
+    return Task(key, first.description, f"{first.description} ({where})", len(same), first.flops, first.func, target, tuple(g.name for g in same))
+
+
+def _distinct(tasks: Iterable[Task]) -> list[Task]:
+    """Number tasks that would have the same name."""
+    out: list[Task] = []
+    seen: dict[str, int] = {}
+    for t in tasks:
+        seen[t.name] = seen.get(t.name, 0) + 1
+        out.append(replace(t, name=f"{t.name} ({seen[t.name]})") if seen[t.name] > 1 else t)
+    return out
+
+
+class _Names:
+    """Unique names within one function: ``relu``, ``relu_1``, ..."""
+
+    def __init__(self) -> None:
+        self.used: dict[str, int] = {}
+
+    def __call__(self, base: str) -> str:
+        n = self.used.get(base, 0)
+        self.used[base] = n + 1
+        return base if n == 0 else f"{base}_{n}"
+
+
+class _Lowering:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes = {n.name: n for n in graph.nodes}
+
+    def group(self, fused: FusedNodes) -> Group:
+        nodes = tuple(self.nodes[n] for n in fused.nodes)
+        first = nodes[0]
+        if is_view(self.graph, first) and not self._must_copy(first):
+            args = (("X", first.inputs[0]), ("Y", first.outputs[0]))
+            text = f"view {dims(self.graph.types[first.outputs[0]].shape)}"
+            return Group(first.name, nodes, None, args, first.inputs[:1], first.outputs[:1], text, fused.rules)
+        names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
+        for n in nodes:
+            self._lower(n, names, tensors, order)
+        out = nodes[-1].outputs[0]
+        func = te.func(tensors[out], "_".join(word(n.op) for n in nodes))
+        by_param = {tensors[t].name: t for t in [*order, out]}
+        args = tuple((b.name, by_param[b.name]) for b in func.params)
+        main = next((n for n in nodes if opdef(n).fusion != "injective"), first)
+        return Group(main.name, nodes, func, args, tuple(t for _, t in args if t != out), (out,), describe(self.graph, nodes),
+                     fused.rules, structural_key(func), func_flops(func))
+
+    def _must_copy(self, node: Node) -> bool:
+        """A view from an input to an output, or to a second output of the same memory, has to be a copy."""
+        g, producers = self.graph, self.graph.producers()
+        root = node.inputs[0]
+        if node.outputs[0] not in g.outputs:
+            return False
+        while root in producers and is_view(g, producers[root]) and root not in g.outputs:
+            root = producers[root].inputs[0]
+        return root in g.inputs or root in g.outputs or self._first_view(root) is not node
+
+    def _first_view(self, root: str) -> Node | None:
+        """First view of `root` (through other views) that is an output of the graph."""
+        family = {root}
+        for n in self.graph.nodes:
+            if is_view(self.graph, n) and n.inputs[0] in family:
+                if n.outputs[0] in self.graph.outputs:
+                    return n
+                family.add(n.outputs[0])
+        return None
+
+    def _lower(self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str]) -> None:
+        op = opdef(node)
+        if node.op in _COMMUTATIVE:  # what the group computed comes first, so that both ways of writing it give one task
+            node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i not in tensors)))
+        call = make_call(node, self.graph.types, self.graph.constants)
+        call = Call(call.node, call.types, call.values, names)
+        args: list[te.Tensor | None] = []
+        for i, x in enumerate(node.inputs):
+            if x and x not in tensors and self._is_tensor(call, i):
+                t = self.graph.types[x]
+                tensors[x] = te.placeholder(t.shape, t.dtype, names(self._role(node, i, order)), constant=x in self.graph.constants)
+                order.append(x)
+            args.append(tensors.get(x))
+        tensors[node.outputs[0]] = op.lower(call, *args)
+
+    def _is_tensor(self, call: Call, i: int) -> bool:
+        """Parameters such as shapes, axes and single numbers are part of the code, not arguments."""
+        value = call.values[i]
+        if value is None:
+            return True
+        return value.dtype.kind == "f" and (value.size > 1 or (call.node.op in ("Conv", "Gemm", "MatMul") and value.ndim > 0))
+
+    def _role(self, node: Node, i: int, order: list[str]) -> str:
+        if node.inputs[i] in self.graph.constants:
+            weighted = node.op in ("Conv", "Gemm", "MatMul")
+            return ("W" if i < 2 else "bias") if weighted else {"BatchNormalization": ("", "scale", "bias", "mean", "var")}.get(node.op, ("C",) * 9)[i]
+        return "X" if not any(t not in self.graph.constants for t in order) else "R" if opdef(node).elementwise else "X"
