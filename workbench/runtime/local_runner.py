@@ -109,6 +109,7 @@ class _Batch:
     """State of one `measure_many` call."""
 
     source: Iterator[tuple[int, MeasureInput]]
+    options: MeasureOptions
     results: queue.SimpleQueue[_Result] = field(default_factory=queue.SimpleQueue)
     to_build: deque[_Trial] = field(default_factory=deque)
     to_run: deque[_Trial] = field(default_factory=deque)
@@ -144,6 +145,7 @@ class LocalRunner:
     def __init__(self, target: Target, options: MeasureOptions | None = None, builders: int | None = None) -> None:
         self.target = target
         self.options = options or MeasureOptions()
+        self._current = self.options  # those of the running batch
         cores = available_cores()
         self._overlap = target.threads < cores
         free = cores - target.threads if self._overlap else cores
@@ -168,13 +170,17 @@ class LocalRunner:
 
     # ---- what others call ----
 
-    def measure_many(self, inputs: Iterable[MeasureInput]) -> Iterator[tuple[int, Measurement]]:
+    def measure_many(
+        self, inputs: Iterable[MeasureInput], options: MeasureOptions | None = None
+    ) -> Iterator[tuple[int, Measurement]]:
         """Measure candidates; work begins at once, in the background.
 
         Parameters
         ----------
         inputs : iterable of MeasureInput
             May be lazy: it is consumed a few candidates ahead of the builders, in another thread.
+        options : MeasureOptions, optional
+            For this batch; the runner's own by default.
 
         Yields
         ------
@@ -189,7 +195,7 @@ class LocalRunner:
         """
         if self._closed:
             raise RunError("run.closed", "this runner was closed", hint="make a new one")
-        batch = _Batch(iter(enumerate(inputs)))
+        batch = _Batch(iter(enumerate(inputs)), options or self.options)
         threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
         return self._deliver(batch)
 
@@ -203,9 +209,9 @@ class LocalRunner:
         finally:
             batch.abandoned = True
 
-    def measure(self, item: MeasureInput) -> Measurement:
+    def measure(self, item: MeasureInput, options: MeasureOptions | None = None) -> Measurement:
         """Measure one candidate; status ``cancelled`` if `cancel` came first."""
-        return next((m for _, m in self.measure_many([item])), Measurement(status="cancelled"))
+        return next((m for _, m in self.measure_many([item], options)), Measurement(status="cancelled"))
 
     def cancel(self) -> None:
         """Kill all workers at once, from any thread; a running `measure_many` ends. The runner can be used again."""
@@ -239,6 +245,7 @@ class LocalRunner:
     def _work(self, batch: _Batch) -> None:
         with self._lock:
             self._cancelled.clear()
+            self._current = batch.options
             try:
                 self._runner.start()  # beside the first builder: starting takes both a third of a second
                 while not self._finished(batch):
@@ -295,23 +302,26 @@ class LocalRunner:
 
     def _begin_build(self, builder: Worker, trial: _Trial) -> None:
         job = BuildJob(trial.input.func, self.target, trial.input.symbol)
-        self._give(builder, _Duty(trial, self.options.build_timeout_s, "build"), job)
+        self._give(builder, _Duty(trial, self._current.build_timeout_s, "build"), job)
 
     def _begin_run(self, trial: _Trial) -> None:
         if self._runner.jobs_done >= _RUNNER_LIFETIME:
             self._runner.close()
         if not self._runner.alive:
             self._prepared.clear()
-        item = trial.input
-        if item.task_key not in self._prepared:
-            job: Any = SetupJob(item.task_key, item.task_func, self.options.seed)
-            self._give(self._runner, _Duty(trial, self.options.setup_timeout_s, "setup"), job)
+        item, key = trial.input, self._setup_key(trial)
+        if key not in self._prepared:
+            job: Any = SetupJob(key, item.task_func, self._current.seed)
+            self._give(self._runner, _Duty(trial, self._current.setup_timeout_s, "setup"), job)
             return
         assert trial.built is not None
         assert trial.built.image is not None
         best = min(item.best_ms, self._best_ms.get(item.task_key, math.inf))
-        job = TrialJob(item.task_key, trial.built.image, item.func.params, self.target.threads, self.options, best)
-        self._give(self._runner, _Duty(trial, self.options.timeout_s, "trial"), job)
+        job = TrialJob(key, trial.built.image, item.func.params, self.target.threads, self._current, best)
+        self._give(self._runner, _Duty(trial, self._current.timeout_s, "trial"), job)
+
+    def _setup_key(self, trial: _Trial) -> str:
+        return f"{trial.input.task_key}@{self._current.seed}"
 
     def _give(self, worker: Worker, duty: _Duty, job: Any) -> None:
         self._duties[worker] = duty
@@ -391,7 +401,8 @@ class LocalRunner:
             batch.to_run.append(trial)
 
     def _after_run(self, batch: _Batch, duty: _Duty, done: TrialDone) -> None:
-        trial, key = duty.trial, duty.trial.input.task_key
+        trial = duty.trial
+        key, task = self._setup_key(trial), trial.input.task_key
         if duty.what == "setup" and done.status == "ready":
             self._prepared.add(key)
             batch.to_run.appendleft(trial)
@@ -401,7 +412,7 @@ class LocalRunner:
         else:
             status: Any = done.status
             if done.costs_ms:
-                self._best_ms[key] = min(self._best_ms.get(key, math.inf), *done.costs_ms)
+                self._best_ms[task] = min(self._best_ms.get(task, math.inf), *done.costs_ms)
             self._report(
                 batch,
                 trial,

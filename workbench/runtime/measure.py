@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from workbench.runtime.local_runner import LocalRunner, MeasureInput, available_cores
 from workbench.runtime.results import Measurement, MeasureOptions
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "available_cores", "measure_func"]
 
-_shared: dict[tuple[Any, ...], LocalRunner] = {}
+_shared: dict[tuple[int, Target], LocalRunner] = {}
 _shared_lock = threading.Lock()
 
 
@@ -48,16 +49,25 @@ def measure_func(
 
     Notes
     -----
-    The worker processes stay for the next call with the same target and options.
+    The worker processes stay for the next call with the same target. Unlike in tuning, a slow candidate is measured in
+    full.
     """
     options = options or MeasureOptions()
     reference = task_func or func
     with _shared_lock:
-        runner = _shared.get((os.getpid(), target, options))
-        if runner is None:
-            for old in list(_shared):
-                if old[0] == os.getpid():
-                    _shared[old].close()
-                del _shared[old]
-            runner = _shared[(os.getpid(), target, options)] = LocalRunner(target, options, builders=1)
-        return runner.measure(MeasureInput(f"{reference!r}", reference, func, func.name or "kernel", flops))
+        runner = _runner_for(target)
+        item = MeasureInput(f"{reference!r}", reference, func, "kernel", flops)
+        return runner.measure(item, replace(options, early_stop=0.0))
+
+
+def _runner_for(target: Target) -> LocalRunner:
+    """Return this process's runner for the target; the two used last are kept."""
+    key = (os.getpid(), target)
+    runner = _shared.pop(key, None) or LocalRunner(target, builders=1)
+    _shared[key] = runner
+    while len(_shared) > 2:
+        pid, old = next(iter(_shared))
+        forgotten = _shared.pop((pid, old))
+        if pid == os.getpid():
+            forgotten.close()
+    return runner

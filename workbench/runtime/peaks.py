@@ -1,4 +1,4 @@
-"""What this machine can do at most: the multiply-add rate of one core, measured."""
+"""The multiply-add rate that one core reaches when nothing but arithmetic is in the way: the roof of every roofline."""
 
 from __future__ import annotations
 
@@ -6,86 +6,106 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workbench.runtime import harness
-from workbench.runtime.buffers import aligned_empty, pointer_table
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
-
 if TYPE_CHECKING:
     from workbench.target import Target
 
-#: Multiply-adds per accumulator and call; one call takes a few tenths of a millisecond.
-_STEPS = 50_000
-
-#: Milliseconds of continuous work before the first reading: wide vectors change the clock of a core.
-_WARM_MS = 20.0
+_REPEAT = 25
+_REPEAT_NS = 2e6
 
 
-def peak_text(lanes: int, accumulators: int) -> str:
-    """Return a kernel of independent chains of multiply-adds that stay in registers."""
-    vector = f"<{lanes} x float>"
-    step, phis, total = [], [], []
-    for k in range(accumulators):
-        phis.append(f"  %a{k} = phi {vector} [ %start{k}, %entry ], [ %n{k}, %loop ]")
-        step.append(f"  %m{k} = fmul contract {vector} %a{k}, %x\n  %n{k} = fadd contract {vector} %m{k}, %y")
-        previous = f"%t{k - 1}" if k else "zeroinitializer"
-        total.append(f"  %t{k} = fadd {vector} %n{k}, {previous}")
-    starts = []
-    for k in range(accumulators + 2):
-        starts.append(f"  %p{k} = getelementptr inbounds {vector}, ptr %data, i64 {k}")
-        starts.append(f"  %start{k} = load {vector}, ptr %p{k}, align 64")
-    body = "\n".join([*phis, "  %i = phi i64 [ 0, %entry ], [ %i1, %loop ]", *step])
-    return f"""
-define void @peak(ptr %bufs, ptr %workspace, ptr %rt) nounwind {{
-entry:
-  %data = load ptr, ptr %bufs, align 8
-{chr(10).join(starts)}
-  %x = fadd {vector} %start{accumulators}, zeroinitializer
-  %y = fadd {vector} %start{accumulators + 1}, zeroinitializer
-  br label %loop
-loop:
-{body}
-  %i1 = add nuw nsw i64 %i, 1
-  %more = icmp ult i64 %i1, {_STEPS}
-  br i1 %more, label %loop, label %out
-out:
-{chr(10).join(total)}
-  store {vector} %t{accumulators - 1}, ptr %data, align 64
-  ret void
-}}
-"""
+def peak_text(lanes: int, chains: int, fused: bool) -> str:
+    """LLVM text of a kernel that runs `chains` independent multiply-add chains on vectors of `lanes` floats.
+
+    Parameters
+    ----------
+    lanes : int
+        float32 values per vector.
+    chains : int
+        Independent accumulators: enough of them hide the latency of the operation.
+    fused : bool
+        Whether the CPU has a fused multiply-add; otherwise a multiplication and an addition are emitted.
+
+    Returns
+    -------
+    str
+        Module with ``wb_peak(bufs, workspace, rt)``; ``bufs[0]`` points to the number of rounds (int64), ``bufs[1]`` to
+        ``(2 + chains) * lanes`` floats: factor, addend, accumulators.
+    """
+    v = f"<{lanes} x float>"
+    size = 4 * lanes
+
+    def at(k: int) -> str:
+        return f"getelementptr inbounds i8, ptr %data, i64 {k * size}"
+
+    head = [f"  %p{k} = {at(k)}\n  %v{k} = load {v}, ptr %p{k}, align 4" for k in range(chains + 2)]
+    phis = [f"  %a{k} = phi {v} [ %v{k + 2}, %entry ], [ %b{k}, %round ]" for k in range(chains)]
+    if fused:
+        body = [f"  %b{k} = call {v} @llvm.fma.v{lanes}f32({v} %a{k}, {v} %v0, {v} %v1)" for k in range(chains)]
+    else:
+        body = [f"  %m{k} = fmul {v} %a{k}, %v0\n  %b{k} = fadd {v} %m{k}, %v1" for k in range(chains)]
+    tail = [f"  store {v} %b{k}, ptr %p{k + 2}, align 4" for k in range(chains)]
+    parts = [
+        f"declare {v} @llvm.fma.v{lanes}f32({v}, {v}, {v})",
+        "define void @wb_peak(ptr %bufs, ptr %ws, ptr %rt) nounwind {",
+        "entry:",
+        "  %np = load ptr, ptr %bufs, align 8",
+        "  %rounds = load i64, ptr %np, align 8",
+        "  %dp = getelementptr inbounds ptr, ptr %bufs, i64 1",
+        "  %data = load ptr, ptr %dp, align 8",
+        *head,
+        "  br label %round",
+        "round:",
+        "  %i = phi i64 [ 0, %entry ], [ %i1, %round ]",
+        *phis,
+        *body,
+        "  %i1 = add nuw nsw i64 %i, 1",
+        "  %more = icmp ult i64 %i1, %rounds",
+        "  br i1 %more, label %round, label %out",
+        "out:",
+        *tail,
+        "  ret void",
+        "}",
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def measure(target: Target) -> float:
-    """Measure the sustained float32 multiply-add rate of one core with registers only.
+    """Measure the float32 multiply-add rate of one core, without memory traffic.
+
+    The best of several runs of about 2 ms of processor time each: other processes can only make a run slower.
 
     Parameters
     ----------
     target : Target
-        Its vector width and registers are used; this machine must be able to run its code.
+        Its vector extensions decide what is emitted; this machine has to have them.
 
     Returns
     -------
     float
-        GFLOP/s (a multiply-add counts as two operations): the median over about 50 ms of continuous work.
+        GFLOP/s of one core (a multiply-add counts as two operations).
     """
     from workbench.codegen import llvm_bind
+    from workbench.runtime.buffers import RuntimeStruct, pointer_table
+    from workbench.runtime.harness import clock_for, time_calls
+    from workbench.runtime.threads import serial_launch_address
 
-    lanes, accumulators = target.vector_bytes // 4, 24 if target.vector_registers >= 32 else 12
-    code = llvm_bind.compile_ir(peak_text(lanes, accumulators), target)
-    loaded = LoadedCode(CodeImage(code, "peak"))
-    data = aligned_empty((accumulators + 2, lanes), "float32")
-    data[...] = 0.999  # converges to 1: neither denormal nor infinite numbers, which can be slower
-    data[-1] = 0.001
-    around, table = Surroundings(1), pointer_table([data.ctypes.data])
-    flops = 2 * lanes * accumulators * _STEPS
+    lanes = target.lanes("float32")
+    chains = 24 if target.vector_registers >= 32 else 12
+    fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
+    code = llvm_bind.compile_ir(peak_text(lanes, chains, fused), target)
+    library = llvm_bind.load_object(code, ("wb_peak",))
+    try:
+        rounds = np.array([1000], np.int64)
+        # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
+        data = np.concatenate([np.full(lanes, 0.5), np.full(lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
+        bufs = pointer_table([int(rounds.ctypes.data), int(data.ctypes.data)])
+        rt = RuntimeStruct(1, None, serial_launch_address())
 
-    def run(repeat: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-        return harness.time_calls(
-            loaded.address, int(table.ctypes.data), around.workspace, around.rt, repeat, 1, harness.cpu_clock()
-        )
+        def run(repeat: int) -> float:
+            times = time_calls(library["wb_peak"], int(bufs.ctypes.data), 0, rt, repeat, 1, clock_for(1))
+            return float(np.min(times))
 
-    once_ms = max(float(run(1)[0]) * 1e-6, 1e-3)
-    run(max(1, round(_WARM_MS / once_ms)))
-    nanoseconds = float(np.median(run(max(5, round(50.0 / once_ms)))))
-    loaded.close()
-    return flops / nanoseconds
+        rounds[0] = max(1000, int(1000 * _REPEAT_NS / max(run(3), 1.0)))
+        return 2.0 * lanes * chains * int(rounds[0]) / run(_REPEAT)
+    finally:
+        library.close()
