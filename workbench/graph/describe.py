@@ -23,13 +23,15 @@ def dims(values: Sequence[int]) -> str:
 
 def word(op: str) -> str:
     """Lower-case name of an operator: ``LeakyRelu`` -> ``leaky_relu``."""
-    return _WORDS.get(op) or "".join(f"_{c.lower()}" if c.isupper() and k and not op[k - 1].isupper() else c.lower() for k, c in enumerate(op))
+    return _WORDS.get(op) or "".join(
+        f"_{c.lower()}" if c.isupper() and k and not op[k - 1].isupper() else c.lower() for k, c in enumerate(op)
+    )
 
 
 def describe(graph: Graph, nodes: Sequence[Node]) -> str:
     """Description of the kernel that computes `nodes` (in topological order)."""
     main = next((n for n in nodes if opdef(n).fusion != "injective"), nodes[0])
-    before = [n for n in nodes[:nodes.index(main)]] if main is not nodes[0] else []
+    before = list(nodes[: nodes.index(main)]) if main is not nodes[0] else []
     after = [n for n in nodes if n is not main and n not in before]
     head = _head(graph, main)
     lead = " + ".join(word(n.op) for n in before)
@@ -75,7 +77,9 @@ def _conv(graph: Graph, node: Node) -> str:
     batch = f" batch {s.batch}" if s.batch > 1 else ""
     layout = "" if s.layout == "NHWC" else " NCHW"
     bias = " + bias" if call.has(2) else ""
-    return f"{kind} {dims(w.kernel)}{_stride(w.strides)}{dilation} {channels}{groups} @{dims(w.size)}{batch}{layout}{bias}"
+    return (
+        f"{kind} {dims(w.kernel)}{_stride(w.strides)}{dilation} {channels}{groups} @{dims(w.size)}{batch}{layout}{bias}"
+    )
 
 
 def _stride(strides: tuple[int, ...]) -> str:

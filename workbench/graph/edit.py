@@ -35,7 +35,9 @@ class GraphEditor:
         self.constants[name] = np.ascontiguousarray(value).reshape(value.shape)
         return name
 
-    def make(self, op: str, inputs: Iterable[str], base: str, attrs: dict[str, AttrValue] | None = None, version: int = 18) -> Node:
+    def make(
+        self, op: str, inputs: Iterable[str], base: str, attrs: dict[str, AttrValue] | None = None, version: int = 18
+    ) -> Node:
         """Create a node with one output called after `base` (not inserted yet)."""
         out = self.fresh(base)
         return Node(self.fresh(f"{out}.{op}"), op, tuple(inputs), (out,), attrs or {}, "", version)
@@ -48,10 +50,11 @@ class GraphEditor:
     def swap(self, old: Node, new: Iterable[Node]) -> None:
         """Put nodes in the place of another."""
         at = self.nodes.index(old)
-        self.nodes[at:at + 1] = list(new)
+        self.nodes[at : at + 1] = list(new)
 
     def forward(self, old: str, new: str) -> None:
         """Let everything that reads `old` read `new`; a graph output keeps its name."""
+
         def swapped(names: tuple[str, ...], a: str, b: str) -> tuple[str, ...]:
             return tuple(b if n == a else n for n in names)
 
@@ -60,14 +63,18 @@ class GraphEditor:
             return
         maker = next((n for n in self.nodes if new in n.outputs), None)
         if maker is None or new in self.outputs:  # an input, a constant or another output: a copy has to make it
-            self.nodes = [replace(n, outputs=tuple("" if o == old else o for o in n.outputs)) if old in n.outputs else n for n in self.nodes]
+            self.nodes = [
+                replace(n, outputs=tuple("" if o == old else o for o in n.outputs)) if old in n.outputs else n
+                for n in self.nodes
+            ]
             self.nodes = [n for n in self.nodes if any(n.outputs)]
             self.nodes.append(Node(self.fresh(f"{old}.copy"), "Identity", (new,), (old,)))
             return
         self.nodes = [n for n in self.nodes if old not in n.outputs]
         self.nodes = [
             replace(n, inputs=swapped(n.inputs, new, old), outputs=swapped(n.outputs, new, old))
-            if new in n.inputs or new in n.outputs else n
+            if new in n.inputs or new in n.outputs
+            else n
             for n in self.nodes
         ]
 

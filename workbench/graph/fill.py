@@ -1,10 +1,12 @@
-"""Weights for models that come without: seeded values by role, calibrated so that the network's results mean something.
+"""Weights for models that come without: seeded values by role, calibrated so that the network's results mean
+something.
 
-The models that the onnx package ships have constant weights; whatever a kernel computes with them, the result is the same. Here
-every constant stub is replaced: convolution and product weights are drawn He-normal, biases from N(0, 0.1), scales from
-U(0.5, 1.5). The statistics of batch normalisation come from one run with every batch normalisation replaced by an instance
-normalisation (the same for a batch of one), so that activations neither vanish nor explode; and the last layer before a softmax
-is scaled until the logits have a standard deviation of 2, so that the result is neither flat nor one-hot.
+The models that the onnx package ships have constant weights; whatever a kernel computes with them, the result is
+the same. Here every constant stub is replaced: convolution and product weights are drawn He-normal, biases from
+N(0, 0.1), scales from U(0.5, 1.5). The statistics of batch normalisation come from one run with every batch
+normalisation replaced by an instance normalisation (the same for a batch of one), so that activations neither
+vanish nor explode; and the last layer before a softmax is scaled until the logits have a standard deviation of 2,
+so that the result is neither flat nor one-hot.
 """
 
 from __future__ import annotations
@@ -39,8 +41,12 @@ _ROLES = {
 _VIEWS = ("Unsqueeze", "Reshape", "Squeeze", "Transpose", "Flatten", "Identity")
 
 
-def fill_weights(model_path: str | os.PathLike[str] | onnx.ModelProto, seed: int, execute: Execute | None = None,
-                 shapes: Mapping[str, Sequence[int]] | None = None) -> onnx.ModelProto:
+def fill_weights(
+    model_path: str | os.PathLike[str] | onnx.ModelProto,
+    seed: int,
+    execute: Execute | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> onnx.ModelProto:
     """Replace the float weights of a model by seeded ones.
 
     Parameters
@@ -49,7 +55,7 @@ def fill_weights(model_path: str | os.PathLike[str] | onnx.ModelProto, seed: int
     seed : int
         Equal seeds give equal weights (up to rounding in `execute`).
     execute : callable, optional
-        ``execute(graph, feeds, outputs) -> dict`` computes the named outputs of a graph, which already has exactly these
+        ``execute(graph, feeds, outputs) -> dict`` computes the named outputs of a graph, which has exactly these
         outputs; `run_reference` by default.
     shapes : mapping, optional
         Shapes of inputs with open dimensions, as for `load_onnx`.
@@ -79,11 +85,15 @@ def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> None:
     try:
         Path(path).write_bytes(model.SerializeToString())
     except OSError as e:
-        raise ModelError("model.unwritable", f"The model cannot be written to {str(path)!r}: {e.strerror}.", (str(path),)) from None
+        raise ModelError(
+            "model.unwritable", f"The model cannot be written to {str(path)!r}: {e.strerror}.", (str(path),)
+        ) from None
 
 
 class _Fill:
-    def __init__(self, source: onnx.ModelProto, seed: int, shapes: Mapping[str, Sequence[int]], execute: Execute) -> None:
+    def __init__(
+        self, source: onnx.ModelProto, seed: int, shapes: Mapping[str, Sequence[int]], execute: Execute
+    ) -> None:
         from onnx import ModelProto, numpy_helper
 
         self.proto = ModelProto()
@@ -111,7 +121,7 @@ class _Fill:
         nodes = []
         for n in graph.node:
             if n.op_type == "ConstantOfShape" and n.input[0] in self.others and _fills_float(n):
-                self.shape[n.output[0]] = tuple(int(d) for d in self.others[n.input[0]])  # type: ignore[call-overload]
+                self.shape[n.output[0]] = tuple(int(d) for d in self.others[n.input[0]])
             else:
                 nodes.append(n)
         del graph.node[:]
@@ -137,7 +147,7 @@ class _Fill:
         alias: dict[str, str] = {}
         roles: dict[str, str] = {}
         for n in self.proto.graph.node:
-            if n.op_type in _VIEWS and n.input[0] in self.shape | alias:  # type: ignore[operator]
+            if n.op_type in _VIEWS and n.input[0] in self.shape | alias:
                 alias[n.output[0]] = alias.get(n.input[0], n.input[0])
         self.alias = alias
         for n in self.proto.graph.node:
@@ -149,8 +159,12 @@ class _Fill:
                     continue
                 known = _ROLES.get(n.op_type, ())
                 if k >= len(known) or not known[k]:
-                    raise ModelError("model.fill_role", f"It is not known how to make up {name!r}, input {k} of a {n.op_type}.", (name, n.name or n.op_type),
-                                     "run the model with the weights that it has")
+                    raise ModelError(
+                        "model.fill_role",
+                        f"It is not known how to make up {name!r}, input {k} of a {n.op_type}.",
+                        (name, n.name or n.op_type),
+                        "run the model with the weights that it has",
+                    )
                 roles[name] = known[k]
         return roles
 
@@ -176,7 +190,9 @@ class _Fill:
             a = np.asarray(seen[n.input[0]], np.float64)
             axes = (0, *range(2, a.ndim))
             self.values[n.input[3]] = a.mean(axis=axes).astype(np.float32)
-            self.values[n.input[4]] = (a.var(axis=axes) * self.rng.uniform(0.8, 1.25, a.shape[1]) + 1e-3).astype(np.float32)
+            self.values[n.input[4]] = (a.var(axis=axes) * self.rng.uniform(0.8, 1.25, a.shape[1]) + 1e-3).astype(
+                np.float32
+            )
 
     def scale_logits(self) -> None:
         """Scale the last layer until the input of the last softmax has the standard deviation `LOGIT_STD`."""
@@ -194,7 +210,7 @@ class _Fill:
         factor = np.float32(LOGIT_STD / (float(np.std(self._run(self.model(), [last.input[0]])[last.input[0]])) + 1e-9))
         for n in names:
             if n in self.values:
-                self.values[n] = np.asarray(self.values[n] * factor)  # type: ignore[operator]
+                self.values[n] = np.asarray(self.values[n] * factor)
 
     def _run(self, model: onnx.ModelProto, tensors: list[str]) -> Mapping[str, Array]:
         wanted = list(dict.fromkeys(tensors))
@@ -213,7 +229,9 @@ class _Fill:
         used = {i for n in out.graph.node for i in n.input}
         for name, value in {**self.values, **self.others}.items():
             if name in used:
-                out.graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name))
+                out.graph.initializer.append(
+                    numpy_helper.from_array(np.ascontiguousarray(value).reshape(value.shape), name)
+                )
         return out
 
 

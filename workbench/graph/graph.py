@@ -1,21 +1,21 @@
 """A network as an immutable value: nodes in topological order, typed tensors, constants.
 
-Every tensor has a name and a static `TensorType`. Names from the ONNX file are kept as they are (``gpu_0/data_0``). A pass maps
-one graph to another; `GraphEditor` (edit.py) is the mutable scratch pad that passes work on.
+Every tensor has a name and a static `TensorType`. Names from the ONNX file are kept as they are (``gpu_0/data_0``).
+A pass maps one graph to another; `GraphEditor` (edit.py) is the mutable scratch pad that passes work on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, did_you_mean
 
-Array: TypeAlias = NDArray[np.generic]
+Array: TypeAlias = NDArray[Any]
 AttrValue: TypeAlias = int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array
 
 
@@ -47,7 +47,7 @@ class TensorType:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """One operator call. An absent optional input is ``""``; `version` is the opset that its attributes are written in."""
+    """One operator call. An absent input is ``""``; `version` is the opset that its attributes are written in."""
 
     name: str
     op: str
@@ -101,15 +101,21 @@ class Graph:
     history: tuple[str, ...] = ()
 
     @staticmethod
-    def make(name: str, nodes: Iterable[Node], inputs: Mapping[str, TensorType], outputs: Sequence[str],
-             constants: Mapping[str, Array] | None = None, history: tuple[str, ...] = ()) -> Graph:
+    def make(
+        name: str,
+        nodes: Iterable[Node],
+        inputs: Mapping[str, TensorType],
+        outputs: Sequence[str],
+        constants: Mapping[str, Array] | None = None,
+        history: tuple[str, ...] = (),
+    ) -> Graph:
         """Check the names, sort the nodes and infer every type.
 
         Raises
         ------
         ModelError
-            "model.duplicate_name", "model.cycle", "model.invalid_graph" (a tensor that nothing produces), or what inference
-            finds: "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value".
+            "model.duplicate_name", "model.cycle", "model.invalid_graph" (a tensor that nothing produces), or what
+            inference finds: "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value".
         """
         from .infer import infer_types
 
@@ -123,16 +129,24 @@ class Graph:
         try:
             return self.types[tensor]
         except KeyError:
-            raise ModelError("model.unknown_tensor", f"The graph has no tensor {tensor!r}.", (tensor,),
-                             did_you_mean(tensor, self.types, "tensors")) from None
+            raise ModelError(
+                "model.unknown_tensor",
+                f"The graph has no tensor {tensor!r}.",
+                (tensor,),
+                did_you_mean(tensor, self.types, "tensors"),
+            ) from None
 
     def node(self, name: str) -> Node:
         """Node by name; `ModelError` "model.unknown_node" when there is none."""
         for n in self.nodes:
             if n.name == name:
                 return n
-        raise ModelError("model.unknown_node", f"The graph has no node {name!r}.", (name,),
-                         did_you_mean(name, [n.name for n in self.nodes], "nodes"))
+        raise ModelError(
+            "model.unknown_node",
+            f"The graph has no node {name!r}.",
+            (name,),
+            did_you_mean(name, [n.name for n in self.nodes], "nodes"),
+        )
 
     def producers(self) -> dict[str, Node]:
         """Tensor name -> the node that makes it."""
@@ -170,9 +184,9 @@ class Graph:
             graph = run_pass(graph, name)
         return graph
 
-    def replace(self, **changes: object) -> Graph:
+    def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        return replace(self, **changes)
 
     def __str__(self) -> str:
         lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]
@@ -182,7 +196,8 @@ class Graph:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Graph {self.name}: {len(self.nodes)} nodes, inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}>"
+        ends = f"inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}"
+        return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"
 
 
 def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
@@ -197,7 +212,9 @@ def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]
     for n in nodes:
         for i in n.inputs:
             if i and i not in given and i not in producer:
-                raise ModelError("model.invalid_graph", f"Node {n.name!r} ({n.op}) reads {i!r}, which nothing produces.", (n.name, i))
+                raise ModelError(
+                    "model.invalid_graph", f"Node {n.name!r} ({n.op}) reads {i!r}, which nothing produces.", (n.name, i)
+                )
     for o in outputs:
         if o not in given and o not in producer:
             raise ModelError("model.invalid_graph", f"Nothing produces the output {o!r}.", (o,))
@@ -217,7 +234,7 @@ def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]
                 order.append(node)
             elif nxt.name in done:
                 loop = [n.name for n, _ in stack]
-                loop = loop[loop.index(nxt.name):]
+                loop = loop[loop.index(nxt.name) :]
                 raise ModelError("model.cycle", f"The graph has a cycle: {' -> '.join([*loop, loop[0]])}.", tuple(loop))
             else:
                 done[nxt.name] = False
@@ -235,7 +252,9 @@ def _producers(nodes: tuple[Node, ...], given: set[str]) -> dict[str, Node]:
         for o in n.outputs:
             if o and (o in producer or o in given):
                 who = producer[o].name if o in producer else "a graph input or constant"
-                raise ModelError("model.duplicate_name", f"Two things produce the tensor {o!r}: {who} and {n.name}.", (o, n.name))
+                raise ModelError(
+                    "model.duplicate_name", f"Two things produce the tensor {o!r}: {who} and {n.name}.", (o, n.name)
+                )
             if o:
                 producer[o] = n
     return producer

@@ -13,13 +13,16 @@ from .opdef import Call, opdef
 FOLLOW = 4096
 
 
-def infer_types(nodes: Iterable[Node], inputs: Mapping[str, TensorType], constants: Mapping[str, Array]) -> dict[str, TensorType]:
+def infer_types(
+    nodes: Iterable[Node], inputs: Mapping[str, TensorType], constants: Mapping[str, Array]
+) -> dict[str, TensorType]:
     """Types of every tensor of a sorted list of nodes.
 
     Raises
     ------
     ModelError
-        "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value", "model.invalid_graph", "model.unsupported_attr".
+        "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value", "model.invalid_graph",
+        "model.unsupported_attr".
     """
     types = dict(inputs)
     types.update({n: TensorType(a.shape, a.dtype.name) for n, a in constants.items()})
@@ -39,7 +42,11 @@ def infer_types(nodes: Iterable[Node], inputs: Mapping[str, TensorType], constan
 
 def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:
     """Call of a node with what is known about its inputs."""
-    return Call(node, tuple(types[i] if i else None for i in node.inputs), tuple(values.get(i) if i else None for i in node.inputs))
+    return Call(
+        node,
+        tuple(types[i] if i else None for i in node.inputs),
+        tuple(values.get(i) if i else None for i in node.inputs),
+    )
 
 
 def follow(call: Call, out: TensorType) -> Array | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,20 @@ if TYPE_CHECKING:
     Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 #: Element types that a graph may hold.
-DTYPES = ("float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
+DTYPES = (
+    "float32",
+    "float64",
+    "float16",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
 
 
 def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
@@ -83,25 +97,31 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
         data = path.read_bytes()
     except OSError as e:
         why = "does not exist" if isinstance(e, FileNotFoundError) else f"cannot be read: {e.strerror}"
-        raise ModelError("model.missing_file", f"The model file {str(path)!r} {why}.", (str(path),), _neighbours(path)) from None
+        raise ModelError(
+            "model.missing_file", f"The model file {str(path)!r} {why}.", (str(path),), _neighbours(path)
+        ) from None
     return _parse(data, str(path)), path.parent, path.stem
 
 
 def _parse(data: bytes, where: str) -> onnx.ModelProto:
     import onnx
-    from google.protobuf.message import DecodeError
 
     kind = diagnose(data)
     if kind == "other":
-        raise ModelError("model.not_onnx", f"{where!r} is not an ONNX model.", (where,), "give a file that an ONNX exporter wrote")
+        raise ModelError(
+            "model.not_onnx", f"{where!r} is not an ONNX model.", (where,), "give a file that an ONNX exporter wrote"
+        )
+    decode_error = importlib.import_module("google.protobuf.message").DecodeError
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
-    except DecodeError:
+    except decode_error:
         kind = "truncated"
     if kind == "truncated" or not model.opset_import or not model.HasField("graph"):
         what = "is empty" if not data else f"ends too early or is damaged ({len(data)} bytes)"
-        raise ModelError("model.truncated", f"The model file {where!r} {what}.", (where,), "download or export it again")
+        raise ModelError(
+            "model.truncated", f"The model file {where!r} {what}.", (where,), "download or export it again"
+        )
     return model
 
 
@@ -110,7 +130,9 @@ def _neighbours(path: Path) -> str:
         models = sorted(p.name for p in path.parent.iterdir() if p.suffix == ".onnx")
     except OSError:
         return f"there is no folder {str(path.parent)!r}"
-    return did_you_mean(path.name, models, "models there") if models else f"there is no .onnx file in {str(path.parent)!r}"
+    return (
+        did_you_mean(path.name, models, "models there") if models else f"there is no .onnx file in {str(path.parent)!r}"
+    )
 
 
 def _check_operators(graph: onnx.GraphProto) -> None:
@@ -164,7 +186,11 @@ def _attribute(node: str, a: onnx.AttributeProto) -> AttrValue:
         return tuple(value)
     if a.type == kinds.STRINGS:
         return tuple(v.decode() for v in value)
-    raise ModelError("model.unsupported_attr", f"Attribute {a.name!r} of node {node!r} holds a graph or a sparse tensor.", (node, a.name))
+    raise ModelError(
+        "model.unsupported_attr",
+        f"Attribute {a.name!r} of node {node!r} holds a graph or a sparse tensor.",
+        (node, a.name),
+    )
 
 
 def _initializers(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Array]:
@@ -184,25 +210,45 @@ def _array(t: onnx.TensorProto, folder: Path | None, what: str) -> Array:
     count = int(np.prod(t.dims, dtype=np.int64))
     if t.data_location == onnx.TensorProto.EXTERNAL:
         return _external(t, folder, what, dtype, count)
-    if count and not t.raw_data and not any(len(getattr(t, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")):
-        raise ModelError("model.weights_missing", f"The {what} {list(t.dims)} has no data in the file.", (t.name,),
-                         "use the complete model, or --fill-weights SEED to make up weights")
+    if (
+        count
+        and not t.raw_data
+        and not any(
+            len(getattr(t, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
+        )
+    ):
+        raise ModelError(
+            "model.weights_missing",
+            f"The {what} {list(t.dims)} has no data in the file.",
+            (t.name,),
+            "use the complete model, or --fill-weights SEED to make up weights",
+        )
     try:
         return np.array(numpy_helper.to_array(t))
     except ValueError as e:
-        raise ModelError("model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)) from None
+        raise ModelError(
+            "model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)
+        ) from None
 
 
 def _external(t: onnx.TensorProto, folder: Path | None, what: str, dtype: str, count: int) -> Array:
     info = {e.key: e.value for e in t.external_data}
     place = info.get("location", "")
     if folder is None:
-        raise ModelError("model.weights_missing", f"The {what} lies in {place!r}, but the model was not read from a file.", (t.name, place),
-                         "give load_onnx the path of the model")
+        raise ModelError(
+            "model.weights_missing",
+            f"The {what} lies in {place!r}, but the model was not read from a file.",
+            (t.name, place),
+            "give load_onnx the path of the model",
+        )
     root, path = folder.resolve(), (folder / place).resolve()
     if not place or Path(place).is_absolute() or not path.is_relative_to(root):
-        raise ModelError("model.external_data", f"The {what} is said to lie in {place!r}, outside of the model's folder.", (t.name, place),
-                         f"put the data into {str(root)!r}")
+        raise ModelError(
+            "model.external_data",
+            f"The {what} is said to lie in {place!r}, outside of the model's folder.",
+            (t.name, place),
+            f"put the data into {str(root)!r}",
+        )
     nbytes = count * np.dtype(dtype).itemsize
     try:
         offset = int(info.get("offset", 0))
@@ -210,11 +256,19 @@ def _external(t: onnx.TensorProto, folder: Path | None, what: str, dtype: str, c
             file.seek(offset)
             data = file.read(nbytes)
     except (OSError, ValueError):
-        raise ModelError("model.weights_missing", f"The {what} lies in {place!r}, which cannot be read.", (t.name, str(path)),
-                         "copy the external data beside the model") from None
+        raise ModelError(
+            "model.weights_missing",
+            f"The {what} lies in {place!r}, which cannot be read.",
+            (t.name, str(path)),
+            "copy the external data beside the model",
+        ) from None
     if len(data) < nbytes:
-        raise ModelError("model.weights_missing", f"The file {place!r} is too short for {what}: {nbytes} bytes from {offset} on are needed.",
-                         (t.name, str(path)), "copy the external data again")
+        raise ModelError(
+            "model.weights_missing",
+            f"The file {place!r} is too short for {what}: {nbytes} bytes from {offset} on are needed.",
+            (t.name, str(path)),
+            "copy the external data again",
+        )
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(tuple(t.dims))
 
 
@@ -226,16 +280,28 @@ def _dtype(code: int, what: str) -> str:
     except (KeyError, TypeError, ValueError):
         name = f"type {code}"
     if name not in DTYPES:
-        raise ModelError("model.unsupported_dtype", f"The {what} has element type {name}, which is not supported.", (), f"supported: {', '.join(DTYPES)}")
+        raise ModelError(
+            "model.unsupported_dtype",
+            f"The {what} has element type {name}, which is not supported.",
+            (),
+            f"supported: {', '.join(DTYPES)}",
+        )
     return name
 
 
-def _inputs(graph: onnx.GraphProto, constants: Mapping[str, Array], shapes: Mapping[str, Sequence[int]]) -> dict[str, TensorType]:
+def _inputs(
+    graph: onnx.GraphProto, constants: Mapping[str, Array], shapes: Mapping[str, Sequence[int]]
+) -> dict[str, TensorType]:
     """Types of the inputs that are not initializers, with open dimensions filled from `shapes`."""
     free = [v for v in graph.input if v.name not in constants]
     for name in shapes:
         if name not in [v.name for v in free]:
-            raise ModelError("model.unknown_input", f"The model has no input {name!r}.", (name,), did_you_mean(name, [v.name for v in free], "inputs"))
+            raise ModelError(
+                "model.unknown_input",
+                f"The model has no input {name!r}.",
+                (name,),
+                did_you_mean(name, [v.name for v in free], "inputs"),
+            )
     symbols: dict[str, int] = {}
     for v in free:
         for d, n in zip(v.type.tensor_type.shape.dim, shapes.get(v.name, ()), strict=False):
@@ -247,7 +313,9 @@ def _inputs(graph: onnx.GraphProto, constants: Mapping[str, Array], shapes: Mapp
             raise ModelError("model.duplicate_name", f"Two inputs are called {v.name!r}.", (v.name,))
         if v.type.WhichOneof("value") != "tensor_type":
             raise ModelError("model.unsupported_dtype", f"The input {v.name!r} is not a tensor.", (v.name,))
-        out[v.name] = TensorType(_input_shape(v, shapes.get(v.name), symbols), _dtype(v.type.tensor_type.elem_type, f"input {v.name!r}"))
+        out[v.name] = TensorType(
+            _input_shape(v, shapes.get(v.name), symbols), _dtype(v.type.tensor_type.elem_type, f"input {v.name!r}")
+        )
     return out
 
 
@@ -255,15 +323,28 @@ def _input_shape(v: onnx.ValueInfoProto, given: Sequence[int] | None, symbols: M
     t = v.type.tensor_type
     if given is not None:
         if any(int(g) < 1 for g in given):
-            raise InputError("shape.empty", f"The shape given for {v.name!r} has a dimension below 1: {list(given)}.", (v.name,))
+            raise InputError(
+                "shape.empty", f"The shape given for {v.name!r} has a dimension below 1: {list(given)}.", (v.name,)
+            )
         fixed = [d.dim_value for d in t.shape.dim]
-        fits = not t.HasField("shape") or (len(fixed) == len(given) and all(f < 1 or f == g for f, g in zip(fixed, given, strict=True)))
+        fits = not t.HasField("shape") or (
+            len(fixed) == len(given) and all(f < 1 or f == g for f, g in zip(fixed, given, strict=True))
+        )
         if not fits:
-            raise ModelError("model.shape_conflict", f"The input {v.name!r} is {_pretty(v)} in the model, not {'x'.join(map(str, given))}.", (v.name,),
-                             "only dimensions that the model leaves open can be chosen")
+            raise ModelError(
+                "model.shape_conflict",
+                f"The input {v.name!r} is {_pretty(v)} in the model, not {'x'.join(map(str, given))}.",
+                (v.name,),
+                "only dimensions that the model leaves open can be chosen",
+            )
         return tuple(int(g) for g in given)
     if not t.HasField("shape"):
-        raise ModelError("model.unresolved_dim", f"The input {v.name!r} has no shape in the model.", (v.name,), f"say it: --shape {v.name}=1x3x224x224")
+        raise ModelError(
+            "model.unresolved_dim",
+            f"The input {v.name!r} has no shape in the model.",
+            (v.name,),
+            f"say it: --shape {v.name}=1x3x224x224",
+        )
     dims = [d.dim_value if d.dim_value > 0 else symbols.get(d.dim_param, 0) for d in t.shape.dim]
     if 0 in dims:
         at = dims.index(0)
@@ -271,8 +352,9 @@ def _input_shape(v: onnx.ValueInfoProto, given: Sequence[int] | None, symbols: M
         example = "x".join(str(d or 1) for d in dims)
         raise ModelError(
             "model.unresolved_dim",
-            f"Dimension {at}{f' ({label!r})' if label else ''} of the input {v.name!r} ({_pretty(v)}) has no fixed size.",
-            (v.name, str(at)), f"say it: --shape {v.name}={example}",
+            f"Dimension {at}{f' ({label!r})' if label else ''} of the input {v.name!r} ({_pretty(v)}) is open.",
+            (v.name, str(at)),
+            f"say it: --shape {v.name}={example}",
         )
     return tuple(dims)
 

@@ -1,8 +1,8 @@
 """Operators: one declared class each, from which everything about the operator is derived.
 
-A class says its `fusion` class, infers types (`infer`), computes with NumPy (`reference`), lowers to a tensor expression
-(`lower`) and lists small examples (`cases`). The registry drives import, folding, fusion, task extraction and the contract
-tests; adding an operator means adding one class to a file in ``ops/``.
+A class says its `fusion` class, infers types (`infer`), computes with NumPy (`reference`), lowers to a tensor
+expression (`lower`) and lists small examples (`cases`). The registry drives import, folding, fusion, task
+extraction and the contract tests; adding an operator means adding one class to a file in ``ops/``.
 """
 
 from __future__ import annotations
@@ -56,12 +56,15 @@ class Call:
         return v.reshape(-1)[0].item() if v is not None and v.size == 1 else None
 
     def constant(self, i: int, what: str) -> Array:
-        """Value of input `i`, which must be known; `ModelError` "model.dynamic_value" when it is computed at run time."""
+        """Value of input `i`, which must be known; `ModelError` "model.dynamic_value" when it is not."""
         self.type(i)
         v = self.values[i]
         if v is None:
-            raise self.error("dynamic_value", f"takes its {what} from {self.node.inputs[i]!r}, which is computed at run time",
-                             "export the model with static shapes")
+            raise self.error(
+                "dynamic_value",
+                f"takes its {what} from {self.node.inputs[i]!r}, which is computed at run time",
+                "export the model with static shapes",
+            )
         return v
 
     def get_int(self, name: str, default: int) -> int:
@@ -149,8 +152,11 @@ class OpDef:
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         """Tensor expression of the first output."""
-        raise c.error("unsupported_op", "cannot be compiled: its result depends on values that are known only at run time",
-                      f"{self.name} is supported where its inputs are constant")
+        raise c.error(
+            "unsupported_op",
+            "cannot be compiled: its result depends on values that are known only at run time",
+            f"{self.name} is supported where its inputs are constant",
+        )
 
     def cases(self) -> list[Case]:
         """Small examples, run by the contract tests."""
@@ -166,11 +172,17 @@ _REGISTRY: dict[tuple[str, str], OpDef] = {}
 _T = TypeVar("_T", bound=type[OpDef])
 
 
-def operator(name: str, fusion: Fusion, *, elementwise: bool = False, view: bool = False, domain: str = "") -> Callable[[_T], _T]:
+def operator(
+    name: str, fusion: Fusion, *, elementwise: bool = False, view: bool = False, domain: str = ""
+) -> Callable[[_T], _T]:
     """Register a class as the operator `name`."""
 
     def wrap(cls: _T) -> _T:
-        made = type(name, (cls,), {"name": name, "fusion": fusion, "elementwise": elementwise, "view": view, "__doc__": cls.__doc__})
+        made = type(
+            name,
+            (cls,),
+            {"name": name, "fusion": fusion, "elementwise": elementwise, "view": view, "__doc__": cls.__doc__},
+        )
         _REGISTRY[domain, name] = made()
         return cls
 
@@ -197,7 +209,9 @@ def opdef(node: Node) -> OpDef:
     where = f" of domain {node.domain!r}" if node.domain not in ("", "ai.onnx") else ""
     close = did_you_mean(node.op, known, "supported")
     listing = "supported: " + ", ".join(known)
-    raise ModelError("model.unsupported_op", f"Operator {node.op!r}{where} (node {node.name!r}) is not supported.",
-                     (node.name, node.op, node.domain or "ai.onnx"), f"{close} {listing}" if close.startswith("did") else listing)
-
-
+    raise ModelError(
+        "model.unsupported_op",
+        f"Operator {node.op!r}{where} (node {node.name!r}) is not supported.",
+        (node.name, node.op, node.domain or "ai.onnx"),
+        f"{close} {listing}" if close.startswith("did") else listing,
+    )

@@ -1,7 +1,7 @@
 """Memory: where each tensor of a partitioned network lives.
 
-Intermediate results share one arena; a tensor's place is free again after its last reader. Inputs, constants and outputs have
-memory of their own. A view has the place of what it views.
+Intermediate results share one arena; a tensor's place is free again after its last reader. Inputs, constants and
+outputs have memory of their own. A view has the place of what it views.
 """
 
 from __future__ import annotations

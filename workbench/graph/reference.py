@@ -52,13 +52,17 @@ def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[st
 def _checked(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:
     for name in feeds:
         if name not in graph.inputs:
-            raise ShapeError("shape.name", f"The graph has no input {name!r}.", (name,), did_you_mean(name, graph.inputs, "inputs"))
+            raise ShapeError(
+                "shape.name", f"The graph has no input {name!r}.", (name,), did_you_mean(name, graph.inputs, "inputs")
+            )
     out: dict[str, Array] = {}
     for name, t in graph.input_types().items():
         if name not in feeds:
             raise ShapeError("shape.name", f"The input {name!r} is missing.", (name,), f"it is {t}")
         a = np.asarray(feeds[name])
         if a.shape != t.shape or a.dtype.name != t.dtype:
-            raise ShapeError("shape.mismatch", f"The input {name!r} is {a.dtype}{list(a.shape)}, expected {t}.", (name,))
+            raise ShapeError(
+                "shape.mismatch", f"The input {name!r} is {a.dtype}{list(a.shape)}, expected {t}.", (name,)
+            )
         out[name] = a
     return out

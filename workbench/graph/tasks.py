@@ -98,14 +98,19 @@ class Task:
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:
         """Task of a computation that belongs to no network."""
-        label = name or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
+        label = (
+            name
+            or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
+        )
         return Task(structural_key(func), label, label, 1, func_flops(func), func, target, (func.name,))
 
     @staticmethod
     def of_schedule(schedule: Any, target: Target | None = None) -> Task:
         """Task of what a schedule started from, before any primitive."""
         start = getattr(schedule, "origin", None) or getattr(schedule, "base", None)
-        return Task.of_func(start if isinstance(start, Func) else schedule.copy().undo(len(schedule.trace)).func, target)
+        return Task.of_func(
+            start if isinstance(start, Func) else schedule.copy().undo(len(schedule.trace)).func, target
+        )
 
 
 def partition(graph: Graph) -> list[Group]:
@@ -147,7 +152,16 @@ def _task(key: str, same: list[Group], target: Target | None) -> Task:
     first = same[0]
     assert first.func is not None
     where = ", ".join(g.name for g in same[:3]) + (f" and {len(same) - 3} more" if len(same) > 3 else "")
-    return Task(key, first.description, f"{first.description} ({where})", len(same), first.flops, first.func, target, tuple(g.name for g in same))
+    return Task(
+        key,
+        first.description,
+        f"{first.description} ({where})",
+        len(same),
+        first.flops,
+        first.func,
+        target,
+        tuple(g.name for g in same),
+    )
 
 
 def _distinct(tasks: Iterable[Task]) -> list[Task]:
@@ -181,9 +195,9 @@ class _Lowering:
         nodes = tuple(self.nodes[n] for n in fused.nodes)
         first = nodes[0]
         if is_view(self.graph, first) and not self._must_copy(first):
-            args = (("X", first.inputs[0]), ("Y", first.outputs[0]))
+            ends = (("X", first.inputs[0]), ("Y", first.outputs[0]))
             text = f"view {dims(self.graph.types[first.outputs[0]].shape)}"
-            return Group(first.name, nodes, None, args, first.inputs[:1], first.outputs[:1], text, fused.rules)
+            return Group(first.name, nodes, None, ends, first.inputs[:1], first.outputs[:1], text, fused.rules)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
         for n in nodes:
             self._lower(n, names, tensors, order)
@@ -192,8 +206,18 @@ class _Lowering:
         by_param = {tensors[t].name: t for t in [*order, out]}
         args = tuple((b.name, by_param[b.name]) for b in func.params)
         main = next((n for n in nodes if opdef(n).fusion != "injective"), first)
-        return Group(main.name, nodes, func, args, tuple(t for _, t in args if t != out), (out,), describe(self.graph, nodes),
-                     fused.rules, structural_key(func), func_flops(func))
+        return Group(
+            main.name,
+            nodes,
+            func,
+            args,
+            tuple(t for _, t in args if t != out),
+            (out,),
+            describe(self.graph, nodes),
+            fused.rules,
+            structural_key(func),
+            func_flops(func),
+        )
 
     def _must_copy(self, node: Node) -> bool:
         """A view from an input to an output, or to a second output of the same memory, has to be a copy."""
@@ -217,7 +241,9 @@ class _Lowering:
 
     def _lower(self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str]) -> None:
         op = opdef(node)
-        if node.op in _COMMUTATIVE:  # what the group computed comes first, so that both ways of writing it give one task
+        if (
+            node.op in _COMMUTATIVE
+        ):  # what the group computed comes first, so that both ways of writing it give one task
             node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i not in tensors)))
         call = make_call(node, self.graph.types, self.graph.constants)
         call = Call(call.node, call.types, call.values, names)
@@ -225,7 +251,9 @@ class _Lowering:
         for i, x in enumerate(node.inputs):
             if x and x not in tensors and self._is_tensor(call, i):
                 t = self.graph.types[x]
-                tensors[x] = te.placeholder(t.shape, t.dtype, names(self._role(node, i, order)), constant=x in self.graph.constants)
+                tensors[x] = te.placeholder(
+                    t.shape, t.dtype, names(self._role(node, i, order)), constant=x in self.graph.constants
+                )
                 order.append(x)
             args.append(tensors.get(x))
         tensors[node.outputs[0]] = op.lower(call, *args)
@@ -235,10 +263,16 @@ class _Lowering:
         value = call.values[i]
         if value is None:
             return True
-        return value.dtype.kind == "f" and (value.size > 1 or (call.node.op in ("Conv", "Gemm", "MatMul") and value.ndim > 0))
+        return value.dtype.kind == "f" and (
+            value.size > 1 or (call.node.op in ("Conv", "Gemm", "MatMul") and value.ndim > 0)
+        )
 
     def _role(self, node: Node, i: int, order: list[str]) -> str:
         if node.inputs[i] in self.graph.constants:
             weighted = node.op in ("Conv", "Gemm", "MatMul")
-            return ("W" if i < 2 else "bias") if weighted else {"BatchNormalization": ("", "scale", "bias", "mean", "var")}.get(node.op, ("C",) * 9)[i]
+            return (
+                ("W" if i < 2 else "bias")
+                if weighted
+                else {"BatchNormalization": ("", "scale", "bias", "mean", "var")}.get(node.op, ("C",) * 9)[i]
+            )
         return "X" if not any(t not in self.graph.constants for t in order) else "R" if opdef(node).elementwise else "X"

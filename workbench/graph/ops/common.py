@@ -27,7 +27,7 @@ def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequ
         return fn(*idx)
 
     params = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names]
-    named.__signature__ = inspect.Signature(params)  # type: ignore[attr-defined]
+    vars(named)["__signature__"] = inspect.Signature(params)
     return te.compute(shape, named, name)
 
 
@@ -37,7 +37,7 @@ def spatial_names(layout: str, rank: int, channel: str = "c") -> tuple[str, ...]
 
 
 def place(layout: str, n: Any, spatial: Sequence[Any], c: Any) -> tuple[Any, ...]:
-    """Put batch, spatial and channel items in the order of the layout ("NCHW" or "NHWC", any number of spatial dimensions)."""
+    """Put batch, spatial and channel items in the order of the layout: "NCHW" or "NHWC", of any rank."""
     return (n, *spatial, c) if layout == "NHWC" else (n, c, *spatial)
 
 
@@ -73,7 +73,7 @@ def broadcast_shape(c: Call, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ..
 
 def at(t: te.Tensor, idx: Sequence[Idx]) -> te.Value:
     """Element of `t` at the trailing part of `idx`; unit dimensions are read at 0."""
-    tail = idx[len(idx) - t.ndim:]
+    tail = idx[len(idx) - t.ndim :]
     return t[tuple(0 if e == 1 else i for e, i in zip(t.shape, tail, strict=True))]
 
 
@@ -138,7 +138,9 @@ def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
         if ceil and (n - 1) * strides[d] >= size[d] + b:
             n -= 1  # a window that starts in the end padding is dropped
         if free < 0 or n < 1:
-            raise c.error("shape_mismatch", f"has a window of {span} over a dimension of {size[d]} padded by {b} and {e}")
+            raise c.error(
+                "shape_mismatch", f"has a window of {span} over a dimension of {size[d]} padded by {b} and {e}"
+            )
         begin.append(b)
         end.append(e)
         out.append(n)

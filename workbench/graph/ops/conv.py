@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...ir import te
-from ..graph import Array, AttrValue, TensorType
+from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import (Window, compute, from_nchw, layout_of, np_windows, pad_stage, place, sample, spatial_names, to_nchw, unplace,
-                     window)
+from .common import (
+    Window,
+    compute,
+    from_nchw,
+    layout_of,
+    np_windows,
+    pad_stage,
+    place,
+    sample,
+    spatial_names,
+    to_nchw,
+    unplace,
+    window,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,10 @@ def conv_shape(c: Call) -> ConvShape:
     kernel, per, co = (w[:-2], w[-2], w[-1]) if layout == "NHWC" else (w[2:], w[1], w[0])
     groups = c.get_int("group", 1)
     if per * groups != ci or co % groups:
-        raise c.error("shape_mismatch", f"has {ci} input channels, but its weights {list(w)} in {groups} groups expect {per * groups}")
+        raise c.error(
+            "shape_mismatch",
+            f"has {ci} input channels, but its weights {list(w)} in {groups} groups expect {per * groups}",
+        )
     named = c.get_ints("kernel_shape")
     if named is not None and named != kernel:
         raise c.error("shape_mismatch", f"names a kernel {list(named)}, but its weights have {list(kernel)}")
@@ -63,7 +79,8 @@ class Conv(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None and w is not None
+        assert x is not None
+        assert w is not None
         s = conv_shape(c)
         if s.layout == "NHWC":
             w = np.moveaxis(w, (-1, -2), (0, 1))
@@ -72,16 +89,17 @@ class Conv(OpDef):
         out = np.empty((s.batch, s.co, *s.win.out), x.dtype)
         order = (0, *range(2, 2 + r), 1, *range(2 + r, 2 + 2 * r))
         for g in range(s.groups):
-            cols = taps[:, g * per:(g + 1) * per].transpose(order).reshape(s.batch * int(np.prod(s.win.out)), -1)
-            flat: Array = np.matmul(cols, w[g * co:(g + 1) * co].reshape(co, -1).T)  # type: ignore[call-overload]
-            out[:, g * co:(g + 1) * co] = np.moveaxis(flat.reshape(s.batch, *s.win.out, co), -1, 1)
+            cols = taps[:, g * per : (g + 1) * per].transpose(order).reshape(s.batch * int(np.prod(s.win.out)), -1)
+            flat: Array = np.matmul(cols, w[g * co : (g + 1) * co].reshape(co, -1).T)
+            out[:, g * co : (g + 1) * co] = np.moveaxis(flat.reshape(s.batch, *s.win.out, co), -1, 1)
         if b is not None:
-            out = out + b.reshape(-1, *(1,) * r)  # type: ignore[operator]
+            out = out + b.reshape(-1, *(1,) * r)
         return from_nchw(out, s.layout)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None and w is not None
+        assert x is not None
+        assert w is not None
         s = conv_shape(c)
         r, win = len(s.win.size), s.win
         xp = pad_stage(c, x, win, s.layout, 0.0)
@@ -107,10 +125,10 @@ class Conv(OpDef):
     def cases(self) -> list[Case]:
         b = sample(6)
 
-        def case(label: str, x: tuple[int, ...], w: tuple[int, ...], bias: Array | None = None, **attrs: AttrValue) -> Case:
+        def case(label: str, x: tuple[int, ...], w: tuple[int, ...], bias: Array | None = None, **attrs: Any) -> Case:
             return Case(label, (sample(*x), sample(*w), bias), attrs, const=(1, 2))
 
-        nhwc: dict[str, AttrValue] = {"layout": "NHWC"}
+        nhwc: dict[str, Any] = {"layout": "NHWC"}
         return [
             case("3x3", (1, 4, 7, 6), (6, 4, 3, 3), b, pads=(1, 1, 1, 1)),
             case("1x1", (2, 4, 5, 5), (6, 4, 1, 1)),

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir import te
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import at, broadcast_shape, compute, operand, sample, same
+from .common import at, broadcast_shape, compute, operand, same, sample
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
@@ -22,7 +22,7 @@ def _np_erf(x: Array) -> Array:
 
 
 def _np_sigmoid(x: Any) -> Any:
-    return 1.0 / (1.0 + np.exp(-x))
+    return np.exp(-np.logaddexp(0, -x))  # does not overflow
 
 
 class _Unary(OpDef):
@@ -47,8 +47,16 @@ class _Unary(OpDef):
         return [Case("2d", (sample(3, 5, low=self.low),)), Case("4d", (sample(1, 4, 3, 2, low=self.low),))]
 
 
-def _unary(name: str, numpy: Callable[[Any], Any], scalar: Callable[[Any], te.Value], doc: str, low: float | None = None) -> None:
-    members = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower(), "low": low, "__doc__": doc}
+def _unary(
+    name: str, numpy: Callable[[Any], Any], scalar: Callable[[Any], te.Value], doc: str, low: float | None = None
+) -> None:
+    members = {
+        "numpy": staticmethod(numpy),
+        "scalar": staticmethod(scalar),
+        "stage": name.lower(),
+        "low": low,
+        "__doc__": doc,
+    }
     operator(name, "injective", elementwise=True)(type(name, (_Unary,), members))
 
 
@@ -75,7 +83,7 @@ class LeakyRelu(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x: Any = args[0]
-        return np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))).astype(x.dtype)
+        return np.asarray(np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))), dtype=x.dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, alpha = args[0], c.get_float("alpha", 0.01)
@@ -95,15 +103,21 @@ class HardSigmoid(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x: Any = args[0]
-        return np.clip(x * np.float32(c.get_float("alpha", 0.2)) + np.float32(c.get_float("beta", 0.5)), 0, 1).astype(x.dtype)
+        y = x * np.float32(c.get_float("alpha", 0.2)) + np.float32(c.get_float("beta", 0.5))
+        return np.asarray(np.clip(y, 0, 1), dtype=x.dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, alpha, beta = args[0], c.get_float("alpha", 0.2), c.get_float("beta", 0.5)
         assert x is not None
-        return compute(x.shape, lambda *i: te.maximum(te.minimum(x[i] * alpha + beta, 1.0), 0.0), c.name("hard_sigmoid"))
+        return compute(
+            x.shape, lambda *i: te.maximum(te.minimum(x[i] * alpha + beta, 1.0), 0.0), c.name("hard_sigmoid")
+        )
 
     def cases(self) -> list[Case]:
-        return [Case("default", (sample(3, 5) * 4,)), Case("alpha", (sample(2, 3, 4) * 4,), {"alpha": 0.1666, "beta": 0.4})]
+        return [
+            Case("default", (sample(3, 5) * 4,)),
+            Case("alpha", (sample(2, 3, 4) * 4,), {"alpha": 0.1666, "beta": 0.4}),
+        ]
 
 
 @operator("Clip", "injective", elementwise=True)
@@ -115,11 +129,13 @@ class Clip(OpDef):
 
     def _limits(self, c: Call) -> tuple[float | None, float | None]:
         if c.version < 11:
-            return tuple(c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))  # type: ignore[return-value]
+            low, high = (c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))
+            return low, high
         for i in (1, 2):
             if c.has(i) and c.scalar(i) is None:
                 raise c.error("dynamic_value", "takes a limit from a value that is computed at run time")
-        return tuple(c.scalar(i) if c.has(i) else None for i in (1, 2))  # type: ignore[return-value]
+        low, high = (c.scalar(i) if c.has(i) else None for i in (1, 2))
+        return low, high
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x: Any = args[0]
@@ -159,7 +175,9 @@ class _Broadcast(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         types = [c.type(i) for i in range(len(c.types))]
         if c.version < 7 and c.node.attrs.get("broadcast"):
-            raise c.error("unsupported_attr", "uses the broadcast attribute of opset 6", "convert the model to opset 7 or newer")
+            raise c.error(
+                "unsupported_attr", "uses the broadcast attribute of opset 6", "convert the model to opset 7 or newer"
+            )
         dtype = types[0].dtype
         if self.name != "Pow" and any(t.dtype != dtype for t in types):
             raise c.error("shape_mismatch", f"mixes element types {', '.join(t.dtype for t in types)}")
@@ -195,10 +213,22 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
-def _binary(name: str, numpy: Callable[[Any, Any], Any], scalar: Callable[[Any, Any], te.Value], doc: str,
-            variadic: bool = False, low: float | None = None) -> None:
-    members = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower(), "variadic": variadic,
-               "low": low, "__doc__": doc}
+def _binary(
+    name: str,
+    numpy: Callable[[Any, Any], Any],
+    scalar: Callable[[Any, Any], te.Value],
+    doc: str,
+    variadic: bool = False,
+    low: float | None = None,
+) -> None:
+    members = {
+        "numpy": staticmethod(numpy),
+        "scalar": staticmethod(scalar),
+        "stage": name.lower(),
+        "variadic": variadic,
+        "low": low,
+        "__doc__": doc,
+    }
     operator(name, "injective", elementwise=True)(type(name, (_Broadcast,), members))
 
 
@@ -218,18 +248,25 @@ class PRelu(OpDef):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if broadcast_shape(c, [c.shape(0), c.shape(1)]) != c.shape(0):
-            raise c.error("shape_mismatch", f"has a slope of shape {list(c.shape(1))} for an input of shape {list(c.shape(0))}")
+            raise c.error(
+                "shape_mismatch", f"has a slope of shape {list(c.shape(1))} for an input of shape {list(c.shape(0))}"
+            )
         return same(c)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x, slope = args[0], args[1]
-        assert x is not None and slope is not None
-        return np.where(x >= 0, x, x * slope).astype(x.dtype)  # type: ignore[operator]
+        assert x is not None
+        assert slope is not None
+        return np.where(x >= 0, x, x * slope).astype(x.dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, slope = args[0], args[1]
-        assert x is not None and slope is not None
+        assert x is not None
+        assert slope is not None
         return compute(x.shape, lambda *i: te.select(x[i] >= 0.0, x[i], x[i] * at(slope, i)), c.name("prelu"))
 
     def cases(self) -> list[Case]:
-        return [Case("channel", (sample(1, 3, 2, 2), sample(3, 1, 1)), const=(1,)), Case("same", (sample(2, 3), sample(2, 3, seed=4)))]
+        return [
+            Case("channel", (sample(1, 3, 2, 2), sample(3, 1, 1)), const=(1,)),
+            Case("same", (sample(2, 3), sample(2, 3, seed=4))),
+        ]

@@ -22,20 +22,22 @@ class MatMul(OpDef):
         return (TensorType((*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ())), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None and args[1] is not None
-        return np.asarray(np.matmul(args[0], args[1]))  # type: ignore[call-overload]
+        assert args[0] is not None
+        assert args[1] is not None
+        return np.asarray(np.matmul(args[0], args[1]))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         a, b = args[0], args[1]
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         out = self.infer(c)[0].shape
         k = te.reduce_axis(a.shape[-1], "k")
         rows, cols = min(a.ndim - 1, 1), min(b.ndim - 1, 1)
 
         def body(*idx: te.Axis) -> te.Reduction:
-            lead = idx[:len(idx) - rows - cols]
-            i = idx[len(lead):len(lead) + rows]
-            j = idx[len(lead) + rows:]
+            lead = idx[: len(idx) - rows - cols]
+            i = idx[len(lead) : len(lead) + rows]
+            j = idx[len(lead) + rows :]
             left: list[Idx] = [*lead, *i, k]
             right: list[Idx] = [*lead, k, *j]
             return te.sum(at(a, left) * at(b, right), axis=k)
@@ -75,20 +77,26 @@ class Gemm(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         a, b = args[0], args[1]
-        assert a is not None and b is not None
-        y = np.matmul(a.T if c.get_int("transA", 0) else a, b.T if c.get_int("transB", 0) else b)  # type: ignore[call-overload]
+        assert a is not None
+        assert b is not None
+        y = np.matmul(a.T if c.get_int("transA", 0) else a, b.T if c.get_int("transB", 0) else b)
         y = y * np.asarray(c.get_float("alpha", 1.0), a.dtype)
         if c.has(2):
-            y = y + np.asarray(c.get_float("beta", 1.0), a.dtype) * args[2]  # type: ignore[operator]
+            y = y + np.asarray(c.get_float("beta", 1.0), a.dtype) * args[2]
         return np.asarray(y)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         a, b = args[0], args[1]
-        assert a is not None and b is not None
+        assert a is not None
+        assert b is not None
         m, n, kk = self._dims(c)
         k = te.reduce_axis(kk, "k")
         ta, tb = c.get_int("transA", 0), c.get_int("transB", 0)
-        y = compute((m, n), lambda i, j: te.sum((a[k, i] if ta else a[i, k]) * (b[j, k] if tb else b[k, j]), axis=k), c.name("matmul"))
+        y = compute(
+            (m, n),
+            lambda i, j: te.sum((a[k, i] if ta else a[i, k]) * (b[j, k] if tb else b[k, j]), axis=k),
+            c.name("matmul"),
+        )
         alpha, beta = c.get_float("alpha", 1.0), c.get_float("beta", 1.0)
         if alpha == 1.0 and not c.has(2):
             return y
@@ -106,6 +114,8 @@ class Gemm(OpDef):
         return [
             Case("plain", (sample(3, 5), sample(5, 4))),
             Case("dense", (sample(2, 5), sample(4, 5), sample(4)), {"transB": 1}, const=(1, 2)),
-            Case("all", (sample(5, 3), sample(4, 5), sample(3, 1)), {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}),
+            Case(
+                "all", (sample(5, 3), sample(4, 5), sample(3, 1)), {"transA": 1, "transB": 1, "alpha": 0.5, "beta": 2.0}
+            ),
             Case("scalar bias", (sample(3, 5), sample(5, 4), sample(1)), {"alpha": 2.0}, const=(1, 2)),
         ]

@@ -46,7 +46,11 @@ class BatchNormalization(OpDef):
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, scale, bias, mean, var = args[:5]
-        assert x is not None and scale is not None and bias is not None and mean is not None and var is not None
+        assert x is not None
+        assert scale is not None
+        assert bias is not None
+        assert mean is not None
+        assert var is not None
         eps, axis = c.get_float("epsilon", 1e-5), _channel(c)
 
         def body(*i: te.Axis) -> te.Value:
@@ -73,16 +77,20 @@ class InstanceNormalization(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x, scale, bias = args[0], args[1], args[2]
-        assert x is not None and scale is not None and bias is not None
+        assert x is not None
+        assert scale is not None
+        assert bias is not None
         v = to_nchw(x, layout_of(c))
         axes, shape = tuple(range(2, v.ndim)), (1, -1, *(1,) * (v.ndim - 2))
-        mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)  # type: ignore[type-var]
-        k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))  # type: ignore[operator]
+        mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)
+        k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
         return from_nchw(np.asarray((v - mean) * k + bias.reshape(shape), dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, scale, bias = args[0], args[1], args[2]
-        assert x is not None and scale is not None and bias is not None
+        assert x is not None
+        assert scale is not None
+        assert bias is not None
         layout, eps = layout_of(c), c.get_float("epsilon", 1e-5)
         n, size, ch = unplace(layout, x.shape)
         inv = 1.0 / float(np.prod(size))
@@ -127,9 +135,9 @@ class LRN(OpDef):
         assert args[0] is not None
         x: Array = to_nchw(args[0], layout_of(c))
         size, before, after = self._reach(c)
-        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))  # type: ignore[operator]
-        total = sum(square[:, k:k + x.shape[1]] for k in range(size))
-        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)  # type: ignore[operator]
+        square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
+        total = sum(square[:, k : k + x.shape[1]] for k in range(size))
+        y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
         return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -141,7 +149,7 @@ class LRN(OpDef):
 
         def window(*i: te.Axis) -> te.Reduction:
             pos = i[axis] + k - before
-            v = x[(*i[:axis], pos, *i[axis + 1:])]
+            v = x[(*i[:axis], pos, *i[axis + 1 :])]
             return te.sum(te.select((pos >= 0) & (pos < channels), v * v, te.const(0.0)), axis=k)
 
         names = _names(c, x.ndim)
@@ -151,7 +159,10 @@ class LRN(OpDef):
 
     def cases(self) -> list[Case]:
         attrs = {"size": 5, "alpha": 0.1, "beta": 0.75, "bias": 2.0}
-        return [Case("nchw", (sample(1, 7, 3, 2),), attrs), Case("nhwc", (sample(1, 3, 2, 7),), {**attrs, "layout": "NHWC"})]
+        return [
+            Case("nchw", (sample(1, 7, 3, 2),), attrs),
+            Case("nhwc", (sample(1, 3, 2, 7),), {**attrs, "layout": "NHWC"}),
+        ]
 
 
 @operator("Softmax", "opaque")
@@ -180,7 +191,7 @@ class Softmax(OpDef):
         assert x is not None
         rest = [d for d in range(x.ndim) if d not in axes] or [-1]
         shape = [1 if d == -1 else x.shape[d] for d in rest]
-        names = tuple("ijklm"[:len(shape)])
+        names = tuple("ijklm"[: len(shape)])
 
         def source(i: tuple[te.Axis, ...], ks: list[te.Axis]) -> tuple[te.Axis, ...]:
             rows, cols = iter(i), iter(ks)

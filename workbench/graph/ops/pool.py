@@ -7,12 +7,25 @@ import numpy as np
 from ...ir import te
 from ..graph import Array, AttrValue, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import (LOWEST, Window, compute, from_nchw, layout_of, np_windows, pad_stage, place, sample, spatial_names, to_nchw, unplace,
-                     window)
+from .common import (
+    LOWEST,
+    Window,
+    compute,
+    from_nchw,
+    layout_of,
+    np_windows,
+    pad_stage,
+    place,
+    sample,
+    spatial_names,
+    to_nchw,
+    unplace,
+    window,
+)
 
 
 def pool_window(c: Call) -> Window:
-    """Window of a pooling node; `ModelError` when the attribute kernel_shape is missing or the second output is wanted."""
+    """Window of a pooling node; `ModelError` without kernel_shape, or when the second output is wanted."""
     kernel = c.get_ints("kernel_shape")
     if kernel is None:
         raise c.error("invalid_graph", "lacks the attribute kernel_shape")
@@ -42,7 +55,9 @@ def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str) -> te.Te
         return out
 
     n, _, ch = unplace(layout, x.shape)
-    return compute(place(layout, n, win.out, ch), body, c.name("max_pool" if op == "max" else "pool_sum"), spatial_names(layout, r))
+    return compute(
+        place(layout, n, win.out, ch), body, c.name("max_pool" if op == "max" else "pool_sum"), spatial_names(layout, r)
+    )
 
 
 @operator("MaxPool", "complex")
@@ -63,8 +78,10 @@ class MaxPool(OpDef):
         return _windowed(c, args[0], pool_window(c), LOWEST, "max")
 
     def cases(self) -> list[Case]:
-        return _pool_cases(sample(1, 3, 7, 8), sample(1, 7, 8, 3)) + [
-            Case("dilated", (sample(1, 2, 8, 8),), {"kernel_shape": (3, 3), "dilations": (2, 2)})]
+        return [
+            *_pool_cases(sample(1, 3, 7, 8), sample(1, 7, 8, 3)),
+            Case("dilated", (sample(1, 2, 8, 8),), {"kernel_shape": (3, 3), "dilations": (2, 2)}),
+        ]
 
 
 def _pool_cases(nchw: Array, nhwc: Array) -> list[Case]:
@@ -85,7 +102,10 @@ def _pool_cases(nchw: Array, nhwc: Array) -> list[Case]:
 def _count_limits(c: Call, win: Window) -> list[tuple[int, int]]:
     """Range of padded positions that count as elements, per dimension."""
     whole = bool(c.get_int("count_include_pad", 0))
-    return [(0, win.begin[d] + n + win.end[d]) if whole else (win.begin[d], win.begin[d] + n) for d, n in enumerate(win.size)]
+    return [
+        (0, win.begin[d] + n + win.end[d]) if whole else (win.begin[d], win.begin[d] + n)
+        for d, n in enumerate(win.size)
+    ]
 
 
 def _counts(c: Call, win: Window) -> Array:
@@ -109,7 +129,7 @@ class AveragePool(OpDef):
         assert args[0] is not None
         win, layout = pool_window(c), layout_of(c)
         taps = np_windows(to_nchw(args[0], layout), win, 0.0)
-        total = taps.sum(axis=tuple(range(-len(win.size), 0)), dtype=args[0].dtype)  # type: ignore[attr-defined]
+        total = taps.sum(axis=tuple(range(-len(win.size), 0)), dtype=args[0].dtype)
         return from_nchw(np.asarray(total / _counts(c, win), dtype=args[0].dtype), layout)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -122,7 +142,9 @@ class AveragePool(OpDef):
         if counts.size == 0 or (counts == counts.flat[0]).all():
             scale = 1.0 / float(counts.flat[0])
             return compute(total.shape, lambda *i: total[i] * scale, c.name("avg_pool"), names)
-        ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(names[1:-1] if layout == "NHWC" else names[2:])]
+        ks = [
+            te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(names[1:-1] if layout == "NHWC" else names[2:])
+        ]
         limits = _count_limits(c, win)
 
         def counted(*pos: te.Axis) -> te.Reduction:
@@ -156,7 +178,9 @@ class _Global(OpDef):
         x = args[0]
         assert x is not None
         axes = tuple(range(1, x.ndim - 1)) if layout_of(c) == "NHWC" else tuple(range(2, x.ndim))
-        out = x.max(axis=axes, keepdims=True) if self.op == "max" else np.mean(x, axis=axes, keepdims=True, dtype=x.dtype)  # type: ignore[call-overload]
+        out = (
+            x.max(axis=axes, keepdims=True) if self.op == "max" else np.mean(x, axis=axes, keepdims=True, dtype=x.dtype)
+        )
         return np.asarray(out)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -182,7 +206,11 @@ class _Global(OpDef):
         return compute(shape, lambda *i: total[i] * scale, c.name("global_avg"), names)
 
     def cases(self) -> list[Case]:
-        return [Case("nchw", (sample(2, 3, 4, 5),)), Case("nhwc", (sample(1, 4, 5, 3),), {"layout": "NHWC"}), Case("1d", (sample(1, 3, 7),))]
+        return [
+            Case("nchw", (sample(2, 3, 4, 5),)),
+            Case("nhwc", (sample(1, 4, 5, 3),), {"layout": "NHWC"}),
+            Case("1d", (sample(1, 3, 7),)),
+        ]
 
 
 @operator("GlobalAveragePool", "complex")

@@ -13,7 +13,9 @@ from ..opdef import Call, Case, OpDef, operator
 from .common import compute, ints, sample
 
 
-class _Reduce(OpDef):
+class Reduce(OpDef):
+    """What all reductions share; `axes` says over which axes a node reduces."""
+
     numpy: Callable[..., Any]
     kind = "sum"
     mean = False
@@ -47,12 +49,12 @@ class _Reduce(OpDef):
 
         def body(*i: te.Axis) -> te.Reduction:
             it = iter(i)
-            src: list[te.Axis] = []
+            src: list[Any] = []
             for d in range(x.ndim):
                 own = next(it) if keep or d not in ks else None
-                src.append(ks[d] if d in ks else own)  # type: ignore[arg-type]
-            build = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
-            out = build(x[tuple(src)], axis=list(ks.values()))  # type: ignore[operator]
+                src.append(ks.get(d, own))
+            build: Any = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
+            out = build(x[tuple(src)], axis=list(ks.values()))
             assert isinstance(out, te.Reduction)
             return out
 
@@ -76,7 +78,7 @@ class _Reduce(OpDef):
 
 def _reduce(name: str, numpy: Callable[..., Any], kind: str, doc: str, mean: bool = False, since: int = 18) -> None:
     members = {"numpy": staticmethod(numpy), "kind": kind, "mean": mean, "since": since, "__doc__": doc}
-    operator(name, "reduction")(type(name, (_Reduce,), members))
+    operator(name, "reduction")(type(name, (Reduce,), members))
 
 
 _reduce("ReduceMean", np.mean, "sum", "Mean over axes.", mean=True)

@@ -21,9 +21,9 @@ def _view(c: Call, x: te.Tensor | None, shape: tuple[int, ...]) -> te.Tensor:
             flat: te.Axis | int = 0
             for d in range(o0, o1):
                 if shape[d] > 1:
-                    flat = idx[d] * int(np.prod(shape[d + 1:o1])) + flat
+                    flat = idx[d] * int(np.prod(shape[d + 1 : o1])) + flat
             for d in range(i0, i1):
-                below = int(np.prod(x.shape[d + 1:i1]))
+                below = int(np.prod(x.shape[d + 1 : i1]))
                 if x.shape[d] > 1:
                     part = flat // below
                     src[d] = part % x.shape[d] if int(np.prod(x.shape[i0:d])) > 1 else part
@@ -128,7 +128,11 @@ class Squeeze(_Reshaping):
 
     def cases(self) -> list[Case]:
         x = sample(1, 3, 1, 4)
-        return [Case("attribute", (x,), {"axes": (0,)}, version=11), Case("input", (x, ints(2)), const=(1,)), Case("all", (x,))]
+        return [
+            Case("attribute", (x,), {"axes": (0,)}, version=11),
+            Case("input", (x, ints(2)), const=(1,)),
+            Case("all", (x,)),
+        ]
 
 
 @operator("Unsqueeze", "injective", view=True)
@@ -145,7 +149,10 @@ class Unsqueeze(_Reshaping):
         return tuple(1 if d in axes else next(rest) for d in range(rank))
 
     def cases(self) -> list[Case]:
-        return [Case("attribute", (sample(3, 4),), {"axes": (0, 2)}, version=11), Case("input", (sample(3, 4), ints(-1)), const=(1,))]
+        return [
+            Case("attribute", (sample(3, 4),), {"axes": (0, 2)}, version=11),
+            Case("input", (sample(3, 4), ints(-1)), const=(1,)),
+        ]
 
 
 @operator("Identity", "injective", elementwise=True, view=True)
@@ -174,7 +181,10 @@ class Dropout(_Reshaping):
         return (TensorType(self.shape(c), c.type(0).dtype), *((mask,) if len(c.node.outputs) > 1 else ()))
 
     def cases(self) -> list[Case]:
-        return [Case("opset 9", (sample(3, 4),), {"ratio": 0.5}, version=9), Case("mask", (sample(3, 4),), outputs=2, version=9)]
+        return [
+            Case("opset 9", (sample(3, 4),), {"ratio": 0.5}, version=9),
+            Case("mask", (sample(3, 4),), outputs=2, version=9),
+        ]
 
 
 @operator("Shape", "opaque")
@@ -211,10 +221,16 @@ class Constant(OpDef):
                 return np.array(value, dtype=np.int64)
             if key in ("value_float", "value_floats"):
                 return np.array(value, dtype=np.float32)
-        raise c.error("unsupported_attr", f"has a value of a kind that is not supported: {', '.join(c.node.attrs) or 'none'}")
+        raise c.error(
+            "unsupported_attr", f"has a value of a kind that is not supported: {', '.join(c.node.attrs) or 'none'}"
+        )
 
     def cases(self) -> list[Case]:
-        return [Case("tensor", (), {"value": sample(2, 2)}), Case("ints", (), {"value_ints": (1, 2)}), Case("float", (), {"value_float": 0.5})]
+        return [
+            Case("tensor", (), {"value": sample(2, 2)}),
+            Case("ints", (), {"value_ints": (1, 2)}),
+            Case("float", (), {"value_float": 0.5}),
+        ]
 
 
 @operator("ConstantOfShape", "opaque")
@@ -222,7 +238,7 @@ class ConstantOfShape(OpDef):
     """One value, repeated."""
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        shape = tuple(int(d) for d in c.constant(0, "shape"))  # type: ignore[call-overload]
+        shape = tuple(int(d) for d in c.constant(0, "shape"))
         return (TensorType(shape, self._value(c).dtype.name),)
 
     def _value(self, c: Call) -> Array:
@@ -232,9 +248,10 @@ class ConstantOfShape(OpDef):
     def reference(self, c: Call, *args: Array | None) -> Array:
         value = self._value(c)
         assert args[0] is not None
-        return np.full(tuple(int(d) for d in args[0]), value.reshape(-1)[0], value.dtype)  # type: ignore[call-overload]
+        return np.full(tuple(int(d) for d in args[0]), value.reshape(-1)[0], value.dtype)
 
     def cases(self) -> list[Case]:
-        return [Case("default", (ints(2, 3),), const=(0,)), Case("value", (ints(4),), {"value": np.array([7], np.int64)}, const=(0,))]
-
-
+        return [
+            Case("default", (ints(2, 3),), const=(0,)),
+            Case("value", (ints(4),), {"value": np.array([7], np.int64)}, const=(0,)),
+        ]

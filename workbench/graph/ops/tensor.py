@@ -9,7 +9,18 @@ from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, ints, sample
 
-DTYPES = {1: "float32", 2: "uint8", 3: "int8", 5: "int16", 6: "int32", 7: "int64", 9: "bool", 10: "float16", 11: "float64", 13: "uint64"}
+DTYPES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    13: "uint64",
+}
 
 
 @operator("Concat", "opaque")
@@ -19,11 +30,11 @@ class Concat(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         shapes = [c.shape(i) for i in range(len(c.types))]
         axis = c.axis(c.get_int("axis", 1), len(shapes[0]))
-        rests = {s[:axis] + s[axis + 1:] for s in shapes}
+        rests = {s[:axis] + s[axis + 1 :] for s in shapes}
         if len(rests) != 1 or len({len(s) for s in shapes}) != 1:
             raise c.error("shape_mismatch", f"cannot join {', '.join(str(list(s)) for s in shapes)} along axis {axis}")
         first = shapes[0]
-        return (TensorType((*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1:]), c.type(0).dtype),)
+        return (TensorType((*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :]), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         return np.concatenate([a for a in args if a is not None], axis=c.get_int("axis", 1))
@@ -60,7 +71,9 @@ class Transpose(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, perm = args[0], self.perm(c)
         assert x is not None
-        return compute(self.infer(c)[0].shape, lambda *i: x[tuple(i[perm.index(d)] for d in range(x.ndim))], c.name("transpose"))
+        return compute(
+            self.infer(c)[0].shape, lambda *i: x[tuple(i[perm.index(d)] for d in range(x.ndim))], c.name("transpose")
+        )
 
     def cases(self) -> list[Case]:
         return [Case("2d", (sample(3, 4),)), Case("to nhwc", (sample(1, 2, 3, 4),), {"perm": (0, 2, 3, 1)})]
@@ -119,7 +132,11 @@ class Slice(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, parts = args[0], self.ranges(c)
         assert x is not None
-        return compute([n for _, n, _ in parts], lambda *i: x[tuple(v * k + s for v, (s, _, k) in zip(i, parts, strict=True))], c.name("slice"))
+        return compute(
+            [n for _, n, _ in parts],
+            lambda *i: x[tuple(v * k + s for v, (s, _, k) in zip(i, parts, strict=True))],
+            c.name("slice"),
+        )
 
     def cases(self) -> list[Case]:
         x = sample(4, 6, 5)
@@ -138,7 +155,7 @@ class Pad(OpDef):
         """(before, after) of every dimension; negative pads are refused."""
         flat = c.ints_or_input("pads", 1, 11) or c.get_ints("paddings") or ()
         rank = len(c.shape(0))
-        axes = [c.axis(int(a), rank) for a in c.constant(3, "axes")] if c.has(3) else list(range(rank))  # type: ignore[call-overload]
+        axes = [c.axis(int(a), rank) for a in c.constant(3, "axes")] if c.has(3) else list(range(rank))
         if len(flat) != 2 * len(axes):
             raise c.error("invalid_graph", f"has {len(flat)} pads for {len(axes)} dimensions")
         if any(p < 0 for p in flat):
@@ -152,7 +169,7 @@ class Pad(OpDef):
         """Value of the padding."""
         if c.version < 11 or not c.has(2):
             return c.get_float("value", 0.0)
-        return float(c.constant(2, "value").reshape(-1)[0])  # type: ignore[arg-type]
+        return float(c.constant(2, "value").reshape(-1)[0])
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         pads = self.pads(c)
@@ -169,7 +186,9 @@ class Pad(OpDef):
         x, pads = args[0], self.pads(c)
         assert x is not None
         if c.get_str("mode", "constant") != "constant":
-            raise c.error("unsupported_attr", f"pads with mode {c.get_str('mode', '')!r}; only 'constant' can be compiled")
+            raise c.error(
+                "unsupported_attr", f"pads with mode {c.get_str('mode', '')!r}; only 'constant' can be compiled"
+            )
         fill = te.const(self.fill(c), x.dtype)
 
         def body(*i: te.Axis) -> te.Value:
@@ -197,26 +216,29 @@ class Gather(OpDef):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
-        return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1:]), c.type(0).dtype),)
+        return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1 :]), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x, index = args[0], args[1]
-        assert x is not None and index is not None
+        assert x is not None
+        assert index is not None
         return np.asarray(np.take(x, index.astype(np.int64), axis=c.get_int("axis", 0)))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, v = args[0], c.scalar(1)
         assert x is not None
         if v is None:
-            raise c.error("unsupported_op", "gathers with indices that are not one constant", "only a single constant index can be compiled")
+            raise c.error(
+                "unsupported_op",
+                "gathers with indices that are not one constant",
+                "only a single constant index can be compiled",
+            )
         axis = c.axis(c.get_int("axis", 0), x.ndim)
         width, at = len(c.shape(1)), int(v) % x.shape[axis]
-        return compute(self.infer(c)[0].shape, lambda *i: x[(*i[:axis], at, *i[axis + width:])], c.name("gather"))
+        return compute(self.infer(c)[0].shape, lambda *i: x[(*i[:axis], at, *i[axis + width :])], c.name("gather"))
 
     def cases(self) -> list[Case]:
         return [
             Case("one", (sample(3, 4, 2), np.array(1, np.int64)), {"axis": 1}, const=(1,)),
             Case("negative", (sample(3, 4), ints(-1)), const=(1,)),
         ]
-
-

@@ -15,4 +15,16 @@ DEFAULT = (
     "fuse",
 )
 
-__all__ = ["DEFAULT", "Pass", "canonical", "fold", "fuse", "graph_pass", "layout", "passes", "run_pass", "scale", "views"]
+__all__ = [
+    "DEFAULT",
+    "Pass",
+    "canonical",
+    "fold",
+    "fuse",
+    "graph_pass",
+    "layout",
+    "passes",
+    "run_pass",
+    "scale",
+    "views",
+]

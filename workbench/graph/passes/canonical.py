@@ -9,12 +9,11 @@ import numpy as np
 from ..edit import GraphEditor
 from ..graph import Graph, Node
 from ..infer import make_call
-from ..opdef import Call
+from ..opdef import Call, opdef
 from ..ops.linear import Gemm
-from ..ops.pool import pool_window
-from ..ops.reduce import _Reduce
 from ..ops.norm import Softmax
-from ..opdef import opdef
+from ..ops.pool import pool_window
+from ..ops.reduce import Reduce
 from .base import graph_pass
 
 
@@ -31,7 +30,9 @@ def canonicalize(graph: Graph) -> Graph:
         if new:
             editor.swap(node, new)
             notes[node.op] = notes.get(node.op, 0) + 1
-    return editor.finish("canonicalize: rewrote " + ", ".join(f"{n} {op}" for op, n in notes.items())) if notes else graph
+    return (
+        editor.finish("canonicalize: rewrote " + ", ".join(f"{n} {op}" for op, n in notes.items())) if notes else graph
+    )
 
 
 def _call(graph: Graph, node: Node) -> Call:
@@ -48,7 +49,7 @@ def _average_pool(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
 def _reduce_mean(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     """ReduceMean over all spatial axes of an image."""
     op = opdef(node)
-    assert isinstance(op, _Reduce)
+    assert isinstance(op, Reduce)
     x, call = graph.types[node.inputs[0]], _call(graph, node)
     if x.rank < 3 or op.axes(call) != tuple(range(2, x.rank)):
         return []
@@ -68,7 +69,7 @@ def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
         return []
     if len(axes) == 1:
         return [replace(node, attrs={"axis": axes[0]}, version=18)]
-    rows, cols = int(np.prod(x.shape[:axes[0]])), int(np.prod(x.shape[axes[0]:]))
+    rows, cols = int(np.prod(x.shape[: axes[0]])), int(np.prod(x.shape[axes[0] :]))
     flat = editor.reshape(node.inputs[0], (rows, cols), f"{node.outputs[0]}.rows")
     soft = editor.make("Softmax", flat.outputs, f"{node.outputs[0]}.softmax", {"axis": 1})
     back = editor.reshape(soft.outputs[0], x.shape, node.outputs[0])
@@ -86,12 +87,12 @@ def _gemm(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
         return []
     assert isinstance(opdef(node), Gemm)
     alpha, beta = np.asarray(call.get_float("alpha", 1.0), w.dtype), np.asarray(call.get_float("beta", 1.0), w.dtype)
-    k_n = (w.T if call.get_int("transB", 0) else w) * alpha  # type: ignore[operator]
+    k_n = (w.T if call.get_int("transB", 0) else w) * alpha
     inputs = [node.inputs[0], editor.constant(f"{node.inputs[1]}.kn", k_n)]
     if bias is not None:
         n = k_n.shape[1]
         wide = bias.size != n and bias.size != 1  # a bias that differs from row to row stays a matrix
-        value = np.asarray(bias * beta)  # type: ignore[operator]
+        value = np.asarray(bias * beta)
         value = value if wide else np.broadcast_to(value.reshape(-1), (n,))
         inputs.append(editor.constant(f"{node.inputs[2]}.n", value))
     plain = not node.attrs and bias is not None and bias.shape == (k_n.shape[1],)

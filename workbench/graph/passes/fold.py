@@ -57,4 +57,6 @@ def does_nothing(graph: Graph, node: Node) -> bool:
     if node.op == "Transpose":
         perm = node.attrs.get("perm")
         return isinstance(perm, tuple) and list(perm) == sorted(perm)
-    return opdef(node).view or node.op == "Cast" or (node.op in ("Sum", "Max", "Min", "Concat") and len(node.inputs) == 1)
+    return (
+        opdef(node).view or node.op == "Cast" or (node.op in ("Sum", "Max", "Min", "Concat") and len(node.inputs) == 1)
+    )

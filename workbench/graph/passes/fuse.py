@@ -5,11 +5,12 @@
 - *reduction*: takes the injective operators before it;
 - *opaque*: alone.
 
-A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node that every
-path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and groups cannot depend on
-each other in a circle. Complex nodes claim their followers from the deepest to the shallowest: a residual addition joins the
-convolution at the end of the longer branch, whose other operand is then already there. (All blocks of a stage get the same kernel
-that way, whether their shortcut holds a convolution or not.)
+A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node
+that every path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and
+groups cannot depend on each other in a circle. Complex nodes claim their followers from the deepest to the
+shallowest: a residual addition joins the convolution at the end of the longer branch, whose other operand is then
+already there. (All blocks of a stage get the same kernel that way, whether their shortcut holds a convolution or
+not.)
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def fuse(graph: Graph) -> Graph:
     """Group nodes into kernels by operator class, with the reason of every decision."""
     f = _Fuser(graph)
     deep = f.depths()
-    for node in sorted(reversed(graph.nodes), key=lambda n: -deep[n.name]):
+    for node in sorted(graph.nodes, key=lambda n: -deep[n.name]):
         if opdef(node).fusion == "complex":
             f.grow_complex(node)
     for node in graph.nodes:
@@ -159,7 +160,9 @@ class _Fuser:
             path = self._between(at, end)
             last = next(n for n in path if n.name == end)
             inner = [n for n in path if n is not last]
-            if not all(self._joinable(n, ("injective",)) for n in inner) or not self._joinable(last, ("injective", "reduction")):
+            if not all(self._joinable(n, ("injective",)) for n in inner) or not self._joinable(
+                last, ("injective", "reduction")
+            ):
                 return
             kind = opdef(last).fusion
             where = "the reduction" if kind == "reduction" else "injective"

@@ -1,7 +1,8 @@
 """Channels last: convolutions and poolings in NHWC, the layout in which generated code vectorises over channels.
 
-One walk in topological order. Every image tensor may exist in both layouts; the channels-last copy is used as long as the
-operators understand it, and a transposition appears only where one does not (at the network's borders, as a rule).
+One walk in topological order. Every image tensor may exist in both layouts; the channels-last copy is used as long
+as the operators understand it, and a transposition appears only where one does not (at the network's borders, as a
+rule).
 """
 
 from __future__ import annotations
@@ -15,11 +16,21 @@ from ..edit import GraphEditor
 from ..graph import Array, AttrValue, Graph, Node
 from ..infer import make_call
 from ..opdef import opdef
-from ..ops.reduce import _Reduce
+from ..ops.reduce import Reduce
+from ..ops.tensor import Pad
 from .base import graph_pass
 
 #: Operators that take a `layout` attribute.
-SPATIAL = ("Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "GlobalMaxPool", "InstanceNormalization", "LRN", "BatchNormalization")
+SPATIAL = (
+    "Conv",
+    "MaxPool",
+    "AveragePool",
+    "GlobalAveragePool",
+    "GlobalMaxPool",
+    "InstanceNormalization",
+    "LRN",
+    "BatchNormalization",
+)
 
 
 @graph_pass("layout_nhwc")
@@ -119,7 +130,7 @@ class _Walk:
             return None
         if op.elementwise:
             return self._elementwise
-        if isinstance(op, _Reduce):
+        if isinstance(op, Reduce):
             return self._reduce
         return {"Concat": self._axis, "Softmax": self._axis, "Pad": self._pad}.get(node.op)
 
@@ -175,7 +186,7 @@ class _Walk:
 
     def _reduce(self, node: Node) -> Node | None:
         op = opdef(node)
-        assert isinstance(op, _Reduce)
+        assert isinstance(op, Reduce)
         call = make_call(node, self.graph.types, self.graph.constants)
         rank, axes, keep = call.type(0).rank, op.axes(call), call.get_int("keepdims", 1)
         new = tuple(sorted(_to_last(rank).index(a) for a in axes))
@@ -189,11 +200,12 @@ class _Walk:
     def _pad(self, node: Node) -> Node | None:
         call = make_call(node, self.graph.types, self.graph.constants)
         op = opdef(node)
+        assert isinstance(op, Pad)
         rank = call.type(0).rank
-        pads = op.pads(call)  # type: ignore[attr-defined]
+        pads = op.pads(call)
         order = _to_last(rank)
         flat = tuple(pads[p][0] for p in order) + tuple(pads[p][1] for p in order)
-        attrs: dict[str, AttrValue] = {"pads": flat, "mode": call.get_str("mode", "constant"), "value": op.fill(call)}  # type: ignore[attr-defined]
+        attrs: dict[str, AttrValue] = {"pads": flat, "mode": call.get_str("mode", "constant"), "value": op.fill(call)}
         return replace(self._result(node, (self.nhwc(node.inputs[0]),), attrs), version=10)
 
     def _view(self, node: Node) -> Node | None:

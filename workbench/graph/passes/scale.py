@@ -21,7 +21,7 @@ class Affine:
 
     def then(self, later: Affine) -> Affine:
         """First this, then `later`."""
-        return Affine(self.scale * later.scale, self.shift * later.scale + later.shift)  # type: ignore[operator]
+        return Affine(self.scale * later.scale, self.shift * later.scale + later.shift)
 
 
 @graph_pass("fold_batch_norm")
@@ -45,7 +45,9 @@ def fold_batch_norm(graph: Graph) -> Graph:
             merged += len(chain)
     if not folded + merged:
         return graph
-    return editor.finish(f"fold_batch_norm: folded {folded} nodes into convolutions, merged {merged} into scale and shift")
+    return editor.finish(
+        f"fold_batch_norm: folded {folded} nodes into convolutions, merged {merged} into scale and shift"
+    )
 
 
 def channel_affine(graph: Graph, node: Node) -> Affine | None:
@@ -68,7 +70,9 @@ def channel_affine(graph: Graph, node: Node) -> Affine | None:
     if v is None or (at == 1 and node.op in ("Sub", "Div")):
         return None
     one, zero = np.ones_like(v), np.zeros_like(v)
-    return {"Add": Affine(one, v), "Sub": Affine(one, -v), "Mul": Affine(v, zero), "Div": Affine(1.0 / v, zero)}[node.op]  # type: ignore[operator]
+    return {"Add": Affine(one, v), "Sub": Affine(one, -v), "Mul": Affine(v, zero), "Div": Affine(1.0 / v, zero)}[
+        node.op
+    ]
 
 
 def _data_input(graph: Graph, node: Node) -> int:
@@ -105,16 +109,26 @@ def _chain(graph: Graph, first: Node, consumers: dict[str, list[Node]]) -> tuple
 def _absorbs(graph: Graph, conv: Node, consumers: dict[str, list[Node]]) -> bool:
     """Whether a node is a convolution with constant weights whose result nothing else reads."""
     constant = all(i in graph.constants for i in conv.inputs[1:] if i)
-    return conv.op == "Conv" and constant and len(consumers[conv.outputs[0]]) == 1 and conv.outputs[0] not in graph.outputs
+    return (
+        conv.op == "Conv" and constant and len(consumers[conv.outputs[0]]) == 1 and conv.outputs[0] not in graph.outputs
+    )
 
 
 def _into_conv(graph: Graph, editor: GraphEditor, conv: Node, chain: list[Node], f: Affine) -> None:
     conv = next(n for n in editor.nodes if n.name == conv.name)
     w = editor.constants[conv.inputs[1]]
-    old = editor.constants[conv.inputs[2]].astype(np.float64) if len(conv.inputs) > 2 and conv.inputs[2] else np.zeros(w.shape[0])
+    old = (
+        editor.constants[conv.inputs[2]].astype(np.float64)
+        if len(conv.inputs) > 2 and conv.inputs[2]
+        else np.zeros(w.shape[0])
+    )
     weights = (w.astype(np.float64) * f.scale.reshape(-1, *(1,) * (w.ndim - 1))).astype(w.dtype)
-    bias = (old * f.scale + f.shift).astype(w.dtype)  # type: ignore[operator]
-    inputs = (conv.inputs[0], editor.constant(f"{conv.inputs[1]}.folded", weights), editor.constant(f"{conv.outputs[0]}.bias", bias))
+    bias = (old * f.scale + f.shift).astype(w.dtype)
+    inputs = (
+        conv.inputs[0],
+        editor.constant(f"{conv.inputs[1]}.folded", weights),
+        editor.constant(f"{conv.outputs[0]}.bias", bias),
+    )
     editor.swap(conv, [replace(conv, inputs=inputs, outputs=chain[-1].outputs[:1])])
     gone = {n.name for n in chain}
     editor.nodes = [n for n in editor.nodes if n.name not in gone]
@@ -130,6 +144,6 @@ def _as_scale_and_shift(graph: Graph, editor: GraphEditor, chain: list[Node], f:
     mul = editor.make("Mul", (x, scale), f"{last.outputs[0]}.scaled")
     add = replace(editor.make("Add", (mul.outputs[0], shift), f"{last.outputs[0]}.shifted"), outputs=last.outputs[:1])
     at = editor.nodes.index(next(n for n in editor.nodes if n.name == last.name))
-    editor.nodes[at:at + 1] = [mul, add]
+    editor.nodes[at : at + 1] = [mul, add]
     gone = {n.name for n in chain}
     editor.nodes = [n for n in editor.nodes if n.name not in gone]
