@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -373,7 +373,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def drop_unit_loops(func: Func) -> Func:
-    """Remove loops of extent 1 and write digits of fused loops in one way, so that equal programs compare equal."""
+    """Remove loops and axes of extent 1 and write digits of fused loops in one way, so that equal programs compare equal."""
     extents: dict[str, Dim] = {}
 
     def note(s: Stmt) -> None:
@@ -392,10 +392,17 @@ def drop_unit_loops(func: Func) -> Func:
 
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if isinstance(s, Block):
-            return (map_block(s, form),)
+            return (_drop_unit_axes(map_block(s, form)),)
         return s.body if s.extent == 1 else None
 
     return replace(func, body=rewrite(func.body, fn))
+
+
+def _drop_unit_axes(b: Block) -> Block:
+    kept = [k for k, it in enumerate(b.iters) if it.extent != 1]
+    zero: dict[str, Affine | Callable[[Digit], Affine]] = {it.name: lambda _: Affine() for it in b.iters if it.extent == 1}
+    b = map_block(b, lambda a: a, lambda a: a.subst(zero))
+    return replace(b, iters=tuple(b.iters[k] for k in kept), binds=tuple(b.binds[k] for k in kept))
 
 
 def _plain(d: Digit, whole: Dim) -> Digit:

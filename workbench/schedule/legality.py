@@ -159,7 +159,7 @@ def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) ->
 def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = 4096) -> Witness | None:
     """Search two iterations of `loop` that write one element; None on a symbolic nest or when `limit` points show none."""
     inner = chain(path, loop)
-    if any(not isinstance(lp.extent, int) for lp in path):
+    if func.holes or any(not isinstance(lp.extent, int) for lp in path):
         return None
     sizes = [lp.extent for lp in inner if isinstance(lp.extent, int)]
     index = accesses(block)[0].index
@@ -254,6 +254,12 @@ def check_marks(func: Func, step: str) -> None:
         except Refusal as e:
             raise Refusal("loop.mark", f"After this {step}, loop {lp.name!r} could no longer be marked {lp.kind}: {e.message}", e.where,
                           f"do the {step} first and mark {lp.name!r} after it", e.witness) from None
+
+
+def check_affine(func: Func) -> None:
+    """Raise ValueError when some index, written in loops, is not affine."""
+    for block, _ in blocks(func.body):
+        accesses(block)
 
 
 def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
 import numpy as np
 
-from ..errors import ScheduleError, UsageError, did_you_mean
+from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Func
 from ..ir.stmt import blocks, loops
 from . import legality
@@ -262,6 +262,16 @@ class Field:
 
 # --------------------------------------------------------------------------------------------------------------- primitive
 
+#: Codes that any primitive may raise, besides its own.
+COMMON_CODES: Mapping[str, str] = MappingProxyType({
+    "loop.unknown": "there is no loop of that name",
+    "block.unknown": "there is no block of that name",
+    "buffer.unknown": "there is no buffer of that name",
+    "hole.unknown": "a factor names a hole that does not exist",
+    "loop.mark": "a loop marked parallel or vectorised earlier could not keep its mark",
+    "index.affine": "an index would not be affine any more",
+})
+
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
@@ -310,8 +320,16 @@ class Primitive:
         self.run(func)
 
     def run(self, func: Func) -> Applied:
-        """`apply`, then make sure that loops marked parallel or vectorised earlier still may be."""
-        new, names = self.apply(func)
+        """`apply`, then make sure that indices are still affine and that marked loops may still have their mark."""
+        try:
+            new, names = self.apply(func)
+            legality.check_affine(new)
+        except WorkbenchError:
+            raise
+        except ValueError as e:
+            raise legality.Refusal("index.affine", f"After this {self.name}, an index would not be affine any more: {e}.",
+                                   tuple(str(v) for v in self.args.values() if isinstance(v, str)),
+                                   "a // or % in an index allows splits at its boundaries only") from None
         legality.check_marks(new, self.name)
         return new, names
 

@@ -82,11 +82,13 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
         return k
 
     def fn(digit: Digit) -> Affine:
-        low = boundary(digit, digit.lower)
-        high = boundary(digit, whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations))
-        out, weight = Affine(), 1
+        # The variable itself keeps all its parts, of extent 1 or not, so that a number leaves the form that a hole gives.
+        low = 0 if digit.plain else boundary(digit, digit.lower)
+        end = whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations)
+        high = len(parts) if digit.plain else boundary(digit, end)
+        out = Affine()
         sizes = list(reversed(factors))
-        w: Dim = weight
+        w: Dim = 1
         for k in range(low, high):
             out = out + Affine(((Digit(parts[k]), w),))
             w = normal(w * sizes[k], func.relations)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...ir.affine import Affine, digit_extent
+from ...ir.affine import Affine
 from ...ir.expr import Expr, Load, loads, map_loads
 from ...ir.func import Func, LayoutStep
-from ...ir.poly import Dim, divide, equal, nonneg, normal, product
+from ...ir.poly import Dim, divide, nonneg, normal, product
 from ...ir.stmt import Block, For, Stmt, blocks, rewrite
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
@@ -51,9 +51,11 @@ class TransformLayout(Primitive):
         count = self._count(func, buffer.shape[dim], size)
         for block, _ in legality.writers(func, self.buffer):
             func = self._split_producer(func, block.name, dim, size)
+        inner: set[str] = set()
         for block in [b for b, _ in blocks(func.body) if self._uses(b)]:
-            func = self._split_axes(func, block.name, dim, size)
-        func = replace(func, body=self._rewritten(func, dim, size))
+            func, made = self._split_axes(func, block.name, dim, size)
+            inner |= {f"{block.name}/{axis}" for axis in made[1::2]}
+        func = replace(func, body=self._rewritten(func, dim, size, inner))
         shape = (count, *buffer.shape[:dim], *buffer.shape[dim + 1 :], size)
         layout = (*buffer.layout, LayoutStep(dim, size)) if buffer.role == "const" else ()
         return func.with_buffers([replace(buffer, shape=shape, layout=layout)]), ()
@@ -92,14 +94,13 @@ class TransformLayout(Primitive):
         return count
 
     def _split_producer(self, func: Func, name: str, dim: int, size: Dim) -> Func:
-        """Split the loop that drives the writer's axis, unless its binding falls apart already."""
+        """Split the loop that drives the writer's axis alone; the same for numbers and holes, so that names agree."""
         block, path = func.block(name)
         axis = block.index[dim].single_var()
         if axis is None:
             return func
-        bind = block.env[axis]
-        loop = bind.single_var()
-        if loop is None or _apart(func, bind, legality.extents_of(path), size) is not None:
+        loop = block.env[axis].single_var()
+        if loop is None:
             return func
         lp = next(x for x in path if x.name == loop)
         rest = divide(lp.extent, size, func.relations)
@@ -111,19 +112,26 @@ class TransformLayout(Primitive):
         except NotRadix:
             return func
 
-    def _split_axes(self, func: Func, name: str, dim: int, size: Dim) -> Func:
-        """Split the axis behind the dimension, so that every index of it is a multiple of the block plus a rest below it."""
+    def _split_axes(self, func: Func, name: str, dim: int, size: Dim, done: tuple[str, ...] = ()
+                    ) -> tuple[Func, tuple[str, ...]]:
+        """Split the axis behind the dimension, so that every index of it is a multiple of the block plus a rest below it.
+
+        Returns the names of the new axes too, outer and inner in turn.
+        """
         block, path = func.block(name)
         extents = {it.name: it.extent for it in block.iters}
         indices = {x.index[dim] for x in loads(block.value) if x.buffer == self.buffer}
         indices |= {block.index[dim]} if block.buffer == self.buffer else set()
         for form in sorted(indices, key=str):
-            if _apart(func, form, extents, size) is not None:
-                continue
             axis = form.single_var()
+            simple = _apart(func, form, extents, size) is not None
+            if simple and (axis is None or axis in done):
+                continue
             parts = None if axis is None else _apart(func, block.env[axis], legality.extents_of(path), size)
             count = None if axis is None else divide(extents[axis], size, func.relations)
             if axis is None or parts is None or count is None:
+                if simple:
+                    continue
                 self._refuse_access(func, block, path, form, size)
             names = _axis_names(block, axis)
             try:
@@ -132,8 +140,8 @@ class TransformLayout(Primitive):
                 self._refuse_access(func, block, path, form, size)
             split = block
             func = replace(func, body=replace_block(func.body, name, lambda _, b=split: (b,)))  # type: ignore[misc]
-            return self._split_axes(func, name, dim, size)
-        return func
+            return self._split_axes(func, name, dim, size, (*done, *names))
+        return func, done
 
     def _refuse_access(self, func: Func, block: Block, path: tuple[For, ...], form: Affine, size: Dim) -> None:
         axis = form.single_var()
@@ -143,9 +151,9 @@ class TransformLayout(Primitive):
         refuse("transform_layout.access", f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "
                f"multiple of {size} plus a rest below {size}.", (self.buffer, block.name), hint)
 
-    def _rewritten(self, func: Func, dim: int, size: Dim) -> tuple[Stmt, ...]:
-        def index(idx: tuple[Affine, ...], extents: Mapping[str, Dim]) -> tuple[Affine, ...]:
-            parts = _apart(func, idx[dim], extents, size)
+    def _rewritten(self, func: Func, dim: int, size: Dim, inner: set[str]) -> tuple[Stmt, ...]:
+        def index(idx: tuple[Affine, ...], extents: Mapping[str, Dim], block: str) -> tuple[Affine, ...]:
+            parts = _apart(func, idx[dim], extents, size, {a for a in extents if f"{block}/{a}" in inner})
             assert parts is not None
             return (parts[0], *idx[:dim], *idx[dim + 1 :], parts[1])
 
@@ -155,22 +163,27 @@ class TransformLayout(Primitive):
             extents = {it.name: it.extent for it in s.iters}
 
             def load(ld: Load) -> Expr:
-                return Load(ld.buffer, index(ld.index, extents)) if ld.buffer == self.buffer else ld
+                return Load(ld.buffer, index(ld.index, extents, s.name)) if ld.buffer == self.buffer else ld
 
-            own = index(s.index, extents) if s.buffer == self.buffer else s.index
+            own = index(s.index, extents, s.name) if s.buffer == self.buffer else s.index
             return (replace(s, index=own, value=map_loads(s.value, load)),)
 
         return rewrite(func.body, fn)
 
 
-def _apart(func: Func, form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[Affine, Affine] | None:
-    """``(form // size, form % size)`` when the terms fall into multiples of `size` and a rest that stays in ``[0, size)``."""
+def _apart(func: Func, form: Affine, extents: Mapping[str, Dim], size: Dim, inner: Collection[str] = ()
+           ) -> tuple[Affine, Affine] | None:
+    """``(form // size, form % size)`` when the terms fall into multiples of `size` and a rest that stays in ``[0, size)``.
+
+    Variables in `inner` belong to the rest in any case (a block of size 1 divides everything).
+    """
     relations = func.relations
     whole, rest = Affine(), Affine()
+    if size == 1 and not inner:
+        # A block of size 1 is what a hole may be filled with: the innermost loop that runs once is the place inside the block.
+        inner = [v for v, n in extents.items() if n == 1 and form.coefficient(v) == 1][-1:]
     for digit, c in form.terms:
-        q = divide(c, size, relations)
-        if q is None and equal(digit_extent(digit, extents), 1, relations):
-            continue
+        q = None if digit.var in inner else divide(c, size, relations)
         whole, rest = (whole + Affine(((digit, q),)), rest) if q is not None else (whole, rest + Affine(((digit, c),)))
     q = divide(form.const, size, relations)
     whole, rest = (whole + q, rest) if q is not None else (whole, rest + form.const)
