@@ -6,56 +6,97 @@ are ratios more than truths. The estimate ranks first candidates and is one feat
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from workbench.tune.facts import CHUNKS_PER_THREAD, BlockFacts
 from workbench.tune.footprint import Array
 from workbench.tune.machine import Machine
 
-#: Bytes per cycle that L2, L3 and memory deliver to one core.
-BANDWIDTH = {"l1": 40.0, "l2": 9.0, "l3": 4.5}
-#: Cycles: loop overhead of one body, start and end of one tile, one parallel region, one task of it.
-BODY_OVERHEAD, TILE_OVERHEAD, LAUNCH, TASK = 0.8, 14.0, 3000.0, 250.0
-FMA_LATENCY = 4.0
-GUARD, LANE_GUARD = 1.0, 3.0
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What was fitted, in cycles (bytes per cycle for the caches).
+
+    Attributes
+    ----------
+    body, tile : float
+        Loop overhead of one body; start and end of one register tile.
+    crowd, free_loads : float
+        Cost of a load beyond `free_loads` per multiply-add.
+    issue : float
+        Instructions that leave the front end per cycle.
+    latency : float
+        From one multiply-add to the next on the same accumulator.
+    spill, strided, hoisted, store : float
+        Per spilled register, gathered element, load outside of the innermost loop, stored or reloaded accumulator.
+    guard, lane_guard : float
+        Per tested index condition, in a scalar and in a lane.
+    l1, l2, l3 : float
+        Bytes per cycle that this level gets from the next one.
+    overlap : float
+        Share of the shorter of issuing and waiting that is not hidden behind the longer one.
+    launch, task : float
+        One parallel region, one task of it.
+    """
+
+    body: float = 0.7
+    tile: float = 6.0
+    crowd: float = 0.25
+    free_loads: float = 0.0
+    issue: float = 3.8
+    latency: float = 4.0
+    spill: float = 0.6
+    strided: float = 1.0
+    hoisted: float = 0.1
+    store: float = 0.9
+    guard: float = 0.3
+    lane_guard: float = 0.5
+    l1: float = 120.0
+    l2: float = 14.0
+    l3: float = 12.0
+    overlap: float = 0.25
+    launch: float = 3000.0
+    task: float = 250.0
 
 
-def body_cycles(f: BlockFacts, machine: Machine) -> Array:
+CONSTANTS = Constants()
+
+
+def body_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Array:
     """Cycles of one straight-line body on one core."""
     arithmetic = f.fma + f.arithmetic
-    loads = f.contiguous + f.broadcast + 2.0 * f.strided
-    rewrites = np.where((f.chain > 0) & (f.visits >= f.bodies), f.accumulators, 0.0)
-    stores = f.stores + rewrites * (f.inner_trips >= 1.0) * (f.visits > 0)
+    loads = f.contiguous + f.broadcast + c.strided * f.strided
+    unpromoted = (f.visits >= f.bodies) & (f.chain > 0)
+    stores = f.stores + np.where(unpromoted, f.accumulators, 0.0)
     ports = np.maximum(arithmetic, loads) / 2.0
-    issue = (arithmetic + loads + stores) / 5.0
-    crowded = np.maximum(0.0, loads - 0.6 * arithmetic) * 0.3
-    latency = FMA_LATENCY * f.chain
-    spilled = np.maximum(0.0, f.registers - machine.registers) * 1.5
-    busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(latency, stores))
-    cycles: Array = busy + spilled + BODY_OVERHEAD
+    issue = (arithmetic + loads + stores) / c.issue
+    crowded = np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd
+    spilled = np.maximum(0.0, f.registers - machine.registers) * c.spill
+    busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(c.latency * f.chain, stores))
+    cycles: Array = busy + spilled + c.body
     return cycles
 
 
-def tile_cycles(f: BlockFacts) -> Array:
+def tile_cycles(f: BlockFacts, c: Constants = CONSTANTS) -> Array:
     """Cycles to start, load and store one register tile of a reduction; 0 for other blocks."""
-    cycles: Array = np.where(f.visits > 0, TILE_OVERHEAD + f.accumulators * (1.0 + 0.5 * f.reloads), 0.0)
+    cycles: Array = np.where(f.visits > 0, c.tile + f.accumulators * c.store * (1.0 + 0.5 * f.reloads), 0.0)
     return cycles
 
 
-def block_cycles(f: BlockFacts, machine: Machine) -> tuple[Array, Array, Array]:
+def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> tuple[Array, Array, Array]:
     """Cycles of the busiest thread: issuing, waiting for caches, and both together."""
-    compute = f.bodies * body_cycles(f, machine) + f.visits * tile_cycles(f) + 0.5 * f.hoisted * f.bodies / f.inner_trips
-    compute = compute + GUARD * f.guards + LANE_GUARD * f.lane_guards
-    memory = np.zeros_like(compute)
-    for level, rate in BANDWIDTH.items():
-        memory = memory + f.traffic[level] / rate
-    both = np.maximum(compute, memory) + 0.35 * np.minimum(compute, memory)
+    compute = f.bodies * body_cycles(f, machine, c) + f.visits * tile_cycles(f, c)
+    compute = compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
+    memory = f.traffic["l1"] / c.l1 + f.traffic["l2"] / c.l2 + f.traffic["l3"] / c.l3
+    both = np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
     return compute * f.share, memory * f.share, both * f.share
 
 
-def program_cycles(facts: list[BlockFacts], machine: Machine) -> tuple[Array, list[Array], Array]:
+def program_cycles(facts: list[BlockFacts], machine: Machine, c: Constants = CONSTANTS) -> tuple[Array, list[Array], Array]:
     """Cycles of the whole function, cycles of each block, and number of parallel regions that really have several tasks."""
-    parts = [block_cycles(f, machine)[2] for f in facts]
+    parts = [block_cycles(f, machine, c)[2] for f in facts]
     total: Array = np.sum(parts, axis=0)
     regions: dict[int, Array] = {}
     for f in facts:
@@ -65,6 +106,6 @@ def program_cycles(facts: list[BlockFacts], machine: Machine) -> tuple[Array, li
     for tasks in regions.values():
         several = tasks > 1.0
         chunks = np.minimum(tasks, CHUNKS_PER_THREAD * machine.threads)
-        total = total + np.where(several, LAUNCH + chunks * TASK / machine.threads, 0.0)
+        total = total + np.where(several, c.launch + chunks * c.task / machine.threads, 0.0)
         count = count + several
     return total, parts, count
