@@ -34,8 +34,8 @@ def isas():
 
 targets = st.builds(
     lambda cpu, isa, threads, l1, l2, l3, line: Target(
-        "llvm", triple="x86_64-unknown-linux-gnu", cpu=cpu, features=isa, threads=threads, l1_bytes=l1, l2_bytes=l2, l3_bytes=l3,
-        line_bytes=line,
+        "llvm", triple="x86_64-unknown-linux-gnu", cpu=cpu, features=isa, threads=threads, l1_bytes=l1, l2_bytes=l2,
+        l3_bytes=l3, line_bytes=line,
     ),
     st.sampled_from(["x86-64", "haswell", "sapphirerapids", "a-cpu-of-tomorrow"]), isas(), st.integers(1, 256),
     st.integers(0, 2**20), st.integers(0, 2**24), st.integers(0, 2**30), st.sampled_from([32, 64, 128]),

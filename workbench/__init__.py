@@ -3,8 +3,8 @@
 >>> import workbench as wb
 >>> s = wb.Schedule(wb.workloads.matmul(512, 512, 512))
 
-Every name is loaded when it is first used, so that importing the package stays cheap: neither Jupyter nor onnx, xgboost,
-llvmlite and pandas are touched by it.
+Every name is loaded when it is first used, so that importing the package stays cheap: it touches neither
+Jupyter nor onnx, xgboost, llvmlite and pandas.
 """
 
 from __future__ import annotations

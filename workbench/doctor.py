@@ -1,4 +1,7 @@
-"""What this machine and this installation are, and what about them will get in the way. Nothing is compiled or timed here."""
+"""What this machine and this installation are, and what about them will get in the way.
+
+Nothing is compiled or timed here.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,17 @@ from . import host
 from .target import Target, cache_dir
 
 #: Distributions that the workbench needs; alternatives are separated by a bar.
-PACKAGES = ("numpy", "llvmlite", "onnx", "xgboost-cpu|xgboost", "pandas", "plotly", "anywidget", "ipywidgets", "jupyterlab")
+PACKAGES = (
+    "numpy",
+    "llvmlite",
+    "onnx",
+    "xgboost-cpu|xgboost",
+    "pandas",
+    "plotly",
+    "anywidget",
+    "ipywidgets",
+    "jupyterlab",
+)
 
 
 def doctor(target: Target | None = None) -> dict[str, Any]:
@@ -56,11 +69,15 @@ def doctor_text(report: dict[str, Any]) -> str:
     """Lay out a `doctor` report for the terminal."""
     caches = ", ".join(f"{k.upper()} {host.format_size(v)}" for k, v in report["caches"].items())
     peak = f"{report['peak_gflops']:.0f} GFLOP/s a core" if report["peak_gflops"] else "not measured yet"
+    isa = ", ".join(report["isa"]) or "baseline"
     rows = [
         ("system", report["system"]),
         ("python", report["python"]),
         ("cpu", f"{report['cpu']}, {report['cores']} usable"),
-        ("vectors", f"{report['vector_registers']} of {report['vector_bytes']} bytes ({', '.join(report['isa']) or 'baseline'})"),
+        (
+            "vectors",
+            f"{report['vector_registers']} of {report['vector_bytes']} bytes ({isa})",
+        ),
         ("caches", caches),
         ("peak", peak),
         ("target", report["target"]),
@@ -92,7 +109,11 @@ def _problems(target: Target, here: host.Host, versions: dict[str, str | None]) 
         if found is None:
             add("doctor.package", f"{name} is not installed.", f"pip install {name}")
     if missing := target.missing_here():
-        add("doctor.target", f"This machine cannot run the target's code: it lacks {', '.join(missing)}.", "use -mcpu=native")
+        add(
+            "doctor.target",
+            f"This machine cannot run the target's code: it lacks {', '.join(missing)}.",
+            "use -mcpu=native",
+        )
     if target.threads > here.threads:
         add("doctor.threads", f"The target has {target.threads} threads, this process may use {here.threads}.",
             f"--threads {here.threads}")  # fmt: skip

@@ -1,6 +1,7 @@
-"""What this machine is: architecture, vector extensions, caches, usable threads. Only the standard library, nothing measured.
+"""What this machine is: architecture, vector extensions, caches, usable threads.
 
-Each fact has a probe per system and a conservative answer where the system does not tell.
+Only the standard library is used and nothing is measured. Each fact has a probe per system and a conservative answer
+where the system does not tell.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ _V3_SCALAR = {"bmi1", "bmi2", "abm", "movbe"}
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """This machine as far as the system tells; sizes in bytes, caches as one core sees them."""
+    """The machine we are on as far as the system tells; sizes in bytes, caches as one core sees them."""
 
     triple: str
     cpu: str
@@ -128,13 +129,14 @@ def _windows_features(arch: str) -> tuple[frozenset[str], frozenset[str], str]:
     import ctypes
 
     present = ctypes.windll.kernel32.IsProcessorFeaturePresent  # type: ignore[attr-defined, unused-ignore]
-    # PF_AVX_INSTRUCTIONS_AVAILABLE .. PF_AVX512F: Windows has no call for the rest. AVX2 machines all have FMA and F16C.
+    # PF_AVX_INSTRUCTIONS_AVAILABLE .. PF_AVX512F: Windows has no call for the rest.
+    # AVX2 machines all have FMA and F16C.
     isa: set[str] = {"avx"} if present(39) else set()
     if present(40):
         isa |= {"avx", "avx2", "fma", "f16c"}
     if present(41):
         isa |= {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-    return frozenset(isa), _V3_SCALAR, model
+    return frozenset(isa), frozenset(_V3_SCALAR), model
 
 
 def _cpu_name(arch: str, isa: frozenset[str], flags: frozenset[str]) -> str:

@@ -1,10 +1,11 @@
-"""What to generate code for, as a value: CPU, vector extensions, threads, caches; and the measured peak of this machine.
+"""What to generate code for, as a value: CPU, vector extensions, threads, caches; and this machine's measured peak.
 
 The text form round-trips and is what logs hold::
 
-    llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -mattr=+avx,+avx2,+f16c,+fma -l1=32K -l2=1M -l3=32M -threads=4
+    llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -mattr=+avx,+avx2,+f16c,+fma -l1=32K -l2=1M -l3=32M -threads=4
 
-`Target` describes vector extensions only. Which of the host's other features the code may use is the code generator's business.
+`Target` describes vector extensions only. Which of the host's other features the code may use is the code generator's
+business.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any
 from . import host
 from .errors import TargetError, did_you_mean
 
-#: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which lies above this module.
+#: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
+#: lies above this module.
 PEAK_PROBE = "workbench.runtime.peaks:measure"
 
 _AVX2 = ("avx", "avx2", "f16c", "fma")
@@ -49,9 +51,10 @@ _CPUS: dict[str, dict[str, tuple[str, ...]]] = {
         "apple-m1": _APPLE, "apple-m2": (*_APPLE, "bf16", "i8mm"), "apple-m3": (*_APPLE, "bf16", "i8mm"),
     },
 }  # fmt: skip
-_KEYS = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features", "threads": "threads", "l1": "l1_bytes", "l2": "l2_bytes",
-         "l3": "l3_bytes", "line": "line_bytes"}  # fmt: skip
-_ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "uint32": 4,
+_KEYS = {"mtriple": "triple", "mcpu": "cpu", "mattr": "features", "threads": "threads",
+         "l1": "l1_bytes", "l2": "l2_bytes", "l3": "l3_bytes", "line": "line_bytes"}  # fmt: skip
+_ITEM_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "uint16": 2, "float16": 2, "bfloat16": 2, "int32": 4,
+               "uint32": 4,
                "float32": 4, "int64": 8, "uint64": 8, "float64": 8}  # fmt: skip
 _MAX_THREADS = 4096
 
@@ -91,9 +94,19 @@ class Target:
     l3_bytes: int
     line_bytes: int
 
-    def __init__(self, kind: str = "llvm", *, cpu: str | None = None, features: str | Iterable[str] | None = None,
-                 triple: str | None = None, threads: int | None = None, l1_bytes: int | None = None,
-                 l2_bytes: int | None = None, l3_bytes: int | None = None, line_bytes: int | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        kind: str = "llvm",
+        *,
+        cpu: str | None = None,
+        features: str | Iterable[str] | None = None,
+        triple: str | None = None,
+        threads: int | None = None,
+        l1_bytes: int | None = None,
+        l2_bytes: int | None = None,
+        l3_bytes: int | None = None,
+        line_bytes: int | None = None,
+    ) -> None:
         given = {"cpu": cpu, "features": features, "triple": triple, "threads": threads, "l1_bytes": l1_bytes,
                  "l2_bytes": l2_bytes, "l3_bytes": l3_bytes, "line_bytes": line_bytes}  # fmt: skip
         values = _resolve(_parse(kind) | {k: v for k, v in given.items() if v is not None})
@@ -144,8 +157,12 @@ class Target:
     def require_here(self) -> None:
         """Raise `TargetError` "target.host" when this machine cannot run code for the target."""
         if missing := self.missing_here():
-            raise TargetError("target.host", f"This machine cannot run code for {self.cpu!r}: it lacks {', '.join(missing)}.",
-                              missing, "use Target.host(), or leave the extension out of -mattr")  # fmt: skip
+            raise TargetError(
+                "target.host",
+                f"This machine cannot run code for {self.cpu!r}: it lacks {', '.join(missing)}.",
+                missing,
+                "use Target.host(), or leave the extension out of -mattr",
+            )
 
     def peak_gflops(self, remeasure: bool = False) -> float:
         """Sustained float32 multiply-add rate of one core in GFLOP/s, measured once and kept in the cache directory.
@@ -217,8 +234,12 @@ def _parse(text: str) -> dict[str, object]:
     words = str(text).split()
     if not words or words[0] != "llvm":
         first = words[0] if words else ""
-        raise TargetError("target.kind", f"{first!r} is not a kind of target; there is only 'llvm'.", (first,) if first else (),
-                          "for example: llvm -mcpu=native -threads=2")  # fmt: skip
+        raise TargetError(
+            "target.kind",
+            f"{first!r} is not a kind of target; there is only 'llvm'.",
+            (first,) if first else (),
+            "for example: llvm -mcpu=native -threads=2",
+        )
     out: dict[str, object] = {}
     for word in words[1:]:
         name, eq, value = word.lstrip("-").partition("=")
@@ -262,13 +283,19 @@ def _arch(triple: str) -> str:
 def _known_isa(cpu: str, arch: str, explicit: bool) -> frozenset[str]:
     table = _CPUS.get(arch, {"generic": ()})
     if cpu not in table and not explicit:
-        raise TargetError("target.cpu", f"The CPU {cpu!r} is not in the table for {arch}.", (cpu,),
-                          did_you_mean(cpu, table, "CPUs") + " Or say which vector extensions it has: -mattr=+avx2,+fma")  # fmt: skip
+        raise TargetError(
+            "target.cpu",
+            f"The CPU {cpu!r} is not in the table for {arch}.",
+            (cpu,),
+            did_you_mean(cpu, table, "CPUs") + " Or say which vector extensions it has: -mattr=+avx2,+fma",
+        )
     return frozenset(table.get(cpu, ()))
 
 
 def _features(value: object, arch: str) -> str:
-    items = value.split(",") if isinstance(value, str) else [str(v) for v in value] if isinstance(value, Iterable) else []
+    items = (
+        value.split(",") if isinstance(value, str) else [str(v) for v in value] if isinstance(value, Iterable) else []
+    )
     known = {"x86_64": host.X86_ISA, "aarch64": host.ARM_ISA}.get(arch, {})
     on = set()
     for item in (i.strip() for i in items):
@@ -277,11 +304,20 @@ def _features(value: object, arch: str) -> str:
             raise TargetError("target.feature", f"{item!r} is not a vector extension of {arch}.", (item,),
                               did_you_mean(name, known, "extensions"))  # fmt: skip
         on |= {name} if item else set()
-    needs = {"avx2": "avx", "fma": "avx", "f16c": "avx", "avx512f": "avx2", "amx-int8": "amx-tile", "amx-bf16": "amx-tile"}
+    needs = {
+        "avx2": "avx",
+        "fma": "avx",
+        "f16c": "avx",
+        "avx512f": "avx2",
+        "amx-int8": "amx-tile",
+        "amx-bf16": "amx-tile",
+    }
     needs |= {n: "avx512f" for n in host.X86_ISA if n.startswith("avx512") and n != "avx512f"}
     for name in sorted(on):
         if name in needs and needs[name] not in on:
-            raise TargetError("target.feature", f"{name!r} needs {needs[name]!r} as well.", (name,), f"add +{needs[name]}")
+            raise TargetError(
+                "target.feature", f"{name!r} needs {needs[name]!r} as well.", (name,), f"add +{needs[name]}"
+            )
     return _join(on)
 
 
@@ -293,14 +329,18 @@ def _number(name: str, value: object, low: int, high: int) -> int:
     text = str(value).strip()
     number = int(text) if text.isascii() and text.isdigit() else None
     if number is None or not low <= number <= high or isinstance(value, bool):
-        raise TargetError(f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {value!r}.", (name,))
+        raise TargetError(
+            f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {value!r}.", (name,)
+        )
     return number
 
 
 def _size(name: str, value: object) -> int:
     size = host.parse_size(str(value))
     if size is None or (name == "line" and (size == 0 or size & (size - 1))):
-        raise TargetError("target.size", f"-{name} has to be a size in bytes such as 64, 48K or 2M, not {value!r}.", (name,))
+        raise TargetError(
+            "target.size", f"-{name} has to be a size in bytes such as 64, 48K or 2M, not {value!r}.", (name,)
+        )
     return size
 
 

@@ -72,12 +72,22 @@ def test_padding_inside_a_reduction_does_not_read_outside():
     agree(te.func(te.compute((1, 6, 5, 4), at, name="Y")))
 
 
+def test_a_guard_that_is_too_wide_is_an_error():
+    x = te.placeholder((6,), name="X")
+    func = te.func(te.compute((8,), lambda i: te.select((i >= 1) & (i < 8), x[i - 1], 0.0), name="Y"))
+    with pytest.raises(RunError) as e:
+        evaluate(func, {"X": np.zeros(6, "f4")})
+    assert e.value.code == "reference.index"
+
+
 @pytest.mark.parametrize("op", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("extent", [1, 5, 100])
 def test_reductions(op, extent):
     x = te.placeholder((3, extent, 4), name="X")
     k = te.reduce_axis(extent, "k")
-    agree(te.func(te.compute((3, 4), lambda i, j: getattr(te, op)(x[i, k, j] * 0.5 + 1.0, axis=k), name="Y")), rtol=1e-4)
+    agree(
+        te.func(te.compute((3, 4), lambda i, j: getattr(te, op)(x[i, k, j] * 0.5 + 1.0, axis=k), name="Y")), rtol=1e-4
+    )
 
 
 def test_terms_that_ignore_an_axis_count_once_per_point():
@@ -143,7 +153,9 @@ def test_integers_divide_like_c_and_wrap():
 def test_integer_sums_of_products_are_exact(rng):
     a, b = te.placeholder((6, 300), "int8", "A"), te.placeholder((300, 7), "int8", "B")
     k = te.reduce_axis(300, "k")
-    body = te.compute((6, 7), lambda i, j: te.sum(te.cast(a[i, k], "int32") * te.cast(b[k, j], "int32"), axis=k), name="C")
+    body = te.compute(
+        (6, 7), lambda i, j: te.sum(te.cast(a[i, k], "int32") * te.cast(b[k, j], "int32"), axis=k), name="C"
+    )
     inputs = {"A": rng.integers(-128, 128, (6, 300), "i1"), "B": rng.integers(-128, 128, (300, 7), "i1")}
     got = only(evaluate(te.func(body), inputs))
     assert got.dtype == np.int32
@@ -164,8 +176,11 @@ def test_random_windows_equal_the_interpreter(data):
     x, w = te.placeholder((size, channels), name="X"), te.placeholder((kernel, channels, 2), name="W")
     kh, c = te.reduce_axis(kernel, "kh"), te.reduce_axis(channels, "c")
     op = data.draw(st.sampled_from(["sum", "max"]), "op")
-    agree(te.func(te.compute((out, 2), lambda h, o: getattr(te, op)(x[h * stride + kh * dilation, c] * w[kh, c, o], axis=[kh, c]),
-                             name="Y")))  # fmt: skip
+
+    def at(h, o):
+        return getattr(te, op)(x[h * stride + kh * dilation, c] * w[kh, c, o], axis=[kh, c])
+
+    agree(te.func(te.compute((out, 2), at, name="Y")))
 
 
 def test_input_errors(rng):
@@ -181,7 +196,11 @@ def test_input_errors(rng):
 def _copy(extent, shift, loop_extent=None):
     i = Affine.var("i")
     block = Block("Y", (Iter("i", extent, "S"),), (i,), "Y", (i,), Load("X", (i + shift,)))
-    return Func("f", (Buffer("X", (4,), role="input"), Buffer("Y", (4,), role="output")), (For("i", loop_extent or extent, (block,)),))
+    return Func(
+        "f",
+        (Buffer("X", (4,), role="input"), Buffer("Y", (4,), role="output")),
+        (For("i", loop_extent or extent, (block,)),),
+    )
 
 
 @pytest.mark.parametrize("shift", [1, -1])

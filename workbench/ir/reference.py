@@ -1,8 +1,9 @@
-"""What an unscheduled function computes, said in NumPy: the oracle that compiled code is checked with before it is timed.
+"""What an unscheduled function computes, said in NumPy: compiled code is checked with it before it is timed.
 
-It is fast (whole arrays, BLAS for sums of products) and shares nothing with the interpreter or the code generator beyond
-the IR itself. A block is evaluated over its axes at once: every array has one dimension per axis, of size 1 where it does not
-depend on that axis, so broadcasting does the bookkeeping. An access with plain affine indices is a strided view, without a copy.
+It is fast (whole arrays, BLAS for sums of products) and shares nothing with the interpreter or the code generator
+beyond the IR itself. A block is evaluated over its axes at once: every array has one dimension per axis, of size 1
+where it does not depend on that axis, so broadcasting does the bookkeeping. An access with plain affine indices is a
+strided view, without a copy.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, 
 from .func import Func, pack
 from .poly import Dim
 from .reference_math import BINARY, UNARY, convert
+from .reference_product import sum_of_products
 from .stmt import Block, For, Iter, Stmt
 
 Array: TypeAlias = NDArray[Any]
 
-#: Reductions over at most this many points run point by point, vectorised over space; NumPy is slow on short inner axes.
+#: Reductions over at most this many points run point by point, vectorised over space: NumPy is slow on
+#: short inner axes.
 _SHORT = 64
 #: Most elements that one intermediate array may have; longer reductions are cut along their leading axes.
 _BUDGET = 4_000_000
@@ -62,7 +65,12 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
         "reference.index" when an access leaves its buffer.
     """
     if not func.is_concrete:
-        raise InputError("reference.scheduled", f"{func.name!r} has open holes.", tuple(h.name for h in func.holes), "fill them first")
+        raise InputError(
+            "reference.scheduled",
+            f"{func.name!r} has open holes.",
+            tuple(h.name for h in func.holes),
+            "fill them first",
+        )
     arrays: dict[str, Array] = {}
     for buffer in func.buffers:
         dtype = _compute_dtype(buffer.dtype, precise)
@@ -71,8 +79,11 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
                 raise InputError("reference.input", f"There is no array for the input {buffer.name!r}.", (buffer.name,))
             given = np.asarray(inputs[buffer.name])
             if given.shape != buffer.logical_shape():
-                raise ShapeError("shape.mismatch", f"{buffer.name!r} has shape {given.shape}, expected {buffer.logical_shape()}.",
-                                 (buffer.name,))  # fmt: skip
+                raise ShapeError(
+                    "shape.mismatch",
+                    f"{buffer.name!r} has shape {given.shape}, expected {buffer.logical_shape()}.",
+                    (buffer.name,),
+                )
             arrays[buffer.name] = np.ascontiguousarray(pack(buffer, given) if buffer.layout else given, dtype=dtype)
         else:
             fill = np.nan if dtype.kind == "f" else 0
@@ -109,8 +120,12 @@ def _block_of(stmt: Stmt) -> Block:
             extents[str(n)] == it.extent for n, it in zip(names, stmt.iters, strict=True)
         ):
             return stmt
-    raise InputError("reference.scheduled", f"{stmt.name!r} has been scheduled; the reference takes functions as te.func makes them.",
-                     (stmt.name,), "evaluate the function that the schedule started from")  # fmt: skip
+    raise InputError(
+        "reference.scheduled",
+        f"{stmt.name!r} has been scheduled; the reference takes functions as te.func makes them.",
+        (stmt.name,),
+        "evaluate the function that the schedule started from",
+    )
 
 
 def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> None:
@@ -134,12 +149,16 @@ def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> N
 
 
 def split_digits(block: Block) -> Block:
-    """Replace axes of which only digits are used (``o // 4``, ``o % 4``) by one axis per digit, so that indices become plain."""
+    """Replace axes of which only digits are used (``o // 4``, ``o % 4``) by one axis per digit, so that
+    indices become plain.
+    """
     forms = [*block.index, *_forms(block.value), *(() if block.init is None else _forms(block.init))]
     cuts: dict[str, set[int]] = {}
     for digit in (d for f in forms for d, _ in f.terms if not d.plain):
         lower = _int(digit.lower)
-        cuts.setdefault(digit.var, set()).update({lower} if digit.extent is None else {lower, lower * _int(digit.extent)})
+        cuts.setdefault(digit.var, set()).update(
+            {lower} if digit.extent is None else {lower, lower * _int(digit.extent)}
+        )
     env: dict[str, Affine | Callable[[Digit], Affine]] = {}
     iters: list[Iter] = []
     for it in block.iters:
@@ -157,8 +176,14 @@ def split_digits(block: Block) -> Block:
     def form(f: Affine) -> Affine:
         return f.subst(env)
 
-    return replace(block, iters=tuple(iters), binds=tuple(Affine.var(i.name) for i in iters), index=tuple(form(f) for f in block.index),
-                   value=map_affine(block.value, form), init=None if block.init is None else map_affine(block.init, form))  # fmt: skip
+    return replace(
+        block,
+        iters=tuple(iters),
+        binds=tuple(Affine.var(i.name) for i in iters),
+        index=tuple(form(f) for f in block.index),
+        value=map_affine(block.value, form),
+        init=None if block.init is None else map_affine(block.init, form),
+    )
 
 
 def _forms(e: Expr) -> Iterator[Affine]:
@@ -198,25 +223,27 @@ class _Evaluator:
     def size(self, axis: str) -> int:
         return 1 if self.fixed and axis in self.fixed else self.axes[axis]
 
-    def value(self, e: Expr, guarded: bool = False) -> Array:
-        """Evaluate; loads under a `Select` are `guarded`: they may point outside where their value is not used."""
+    def value(self, e: Expr, used: Array | None = None) -> Array:
+        """Evaluate; under a `Select`, `used` says where the value counts: elsewhere loads may point outside."""
         match e:
             case Const(value, dtype):
                 return np.asarray(value, _compute_dtype(dtype, self.precise)).reshape((1,) * len(self.axes))
             case Load():
-                return self.load(e, guarded)
+                return self.load(e, used)
             case Index(form):
                 return self.form(form)
             case Unary(op, a):
-                return np.asarray(UNARY[op](self.value(a, guarded)))
+                return np.asarray(UNARY[op](self.value(a, used)))
             case Binary(op, a, b):
-                return np.asarray(BINARY[op](self.value(a, guarded), self.value(b, guarded)))
+                return np.asarray(BINARY[op](self.value(a, used), self.value(b, used)))
             case Cast(dtype, a):
-                return convert(self.value(a, guarded), _compute_dtype(dtype, self.precise))
+                return convert(self.value(a, used), _compute_dtype(dtype, self.precise))
             case Select(conds, a, b):
-                return np.where(self.mask(conds), self.value(a, True), self.value(b, True))
+                inside = self.mask(conds)
+                chosen, other = (inside, ~inside) if used is None else (inside & used, ~inside & used)
+                return np.where(inside, self.value(a, chosen), self.value(b, other))
             case Where(cond, a, b):
-                return np.where(self.value(cond, guarded), self.value(a, guarded), self.value(b, guarded))
+                return np.where(self.value(cond, used), self.value(a, used), self.value(b, used))
         assert_never(e)
 
     def mask(self, conds: tuple[Bound, ...]) -> Array:
@@ -262,11 +289,11 @@ class _Evaluator:
         base = np.ndarray((1,), array.dtype, array, offset)
         return as_strided(base, shape, [strides[a] for a in self.axes])
 
-    def load(self, load: Load, guarded: bool) -> Array:
+    def load(self, load: Load, used: Array | None) -> Array:
         found = self.view(load)
-        return self.gather(load, guarded) if found is None else found
+        return self.gather(load, used) if found is None else found
 
-    def gather(self, load: Load, guarded: bool) -> Array:
+    def gather(self, load: Load, used: Array | None) -> Array:
         """Read by index arrays; whole trailing dimensions are copied as slices."""
         array, names = self.arrays[load.buffer], list(self.axes)
         tail: list[str] = []
@@ -279,11 +306,12 @@ class _Evaluator:
         index = []
         kept = tuple(k for k, n in enumerate(names) if n in tail)
         for d, form in enumerate(load.index[: array.ndim - len(tail)]):
-            at = self.form(form).squeeze(kept)
-            if not guarded and (at.min() < 0 or at.max() >= array.shape[d]):
+            at = self.form(form)
+            outside = (at < 0) | (at >= array.shape[d])
+            if (outside if used is None else outside & used).any():
                 raise RunError("reference.index", f"An access to {load.buffer!r} leaves dimension {d}.", (load.buffer,))
-            index.append(np.clip(at, 0, array.shape[d] - 1))
-        got = array[tuple(index)]
+            index.append(np.clip(at, 0, array.shape[d] - 1).squeeze(kept))
+        got: Array = array[tuple(index)]
         order = [n for n in names if n not in tail] + tail
         return got.transpose([order.index(n) for n in names])
 
@@ -308,8 +336,14 @@ def _reduce(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     return _accumulate(ev, op, reduced, lambda e, rest: _fold(e, op, term, rest), sizes, _SHORT)
 
 
-def _accumulate(ev: _Evaluator, op: str, reduced: list[Iter], part: Callable[[_Evaluator, list[Iter]], Array], size: int,
-                short: int = 1) -> Array:  # fmt: skip
+def _accumulate(
+    ev: _Evaluator,
+    op: str,
+    reduced: list[Iter],
+    part: Callable[[_Evaluator, list[Iter]], Array],
+    size: int,
+    short: int = 1,
+) -> Array:
     """Combine `part` over the leading reduction axes, as many as needed to keep intermediate arrays within bounds."""
     rest = list(reduced)
     loop: list[Iter] = []
@@ -338,7 +372,7 @@ def _points(ev: _Evaluator, loop: list[Iter]) -> Iterator[dict[str, int]]:
 
 
 def _fold(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
-    """Evaluate the term over space and `reduced`, then fold; a term that ignores an axis counts once per point of it."""
+    """Evaluate the term over space and `reduced`, then fold; an axis that it ignores counts once per point."""
     value = ev.value(term)
     full = list(value.shape)
     axes = [k for k, name in enumerate(ev.axes) if name in {r.name for r in reduced}]
@@ -346,7 +380,9 @@ def _fold(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
         return value
     for k in axes:
         full[k] = list(ev.axes.values())[k]
-    return np.asarray(_REDUCE[op].reduce(np.broadcast_to(value, full), axis=tuple(axes), keepdims=True, dtype=value.dtype))
+    return np.asarray(
+        _REDUCE[op].reduce(np.broadcast_to(value, full), axis=tuple(axes), keepdims=True, dtype=value.dtype)
+    )
 
 
 def _factors(term: Expr) -> list[Expr]:
@@ -370,58 +406,5 @@ def _contract(ev: _Evaluator, factors: list[Expr], reduced: list[Iter]) -> Array
     values = sorted((ev.value(f) for f in factors), key=lambda v: v.size)
     while len(values) > 2:
         values = sorted([values[0] * values[1], *values[2:]], key=lambda v: v.size)
-    b, a = values
     names = list(ev.axes)
-    wanted = [names.index(r.name) for r in reduced]
-    scale = math.prod(ev.axes[names[k]] for k in wanted if a.shape[k] == b.shape[k] == 1)
-    a, b = (_sum_alone(x, y, wanted) for x, y in ((a, b), (b, a)))
-    out = _matmul(a, b, wanted)
-    return out if scale == 1 else out * out.dtype.type(scale)
-
-
-def _sum_alone(x: Array, other: Array, wanted: list[int]) -> Array:
-    """Sum over reduction axes that the other operand does not have."""
-    alone = tuple(k for k in wanted if x.shape[k] > 1 and other.shape[k] == 1)
-    return np.asarray(x.sum(axis=alone, keepdims=True, dtype=x.dtype)) if alone else x
-
-
-def _matmul(a: Array, b: Array, wanted: list[int]) -> Array:
-    """Matrix product of two operands of equal rank: axes in both are summed if `wanted`, else batched."""
-    every = range(a.ndim)
-    summed = [k for k in wanted if a.shape[k] > 1]
-    batch = [k for k in every if k not in wanted and a.shape[k] > 1 and b.shape[k] > 1]
-    rows = [k for k in every if k not in wanted and k not in batch and a.shape[k] > 1]
-    cols = [k for k in every if k not in wanted and k not in batch and b.shape[k] > 1]
-    ones = [k for k in every if k not in summed + batch + rows + cols]
-    dtype = np.result_type(a, b)
-    m, n, depth = (math.prod(x.shape[k] for k in ks) for x, ks in ((a, rows), (b, cols), (a, summed)))
-    if dtype.kind in "iu" and _exact_in_double(a, b, depth):
-        return convert(_matmul(a.astype("float64"), b.astype("float64"), wanted), dtype)
-    if batch and min(m, n) == 1 and depth <= 4 * _SHORT:
-        return _point_by_point(a, b, summed, dtype)
-    left = a.transpose(batch + rows + summed + cols + ones).reshape(-1, m, depth)
-    right = b.transpose(batch + summed + cols + rows + ones).reshape(-1, depth, n)
-    out = np.matmul(left, right, dtype=dtype)
-    order = batch + rows + cols + summed + ones
-    shape = [a.shape[k] for k in batch + rows] + [b.shape[k] for k in cols] + [1] * len(summed + ones)
-    return out.reshape(shape).transpose([order.index(k) for k in every])
-
-
-def _point_by_point(a: Array, b: Array, summed: list[int], dtype: np.dtype[Any]) -> Array:
-    """Sum where a matrix product would degenerate (depthwise convolution): one multiply-add over space per point."""
-    shape = [1 if k in summed else max(x, y) for k, (x, y) in enumerate(zip(a.shape, b.shape, strict=True))]
-    out, scratch = np.zeros(shape, dtype), np.empty(shape, dtype)
-    for point in itertools.product(*(range(a.shape[k]) for k in summed)):
-        at = [slice(None)] * a.ndim
-        for k, p in zip(summed, point, strict=True):
-            at[k] = slice(p, p + 1)
-        out += np.multiply(a[tuple(at)], b[tuple(at)], out=scratch)
-    return out
-
-
-def _exact_in_double(a: Array, b: Array, depth: int) -> bool:
-    """Whether every partial sum of the integer product is exact in double precision, which has a fast matrix product."""
-    def biggest(x: Array) -> int:
-        return max(abs(int(x.min())), abs(int(x.max()))) if x.size else 0
-
-    return biggest(a) * biggest(b) * max(depth, 1) < 2**53
+    return sum_of_products(values[1], values[0], [names.index(r.name) for r in reduced], [ev.axes[n] for n in names])
