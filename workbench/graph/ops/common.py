@@ -72,9 +72,16 @@ def broadcast_shape(c: Call, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ..
 
 
 def at(t: te.Tensor, idx: Sequence[Idx]) -> te.Value:
-    """Element of `t` at the trailing part of `idx`; unit dimensions are read at 0."""
+    """Element of `t` at the trailing part of `idx`; unit dimensions are read at 0.
+
+    Where the axis itself has one value it is kept: a schedule can then see that both sides walk the same elements.
+    """
     tail = idx[len(idx) - t.ndim :]
-    return t[tuple(0 if e == 1 else i for e, i in zip(t.shape, tail, strict=True))]
+    return t[tuple(0 if e == 1 and not _is_unit(i) else i for e, i in zip(t.shape, tail, strict=True))]
+
+
+def _is_unit(i: Idx) -> bool:
+    return isinstance(i, te.Axis) and i.form.single_var() is not None and all(e == 1 for _, e in i.extents)
 
 
 def operand(c: Call, i: int, args: Sequence[te.Tensor | None]) -> Callable[[Sequence[Idx]], te.Value]:
