@@ -31,11 +31,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         from workbench.cli.output import Output
 
         with Output(as_json) as output:
-            return _run(arguments, output)
+            code = _run(arguments, output)
     except KeyboardInterrupt:  # before or after the part that knows how to say it
-        return INTERRUPTED
+        code = INTERRUPTED
     except BrokenPipeError:
-        return _reader_gone()
+        code = _reader_gone()
+    if code == INTERRUPTED:
+        # An interrupt inside an `exec` of a string (dataclasses do that) marks the interpreter to end by the signal,
+        # whatever exit code we ask for. Running any other string takes the mark away.
+        exec("pass")
+    return code
 
 
 def _run(arguments: Sequence[str], output: Output) -> int:  # type: ignore[name-defined]  # noqa: F821

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.output import Output, columns
 from workbench.errors import UsageError
 
@@ -93,6 +94,7 @@ def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
 def tasks(options: Namespace, output: Output) -> int:
     """``workbench tasks MODEL``: the tasks with their weights."""
     check_model_options(options)
+    load_heavy_modules()
     target = make_target(options)
     graph = load_graph(options, output, target)
     from workbench.graph import extract_tasks

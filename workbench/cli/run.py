@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output, columns
 from workbench.errors import InputError, ShapeError, did_you_mean
@@ -30,6 +31,7 @@ def run(options: Namespace, output: Output) -> int:
     check_model_options(options)
     if options.log is not None:
         open_for_reading(options.log).close()  # before the model is loaded
+    load_heavy_modules()
     given = read_npz(options.inputs) if options.inputs is not None else {}
     if options.outputs is not None:
         check_folder(options.outputs)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import signal
+import contextlib
+import shlex
 from argparse import Namespace
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from workbench.cli.interrupt import deferred_interrupts, load_heavy_modules
 from workbench.cli.model import check_model_options, load_graph, make_target
 from workbench.cli.output import Output
 from workbench.errors import TuneError, UsageError
@@ -36,6 +38,7 @@ def tune(options: Namespace, output: Output) -> int:
         flush_cache=options.flush_cache,
     )
     check_writable(options.log, options.resume)
+    load_heavy_modules()
     target = make_target(options)
     graph = load_graph(options, output, target)
     only = [item.strip() for item in options.tasks.split(",") if item.strip()] if options.tasks is not None else None
@@ -105,15 +108,8 @@ def _show(session: TuningSession, display: Any, rounds: deque[Event]) -> None:
 
 def _end_now(session: TuningSession) -> None:
     """Cancel, and let no second Ctrl-C get in the way of ending the workers."""
-    try:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    except ValueError:  # not in the main thread
-        session.cancel()
-        return
-    try:
+    with contextlib.suppress(KeyboardInterrupt), deferred_interrupts():
         session.cancel().join(10.0)
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _interrupted(session: TuningSession, options: Namespace) -> dict[str, Any]:
@@ -157,5 +153,19 @@ def _gain(snapshot: Snapshot, options: Namespace) -> str:
         )
     count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)
     lines.append(f"{count} trials ({failed} failed) in {snapshot.progress.elapsed_s:.1f} s are in {options.log}.")
-    lines.append(f"Next: workbench run {options.model} --log {options.log} --benchmark")
+    lines.append(f"Next: {_next_command(options)}")
     return "\n".join(lines)
+
+
+def _next_command(options: Namespace) -> str:
+    """Return the command that runs the tuned model: the same model options again."""
+    words = ["workbench", "run", str(options.model), "--log", str(options.log), "--benchmark"]
+    for shape in options.shape:
+        words += ["--shape", shape]
+    if options.fill_weights is not None:
+        words += ["--fill-weights", str(options.fill_weights)]
+    if options.threads is not None:
+        words += ["--threads", str(options.threads)]
+    if options.target is not None:
+        words += ["--target", options.target]
+    return shlex.join(words)

@@ -4,7 +4,8 @@ The objective is the sum of weight · latency over all tasks. `GradientScheduler
 milliseconds of it one more round would save, and picks the largest:
 
 - *backward*: what the last `window` rounds saved per round;
-- *optimism*: after n rounds, latency / n (a task that was hardly tried can still surprise);
+- *optimism*: after n rounds, latency / n (a task that was hardly tried can still surprise), times `patience` to the power
+  of the rounds since its last gain (what has not moved for long will hardly move now);
 - *similarity*: what would be saved if the task reached 1/beta of the best speed among similar tasks. It fades out after
   `trust` rounds, because a task that did not get there by then probably cannot.
 
@@ -20,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Protocol
 
 from workbench.tune.record import Record, speed
@@ -59,6 +61,16 @@ class TaskState:
     def rounds(self) -> int:
         """Number of rounds that the task has had."""
         return len(self.history)
+
+    @property
+    def stalled(self) -> int:
+        """Number of rounds since the last one that made it faster by at least one per cent."""
+        count = 0
+        for later, earlier in pairwise(reversed(self.history)):
+            if later < 0.99 * earlier:
+                return count
+            count += 1
+        return count
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +178,8 @@ class GradientScheduler(TaskScheduler):
         Rounds that the backward term looks back.
     trust : int
         Rounds after which the similarity term no longer counts.
+    patience : float
+        What is left of a task's expected gain for every round without one, 0 to 1.
     group : callable
         Maps a task to the name of its group of similar tasks.
     """
@@ -181,10 +195,11 @@ class GradientScheduler(TaskScheduler):
         beta: float = 2.0,
         window: int = 3,
         trust: int = 6,
+        patience: float = 0.85,
         group: Callable[[TaskLike], str] = kind_of,
     ) -> None:
         super().__init__(tasks, active)
-        self.alpha, self.beta, self.window, self.trust = alpha, beta, window, trust
+        self.alpha, self.beta, self.window, self.trust, self.patience = alpha, beta, window, trust, patience
         self._groups = tuple(group(task) for task in self.tasks)
 
     def _choose(self, open_tasks: Sequence[int]) -> int:
@@ -200,7 +215,7 @@ class GradientScheduler(TaskScheduler):
             gain = task.weight * (1.0 - self.alpha) * guess
             return Terms(0.0, guess, 0.0, gain, f"has no valid trial after {state.rounds} rounds")
         backward = self._backward(state)
-        optimism = state.best_ms / state.rounds
+        optimism = state.best_ms / state.rounds * self.patience**state.stalled
         similarity = self._similarity(index)
         gain = task.weight * (self.alpha * backward + (1.0 - self.alpha) * max(optimism, similarity))
         parts = {
