@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from ..ir.affine import Affine
-from ..ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, walk
+from ..ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from ..ir.func import Func
-from ..ir.stmt import Block, For, Stmt, blocks
+from ..ir.stmt import Block, For, Stmt
 
 
 def structural_key(func: Func) -> str:
@@ -29,21 +29,6 @@ def canonical_text(func: Func) -> str:
         lines.append(f"{names[b.name]} {b.role} {b.dtype} {'x'.join(map(str, b.shape))}{layout}")
     lines += _stmts(func.body, names, {}, 0)
     return "\n".join(lines)
-
-
-def func_flops(func: Func) -> int:
-    """Arithmetic operations of a concrete function: each operator at each point of a block's axes counts as one.
-
-    Choosing between values, converting and index arithmetic count as nothing; so a convolution counts two per product.
-    """
-    total = 0
-    for block, _ in blocks(func.body):
-        points = 1
-        for it in block.iters:
-            assert isinstance(it.extent, int)
-            points *= it.extent
-        total += points * sum(isinstance(e, Binary | Unary) for e in walk(block.value))
-    return total
 
 
 def _stmts(body: tuple[Stmt, ...], names: dict[str, str], loops: dict[str, str], depth: int) -> Iterator[str]:

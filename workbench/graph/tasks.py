@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import te
+from ..ir.flops import count_flops
 from ..ir.func import Func
 from .describe import describe, dims, word
 from .graph import FusedNodes, Graph, Node
 from .infer import make_call
-from .key import func_flops, structural_key
+from .key import structural_key
 from .opdef import Call, opdef
 from .passes import run_pass
 from .passes.fuse import is_view
@@ -102,7 +103,7 @@ class Task:
             name
             or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
         )
-        return Task(structural_key(func), label, label, 1, func_flops(func), func, target, (func.name,))
+        return Task(structural_key(func), label, label, 1, count_flops(func), func, target, (func.name,))
 
     @staticmethod
     def of_schedule(schedule: Any, target: Target | None = None) -> Task:
@@ -216,7 +217,7 @@ class _Lowering:
             describe(self.graph, nodes),
             fused.rules,
             structural_key(func),
-            func_flops(func),
+            count_flops(func),
         )
 
     def _must_copy(self, node: Node) -> bool:

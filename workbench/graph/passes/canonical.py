@@ -99,4 +99,25 @@ def _gemm(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     return [] if plain else [replace(node, inputs=tuple(inputs), attrs={})]
 
 
-_RULES = {"AveragePool": _average_pool, "ReduceMean": _reduce_mean, "Softmax": _softmax, "Gemm": _gemm}
+def _matmul(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """Product of a matrix with constant weights, followed by the addition of a constant vector: a Gemm with bias."""
+    w, x = graph.constants.get(node.inputs[1]), graph.types[node.inputs[0]]
+    users = graph.consumers().get(node.outputs[0], [])
+    if w is None or w.ndim != 2 or x.rank != 2 or node.outputs[0] in graph.outputs or len(users) != 1:
+        return []
+    add = users[0]
+    bias = next((graph.constants[i] for i in add.inputs if i in graph.constants), None)
+    if add.op != "Add" or bias is None or bias.size != w.shape[1] or bias.shape[-1:] != w.shape[1:]:
+        return []
+    vector = editor.constant(f"{add.outputs[0]}.bias", bias.reshape(-1))
+    editor.nodes.remove(add)
+    return [replace(node, op="Gemm", inputs=(*node.inputs, vector), outputs=add.outputs, version=18)]
+
+
+_RULES = {
+    "MatMul": _matmul,
+    "AveragePool": _average_pool,
+    "ReduceMean": _reduce_mean,
+    "Softmax": _softmax,
+    "Gemm": _gemm,
+}

@@ -1,0 +1,117 @@
+"""Small networks, and running the kernels of a partitioned graph one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from workbench.graph import Graph, Node, TensorType, partition
+from workbench.graph.plan import plan_memory
+from workbench.ir.reference import evaluate
+
+
+def image(*shape: int) -> TensorType:
+    return TensorType(shape)
+
+
+def conv(name: str, x: str, w: str, out: str, b: str = "", **attrs: object) -> Node:
+    return Node(name, "Conv", (x, w, b) if b else (x, w), (out,), attrs)
+
+
+def norm_constants(rng: np.random.Generator, name: str, channels: int) -> dict[str, np.ndarray]:
+    return {
+        f"{name}.scale": rng.uniform(0.5, 1.5, channels).astype("f4"),
+        f"{name}.bias": rng.standard_normal(channels).astype("f4"),
+        f"{name}.mean": rng.standard_normal(channels).astype("f4"),
+        f"{name}.var": rng.uniform(0.5, 1.5, channels).astype("f4"),
+    }
+
+
+def norm(name: str, x: str, out: str) -> Node:
+    inputs = (x, *(f"{name}.{p}" for p in ("scale", "bias", "mean", "var")))
+    return Node(name, "BatchNormalization", inputs, (out,), {"epsilon": 1e-5})
+
+
+def residual_net() -> Graph:
+    """Two residual blocks (one with a convolution in its shortcut), a branch with concat, pooling, a dense layer, softmax."""
+    rng = np.random.default_rng(0)
+
+    def weights(*shape: int) -> np.ndarray:
+        return (rng.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))).astype("f4")
+
+    constants = {
+        "w0": weights(8, 3, 3, 3),
+        **norm_constants(rng, "n0", 8),
+        "w1": weights(8, 8, 3, 3),
+        **norm_constants(rng, "n1", 8),
+        "w2": weights(8, 8, 1, 1),
+        "w3": weights(8, 1, 3, 3),
+        "b3": weights(8),
+        "w4": weights(4, 8, 1, 1),
+        "w5": weights(4, 8, 3, 3),
+        "dense.w": weights(10, 8),
+        "dense.b": weights(10),
+        "shape": np.array([1, -1]),
+    }
+    same = {"pads": (1, 1, 1, 1)}
+    nodes = [
+        conv("c0", "data", "w0", "t0", strides=(2, 2), **same),
+        norm("n0", "t0", "t1"),
+        Node("r0", "Relu", ("t1",), ("t2",)),
+        conv("c1", "t2", "w1", "t3", **same),
+        norm("n1", "t3", "t4"),
+        conv("c2", "t2", "w2", "t5"),
+        Node("a1", "Sum", ("t4", "t5"), ("t6",)),
+        Node("r1", "Relu", ("t6",), ("t7",)),
+        conv("c3", "t7", "w3", "t8", "b3", group=8, **same),
+        Node("a2", "Add", ("t7", "t8"), ("t9",)),
+        Node("s2", "Sigmoid", ("t9",), ("t10",)),
+        Node("m2", "Mul", ("t9", "t10"), ("t11",)),
+        conv("c4", "t11", "w4", "t12"),
+        conv("c5", "t11", "w5", "t13", **same),
+        Node("cat", "Concat", ("t12", "t13"), ("t14",), {"axis": 1}),
+        Node("pool", "MaxPool", ("t14",), ("t15",), {"kernel_shape": (2, 2), "strides": (2, 2)}),
+        Node("gap", "GlobalAveragePool", ("t15",), ("t16",)),
+        Node("flat", "Reshape", ("t16", "shape"), ("t17",)),
+        Node("dense", "Gemm", ("t17", "dense.w", "dense.b"), ("t18",), {"transB": 1}),
+        Node("soft", "Softmax", ("t18",), ("prob",), {"axis": 1}),
+    ]
+    return Graph.make("residual", nodes, {"data": image(1, 3, 16, 16)}, ["prob"], constants)
+
+
+def random_feeds(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {n: rng.standard_normal(t.shape).astype(t.dtype) for n, t in graph.input_types().items()}
+
+
+def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Evaluate every kernel, with all intermediate results in the planned arena (poisoned first)."""
+    groups = partition(graph)
+    plan = plan_memory(graph, groups)
+    arena = np.full(plan.arena_bytes, 0xFF, np.uint8)
+    own = {n: a.copy() for n, a in {**graph.constants, **feeds}.items()}
+    for name in graph.outputs:
+        own.setdefault(name, np.empty(graph.types[name].shape, graph.types[name].dtype))
+
+    def read(name: str) -> np.ndarray:
+        t, place = graph.types[name], plan.places[name]
+        if place.kind == "arena":
+            return arena[place.offset : place.offset + t.nbytes].view(t.dtype).reshape(t.shape)
+        return own[place.name].reshape(t.shape)
+
+    for g in groups:
+        if g.func is None:
+            continue
+        params = {b.name: b for b in g.func.params}
+        tensor = dict(g.args)
+        given = {p: read(t) for p, t in g.args if params[p].role != "output"}
+        assert [p for p, _ in g.args] == list(params)
+        for name, value in evaluate(g.func, given).items():
+            read(tensor[name])[...] = value
+    return {o: read(o).copy() for o in graph.outputs}
+
+
+def close(got: np.ndarray, want: np.ndarray, tolerance: float = 2e-4) -> bool:
+    """Same shape and dtype, and the largest difference small against the largest value."""
+    if got.shape != want.shape or got.dtype != want.dtype:
+        return False
+    return float(np.abs(got - want).max(initial=0)) <= tolerance * float(np.abs(want).max(initial=0))

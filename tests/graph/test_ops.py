@@ -1,0 +1,124 @@
+"""What every declared operator promises, checked on its own examples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workbench.errors import ModelError
+from workbench.graph.opdef import Case, registry
+from workbench.ir import interp, te, verify
+from workbench.ir.reference import evaluate
+
+EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items() for c in d.cases()]
+#: Examples in our own layout, or of operators that are not in the opset of the example, have no ONNX form.
+ONNX_EXAMPLES = [p for p in EXAMPLES if "layout" not in p.values[1].attrs]
+LOWERED = [p for p in EXAMPLES if registry()[p.values[0]].lowerable]
+
+
+def expected(name: str, case: Case) -> np.ndarray:
+    return np.asarray(registry()[name].reference(case.call(name), *case.inputs))
+
+
+def lowered(name: str, case: Case):
+    args = [
+        None if a is None or (i in case.const and (a.dtype.kind == "i" or a.size == 1))
+        else te.placeholder(a.shape, a.dtype.name, f"x{i}", constant=i in case.const)
+        for i, a in enumerate(case.inputs)
+    ]  # fmt: skip
+    return te.func(registry()[name].lower(case.call(name), *args), name)
+
+
+@pytest.mark.parametrize(("name", "case"), EXAMPLES)
+def test_inferred_type_is_that_of_the_result(name, case):
+    inferred = registry()[name].infer(case.call(name))[0]
+    value = expected(name, case)
+    assert (value.shape, value.dtype.name) == (inferred.shape, inferred.dtype)
+
+
+@pytest.mark.parametrize(("name", "case"), LOWERED)
+def test_lowered_function_computes_the_reference(name, case):
+    func = lowered(name, case)
+    verify.verify(func)
+    given = {f"x{i}": a for i, a in enumerate(case.inputs) if a is not None}
+    want = expected(name, case)
+    inputs = {b.name: given[b.name] for b in func.inputs}
+    for result in (evaluate(func, inputs), interp.run(func, inputs)):
+        (got,) = result.values()
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize(("name", "case"), ONNX_EXAMPLES)
+def test_reference_agrees_with_onnxruntime(name, case):
+    ort = pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    attrs = {
+        k: onnx.numpy_helper.from_array(v) if isinstance(v, np.ndarray) else list(v) if isinstance(v, tuple) else v
+        for k, v in case.attrs.items()
+    }
+    names = ["" if a is None else f"x{i}" for i, a in enumerate(case.inputs)]
+    node = onnx.helper.make_node(name, names, [f"y{i}" for i in range(case.outputs)], **attrs)
+    fed = {n: a for n, a in zip(names, case.inputs, strict=True) if n}
+    infos = [
+        onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+        for n, a in fed.items()
+        if int(n[1:]) not in case.const
+    ]
+    constants = [onnx.numpy_helper.from_array(a, n) for n, a in fed.items() if int(n[1:]) in case.const]
+    graph = onnx.helper.make_graph([node], "one", infos, [onnx.ValueInfoProto(name="y0")], constants)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", case.version)], ir_version=8)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    (got,) = session.run(["y0"], {i.name: fed[i.name] for i in session.get_inputs()})
+    want = expected(name, case)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(want, got, rtol=1e-4, atol=1e-5)
+
+
+def test_the_registry_is_complete():
+    wanted = """Conv Gemm MatMul Relu LeakyRelu Clip Sigmoid Tanh Exp Sqrt Neg Abs Erf Add Sub Mul Div Pow Max Min Sum
+    BatchNormalization InstanceNormalization LRN MaxPool AveragePool GlobalAveragePool GlobalMaxPool Softmax ReduceMean
+    ReduceSum ReduceMax Concat Reshape Flatten Transpose Squeeze Unsqueeze Identity Dropout Constant ConstantOfShape
+    Shape Cast Gather Slice Pad"""
+    assert set(wanted.split()) <= set(registry())
+    for name, op in registry().items():
+        assert op.__doc__, name
+        assert op.cases(), name
+        assert op.fusion in ("injective", "reduction", "complex", "opaque")
+
+
+def test_an_operator_that_can_only_be_folded_says_so():
+    case = registry()["Shape"].cases()[0]
+    with pytest.raises(ModelError, match="known only at run time") as e:
+        registry()["Shape"].lower(case.call("Shape"))
+    assert e.value.code == "model.unsupported_op"
+
+
+BAD = [
+    ("Conv", [(1, 3, 8, 8), (4, 2, 3, 3)], {}, "shape_mismatch"),
+    ("Conv", [(1, 3, 2, 2), (4, 3, 5, 5)], {}, "shape_mismatch"),
+    ("Conv", [(1, 3, 8, 8), (4, 3, 3, 3), (5,)], {}, "shape_mismatch"),
+    ("Conv", [(1, 3, 8, 8), (4, 3, 3, 3)], {"pads": (1, 1)}, "invalid_graph"),
+    ("MatMul", [(2, 3), (4, 5)], {}, "shape_mismatch"),
+    ("Gemm", [(2, 3), (4, 5)], {}, "shape_mismatch"),
+    ("Add", [(2, 3), (2, 4)], {}, "shape_mismatch"),
+    ("Concat", [(2, 3), (3, 4)], {"axis": 1}, "shape_mismatch"),
+    ("Transpose", [(2, 3)], {"perm": (0, 0)}, "invalid_graph"),
+    ("Softmax", [(2, 3)], {"axis": 5}, "invalid_graph"),
+    ("MaxPool", [(1, 3, 8, 8)], {}, "invalid_graph"),
+    ("BatchNormalization", [(1, 3, 4, 4), (3,), (3,), (4,), (3,)], {}, "shape_mismatch"),
+    ("Squeeze", [(2, 3)], {"axes": (0,)}, "shape_mismatch"),
+    ("Cast", [(2,)], {"to": 14}, "unsupported_dtype"),
+]
+
+
+@pytest.mark.parametrize(("name", "shapes", "attrs", "code"), BAD)
+def test_misuse_is_reported_with_the_node(name, shapes, attrs, code):
+    version = 11 if name == "Squeeze" else 18
+    case = Case("bad", tuple(np.zeros(s, np.float32) for s in shapes), attrs, version=version)
+    with pytest.raises(ModelError) as e:
+        registry()[name].infer(case.call(name))
+    assert e.value.code == f"model.{code}"
+    assert "bad" in e.value.where
