@@ -37,7 +37,8 @@ class Draft:
     wishes : tuple of Constraint
         Are dropped, last first, when they leave no row.
     main : str or None
-        The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0) and `middle` (level 1).
+        The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (level 1) and `tile`
+        (the innermost one), and the loops to unroll.
     done : frozenset of str
         Blocks that need no further rule.
     """
@@ -50,6 +51,7 @@ class Draft:
     outer: tuple[str, ...] = ()
     middle: tuple[str, ...] = ()
     tile: tuple[str, ...] = ()
+    unrolled: tuple[str, ...] = ()
     done: frozenset[str] = frozenset()
 
     @property
@@ -104,7 +106,7 @@ def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> 
     return drafts
 
 
-_ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise")
+_ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise", "mark")
 
 
 def paths(func: Func) -> Iterator[tuple[Block, tuple[For, ...]]]:

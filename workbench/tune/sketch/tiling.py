@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
@@ -85,22 +86,13 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     order = [*single, *at[0], *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
     s.reorder(*order)
     unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red)
-    for name in unrolled:
-        s.unroll(name)
-    s.vectorize(at[-1][-1])
-    if machine.threads > 1:
-        s.parallel(*single, *at[0])
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     form = "SSRSRS" if panels else "SSRS"
     new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
-    new = _replace_levels(new, block.name, (*single, *at[0]), at[1], at[-1])
-    return _tile_limits(new, at, panels, machine, inner_red)
-
-
-def _replace_levels(d: Draft, main: str, outer: Sequence[str], middle: Sequence[str], inner: Sequence[str]) -> Draft:
-    from dataclasses import replace
-
-    return replace(d, main=main, outer=tuple(outer), middle=tuple(middle), tile=tuple(inner))
+    new = replace(
+        new, main=block.name, outer=(*single, *at[0]), middle=tuple(at[1]), tile=tuple(at[-1]), unrolled=tuple(unrolled)
+    )
+    return _tile_limits(new, at, panels, machine, unrolled)
 
 
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
@@ -133,7 +125,7 @@ def _open(count: int) -> list[object]:
     return [Hole() for _ in range(count)]
 
 
-def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, inner: Sequence[str]) -> Draft:
+def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, unrolled: Sequence[str]) -> Draft:
     """Registers, code size and parallelism as limits on the holes."""
     func = d.func
     tile = [func.loop(n)[0].extent for n in at[-1]]
@@ -142,7 +134,7 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
     padded = vector if _whole_registers(func, at[-1][-1], lanes) else vector + lanes // 2
     room = (registers - 1) * lanes
     d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded)
-    small = product(func.loop(n)[0].extent for n in inner if func.loop(n)[0].kind == "unroll")
+    small = product(func.loop(n)[0].extent for n in unrolled if n not in at[-1])
     d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
     if machine.threads > 1:
         tasks = product(func.loop(n)[0].extent for n in at[0])
@@ -295,6 +287,21 @@ def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:
             s.vectorize(inner)
         elif lp.extent <= MAX_VECTORS * machine.lanes:
             s.vectorize(lp.name)
+
+
+@rule("mark")
+def mark(draft: Draft, machine: Machine) -> list[Draft]:
+    """Unroll and vectorise the register tile, and run the outer blocks in parallel."""
+    if draft.main is None:
+        return [draft]
+    s = draft.schedule.copy()
+    for name in draft.unrolled:
+        s.unroll(name)
+    s.vectorize(draft.tile[-1])
+    if machine.threads > 1:
+        s.parallel(*draft.outer)
+    several = f" and {', '.join(draft.outer)} in parallel" if machine.threads > 1 else ""
+    return [draft.change("mark", f"{draft.tile[-1]} is contiguous: lanes{several}", s)]
 
 
 def _blocks(func: Func) -> list[tuple[Block, tuple[For, ...]]]:
