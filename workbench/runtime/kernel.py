@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
-from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, concrete_shape, pointer_table
+from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, concrete_shape, pointer_table, poison
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:
@@ -43,6 +43,8 @@ class Kernel:
         The machine it was compiled for.
     threads : int, optional
         Threads to use; the target's by default.
+    poison : bool
+        Fill outputs and workspace with NaN before every call.
 
     Raises
     ------
@@ -50,8 +52,11 @@ class Kernel:
         ``build.link`` when the code cannot be loaded.
     """
 
-    def __init__(self, func: Func, code: ObjectCode, target: Target, threads: int | None = None) -> None:
+    def __init__(
+        self, func: Func, code: ObjectCode, target: Target, threads: int | None = None, poison: bool = False
+    ) -> None:
         self.func = func
+        self._poison = poison
         self.target = target
         self._code = code
         self._loaded = LoadedCode(CodeImage.of(code))
@@ -118,6 +123,10 @@ class Kernel:
         keep = [next(rest) if b.role == "output" else self._operand(b, given[b.name]) for b in self.func.params]
         table = pointer_table([a.ctypes.data for a in keep])
         with self._lock:
+            if self._poison:
+                self._around.poison()
+                for array in outputs:
+                    poison(array)
             self._around.call(self._loaded.address, table)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

@@ -35,7 +35,8 @@ def build(func: Func, original: Func, target: Target | None = None, **options: A
     target : Target, optional
         This machine by default.
     **options
-        ``threads`` : int, instead of the target's.
+        ``threads`` : int, instead of the target's; ``poison`` : bool, outputs and temporaries start as NaN on every call,
+        which makes a read before the write visible.
 
     Raises
     ------
@@ -46,10 +47,11 @@ def build(func: Func, original: Func, target: Target | None = None, **options: A
     BuildError
         What the code generator or LLVM refuses.
     """
-    _refuse_unknown(options, ("threads",), "build")
+    _refuse_unknown(options, ("threads", "poison"), "build")
     machine = target or Target.host()
     machine.require_here()
-    return Kernel(func, build_func(func, machine, "kernel"), machine, options.get("threads"))
+    poison = bool(options.get("poison", False))
+    return Kernel(func, build_func(func, machine, "kernel", poison), machine, options.get("threads"), poison)
 
 
 def measure(func: Func, original: Func, target: Target | None = None, **options: Any) -> Measurement:
