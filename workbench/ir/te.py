@@ -391,8 +391,9 @@ def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
     """Collect everything that `outputs` depend on into a function with one nest per stage, in dependence order."""
     outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     order: list[Tensor] = []
+    seen: dict[int, bool] = {}
     for t in outs:
-        _visit(t, order, {})
+        _visit(t, order, seen)
     by_name: dict[str, Tensor] = {}
     for t in order:
         if by_name.setdefault(t.name, t) is not t:
