@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim, evaluate, holes_of
 from workbench.ir.stmt import Block, Stmt
-from workbench.schedule.holes import Domain, Group
+from workbench.schedule.domain import Domain, Group
 
 Picks: TypeAlias = NDArray[np.int64]
 Keys: TypeAlias = NDArray[np.uint64]
