@@ -8,11 +8,25 @@
 from __future__ import annotations
 
 from ..errors import ScheduleError
-from .holes import Domain, Hole, drop_unit_loops, fill
+from .domain import Domain
+from .holes import Hole, fill
 from .legality import Witness
 from .primitive import Primitive, primitive, registry
 from .schedule import Move, Schedule
 from .trace import replay
+from .units import drop_unit_loops
 
-__all__ = ["Domain", "Hole", "Move", "Primitive", "Schedule", "ScheduleError", "Witness", "drop_unit_loops", "fill", "primitive",
-           "registry", "replay"]
+__all__ = [
+    "Domain",
+    "Hole",
+    "Move",
+    "Primitive",
+    "Schedule",
+    "ScheduleError",
+    "Witness",
+    "drop_unit_loops",
+    "fill",
+    "primitive",
+    "registry",
+    "replay",
+]

@@ -1,14 +1,14 @@
-"""Open numbers of a schedule: what a person writes (`Hole`), which values they may take (`Domain`), and putting numbers in (`fill`).
+"""Open numbers of a schedule: what a person writes (`Hole`), and putting numbers in (`fill`).
 
-A schedule with holes describes a whole family of programs. A member is a *row*: one number per hole. Rows are columns of
-integers to the search, so sampling and limits work on thousands of rows at once and nothing is replayed.
+A schedule with holes describes a whole family of programs. A member is a *row*: one number per hole. Which rows there
+are says `workbench.schedule.domain`.
 """
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ScheduleError, did_you_mean
-from ..ir.affine import Affine, Digit
-from ..ir.func import Constraint, Func, HoleInfo, subst_holes
-from ..ir.poly import Dim, Relation, evaluate, hole, holes_of, substitute
-from ..ir.stmt import Block, For, Stmt, map_block, rewrite
+from ..ir.func import Func, subst_holes
+from ..ir.poly import Dim, hole, holes_of, substitute
 
 Row: TypeAlias = Mapping[str, int] | Sequence[int] | NDArray[np.integer[Any]]
 
@@ -31,11 +29,11 @@ class Hole:
     Parameters
     ----------
     name : str, optional
-        Name of the column that it becomes. Without it the primitive that takes the hole names it after the loop. The name of
-        a hole that exists already refers to that hole.
+        Name of the column that it becomes. Without it the primitive that takes the hole names it after the loop. The
+        name of a hole that exists already refers to that hole.
     choices : sequence, optional
-        The only values it may have. For a factor: ints. For a loop or a block: names; such a choice changes the structure of
-        the nest, and `Schedule.variants` lists what comes of it.
+        The only values it may have. For a factor: ints. For a loop or a block: names; such a choice changes the
+        structure of the nest, and `Schedule.variants` lists what comes of it.
 
     Examples
     --------
@@ -61,9 +59,6 @@ class Hole:
         return f"Hole({', '.join(parts)})"
 
 
-# ------------------------------------------------------------------------------------------------------------------ domains
-
-
 @functools.lru_cache(maxsize=4096)
 def divisors(n: int) -> tuple[int, ...]:
     """All divisors of `n`, ascending."""
@@ -71,152 +66,13 @@ def divisors(n: int) -> tuple[int, ...]:
     return tuple(small + [n // d for d in reversed(small) if d * d != n])
 
 
-@functools.lru_cache(maxsize=512)
-def factor_table(extent: int, parts: int) -> NDArray[np.int64]:
-    """All ordered ways to write `extent` as a product of `parts` factors.
-
-    Returns
-    -------
-    ndarray of int64, shape (ways, parts)
-        Rows in lexicographic order; read-only, because it is shared.
-    """
-    rows = list(_factorings(extent, parts))
-    table = np.array(rows, dtype=np.int64).reshape(len(rows), parts)
-    table.setflags(write=False)
-    return table
-
-
-def _factorings(extent: int, parts: int) -> Iterator[tuple[int, ...]]:
-    if parts == 1:
-        yield (extent,)
-        return
-    for d in divisors(extent):
-        for rest in _factorings(extent // d, parts - 1):
-            yield (d, *rest)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Holes whose values depend on each other, with all their combinations."""
-
-    holes: tuple[str, ...]
-    table: NDArray[np.int64]
-    extent: int | None
-
-    def __len__(self) -> int:
-        return len(self.table)
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """All rows of a function with holes: one independent table per relation, and the numeric limits as a mask.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        Hole names, in the order of ``Func.holes``; column ``k`` of a row matrix belongs to ``columns[k]``.
-    groups : tuple of Group
-    constraints : tuple of Constraint
-    """
-
-    columns: tuple[str, ...]
-    groups: tuple[Group, ...]
-    constraints: tuple[Constraint, ...]
-
-    @staticmethod
-    def of(func: Func) -> Domain:
-        """Domain of `func`.
-
-        Raises
-        ------
-        ScheduleError
-            "hole.empty" when the choices of a hole leave no way to factor its extent.
-        """
-        choices = {h.name: h.choices for h in func.holes}
-        groups = []
-        bound: set[str] = set()
-        for rel in func.relations:
-            table = factor_table(rel.rhs, len(rel.lhs))
-            for k, name in enumerate(rel.lhs):
-                if (allowed := choices.get(name)) is not None:
-                    table = table[np.isin(table[:, k], np.array(allowed, dtype=np.int64))]
-            if not len(table):
-                raise ScheduleError("hole.empty", f"No choice of {', '.join(rel.lhs)} has the product {rel.rhs}.", rel.lhs)
-            groups.append(Group(rel.lhs, table, rel.rhs))
-            bound |= set(rel.lhs)
-        for info in func.holes:
-            if info.name not in bound:
-                values = np.array(info.choices or (1,), dtype=np.int64).reshape(-1, 1)
-                groups.append(Group((info.name,), values, None))
-        return Domain(tuple(h.name for h in func.holes), tuple(groups), func.constraints)
-
-    @property
-    def size(self) -> int:
-        """Number of rows before limits."""
-        return math.prod(len(g) for g in self.groups)
-
-    def draw(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Draw `n` rows uniformly, limits not applied.
-
-        Returns
-        -------
-        ndarray of int64, shape (n, len(columns))
-        """
-        picks = np.stack([rng.integers(0, len(g), n) for g in self.groups], axis=1) if self.groups else np.zeros((n, 0), np.int64)
-        return self.rows(picks)
-
-    def rows(self, picks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Row matrix ``[N, columns]`` from one table index per group, ``[N, groups]``."""
-        out = np.ones((len(picks), len(self.columns)), dtype=np.int64)
-        at = {name: k for k, name in enumerate(self.columns)}
-        for g, group in enumerate(self.groups):
-            out[:, [at[h] for h in group.holes]] = group.table[picks[:, g]]
-        return out
-
-    def mask(self, rows: NDArray[np.integer[Any]]) -> NDArray[np.bool_]:
-        """Which rows ``[N, columns]`` satisfy every numeric limit."""
-        columns = {name: rows[:, k] for k, name in enumerate(self.columns)}
-        memo: dict[object, Any] = {}
-        ok = np.ones(len(rows), dtype=np.bool_)
-        for c in self.constraints:
-            ok &= np.asarray(evaluate(c.expr, columns, memo) >= 0)
-        return ok
-
-    def sample(self, n: int, rng: np.random.Generator, attempts: int = 20) -> NDArray[np.int64]:
-        """Draw up to `n` rows that satisfy the limits (fewer when the limits leave too few)."""
-        kept: list[NDArray[np.int64]] = []
-        have = 0
-        for _ in range(attempts):
-            rows = self.draw(max(n, 16), rng)
-            good = rows[self.mask(rows)]
-            kept.append(good[: n - have])
-            have += len(kept[-1])
-            if have >= n:
-                break
-        return np.concatenate(kept) if kept else np.zeros((0, len(self.columns)), np.int64)
-
-    def all_rows(self, limit: int = 100_000) -> NDArray[np.int64]:
-        """Every row that satisfies the limits; at most `limit` combinations are looked at, in table order."""
-        n = min(self.size, limit)
-        picks = np.zeros((n, len(self.groups)), dtype=np.int64)
-        rest = np.arange(n)
-        for g in reversed(range(len(self.groups))):
-            picks[:, g] = rest % len(self.groups[g])
-            rest = rest // len(self.groups[g])
-        rows = self.rows(picks)
-        return rows[self.mask(rows)]
-
-
-def domain(func: Func) -> Domain:
-    """Domain of the holes of `func` (see `Domain`)."""
-    return Domain.of(func)
-
-
-# -------------------------------------------------------------------------------------------------------------------- names
+# ---------------------------------------------------------------------------------------------------------------- names
 
 
 def resolve_hole(func: Func, name: str) -> Dim | None:
-    """Dim that a hole name stands for: the hole itself, the product that replaced it, or None when there is no such hole."""
+    """Dim that a hole name stands for: the hole itself, the product that replaced it, or None when there is no such
+    hole.
+    """
     if any(h.name == name for h in func.holes):
         return hole(name)
     return dict(func.aliases).get(name)
@@ -229,10 +85,12 @@ def known_holes(func: Func) -> list[str]:
 
 def unknown_hole(func: Func, name: str) -> ScheduleError:
     """Error for a hole name that means nothing here."""
-    return ScheduleError("hole.unknown", f"There is no hole {name!r}.", (name,), did_you_mean(name, known_holes(func), "holes"))
+    return ScheduleError(
+        "hole.unknown", f"There is no hole {name!r}.", (name,), did_you_mean(name, known_holes(func), "holes")
+    )
 
 
-# ------------------------------------------------------------------------------------------------------------------- fill
+# ----------------------------------------------------------------------------------------------------------------- fill
 
 
 def complete_row(func: Func, row: Row) -> dict[str, int]:
@@ -265,11 +123,15 @@ def complete_row(func: Func, row: Row) -> dict[str, int]:
     _check_factors(func, values)
     for info in func.holes:
         if info.choices is not None and values[info.name] not in info.choices:
-            raise ScheduleError("hole.choice", f"{info.name!r} may be {_listed(info.choices)}, not {values[info.name]}.", (info.name,))
+            raise ScheduleError(
+                "hole.choice", f"{info.name!r} may be {_listed(info.choices)}, not {values[info.name]}.", (info.name,)
+            )
     for name, dim in func.aliases:
         whole = int(substitute(dim, dict(values)))  # type: ignore[arg-type]
         if given.get(name, whole) != whole:
-            raise ScheduleError("hole.product", f"{name!r} was replaced by {dim}, which is {whole}, not {given[name]}.", (name,))
+            raise ScheduleError(
+                "hole.product", f"{name!r} was replaced by {dim}, which is {whole}, not {given[name]}.", (name,)
+            )
         values[name] = whole
     return values
 
@@ -305,18 +167,24 @@ def fill(func: Func, row: Row) -> Func:
 
 
 def _given(func: Func, row: Row) -> dict[str, int]:
-    if not isinstance(row, Mapping):
+    pairs: Mapping[Any, Any]
+    if isinstance(row, Mapping):
+        pairs = row
+    else:
         numbers = [int(v) for v in row]
         if len(numbers) != len(func.holes):
-            raise ScheduleError("hole.missing", f"A row has {len(func.holes)} numbers here, not {len(numbers)}.",
-                                tuple(h.name for h in func.holes))
-        row = dict(zip((h.name for h in func.holes), numbers, strict=True))
-    for name, value in row.items():
-        if resolve_hole(func, name) is None:
-            raise unknown_hole(func, name)
+            raise ScheduleError(
+                "hole.missing",
+                f"A row has {len(func.holes)} numbers here, not {len(numbers)}.",
+                tuple(h.name for h in func.holes),
+            )
+        pairs = dict(zip((h.name for h in func.holes), numbers, strict=True))
+    for name, value in pairs.items():
+        if resolve_hole(func, str(name)) is None:
+            raise unknown_hole(func, str(name))
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ScheduleError("hole.value", f"{name!r} must be a positive integer, not {value!r}.", (name,))
-    return {n: int(v) for n, v in row.items()}
+    return {n: int(v) for n, v in pairs.items()}
 
 
 def _infer(func: Func, given: Mapping[str, int], values: dict[str, int]) -> None:
@@ -342,7 +210,9 @@ def _check_factors(func: Func, values: Mapping[str, int]) -> None:
         known = {n: values[n] for n in rel.lhs if n in values}
         for n, v in known.items():
             if rel.rhs % v:
-                raise ScheduleError("hole.factor", f"{n!r} = {v} is not a factor of {rel.rhs}.", (n,), nearest(rel.rhs, v))
+                raise ScheduleError(
+                    "hole.factor", f"{n!r} = {v} is not a factor of {rel.rhs}.", (n,), nearest(rel.rhs, v)
+                )
         got = math.prod(known.values())
         if rel.rhs % got or (len(known) == len(rel.lhs) and got != rel.rhs):
             raise _product_error(rel.lhs, known, rel.rhs)
@@ -351,8 +221,12 @@ def _check_factors(func: Func, values: Mapping[str, int]) -> None:
 def _product_error(names: Sequence[str], values: Mapping[str, int], total: int) -> ScheduleError:
     known = [n for n in names if n in values]
     text = " * ".join(f"{n} ({values[n]})" for n in known)
-    return ScheduleError("hole.product", f"{text} is {math.prod(values[n] for n in known)}, but {'*'.join(names)} must be {total}.",
-                         known, f"leave one of {', '.join(names)} out and it takes the rest")
+    return ScheduleError(
+        "hole.product",
+        f"{text} is {math.prod(values[n] for n in known)}, but {'*'.join(names)} must be {total}.",
+        known,
+        f"leave one of {', '.join(names)} out and it takes the rest",
+    )
 
 
 def nearest(extent: int, value: int) -> str:
@@ -361,57 +235,13 @@ def nearest(extent: int, value: int) -> str:
     below = max((d for d in ds if d < value), default=None)
     above = min((d for d in ds if d > value), default=None)
     near = [str(d) for d in (below, above) if d is not None]
-    return f"the nearest divisors of {extent} are {' and '.join(near)}" if len(near) > 1 else f"the nearest divisor of {extent} is {near[0]}"
+    return (
+        f"the nearest divisors of {extent} are {' and '.join(near)}"
+        if len(near) > 1
+        else f"the nearest divisor of {extent} is {near[0]}"
+    )
 
 
 def _listed(values: Sequence[object]) -> str:
     texts = [str(v) for v in values]
     return texts[0] if len(texts) == 1 else ", ".join(texts[:-1]) + " or " + texts[-1]
-
-
-# -------------------------------------------------------------------------------------------------------------- unit loops
-
-
-def drop_unit_loops(func: Func) -> Func:
-    """Remove loops and axes of extent 1 and write digits of fused loops in one way, so that equal programs compare equal."""
-    extents: dict[str, Dim] = {}
-
-    def note(s: Stmt) -> None:
-        if isinstance(s, For):
-            extents[s.name] = s.extent
-            for c in s.body:
-                note(c)
-
-    for s in func.body:
-        note(s)
-
-    def form(a: Affine) -> Affine:
-        return Affine.make(
-            ((_plain(d, extents[d.var]), c) for d, c in a.terms if extents[d.var] != 1 and d.extent != 1), a.const
-        )
-
-    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
-        if isinstance(s, Block):
-            return (_drop_unit_axes(map_block(s, form)),)
-        return s.body if s.extent == 1 else None
-
-    return replace(func, body=rewrite(func.body, fn))
-
-
-def _drop_unit_axes(b: Block) -> Block:
-    kept = [k for k, it in enumerate(b.iters) if it.extent != 1]
-    zero: dict[str, Affine | Callable[[Digit], Affine]] = {it.name: lambda _: Affine() for it in b.iters if it.extent == 1}
-    b = map_block(b, lambda a: a, lambda a: a.subst(zero))
-    return replace(b, iters=tuple(b.iters[k] for k in kept), binds=tuple(b.binds[k] for k in kept))
-
-
-def _plain(d: Digit, whole: Dim) -> Digit:
-    if d.lower == 1 and d.extent == whole:
-        return Digit(d.var)
-    if isinstance(whole, int) and isinstance(d.lower, int) and d.extent is None and d.lower > 1:
-        return Digit(d.var, d.lower, -(-whole // d.lower))
-    return d
-
-
-__all__ = ["Domain", "Group", "Hole", "HoleInfo", "Relation", "Row", "complete_row", "divisors", "domain", "drop_unit_loops",
-           "factor_table", "fill", "known_holes", "nearest", "resolve_hole", "unknown_hole"]

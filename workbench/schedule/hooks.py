@@ -1,7 +1,7 @@
 """What the layers above lend to `Schedule`: building and measuring.
 
-`schedule` lies below `runtime` and does not import it; the two services are named here and loaded when first asked for. This is
-the only reference upwards in the package.
+`schedule` lies below `runtime` and does not import it; the two services are named here and loaded when first asked for.
+This is the only reference upwards in the package.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The questions that primitives share: may these iterations run at once, is this produced before it is read, does it stay inside?
+"""The questions that primitives share: may these iterations run at once, is this produced before it is read, does it
+stay inside?
 
-Every answer is for all fillings of the holes. There are three answers (proved, refuted, undecided), and undecided counts as no:
-what changes the structure of a nest must be proved, with the open inequality in the message. Limits on numbers are not asked
-here; they become `Constraint` values that are checked per row.
+Every answer is for all fillings of the holes. There are three answers (proved, refuted, undecided), and undecided
+counts as no: what changes the structure of a nest must be proved, with the open inequality in the message. Limits on
+numbers are not asked here; they become `Constraint` values that are checked per row.
 """
 
 from __future__ import annotations
@@ -33,27 +34,38 @@ class Witness:
         def at(point: tuple[tuple[str, int], ...]) -> str:
             return ", ".join(f"{n} = {v}" for n, v in point)
 
-        return f"({at(self.first)}) and ({at(self.second)}) both write {self.buffer}[{', '.join(map(str, self.element))}]"
+        return (
+            f"({at(self.first)}) and ({at(self.second)}) both write {self.buffer}[{', '.join(map(str, self.element))}]"
+        )
 
     def to_json(self) -> dict[str, object]:
         """Plain form for a user interface."""
-        return {"buffer": self.buffer, "element": list(self.element), "first": dict(self.first), "second": dict(self.second)}
+        return {
+            "buffer": self.buffer,
+            "element": list(self.element),
+            "first": dict(self.first),
+            "second": dict(self.second),
+        }
 
 
 class Refusal(ScheduleError):
     """A primitive that is not legal here, with a concrete conflict where one is known."""
 
-    def __init__(self, code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None
+    ) -> None:
         ScheduleError.__init__(self, code, message, where, hint)
         self.witness = witness
 
 
-def refuse(code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None) -> NoReturn:
+def refuse(
+    code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None
+) -> NoReturn:
     """Raise a `Refusal`."""
     raise Refusal(code, message, where, hint, witness)
 
 
-# ------------------------------------------------------------------------------------------------------------------ facts
+# ---------------------------------------------------------------------------------------------------------------- facts
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:
@@ -79,7 +91,9 @@ def spatial_loops(block: Block) -> set[str]:
 def reads(block: Block) -> set[str]:
     """Buffers that the block reads, its own accumulator not counted."""
     own = block.own_load() if block.is_reduction else None
-    return {ld.buffer for ld in loads(block.value) if ld != own} | ({ld.buffer for ld in loads(block.init)} if block.init else set())
+    return {ld.buffer for ld in loads(block.value) if ld != own} | (
+        {ld.buffer for ld in loads(block.init)} if block.init else set()
+    )
 
 
 def writers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:
@@ -93,7 +107,7 @@ def readers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:
 
 
 def form_range(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> tuple[Dim, Dim]:
-    """Least and greatest value of a form over the loops in `extents` (a sign that is not decided counts as positive)."""
+    """Least and greatest value of a form over the loops in `extents` (a sign that is undecided counts as positive)."""
     lo = hi = form.const
     for digit, c in form.terms:
         reach = c * (digit_extent(digit, extents) - 1)
@@ -114,7 +128,9 @@ def chain(path: Sequence[For], name: str) -> tuple[For, ...]:
 
 
 def determines(form: Affine, varying: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:
-    """Whether the value of the form determines every varying digit in it: each step outreaches all smaller steps together."""
+    """Whether the value of the form determines every varying digit in it: each step outreaches all smaller steps
+    together.
+    """
     todo: list[tuple[Dim, Dim]] = []
     for digit, c in form.terms:
         if digit.var in varying and not equal(size := digit_extent(digit, varying), 1, relations):
@@ -145,19 +161,22 @@ def tiles(digits: Iterable[Digit], extent: Dim, relations: Sequence[Relation], o
 
 
 def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) -> bool:
-    """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside do."""
+    """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside
+    do.
+    """
     varying = extents_of(chain(path, loop))
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []
-    for form in accesses(block)[0].index:
+    env = block.env
+    for form in (x.subst(env) for x in block.index):
         if loop in form.vars and determines(form, varying, func.relations):
             known += [d for d, _ in form.terms if d.var == loop]
     return tiles(known, varying[loop], func.relations)
 
 
 def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = 4096) -> Witness | None:
-    """Search two iterations of `loop` that write one element; None on a symbolic nest or when `limit` points show none."""
+    """Search two iterations of `loop` that write one element; None with open holes or if `limit` points show none."""
     inner = chain(path, loop)
     if func.holes or any(not isinstance(lp.extent, int) for lp in path):
         return None
@@ -181,7 +200,8 @@ def evaluate_form(form: Affine, values: Mapping[str, int]) -> int:
     """Value of a concrete form at a point."""
     total = form.const
     for d, c in form.terms:
-        assert isinstance(d.lower, int) and isinstance(d.extent, int | None)
+        assert isinstance(d.lower, int)
+        assert isinstance(d.extent, int | None)
         v = values[d.var] // d.lower
         total = total + c * (v if d.extent is None else v % d.extent)
     assert isinstance(total, int)
@@ -194,7 +214,8 @@ def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
     Raises
     ------
     ScheduleError
-        ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one element.
+        ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one
+        element.
     """
     lp, outer = func.loop(loop)
     if is_unit(func, lp.extent):
@@ -202,22 +223,36 @@ def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
     for block, rest in blocks(lp.body):
         path = (*outer, lp, *rest)
         if loop in reduction_loops(block):
-            refuse(f"{code}.reduction", f"Loop {loop!r} carries the reduction of block {block.name!r}, so {doing} would update "
-                   f"one element of {block.buffer!r} from several iterations at once.", (loop, block.name),
-                   "choose a loop over the output, or reorder the reduction inwards", conflict(func, block, path, loop))
+            refuse(
+                f"{code}.reduction",
+                f"Loop {loop!r} carries the reduction of block {block.name!r}, so {doing} would update "
+                f"one element of {block.buffer!r} from several iterations at once.",
+                (loop, block.name),
+                "choose a loop over the output, or reorder the reduction inwards",
+                conflict(func, block, path, loop),
+            )
         if writes_distinct(func, block, path, loop) or (code != "vectorize" and private(func, block.buffer, loop)):
             continue
         found = conflict(func, block, path, loop)
-        detail = str(found) if found else f"it is not proved that {_index_text(block)} differs from one {loop} to the next"
-        refuse(f"{code}.conflict", f"Iterations of {loop!r} may write the same element of {block.buffer!r}: {detail}.",
-               (loop, block.name), "compute the block inside another loop, or mark a loop that moves its output", found)
+        detail = (
+            str(found) if found else f"it is not proved that {_index_text(block)} differs from one {loop} to the next"
+        )
+        refuse(
+            f"{code}.conflict",
+            f"Iterations of {loop!r} may write the same element of {block.buffer!r}: {detail}.",
+            (loop, block.name),
+            "compute the block inside another loop, or mark a loop that moves its output",
+            found,
+        )
 
 
 def private(func: Func, buffer: str, loop: str) -> bool:
     """Whether the buffer is a temporary that lives inside `loop` alone, so that every iteration can have its own."""
     if func.buffer(buffer).role != "temp":
         return False
-    return all(any(lp.name == loop for lp in p) for b, p in blocks(func.body) if b.buffer == buffer or buffer in reads(b))
+    return all(
+        any(lp.name == loop for lp in p) for b, p in blocks(func.body) if b.buffer == buffer or buffer in reads(b)
+    )
 
 
 def check_parallel(func: Func, loop: str) -> None:
@@ -225,21 +260,37 @@ def check_parallel(func: Func, loop: str) -> None:
     lp, outer = func.loop(loop)
     for up, inner in itertools.pairwise((*outer, lp)):
         if up.kind != "parallel":
-            refuse("parallel.outermost", f"Loop {loop!r} lies inside {up.name!r}, which is {up.kind}: only the outermost loops of a "
-                   "nest can run in parallel.", (loop, up.name), f"parallel({up.name!r}, {loop!r}) marks both")
+            refuse(
+                "parallel.outermost",
+                f"Loop {loop!r} lies inside {up.name!r}, which is {up.kind}: only the outermost loops of a "
+                "nest can run in parallel.",
+                (loop, up.name),
+                f"parallel({up.name!r}, {loop!r}) marks both",
+            )
         if len(up.body) != 1:
-            refuse("parallel.perfect", f"Loop {up.name!r} holds other statements beside {inner.name!r}, so the two cannot be run "
-                   "as one parallel loop.", (up.name, inner.name), f"mark only {up.name!r}")
+            refuse(
+                "parallel.perfect",
+                f"Loop {up.name!r} holds other statements beside {inner.name!r}, so the two cannot be run "
+                "as one parallel loop.",
+                (up.name, inner.name),
+                f"mark only {up.name!r}",
+            )
     check_independent(func, loop, "parallel", "running it in parallel")
 
 
 def check_vector(func: Func, loop: str) -> None:
-    """Refuse unless `loop` may be vectorised: it holds exactly one block, and every iteration writes an element of its own."""
+    """Refuse unless `loop` may be vectorised: it holds exactly one block, and every iteration writes an element of its
+    own.
+    """
     lp, _ = func.loop(loop)
     if len(lp.body) != 1 or not isinstance(lp.body[0], Block):
         inside = [s.name for s in lp.body]
-        refuse("vectorize.innermost", f"Loop {loop!r} holds {', '.join(map(repr, inside))}; a vectorised loop holds one block and "
-               "nothing else.", (loop, *inside), "reorder the loop to the innermost place, or split off an inner part of it")
+        refuse(
+            "vectorize.innermost",
+            f"Loop {loop!r} holds {', '.join(map(repr, inside))}; a vectorised loop holds one block and nothing else.",
+            (loop, *inside),
+            "reorder the loop to the innermost place, or split off an inner part of it",
+        )
     check_independent(func, loop, "vectorize", "vectorising it")
 
 
@@ -252,8 +303,13 @@ def check_marks(func: Func, step: str) -> None:
             elif lp.kind == "vectorize":
                 check_vector(func, lp.name)
         except Refusal as e:
-            raise Refusal("loop.mark", f"After this {step}, loop {lp.name!r} could no longer be marked {lp.kind}: {e.message}", e.where,
-                          f"do the {step} first and mark {lp.name!r} after it", e.witness) from None
+            raise Refusal(
+                "loop.mark",
+                f"After this {step}, loop {lp.name!r} could no longer be marked {lp.kind}: {e.message}",
+                e.where,
+                f"do the {step} first and mark {lp.name!r} after it",
+                e.witness,
+            ) from None
 
 
 def check_affine(func: Func) -> None:
@@ -268,7 +324,9 @@ def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:
         if not block.is_reduction or block not in body:
             continue
         reducing = reduction_loops(block)
-        first = next((k for k, lp in enumerate(path) if lp.name in reducing and not is_unit(func, lp.extent)), len(path))
+        first = next(
+            (k for k, lp in enumerate(path) if lp.name in reducing and not is_unit(func, lp.extent)), len(path)
+        )
         tail = extents_of(path[first:])
         for name in tail:
             if name in reducing or is_unit(func, tail[name]):
@@ -276,19 +334,23 @@ def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:
             forms = [b for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "S" and name in b.vars]
             known = [d for b in forms if determines(b, tail, func.relations) for d, _ in b.terms if d.var == name]
             if not tiles(known, tail[name], func.relations):
-                refuse(f"{step}.reduction", f"Loop {name!r} computes elements of block {block.name!r} again; it must stay outside of "
-                       f"the reduction over {', '.join(sorted(reducing & set(tail)))}.", (name, block.name),
-                       f"keep {name!r} outside")
+                refuse(
+                    f"{step}.reduction",
+                    f"Loop {name!r} computes elements of block {block.name!r} again; it must stay outside of "
+                    f"the reduction over {', '.join(sorted(reducing & set(tail)))}.",
+                    (name, block.name),
+                    f"keep {name!r} outside",
+                )
 
 
-# --------------------------------------------------------------------------------------------------------- order of data
+# -------------------------------------------------------------------------------------------------------- order of data
 
 
 def check_flow(func: Func, buffer: str, code: str) -> None:
     """Refuse unless every block that reads `buffer` comes after what it reads is complete.
 
-    Where a writer and a reader share loops, the part that the reader needs in one iteration of those loops must be written in
-    the same iteration.
+    Where a writer and a reader share loops, the part that the reader needs in one iteration of those loops must be
+    written in the same iteration.
 
     Raises
     ------
@@ -304,8 +366,12 @@ def check_flow(func: Func, buffer: str, code: str) -> None:
             if writer is reader:
                 continue
             if order[writer.name] > order[reader.name]:
-                refuse(code, f"Block {reader.name!r} would read {buffer!r} before {writer.name!r} has written it.",
-                       (reader.name, writer.name), f"move {writer.name!r} first")
+                refuse(
+                    code,
+                    f"Block {reader.name!r} would read {buffer!r} before {writer.name!r} has written it.",
+                    (reader.name, writer.name),
+                    f"move {writer.name!r} first",
+                )
             common = shared_loops(wpath, rpath)
             if common:
                 _check_shared(func, (writer, wpath), (reader, rpath), common, code, alone=len(made) == 1)
@@ -316,28 +382,50 @@ def shared_loops(a: Sequence[For], b: Sequence[For]) -> tuple[For, ...]:
     return tuple(x for x, _ in itertools.takewhile(lambda ab: ab[0].name == ab[1].name, zip(a, b, strict=False)))
 
 
-def _check_shared(func: Func, writer: tuple[Block, tuple[For, ...]], reader: tuple[Block, tuple[For, ...]],
-                  common: tuple[For, ...], code: str, alone: bool) -> None:
+def _check_shared(
+    func: Func,
+    writer: tuple[Block, tuple[For, ...]],
+    reader: tuple[Block, tuple[For, ...]],
+    common: tuple[For, ...],
+    code: str,
+    alone: bool,
+) -> None:
     (w, wpath), (r, rpath) = writer, reader
     where = (r.name, w.name, common[-1].name)
     running = [lp.name for lp in common if lp.name in reduction_loops(w) and not is_unit(func, lp.extent)]
     if running:
-        refuse(code, f"Inside {common[-1].name!r}, block {w.name!r} is not finished: its reduction runs over {', '.join(running)}.",
-               where, f"place {r.name!r} outside of {running[0]!r}")
+        refuse(
+            code,
+            f"Inside {common[-1].name!r}, block {w.name!r} is not finished: it reduces over {', '.join(running)}.",
+            where,
+            f"place {r.name!r} outside of {running[0]!r}",
+        )
     if not alone:
-        refuse(code, f"{w.buffer!r} has several writers, and {w.name!r} shares the loop {common[-1].name!r} with {r.name!r}.", where)
-    written = _hull(func, w, wpath[len(common):], accesses(w)[0].index)
+        refuse(
+            code,
+            f"{w.buffer!r} has several writers, and {w.name!r} shares the loop {common[-1].name!r} with {r.name!r}.",
+            where,
+        )
+    written = _hull(func, w, wpath[len(common) :], accesses(w)[0].index)
     for acc in accesses(r)[1:]:
         if acc.buffer != w.buffer:
             continue
-        for (base, size), (wbase, wsize) in zip(_hull(func, r, rpath[len(common):], acc.index), written, strict=True):
+        for (base, size), (wbase, wsize) in zip(_hull(func, r, rpath[len(common) :], acc.index), written, strict=True):
             shift = (base - wbase).normal(func.relations)
-            inside = shift.is_const and nonneg(shift.const, func.relations) and nonneg(
-                wsize - size - shift.const, func.relations)
+            inside = (
+                shift.is_const
+                and nonneg(shift.const, func.relations)
+                and nonneg(wsize - size - shift.const, func.relations)
+            )
             if not inside:
-                refuse(code, f"In one iteration of {common[-1].name!r}, block {r.name!r} needs [{base}, {base} + {size}) of "
-                       f"{w.buffer!r}, and it is not proved that this lies within [{wbase}, {wbase} + {wsize}), which "
-                       f"{w.name!r} writes there.", where, f"move {w.name!r} out of {common[-1].name!r} first")
+                refuse(
+                    code,
+                    f"In one iteration of {common[-1].name!r}, block {r.name!r} needs [{base}, {base} + {size}) of "
+                    f"{w.buffer!r}, and it is not proved that this lies within [{wbase}, {wbase} + {wsize}), which "
+                    f"{w.name!r} writes there.",
+                    where,
+                    f"move {w.name!r} out of {common[-1].name!r} first",
+                )
 
 
 def _hull(func: Func, block: Block, inner: Sequence[For], index: Sequence[Affine]) -> list[tuple[Affine, Dim]]:

@@ -12,273 +12,69 @@
         @classmethod
         def candidates(cls, func, target=None, at=None): ...
 
-From that one declaration follow, with no second edit: the method ``Schedule.unroll`` (signature and documentation), the JSON form
-of a step and back, its Python text, the form that a widget shows (`Primitive.fields`), the moves that a menu lists, and the
-contract tests, which walk over `registry`.
+From that one declaration follow, with no second edit: the method ``Schedule.unroll`` (signature and documentation), the
+JSON form of a step and back, its Python text, the form that a widget shows (`Primitive.fields`), the moves that a menu
+lists, and the contract tests, which walk over `registry`.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
-import numpy as np
-
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Func
-from ..ir.stmt import blocks, loops
 from . import legality
-from .holes import Hole, divisors
+from .fields import (
+    BlockRef,
+    BlockSize,
+    BufferRef,
+    Choice,
+    Factors,
+    Field,
+    FieldKind,
+    Flag,
+    Json,
+    LoopRef,
+    LoopRefs,
+    Number,
+    decode,
+    encode,
+    source,
+    with_numbers,
+)
+from .holes import Hole
 
-Json: TypeAlias = Any
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
 Category: TypeAlias = Literal["loop", "annotation", "placement", "memory", "layout"]
 
 
-# ------------------------------------------------------------------------------------------------------------- field kinds
-
-
-@dataclass(frozen=True, slots=True)
-class FieldKind:
-    """What a field of a primitive holds: how a value is checked, and what a form offers."""
-
-    label: str = ""
-    widget: ClassVar[str] = "text"
-    #: A variadic field takes the remaining positional arguments.
-    variadic: ClassVar[bool] = False
-    #: Whether the field may hold a `Hole` with choices, which makes variants of the schedule.
-    open_choice: ClassVar[bool] = False
-    #: Whether a plain string inside the value is the name of a hole.
-    holds_holes: ClassVar[bool] = False
-
-    def clean(self, value: object) -> object:
-        """Bring what the user passed into the form that is kept, or raise ValueError with the reason."""
-        return value
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        """Values that a form may offer, given the function and the other fields."""
-        return ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Name(FieldKind):
-    what: ClassVar[str] = "name"
-    widget: ClassVar[str] = "select"
-    open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if isinstance(value, Hole):
-            if value.choices is None:
-                raise ValueError(f"a hole for a {self.what} needs choices: Hole(choices=[...])")
-            return value
-        if not isinstance(value, str):
-            raise ValueError(f"expected the name of a {self.what}, not {value!r}")
-        return value
-
-
-@dataclass(frozen=True, slots=True)
-class LoopRef(_Name):
-    """One loop, by name."""
-
-    what: ClassVar[str] = "loop"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(lp.name for lp, _ in loops(func.body))
-
-
-@dataclass(frozen=True, slots=True)
-class BlockRef(_Name):
-    """One block, by name."""
-
-    what: ClassVar[str] = "block"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(b.name for b, _ in blocks(func.body))
-
-
-@dataclass(frozen=True, slots=True)
-class BufferRef(_Name):
-    """One buffer, by name."""
-
-    what: ClassVar[str] = "buffer"
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(b.name for b in func.buffers)
-
-
-@dataclass(frozen=True, slots=True)
-class LoopRefs(FieldKind):
-    """Several loops, by name, in order; given as ``f("i", "j")`` or ``f(["i", "j"])``."""
-
-    widget: ClassVar[str] = "multiselect"
-    variadic: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        names = _sequence(value)
-        if len(names) == 1 and not isinstance(names[0], str):
-            names = _sequence(names[0])
-        bad = [n for n in names if not isinstance(n, str)]
-        if bad:
-            raise ValueError(f"expected names of loops, not {bad[0]!r}")
-        return tuple(names)
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return tuple(lp.name for lp, _ in loops(func.body))
-
-
-@dataclass(frozen=True, slots=True)
-class Factors(FieldKind):
-    """Factors of a loop's extent, outermost first: ints, `Hole`, names of holes, and one None for "the rest"."""
-
-    of: str = "loop"
-    widget: ClassVar[str] = "factors"
-    holds_holes: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if isinstance(value, int | np.integer | Hole | str) and not isinstance(value, bool):
-            value = (None, value)
-        return tuple(self._factor(f) for f in _sequence(value))
-
-    def _factor(self, f: object) -> object:
-        if isinstance(f, Hole):
-            bad = [c for c in f.choices or () if not isinstance(c, int) or isinstance(c, bool) or c < 1]
-            if bad:
-                raise ValueError(f"the choices of a factor are positive integers, not {bad[0]!r}")
-            return f
-        if f is None or isinstance(f, str):
-            return f
-        if isinstance(f, bool) or not isinstance(f, int | np.integer):
-            raise ValueError(f"a factor is an int, a Hole, the name of a hole or None, not {f!r}")
-        if f < 1:
-            raise ValueError(f"a factor is at least 1, not {f}")
-        return int(f)
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        try:
-            extent = func.loop(str(args[self.of]))[0].extent
-        except (KeyError, ScheduleError):
-            return ()
-        return divisors(extent) if isinstance(extent, int) else ()
-
-
-@dataclass(frozen=True, slots=True)
-class BlockSize(FieldKind):
-    """Size of a packed block: an int, the name of a hole, or several names for their product."""
-
-    widget: ClassVar[str] = "size"
-    holds_holes: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if isinstance(value, Hole):
-            if value.name is None:
-                raise ValueError("a block size is an existing hole; pass its name")
-            return value.name
-        if isinstance(value, str):
-            return value
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            if value < 1:
-                raise ValueError(f"a block size is at least 1, not {value}")
-            return int(value)
-        parts = tuple(self.clean(v) for v in _sequence(value))
-        if not parts:
-            raise ValueError("a block size has at least one factor")
-        return parts
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return (4, 8, 16, 32, *(h.name for h in func.holes))
-
-
-@dataclass(frozen=True, slots=True)
-class Number(FieldKind):
-    """An integer, such as a dimension."""
-
-    widget: ClassVar[str] = "number"
-
-    def clean(self, value: object) -> object:
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise ValueError(f"expected an integer, not {value!r}")
-        return int(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice(FieldKind):
-    """One of a few words."""
-
-    values: tuple[str, ...] = ()
-    widget: ClassVar[str] = "select"
-    open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if not isinstance(value, Hole) and value not in self.values:
-            raise ValueError(f"expected one of {', '.join(self.values)}, not {value!r}")
-        return value
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return self.values
-
-
-@dataclass(frozen=True, slots=True)
-class Flag(FieldKind):
-    """Yes or no."""
-
-    widget: ClassVar[str] = "checkbox"
-    open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if not isinstance(value, bool | Hole):
-            raise ValueError(f"expected True or False, not {value!r}")
-        return value
-
-    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
-        return (False, True)
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a primitive, as a form needs it."""
-
-    name: str
-    kind: FieldKind
-    required: bool
-    default: object
-
-    def describe(self, func: Func | None = None, args: Mapping[str, object] | None = None) -> dict[str, Json]:
-        """JSON description for a form; with `func` it lists the values on offer."""
-        out: dict[str, Json] = {
-            "name": self.name, "widget": self.kind.widget, "label": self.kind.label, "required": self.required,
-            "variadic": self.kind.variadic, "may_be_open": self.kind.open_choice or isinstance(self.kind, Factors),
-        }
-        if not self.required:
-            out["default"] = encode(self.default)
-        if func is not None:
-            out["options"] = [encode(v) for v in self.kind.options(func, args or {})]
-        return out
-
-
-# --------------------------------------------------------------------------------------------------------------- primitive
+# ------------------------------------------------------------------------------------------------------------ primitive
 
 #: Codes that any primitive may raise, besides its own.
-COMMON_CODES: Mapping[str, str] = MappingProxyType({
-    "loop.unknown": "there is no loop of that name",
-    "block.unknown": "there is no block of that name",
-    "buffer.unknown": "there is no buffer of that name",
-    "hole.unknown": "a factor names a hole that does not exist",
-    "loop.mark": "a loop marked parallel or vectorised earlier could not keep its mark",
-    "index.affine": "an index would not be affine any more",
-})
+COMMON_CODES: Mapping[str, str] = MappingProxyType(
+    {
+        "loop.unknown": "there is no loop of that name",
+        "block.unknown": "there is no block of that name",
+        "buffer.unknown": "there is no buffer of that name",
+        "hole.unknown": "a factor names a hole that does not exist",
+        "loop.mark": "a loop marked parallel or vectorised earlier could not keep its mark",
+        "index.affine": "an index would not be affine any more",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
     """One step of a schedule. Subclasses are declared with `primitive`; see the module's documentation.
 
-    A field that allows it may hold a `Hole` with choices in a trace; `variants` lists the closed steps, and only those can be
-    checked and applied.
+    A field that allows it may hold a `Hole` with choices in a trace; `variants` lists the closed steps, and only those
+    can be checked and applied.
     """
 
     name: ClassVar[str] = ""
@@ -314,8 +110,8 @@ class Primitive:
     def check(self, func: Func, target: object = None) -> None:
         """Raise `ScheduleError` (code, sentence, where, hint) when the step is not legal on `func`.
 
-        The question is answered by doing it: functions are values, so trying costs nothing but time, and the answer can never
-        differ from what `apply` does.
+        The question is answered by doing it: functions are values, so trying costs nothing but time, and the answer can
+        never differ from what `apply` does.
         """
         self.run(func)
 
@@ -327,9 +123,12 @@ class Primitive:
         except WorkbenchError:
             raise
         except ValueError as e:
-            raise legality.Refusal("index.affine", f"After this {self.name}, an index would not be affine any more: {e}.",
-                                   tuple(str(v) for v in self.args.values() if isinstance(v, str)),
-                                   "a // or % in an index allows splits at its boundaries only") from None
+            raise legality.Refusal(
+                "index.affine",
+                f"After this {self.name}, an index would not be affine any more: {e}.",
+                tuple(str(v) for v in self.args.values() if isinstance(v, str)),
+                "a // or % in an index allows splits at its boundaries only",
+            ) from None
         legality.check_marks(new, self.name)
         return new, names
 
@@ -369,15 +168,21 @@ class Primitive:
         try:
             bound = sig.bind(*args, **kwargs)
         except TypeError as e:
-            raise UsageError("primitive.argument", f"{cls.name}: {e}.", (cls.name,), f"usage: {cls.name}{sig}") from None
+            raise UsageError(
+                "primitive.argument", f"{cls.name}: {e}.", (cls.name,), f"usage: {cls.name}{sig}"
+            ) from None
         values: dict[str, Any] = {}
         for f in cls._fields:
             if f.name in bound.arguments:
                 try:
                     values[f.name] = f.kind.clean(bound.arguments[f.name])
                 except ValueError as e:
-                    raise UsageError("primitive.argument", f"{cls.name}({f.name}): {e}.", (cls.name, f.name),
-                                     f"usage: {cls.name}{sig}") from None
+                    raise UsageError(
+                        "primitive.argument",
+                        f"{cls.name}({f.name}): {e}.",
+                        (cls.name, f.name),
+                        f"usage: {cls.name}{sig}",
+                    ) from None
             elif f.kind.variadic:
                 values[f.name] = ()
         return cls(**values)
@@ -388,7 +193,7 @@ class Primitive:
         return {f.name: getattr(self, f.name) for f in self._fields}
 
     def to_json(self) -> dict[str, Json]:
-        """``{"primitive": name, "args": {...}}``; None is "the rest", a hole is ``{"hole": name, "choices": [...]}``."""
+        """``{"primitive": name, "args": {...}}``; null is "the rest", a hole ``{"hole": name, "choices": [...]}``."""
         return {"primitive": self.name, "args": {k: encode(v) for k, v in self.args.items()}}
 
     def to_python(self, schedule: str = "s") -> str:
@@ -407,7 +212,7 @@ class Primitive:
 
     def fill(self, values: Mapping[str, int]) -> Primitive:
         """Replace holes, and names of holes, by their numbers."""
-        new = {f.name: _fill(getattr(self, f.name), values, f.kind.holds_holes) for f in self._fields}
+        new = {f.name: with_numbers(getattr(self, f.name), values, f.kind.holds_holes) for f in self._fields}
         return type(self)(**new)
 
     def open_choices(self) -> dict[str, Hole]:
@@ -450,8 +255,12 @@ class Registry:
 
     def __getitem__(self, name: str) -> type[Primitive]:
         if name not in self._table:
-            raise ScheduleError("primitive.unknown", f"There is no primitive {name!r}.", (str(name),),
-                                did_you_mean(str(name), self._table, "primitives"))
+            raise ScheduleError(
+                "primitive.unknown",
+                f"There is no primitive {name!r}.",
+                (str(name),),
+                did_you_mean(str(name), self._table, "primitives"),
+            )
         return self._table[name]
 
     @property
@@ -477,7 +286,9 @@ class Registry:
 registry = Registry()
 
 
-def primitive(name: str, *, category: Category, codes: Mapping[str, str], returns: Returns = "nothing") -> Callable[[P], P]:
+def primitive(
+    name: str, *, category: Category, codes: Mapping[str, str], returns: Returns = "nothing"
+) -> Callable[[P], P]:
     """Declare a primitive: put it over a frozen slotted dataclass derived from `Primitive`.
 
     Parameters
@@ -516,57 +327,10 @@ def from_json(data: object) -> Primitive:
         raise ScheduleError("trace.step", f"A step is {{'primitive': name, 'args': {{...}}}}, not {data!r}.")
     args = data.get("args", {})
     if not isinstance(args, Mapping) or not all(isinstance(k, str) for k in args):
-        raise ScheduleError("trace.step", f"The arguments of {data['primitive']!r} are not an object.", (data["primitive"],))
+        raise ScheduleError(
+            "trace.step", f"The arguments of {data['primitive']!r} are not an object.", (data["primitive"],)
+        )
     return registry[data["primitive"]].make(**{k: decode(v) for k, v in args.items()})
-
-
-# ------------------------------------------------------------------------------------------------------------------- codec
-
-
-def encode(value: object) -> Json:
-    """JSON form of a field's value."""
-    match value:
-        case Hole(name, None):
-            return {"hole": name}
-        case Hole(name, choices):
-            return {"hole": name, "choices": list(choices or ())}
-        case tuple():
-            return [encode(v) for v in value]
-        case _:
-            return value
-
-
-def decode(data: Json) -> object:
-    """Inverse of `encode`."""
-    match data:
-        case {"hole": name, **rest}:
-            choices = rest.get("choices")
-            if not isinstance(name, str | None) or not isinstance(choices, list | None):
-                raise ScheduleError("trace.step", f"A hole is {{'hole': name, 'choices': [...]}}, not {data!r}.")
-            return Hole(name, None if choices is None else tuple(choices))
-        case list():
-            return tuple(decode(v) for v in data)
-        case None | str() | int() | float() | bool():
-            return data
-        case _:
-            raise ScheduleError("trace.step", f"{data!r} cannot be an argument of a step.")
-
-
-def source(value: object) -> str:
-    """Python text of a field's value."""
-    return "[" + ", ".join(source(v) for v in value) + "]" if isinstance(value, tuple) else repr(value)
-
-
-def _fill(value: object, values: Mapping[str, int], names: bool) -> Any:
-    match value:
-        case Hole(str(name)) if name in values:
-            return values[name]
-        case str() if names and value in values:
-            return values[value]
-        case tuple():
-            return tuple(_fill(v, values, names) for v in value)
-        case _:
-            return value
 
 
 def _field(f: dataclasses.Field[Any], hint: Any) -> Field:
@@ -576,7 +340,26 @@ def _field(f: dataclasses.Field[Any], hint: Any) -> Field:
     return Field(f.name, kind, required, None if required else f.default)
 
 
-def _sequence(value: object) -> Sequence[Any]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"expected a list, not {value!r}")
-    return tuple(value)
+__all__ = [
+    "COMMON_CODES",
+    "Applied",
+    "BlockRef",
+    "BlockSize",
+    "BufferRef",
+    "Choice",
+    "Factors",
+    "Field",
+    "FieldKind",
+    "Flag",
+    "Json",
+    "LoopRef",
+    "LoopRefs",
+    "Number",
+    "Primitive",
+    "Registry",
+    "decode",
+    "encode",
+    "from_json",
+    "primitive",
+    "registry",
+]

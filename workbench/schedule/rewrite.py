@@ -1,4 +1,6 @@
-"""Rewrites of nests that several primitives share. None of them asks whether it is legal; that is the caller's question."""
+"""Rewrites of nests that several primitives share. None of them asks whether it is legal; that is the caller's
+question.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
         return k
 
     def fn(digit: Digit) -> Affine:
-        # The variable itself keeps all its parts, of extent 1 or not, so that a number leaves the form that a hole gives.
+        # The variable itself keeps all its parts, of extent 1 or not: a number leaves the form that a hole gives.
         low = 0 if digit.plain else boundary(digit, digit.lower)
         end = whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations)
         high = len(parts) if digit.plain else boundary(digit, end)
@@ -116,8 +118,13 @@ def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, D
         return a.subst(env)
 
     return replace(
-        block, iters=iters, binds=binds, index=tuple(form(x) for x in block.index), value=map_affine(block.value, form),
-        init=None if block.init is None else map_affine(block.init, form), guard=map_bounds(block.guard, form),
+        block,
+        iters=iters,
+        binds=binds,
+        index=tuple(form(x) for x in block.index),
+        value=map_affine(block.value, form),
+        init=None if block.init is None else map_affine(block.init, form),
+        guard=map_bounds(block.guard, form),
     )
 
 

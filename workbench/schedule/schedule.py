@@ -13,10 +13,11 @@ from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
 from . import holes as _holes
 from . import hooks, primitives
-from .holes import Domain, Row
+from .domain import Domain
+from .holes import Row
 from .legality import Witness
 from .primitive import Json, Primitive, registry
-from .trace import Trace, replay, script, trace_from_json, trace_to_json
+from .trace import Trace, replay, script, trace_to_json
 
 __all__ = ["Move", "Schedule", "primitives"]
 
@@ -56,8 +57,16 @@ class Move:
 
     def to_json(self) -> dict[str, Json]:
         """Plain form for a user interface."""
-        return {"primitive": self.primitive, "args": self.args, "legal": self.legal, "code": self.code, "reason": self.reason,
-                "where": list(self.where), "witness": None if self.witness is None else self.witness.to_json(), "hint": self.hint}
+        return {
+            "primitive": self.primitive,
+            "args": self.args,
+            "legal": self.legal,
+            "code": self.code,
+            "reason": self.reason,
+            "where": list(self.where),
+            "witness": None if self.witness is None else self.witness.to_json(),
+            "hint": self.hint,
+        }
 
 
 class _State:
@@ -78,9 +87,9 @@ class _State:
 class Schedule:
     """A function and the steps taken on it so far.
 
-    Every primitive is a method (``s.split("i", [None, 8])``). A method moves the cursor on and returns the names that it made, or
-    the schedule itself where there is nothing to name. A step that is not legal raises and leaves the schedule as it was. The
-    states themselves never change, so `copy`, `undo` and `redo` cost nothing.
+    Every primitive is a method (``s.split("i", [None, 8])``). A method moves the cursor on and returns the names that
+    it made, or the schedule itself where there is nothing to name. A step that is not legal raises and leaves the
+    schedule as it was. The states themselves never change, so `copy`, `undo` and `redo` cost nothing.
 
     Parameters
     ----------
@@ -104,8 +113,12 @@ class Schedule:
     def __init__(self, func: Any, target: Any = None, source: str | None = None) -> None:
         base = getattr(func, "func", func)
         if not isinstance(base, Func):
-            raise UsageError("schedule.func", f"A schedule needs a function or a task, not {type(func).__name__}.", (),
-                             "make one with te.func(...) or workloads.matmul(...)")
+            raise UsageError(
+                "schedule.func",
+                f"A schedule needs a function or a task, not {type(func).__name__}.",
+                (),
+                "make one with te.func(...) or workloads.matmul(...)",
+            )
         self.target: Any = target if target is not None else getattr(func, "target", None)
         self.source = source
         self._base = base
@@ -214,9 +227,12 @@ class Schedule:
 
     def copy(self) -> Schedule:
         """Branch: a schedule in the same state that goes its own way from here."""
-        new = Schedule(self._base, self.target, self.source)
+        new = self._fresh()
         new._done, new._undone = self._done, self._undone
         return new
+
+    def _fresh(self) -> Schedule:
+        return Schedule(self._base, self.target, self.source)
 
     def moves(self, at: str | None = None) -> list[Move]:
         """List what could be done next, legal moves first.
@@ -233,10 +249,14 @@ class Schedule:
         """
         func = self.func
         if at is not None:
-            known = [x.name for x in (*self.loops, *self.blocks, *self.buffers)]
+            known = [*(x.name for x in self.loops), *(x.name for x in self.blocks), *(x.name for x in self.buffers)]
             if at not in known:
-                raise ScheduleError("schedule.name", f"There is no loop, block or buffer {at!r}.", (at,),
-                                    did_you_mean(at, known, "names"))
+                raise ScheduleError(
+                    "schedule.name",
+                    f"There is no loop, block or buffer {at!r}.",
+                    (at,),
+                    did_you_mean(at, known, "names"),
+                )
         found = [self._judge(func, c) for cls in registry for c in cls.candidates(func, self.target, at)]
         return sorted(found, key=lambda m: not m.legal)
 
@@ -244,7 +264,17 @@ class Schedule:
         try:
             step.resolve(func).check(func, self.target)
         except WorkbenchError as e:
-            return Move(step.name, step.to_json()["args"], False, step, e.code, e.message, e.where, getattr(e, "witness", None), e.hint)
+            return Move(
+                step.name,
+                step.to_json()["args"],
+                False,
+                step,
+                e.code,
+                e.message,
+                e.where,
+                getattr(e, "witness", None),
+                e.hint,
+            )
         return Move(step.name, step.to_json()["args"], True, step)
 
     # ----- open numbers
@@ -268,7 +298,7 @@ class Schedule:
             "hole.*", see `workbench.schedule.holes.complete_row`.
         """
         values = _holes.complete_row(self.func, row)
-        new = Schedule(self._base, self.target, self.source)
+        new = self._fresh()
         done = []
         for state in self._done:
             row = {h.name: values[h.name] for h in state.func.holes}
@@ -291,7 +321,7 @@ class Schedule:
                     continue
                 yield from go(branch, rest[1:])
 
-        yield from go(Schedule(self._base, self.target, self.source), self.trace)
+        yield from go(self._fresh(), self.trace)
 
     # ----- text
 
@@ -316,12 +346,17 @@ class Schedule:
         Parameters
         ----------
         source : str, optional
-            Expression that builds the function; by default the one given to `Schedule`, else the printed nest is parsed.
+            Expression that builds the function; by default the one given to `Schedule`, else the printed nest is
+            parsed.
         """
         from ..ir import printer
 
         text = source or self.source
-        return script(self.trace, text) if text else script(self.trace, f'parse("""\n{printer.to_text(self._base)}""")', parsed=True)
+        return (
+            script(self.trace, text)
+            if text
+            else script(self.trace, f'parse("""\n{printer.to_text(self._base)}""")', parsed=True)
+        )
 
     def __repr__(self) -> str:
         steps = "\n".join(f"# {k}: {p}" for k, p in enumerate(self.trace))
@@ -358,11 +393,15 @@ class Schedule:
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:
             names = [h.name for h in self.func.holes]
-            raise ScheduleError("schedule.open", f"Cannot {what} while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open.", names,
-                                "fill(row) first, or tune the schedule")
+            raise ScheduleError(
+                "schedule.open",
+                f"Cannot {what} while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open.",
+                names,
+                "fill(row) first, or tune the schedule",
+            )
 
 
-# --------------------------------------------------------------------------------------------------- methods of primitives
+# ------------------------------------------------------------------------------------------------ methods of primitives
 
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -372,7 +411,11 @@ def method_doc(cls: type[Primitive]) -> str:
     lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
     for f in cls.fields():
         lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
-    gives = {"nothing": ("Schedule", "itself"), "name": ("str", "the name that was made"), "names": ("tuple of str", "the names that were made")}
+    gives = {
+        "nothing": ("Schedule", "itself"),
+        "name": ("str", "the name that was made"),
+        "names": ("tuple of str", "the names that were made"),
+    }
     kind, text = gives[cls.returns]
     lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
     lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]

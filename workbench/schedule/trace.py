@@ -27,8 +27,8 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
     Raises
     ------
     ScheduleError
-        "trace.json" when it is not a list of steps, "trace.step" and "primitive.unknown" for a step that cannot be read; `where`
-        holds the number of the step.
+        "trace.json" when it is not a list of steps, "trace.step" and "primitive.unknown" for a step that cannot be
+        read; `where` begins with the number of the step.
     """
     if isinstance(data, str):
         try:
@@ -37,15 +37,14 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
             raise ScheduleError("trace.json", f"The trace is not JSON: {e}.") from None
     if not isinstance(data, list | tuple):
         raise ScheduleError("trace.json", f"A trace is a list of steps, not {type(data).__name__}.")
-    return tuple(_numbered(k, lambda s=step: s if isinstance(s, Primitive) else from_json(s)) for k, step in enumerate(data))  # type: ignore[misc]
-
-
-def _numbered(k: int, read: object) -> Primitive:
-    try:
-        return read()  # type: ignore[operator,no-any-return]
-    except WorkbenchError as e:
-        e.where = (f"step {k}", *e.where)
-        raise
+    steps = []
+    for k, step in enumerate(data):
+        try:
+            steps.append(step if isinstance(step, Primitive) else from_json(step))
+        except WorkbenchError as e:
+            e.where = (f"step {k}", *e.where)
+            raise
+    return tuple(steps)
 
 
 def replay(func: Func, steps: str | Sequence[object], target: object = None) -> Schedule:

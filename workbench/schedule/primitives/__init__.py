@@ -9,5 +9,16 @@ from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
 from .placement import ComputeAt, ReverseComputeAt
 
-__all__ = ["CacheWrite", "ComputeAt", "ComputeInline", "Fuse", "Parallel", "Reorder", "ReverseComputeAt", "Split", "TransformLayout",
-           "Unroll", "Vectorize"]
+__all__ = [
+    "CacheWrite",
+    "ComputeAt",
+    "ComputeInline",
+    "Fuse",
+    "Parallel",
+    "Reorder",
+    "ReverseComputeAt",
+    "Split",
+    "TransformLayout",
+    "Unroll",
+    "Vectorize",
+]

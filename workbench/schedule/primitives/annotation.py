@@ -20,21 +20,25 @@ UNROLL_LIMIT = 512
 VECTOR_LIMIT = 1024
 
 
-@primitive("parallel", category="annotation", codes={
-    "parallel.arity": "no loop, or one named twice",
-    "parallel.marked": "the loop has another mark",
-    "parallel.outermost": "a loop around it is not parallel",
-    "parallel.perfect": "a parallel loop around it holds other statements too",
-    "parallel.reduction": "the loop carries a reduction",
-    "parallel.conflict": "two iterations may write the same element",
-})
+@primitive(
+    "parallel",
+    category="annotation",
+    codes={
+        "parallel.arity": "no loop, or one named twice",
+        "parallel.marked": "the loop has another mark",
+        "parallel.outermost": "a loop around it is not parallel",
+        "parallel.perfect": "a parallel loop around it holds other statements too",
+        "parallel.reduction": "the loop carries a reduction",
+        "parallel.conflict": "two iterations may write the same element",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Parallel(Primitive):
     """Run loops on several cores; several loops are run as one long one.
 
-    Contract: the loops are the outermost ones of their nest, directly inside each other, named outermost first. Iterations must be
-    independent: each writes elements of its own, or a temporary that is used inside the loop only, of which every core gets a copy.
-    Mark the loops last: a marked loop cannot be split or fused any more.
+    Contract: the loops are the outermost ones of their nest, directly inside each other, named outermost first.
+    Iterations must be independent: each writes elements of its own, or a temporary that is used inside the loop only,
+    of which every core gets a copy. Mark the loops last: a marked loop cannot be split or fused any more.
     """
 
     loops: Annotated[tuple[str, ...], LoopRefs("loops to run in parallel, outermost first")]
@@ -56,19 +60,23 @@ class Parallel(Primitive):
                 yield Parallel((*serial, lp.name) if len(path) < 3 else (lp.name,))
 
 
-@primitive("vectorize", category="annotation", codes={
-    "vectorize.marked": "the loop has another mark",
-    "vectorize.innermost": "the loop holds more than one block, or other loops",
-    "vectorize.reduction": "the loop carries a reduction",
-    "vectorize.conflict": "two iterations may write the same element",
-    "vectorize.limit": f"more than {VECTOR_LIMIT} iterations",
-})
+@primitive(
+    "vectorize",
+    category="annotation",
+    codes={
+        "vectorize.marked": "the loop has another mark",
+        "vectorize.innermost": "the loop holds more than one block, or other loops",
+        "vectorize.reduction": "the loop carries a reduction",
+        "vectorize.conflict": "two iterations may write the same element",
+        "vectorize.limit": f"more than {VECTOR_LIMIT} iterations",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Vectorize(Primitive):
     """Run an innermost loop with vector instructions.
 
-    Contract: the loop holds exactly one block, which writes another element in every iteration and does not reduce over the loop.
-    Best where the loop moves the last dimension of what is read and written.
+    Contract: the loop holds exactly one block, which writes another element in every iteration and does not reduce over
+    the loop. Best where the loop moves the last dimension of what is read and written.
     """
 
     loop: Annotated[str, LoopRef("innermost loop")]
@@ -86,16 +94,20 @@ class Vectorize(Primitive):
                 yield Vectorize(lp.name)
 
 
-@primitive("unroll", category="annotation", codes={
-    "unroll.marked": "the loop has another mark",
-    "unroll.limit": f"more than {UNROLL_LIMIT} copies of the body, other unrolled loops included",
-})
+@primitive(
+    "unroll",
+    category="annotation",
+    codes={
+        "unroll.marked": "the loop has another mark",
+        "unroll.limit": f"more than {UNROLL_LIMIT} copies of the body, other unrolled loops included",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Unroll(Primitive):
     """Write the iterations of a loop out one after the other.
 
-    Contract: any loop may be unrolled. Together with the unrolled loops around and inside of it at most 512 copies are made; where
-    the extent is open this limits the holes.
+    Contract: any loop may be unrolled. Together with the unrolled loops around and inside of it at most 512 copies are
+    made; where the extent is open this limits the holes.
     """
 
     loop: Annotated[str, LoopRef("loop to unroll")]
@@ -121,7 +133,12 @@ def _mark(func: Func, loop: str, kind: LoopKind) -> Func:
 def _check_unmarked(func: Func, loop: str, step: str) -> For:
     lp, _ = func.loop(loop)
     if lp.kind != "serial":
-        refuse(f"{step}.marked", f"Loop {loop!r} is marked {lp.kind} already.", (loop,), "a loop has one mark; undo the other first")
+        refuse(
+            f"{step}.marked",
+            f"Loop {loop!r} is marked {lp.kind} already.",
+            (loop,),
+            "a loop has one mark; undo the other first",
+        )
     return lp
 
 
@@ -129,7 +146,12 @@ def _limit(func: Func, step: str, loop: str, size: Dim, limit: int, hint: str) -
     """Refuse a concrete size above the limit; an open one becomes a constraint on rows."""
     if isinstance(size, int):
         if size > limit:
-            refuse(f"{step}.limit", f"{step} of {loop!r} would make {size} copies of the body; the limit is {limit}.", (loop,), hint)
+            refuse(
+                f"{step}.limit",
+                f"{step} of {loop!r} would make {size} copies of the body; the limit is {limit}.",
+                (loop,),
+                hint,
+            )
         return func
     return replace(func, constraints=(*func.constraints, Constraint(f"{step}({loop}) <= {limit}", limit - size)))
 

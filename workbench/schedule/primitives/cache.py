@@ -16,17 +16,22 @@ from ..primitive import Applied, BlockRef, Primitive, primitive
 from ..rewrite import fresh_names, nest, replace_block
 
 
-@primitive("cache_write", category="memory", returns="name", codes={
-    "cache_write.writers": "other blocks write the same buffer",
-    "cache_write.consumers": "a block that reads the result runs in the same nest",
-})
+@primitive(
+    "cache_write",
+    category="memory",
+    returns="name",
+    codes={
+        "cache_write.writers": "other blocks write the same buffer",
+        "cache_write.consumers": "a block that reads the result runs in the same nest",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class CacheWrite(Primitive):
     """Let a block accumulate into a temporary of its own, and copy that to the buffer afterwards.
 
-    Contract: the block writes ``buffer.local``; a new block ``buffer.copy`` copies it to ``buffer`` in a nest of its own right
-    after. ``reverse_compute_at`` then brings the copy into the block's loops, and the temporary shrinks to a tile, small enough
-    for registers. Gives back the name of the copy block.
+    Contract: the block writes ``buffer.local``; a new block ``buffer.copy`` copies it to ``buffer`` in a nest of its
+    own right after. ``reverse_compute_at`` then brings the copy into the block's loops, and the temporary shrinks to a
+    tile, small enough for registers. Gives back the name of the copy block.
     """
 
     block: Annotated[str, BlockRef("block whose result to keep close")]
@@ -36,12 +41,18 @@ class CacheWrite(Primitive):
         buffer = func.buffer(block.buffer)
         others = [b.name for b, _ in legality.writers(func, buffer.name) if b.name != self.block]
         if others:
-            refuse("cache_write.writers", f"{buffer.name!r} is also written by {', '.join(others)}.", (self.block, *others))
+            refuse(
+                "cache_write.writers", f"{buffer.name!r} is also written by {', '.join(others)}.", (self.block, *others)
+            )
         top = path[0].name if path else self.block
         inside = [b.name for b, p in legality.readers(func, buffer.name) if p and p[0].name == top]
         if inside:
-            refuse("cache_write.consumers", f"{', '.join(inside)} reads {buffer.name!r} in the same nest, before the copy would be made.",
-                   (self.block, *inside), f"do cache_write before moving {inside[0]!r}")
+            refuse(
+                "cache_write.consumers",
+                f"{', '.join(inside)} reads {buffer.name!r} in the same nest, before the copy would be made.",
+                (self.block, *inside),
+                f"do cache_write before moving {inside[0]!r}",
+            )
         local = replace(buffer, name=func.fresh_name(f"{buffer.name}.local"), role="temp", layout=())
         copy, loops = _copy(func, block, buffer, local)
 

@@ -10,7 +10,7 @@ from ...ir.affine import Affine
 from ...ir.expr import Expr, Load, loads, map_loads
 from ...ir.func import Func, LayoutStep
 from ...ir.poly import Dim, divide, nonneg, normal, product
-from ...ir.stmt import Block, For, Stmt, blocks, rewrite
+from ...ir.stmt import Block, Stmt, blocks, rewrite
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
 from ..legality import refuse
@@ -18,21 +18,26 @@ from ..primitive import Applied, BlockSize, BufferRef, Number, Primitive, primit
 from ..rewrite import NotRadix, fresh_names, replace_block, split_axis, split_loop
 
 
-@primitive("transform_layout", category="layout", codes={
-    "transform_layout.role": "the buffer is an input or output, whose layout belongs to the caller",
-    "transform_layout.dim": "the buffer has no such dimension",
-    "transform_layout.divides": "the block size does not divide the dimension",
-    "transform_layout.undecided": "with holes: it is not proved that the block size divides the dimension",
-    "transform_layout.access": "an access does not fall apart into blocks and a place inside the block",
-})
+@primitive(
+    "transform_layout",
+    category="layout",
+    codes={
+        "transform_layout.role": "the buffer is an input or output, whose layout belongs to the caller",
+        "transform_layout.dim": "the buffer has no such dimension",
+        "transform_layout.divides": "the block size does not divide the dimension",
+        "transform_layout.undecided": "with holes: it is not proved that the block size divides the dimension",
+        "transform_layout.access": "an access does not fall apart into blocks and a place inside the block",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class TransformLayout(Primitive):
     """Pack a constant or a temporary: ``a[..., j, ...]`` becomes ``a[j // block, ..., j % block]``.
 
-    Contract: dimension `dim` is split into blocks; the block number comes first and the place inside the block last, so that what
-    an inner loop of size `block` reads lies together. Constants are packed once, ahead of time. Every access must fall apart along
-    the block: split the loop that reads it by `block` first. `block` is an int, the name of the hole that this loop was split
-    with, or several such names for the product of the innermost ones. The loop that computes a temporary is split where needed.
+    Contract: dimension `dim` is split into blocks; the block number comes first and the place inside the block last, so
+    that what an inner loop of size `block` reads lies together. Constants are packed once, ahead of time. Every access
+    must fall apart along the block: split the loop that reads it by `block` first. `block` is an int, the name of the
+    hole that this loop was split with, or several such names for the product of the innermost ones. The loop that
+    computes a temporary is split where needed.
     """
 
     buffer: Annotated[str, BufferRef("buffer to pack")]
@@ -42,11 +47,19 @@ class TransformLayout(Primitive):
     def apply(self, func: Func) -> Applied:
         buffer = func.buffer(self.buffer)
         if buffer.role not in ("const", "temp"):
-            refuse("transform_layout.role", f"{self.buffer!r} is an {buffer.role} of the function, and its layout is what the caller "
-                   "passes.", (self.buffer,), "declare weights with constant=True, or pack a copy of it")
+            refuse(
+                "transform_layout.role",
+                f"{self.buffer!r} is an {buffer.role} of the function, and its layout is what the caller passes.",
+                (self.buffer,),
+                "declare weights with constant=True, or pack a copy of it",
+            )
         rank = len(buffer.shape)
         if not -rank <= self.dim < rank:
-            refuse("transform_layout.dim", f"{self.buffer!r} has {rank} dimensions, so there is no dimension {self.dim}.", (self.buffer,))
+            refuse(
+                "transform_layout.dim",
+                f"{self.buffer!r} has {rank} dimensions, so there is no dimension {self.dim}.",
+                (self.buffer,),
+            )
         dim, size = self.dim % rank, self._size(func)
         count = self._count(func, buffer.shape[dim], size)
         for block, _ in legality.writers(func, self.buffer):
@@ -80,17 +93,27 @@ class TransformLayout(Primitive):
                 raise unknown_hole(func, str(part))
             return known
 
-        return normal(product(one(p) for p in (self.block if isinstance(self.block, tuple) else (self.block,))), func.relations)
+        return normal(
+            product(one(p) for p in (self.block if isinstance(self.block, tuple) else (self.block,))), func.relations
+        )
 
     def _count(self, func: Func, extent: Dim, size: Dim) -> Dim:
         count = divide(extent, size, func.relations)
         if count is None and isinstance(extent, int) and isinstance(size, int):
-            refuse("transform_layout.divides", f"{size} does not divide {extent}, dimension {self.dim} of {self.buffer!r}.",
-                   (self.buffer,), nearest(extent, size))
+            refuse(
+                "transform_layout.divides",
+                f"{size} does not divide {extent}, dimension {self.dim} of {self.buffer!r}.",
+                (self.buffer,),
+                nearest(extent, size),
+            )
         if count is None:
-            refuse("transform_layout.undecided", f"It is not proved that {size} divides {extent}, dimension {self.dim} of "
-                   f"{self.buffer!r}, for every value of the holes.", (self.buffer,),
-                   "use the hole of the loop that reads it, or a product of the innermost ones")
+            refuse(
+                "transform_layout.undecided",
+                f"It is not proved that {size} divides {extent}, dimension {self.dim} of "
+                f"{self.buffer!r}, for every value of the holes.",
+                (self.buffer,),
+                "use the hole of the loop that reads it, or a product of the innermost ones",
+            )
         return count
 
     def _split_producer(self, func: Func, name: str, dim: int, size: Dim) -> Func:
@@ -112,9 +135,10 @@ class TransformLayout(Primitive):
         except NotRadix:
             return func
 
-    def _split_axes(self, func: Func, name: str, dim: int, size: Dim, done: tuple[str, ...] = ()
-                    ) -> tuple[Func, tuple[str, ...]]:
-        """Split the axis behind the dimension, so that every index of it is a multiple of the block plus a rest below it.
+    def _split_axes(
+        self, func: Func, name: str, dim: int, size: Dim, done: tuple[str, ...] = ()
+    ) -> tuple[Func, tuple[str, ...]]:
+        """Split the axis behind the dimension, so that every index is a multiple of the block plus a rest below it.
 
         Returns the names of the new axes too, outer and inner in turn.
         """
@@ -132,24 +156,31 @@ class TransformLayout(Primitive):
             if axis is None or parts is None or count is None:
                 if simple:
                     continue
-                self._refuse_access(func, block, path, form, size)
+                raise self._refusal(block, form, size)
             names = _axis_names(block, axis)
             try:
                 block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], size, parts[1])])
             except NotRadix:
-                self._refuse_access(func, block, path, form, size)
-            split = block
-            func = replace(func, body=replace_block(func.body, name, lambda _, b=split: (b,)))  # type: ignore[misc]
-            return self._split_axes(func, name, dim, size, (*done, *names))
+                raise self._refusal(block, form, size) from None
+            return self._split_axes(_with_block(func, block), name, dim, size, (*done, *names))
         return func, done
 
-    def _refuse_access(self, func: Func, block: Block, path: tuple[For, ...], form: Affine, size: Dim) -> None:
+    def _refusal(self, block: Block, form: Affine, size: Dim) -> legality.Refusal:
         axis = form.single_var()
         bind = form if axis is None else block.env[axis]
         loop = None if axis is None else bind.single_var()
-        hint = f"split({loop!r}, [None, {size}]) first" if loop is not None else "pack along a dimension that one loop moves"
-        refuse("transform_layout.access", f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "
-               f"multiple of {size} plus a rest below {size}.", (self.buffer, block.name), hint)
+        hint = (
+            f"split({loop!r}, [None, {size}]) first"
+            if loop is not None
+            else "pack along a dimension that one loop moves"
+        )
+        return legality.Refusal(
+            "transform_layout.access",
+            f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "
+            f"multiple of {size} plus a rest below {size}.",
+            (self.buffer, block.name),
+            hint,
+        )
 
     def _rewritten(self, func: Func, dim: int, size: Dim, inner: set[str]) -> tuple[Stmt, ...]:
         def index(idx: tuple[Affine, ...], extents: Mapping[str, Dim], block: str) -> tuple[Affine, ...]:
@@ -171,16 +202,22 @@ class TransformLayout(Primitive):
         return rewrite(func.body, fn)
 
 
-def _apart(func: Func, form: Affine, extents: Mapping[str, Dim], size: Dim, inner: Collection[str] = ()
-           ) -> tuple[Affine, Affine] | None:
-    """``(form // size, form % size)`` when the terms fall into multiples of `size` and a rest that stays in ``[0, size)``.
+def _with_block(func: Func, block: Block) -> Func:
+    return replace(func, body=replace_block(func.body, block.name, lambda _: (block,)))
+
+
+def _apart(
+    func: Func, form: Affine, extents: Mapping[str, Dim], size: Dim, inner: Collection[str] = ()
+) -> tuple[Affine, Affine] | None:
+    """``(form // size, form % size)`` when the terms fall into multiples of `size` and a rest that stays in ``[0,
+    size)``.
 
     Variables in `inner` belong to the rest in any case (a block of size 1 divides everything).
     """
     relations = func.relations
     whole, rest = Affine(), Affine()
     if size == 1 and not inner:
-        # A block of size 1 is what a hole may be filled with: the innermost loop that runs once is the place inside the block.
+        # What a hole may be filled with: the innermost loop that runs once is then the place inside the block.
         inner = [v for v, n in extents.items() if n == 1 and form.coefficient(v) == 1][-1:]
     for digit, c in form.terms:
         q = None if digit.var in inner else divide(c, size, relations)

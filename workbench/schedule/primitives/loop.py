@@ -19,24 +19,29 @@ from ..rewrite import NotRadix, fresh_names, replace_loop, split_loop
 _FACTOR = int | str | Hole | None
 
 
-@primitive("split", category="loop", returns="names", codes={
-    "split.arity": "fewer than two factors, or more than one None",
-    "split.divides": "the factors do not have the extent as their product",
-    "split.undecided": "with holes: it is not proved that the factors divide the extent",
-    "split.product": "new holes for a loop whose extent is a product of other holes",
-    "split.digit": "the loop was fused, or indexed with // and %, and a factor cuts through one of its parts",
-    "split.marked": "the loop is parallel, vectorised or unrolled already",
-    "split.choices": "the extent is a hole with choices, which new holes cannot replace",
-})
+@primitive(
+    "split",
+    category="loop",
+    returns="names",
+    codes={
+        "split.arity": "fewer than two factors, or more than one None",
+        "split.divides": "the factors do not have the extent as their product",
+        "split.undecided": "with holes: it is not proved that the factors divide the extent",
+        "split.product": "new holes for a loop whose extent is a product of other holes",
+        "split.digit": "the loop was fused, or indexed with // and %, and a factor cuts through one of its parts",
+        "split.marked": "the loop is parallel, vectorised or unrolled already",
+        "split.choices": "the extent is a hole with choices, which new holes cannot replace",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Split(Primitive):
     """Split a loop into nested loops, outermost first.
 
-    Contract: ``loop == loop.0 * (f1 * f2 * ...) + loop.1 * (f2 * ...) + ...``; the product of the factors is the extent, so no
-    iteration is added or lost. One factor may be None: it takes the rest. A single number ``n`` means ``[None, n]``.
-    A factor may be a `Hole`, or the name of a hole that exists; None beside new holes becomes a hole too. Splitting a loop whose
-    extent is a single hole replaces that hole by the product of the new ones; its old name stays understood. The new loops are
-    called ``loop.0``, ``loop.1``, ...
+    Contract: ``loop == loop.0 * (f1 * f2 * ...) + loop.1 * (f2 * ...) + ...``; the product of the factors is the
+    extent, so no iteration is added or lost. One factor may be None: it takes the rest. A single number ``n`` means
+    ``[None, n]``. A factor may be a `Hole`, or the name of a hole that exists; None beside new holes becomes a hole
+    too. Splitting a loop whose extent is a single hole replaces that hole by the product of the new ones; its old name
+    stays understood. The new loops are called ``loop.0``, ``loop.1``, ...
     """
 
     loop: Annotated[str, LoopRef("loop to split")]
@@ -45,27 +50,41 @@ class Split(Primitive):
     def apply(self, func: Func) -> Applied:
         lp, _ = func.loop(self.loop)
         if len(self.factors) < 2 or self.factors.count(None) > 1:
-            refuse("split.arity", f"Splitting {self.loop!r} takes at least two factors and at most one None, not {list(self.factors)}.",
-                   (self.loop,), "for example [None, 8]")
+            refuse(
+                "split.arity",
+                f"Splitting {self.loop!r} takes at least two factors and at most one None, not {list(self.factors)}.",
+                (self.loop,),
+                "for example [None, 8]",
+            )
         if lp.kind != "serial":
-            refuse("split.marked", f"Loop {self.loop!r} is marked {lp.kind}; a marked loop cannot be split.", (self.loop,),
-                   f"split {self.loop!r} before marking it")
+            refuse(
+                "split.marked",
+                f"Loop {self.loop!r} is marked {lp.kind}; a marked loop cannot be split.",
+                (self.loop,),
+                f"split {self.loop!r} before marking it",
+            )
         func, factors = self._factors(func, lp.extent)
         names = fresh_names(func, [f"{self.loop}.{k}" for k in range(len(factors))])
         try:
             func = split_loop(func, self.loop, names, factors)
         except NotRadix as e:
-            refuse("split.digit", f"{self.loop!r} is used in parts ({e.digit}), and the factors "
-                   f"{' x '.join(map(str, factors))} cut through one of them.", (self.loop,),
-                   "split at the boundaries of the parts first: " + ", ".join(_boundaries(func, self.loop)))
+            refuse(
+                "split.digit",
+                f"{self.loop!r} is used in parts ({e.digit}), and the factors "
+                f"{' x '.join(map(str, factors))} cut through one of them.",
+                (self.loop,),
+                "split at the boundaries of the parts first: " + ", ".join(_boundaries(func, self.loop)),
+            )
         return func, names
 
     def resolve(self, func: Func) -> Primitive:
         if not any(isinstance(f, Hole) and f.name is None for f in self.factors):
             return self
         names = _hole_names(func, self.loop, len(self.factors))
-        factors = tuple(replace(f, name=n) if isinstance(f, Hole) and f.name is None else f
-                        for f, n in zip(self.factors, names, strict=True))
+        factors = tuple(
+            replace(f, name=n) if isinstance(f, Hole) and f.name is None else f
+            for f, n in zip(self.factors, names, strict=True)
+        )
         return Split(self.loop, factors)
 
     @classmethod
@@ -99,7 +118,12 @@ class Split(Primitive):
                 raise unknown_hole(func, f)
             else:
                 if any(h.name == f.name for h in new):
-                    refuse("split.arity", f"The hole {f.name!r} is named twice.", (self.loop,), "give every factor a hole of its own")
+                    refuse(
+                        "split.arity",
+                        f"The hole {f.name!r} is named twice.",
+                        (self.loop,),
+                        "give every factor a hole of its own",
+                    )
                 new.append(HoleInfo(str(f.name), f.choices))
                 dims.append(hole(str(f.name)))
         if not new:
@@ -120,14 +144,26 @@ class Split(Primitive):
         text = text if text == str(known) else f"{text} = {known}"
         if isinstance(known, int) and isinstance(extent, int):
             if extent % known:
-                refuse("split.divides", f"{text} does not divide the extent {extent} of loop {self.loop!r}.", (self.loop,),
-                       nearest(extent, known))
-            refuse("split.divides", f"{text}, but loop {self.loop!r} has the extent {extent}.", (self.loop,),
-                   "write None for one factor and it takes the rest")
+                refuse(
+                    "split.divides",
+                    f"{text} does not divide the extent {extent} of loop {self.loop!r}.",
+                    (self.loop,),
+                    nearest(extent, known),
+                )
+            refuse(
+                "split.divides",
+                f"{text}, but loop {self.loop!r} has the extent {extent}.",
+                (self.loop,),
+                "write None for one factor and it takes the rest",
+            )
         open_ = f"{known} divides {extent}" if rest is None else f"{known} = {extent}"
         names = sorted(holes_of(extent))
-        refuse("split.undecided", f"It is not proved that {open_}, the extent of loop {self.loop!r}, for every value of the holes.",
-               (self.loop,), f"split it by its own holes {names}" if len(names) > 1 else "split it by new holes: [None, Hole()]")
+        refuse(
+            "split.undecided",
+            f"It is not proved that {open_}, the extent of loop {self.loop!r}, for every value of the holes.",
+            (self.loop,),
+            f"split it by its own holes {names}" if len(names) > 1 else "split it by new holes: [None, Hole()]",
+        )
 
     def _open(self, func: Func, extent: Dim, dims: list[Dim], new: list[HoleInfo]) -> tuple[Func, list[Dim]]:
         names = [h.name for h in new]
@@ -137,20 +173,32 @@ class Split(Primitive):
             self._not_dividing(extent, [*(d for d in dims if single_hole(d) not in names), None], known, None)
         old = None if rest is None else single_hole(rest)
         if isinstance(rest, int):
-            func = replace(func, relations=(*func.relations, Relation(tuple(names), rest)), holes=func.holes + tuple(new))
+            func = replace(
+                func, relations=(*func.relations, Relation(tuple(names), rest)), holes=func.holes + tuple(new)
+            )
         elif old is not None:
             func = self._lengthen(func, old, new)
         else:
-            refuse("split.product", f"The extent of {self.loop!r} is {extent}, a product of other holes, so new holes for it would "
-                   "depend on their values.", (self.loop,), f"split it by its own holes: {sorted(holes_of(extent))}")
+            refuse(
+                "split.product",
+                f"The extent of {self.loop!r} is {extent}, a product of other holes, so new holes for it would "
+                "depend on their values.",
+                (self.loop,),
+                f"split it by its own holes: {sorted(holes_of(extent))}",
+            )
         return func, [normal(d, func.relations) for d in dims]
 
     def _lengthen(self, func: Func, old: str, new: list[HoleInfo]) -> Func:
         """Replace a hole by the product of new ones, in the nest and in the relation that it belongs to."""
         info = next(h for h in func.holes if h.name == old)
         if info.choices is not None or not any(old in r.lhs for r in func.relations):
-            refuse("split.choices", f"The extent of {self.loop!r} is the hole {old!r}, which has choices of its own and cannot be "
-                   "replaced by new holes.", (self.loop, old), "leave the choices out, or split by numbers")
+            refuse(
+                "split.choices",
+                f"The extent of {self.loop!r} is the hole {old!r}, which has choices of its own and cannot be "
+                "replaced by new holes.",
+                (self.loop, old),
+                "leave the choices out, or split by numbers",
+            )
         names = tuple(h.name for h in new)
         whole = product(hole(n) for n in names)
         relations = tuple(
@@ -178,24 +226,36 @@ def _boundaries(func: Func, loop: str) -> list[str]:
     lp, _ = func.loop(loop)
     found = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
     axes = [(b, it.name) for b, _ in blocks(lp.body) for it, x in zip(b.iters, b.binds, strict=True) if loop in x.vars]
-    found |= {str(d.lower) for b, axis in axes for acc in accesses(replace(b, binds=tuple(Affine.var(i.name) for i in b.iters)))
-              for x in acc.index for d, _ in x.terms if d.var == axis}
+    found |= {
+        str(d.lower)
+        for b, axis in axes
+        for acc in accesses(replace(b, binds=tuple(Affine.var(i.name) for i in b.iters)))
+        for x in acc.index
+        for d, _ in x.terms
+        if d.var == axis
+    }
     return sorted(found - {"1"}) or [str(lp.extent)]
 
 
-@primitive("fuse", category="loop", returns="name", codes={
-    "fuse.arity": "fewer than two loops, or one named twice",
-    "fuse.adjacent": "the loops are not directly inside each other",
-    "fuse.kinds": "one loop drives a spatial axis and the other a reduction",
-    "fuse.marked": "a loop is parallel, vectorised or unrolled already",
-})
+@primitive(
+    "fuse",
+    category="loop",
+    returns="name",
+    codes={
+        "fuse.arity": "fewer than two loops, or one named twice",
+        "fuse.adjacent": "the loops are not directly inside each other",
+        "fuse.kinds": "one loop drives a spatial axis and the other a reduction",
+        "fuse.marked": "a loop is parallel, vectorised or unrolled already",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Fuse(Primitive):
     """Fuse loops that lie directly inside each other into one.
 
-    Contract: the new loop runs over the product of the extents in the same order; ``outer`` becomes ``new // inner_extent`` and
-    ``inner`` becomes ``new % inner_extent``. A fused loop can be split again only where the old loops met. To run several loops in
-    parallel do not fuse them: ``parallel`` takes several. The new loop is called ``outer.inner``.
+    Contract: the new loop runs over the product of the extents in the same order; ``outer`` becomes ``new //
+    inner_extent`` and ``inner`` becomes ``new % inner_extent``. A fused loop can be split again only where the old
+    loops met. To run several loops in parallel do not fuse them: ``parallel`` takes several. The new loop is called
+    ``outer.inner``.
     """
 
     loops: Annotated[tuple[str, ...], LoopRefs("loops to fuse, outermost first")]
@@ -206,8 +266,12 @@ class Fuse(Primitive):
         for name in self.loops:
             lp, _ = func.loop(name)
             if lp.kind != "serial":
-                refuse("fuse.marked", f"Loop {name!r} is marked {lp.kind}; a marked loop cannot be fused.", (name,),
-                       "fuse before marking; parallel() takes several loops")
+                refuse(
+                    "fuse.marked",
+                    f"Loop {name!r} is marked {lp.kind}; a marked loop cannot be fused.",
+                    (name,),
+                    "fuse before marking; parallel() takes several loops",
+                )
         first = self.loops[0]
         for name in self.loops[1:]:
             self._check_pair(func, first, name)
@@ -231,8 +295,12 @@ class Fuse(Primitive):
         child = lp.body[0]
         if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner:
             inside = ", ".join(repr(s.name) for s in lp.body)
-            refuse("fuse.adjacent", f"Loop {inner!r} is not the only statement directly inside {outer!r}, which holds {inside}.",
-                   (outer, inner), "reorder the loops next to each other first")
+            refuse(
+                "fuse.adjacent",
+                f"Loop {inner!r} is not the only statement directly inside {outer!r}, which holds {inside}.",
+                (outer, inner),
+                "reorder the loops next to each other first",
+            )
 
     def _check_kinds(self, func: Func) -> None:
         """All named loops at once: one that drives no axis must not hide that its neighbours are of different kinds."""
@@ -241,8 +309,12 @@ class Fuse(Primitive):
             red, spa = named & legality.reduction_loops(block), named & legality.spatial_loops(block)
             if red and spa:
                 r, s = min(red, key=self.loops.index), min(spa, key=self.loops.index)
-                refuse("fuse.kinds", f"{r!r} drives the reduction of block {block.name!r} and {s!r} its output; only loops of one kind "
-                       "can be fused.", (r, s, block.name))
+                refuse(
+                    "fuse.kinds",
+                    f"{r!r} drives the reduction of block {block.name!r} and {s!r} its output; only loops of one kind "
+                    "can be fused.",
+                    (r, s, block.name),
+                )
 
 
 def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str]:
@@ -251,18 +323,15 @@ def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str
     new = func.fresh_name(name) if name not in (outer, inner) else name
     whole = normal(a.extent * b.extent, func.relations)
 
-    def digit(d: Digit, lower: Dim, size: Dim) -> Affine:
-        if equal(size, 1, func.relations):
-            return Affine()
-        if lower == 1 and equal(size, whole, func.relations):
-            return Affine.var(new)
+    def digit(lower: Dim, size: Dim) -> Affine:
+        # Not simplified where a loop runs once: a number has to leave the form that a hole gives.
         return Affine(((Digit(new, normal(lower, func.relations), normal(size, func.relations)), 1),))
 
     def up(d: Digit) -> Affine:
-        return digit(d, d.lower * b.extent, digit_extent(d, {outer: a.extent}))
+        return digit(d.lower * b.extent, digit_extent(d, {outer: a.extent}))
 
     def down(d: Digit) -> Affine:
-        return digit(d, d.lower, digit_extent(d, {inner: b.extent}))
+        return digit(d.lower, digit_extent(d, {inner: b.extent}))
 
     def fn(lp: For) -> tuple[Stmt, ...]:
         child = lp.body[0]
@@ -272,24 +341,31 @@ def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str
     return replace(func, body=replace_loop(func.body, outer, fn)), new
 
 
-@primitive("reorder", category="loop", codes={
-    "reorder.arity": "fewer than two loops, or one named twice",
-    "reorder.perfect": "a loop between the named ones holds more than one statement, or they are not nested in each other",
-    "reorder.reduction": "a loop that computes elements again would come inside their reduction",
-})
+@primitive(
+    "reorder",
+    category="loop",
+    codes={
+        "reorder.arity": "fewer than two loops, or one named twice",
+        "reorder.perfect": "a loop between the named ones holds other statements, or they are not nested in each other",
+        "reorder.reduction": "a loop that computes elements again would come inside their reduction",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class Reorder(Primitive):
     """Put nested loops into the given order, outermost first.
 
-    Contract: the named loops take each other's places in their nest; loops in between that are not named stay where they are.
-    Everything from the outermost to the innermost named loop must be perfectly nested. Sums may be added up in another order.
+    Contract: the named loops take each other's places in their nest; loops in between that are not named stay where
+    they are. Everything from the outermost to the innermost named loop must be perfectly nested. Sums may be added up
+    in another order.
     """
 
     loops: Annotated[tuple[str, ...], LoopRefs("loops in their new order, outermost first")]
 
     def apply(self, func: Func) -> Applied:
         if len(self.loops) < 2 or len(set(self.loops)) < len(self.loops):
-            refuse("reorder.arity", f"Reordering takes two or more different loops, not {list(self.loops)}.", self.loops)
+            refuse(
+                "reorder.arity", f"Reordering takes two or more different loops, not {list(self.loops)}.", self.loops
+            )
         links = self._chain(func)
         names = iter(self.loops)
         by_name = {lp.name: lp for lp in links}
@@ -319,8 +395,12 @@ class Reorder(Primitive):
             if len(lp.body) != 1 or not isinstance(child, For):
                 inside = ", ".join(repr(s.name) for s in lp.body)
                 missed = min(missing, key=self.loops.index)
-                refuse("reorder.perfect", f"{missed!r} is not perfectly nested in {top!r}: loop {lp.name!r} in between holds {inside}.",
-                       (lp.name, missed), "move the other statements out first, or reorder only the loops outside of them")
+                refuse(
+                    "reorder.perfect",
+                    f"{missed!r} is not perfectly nested in {top!r}: loop {lp.name!r} in between holds {inside}.",
+                    (lp.name, missed),
+                    "move the other statements out first, or reorder only the loops outside of them",
+                )
             lp = child
             links.append(lp)
             missing.discard(lp.name)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ...errors import ScheduleError
 from ...ir.affine import Affine, Digit, bijective
-from ...ir.expr import Load, loads
+from ...ir.expr import loads
 from ...ir.func import Func
 from ...ir.poly import Dim, nonneg
 from ...ir.region import Span, region
@@ -19,25 +19,30 @@ from ..primitive import Applied, BlockRef, LoopRef, Primitive, primitive
 from ..rewrite import fresh_names, insert, nest, remove_block
 
 
-@primitive("compute_at", category="placement", returns="names", codes={
-    "compute_at.output": "the block writes an output of the function",
-    "compute_at.writers": "other blocks write the same buffer",
-    "compute_at.identity": "the block does not write its buffer at its own axes",
-    "compute_at.consumers": "no block reads the buffer, or one does outside of the loop",
-    "compute_at.producer": "what the block reads is not complete when it would run",
-    "compute_at.own_loop": "the loop belongs to the block itself",
-    "region.inside": "it is not proved that the part that is needed lies inside the buffer",
-    "region.union": "the parts that two readers need cannot be ordered",
-})
+@primitive(
+    "compute_at",
+    category="placement",
+    returns="names",
+    codes={
+        "compute_at.output": "the block writes an output of the function",
+        "compute_at.writers": "other blocks write the same buffer",
+        "compute_at.identity": "the block does not write its buffer at its own axes",
+        "compute_at.consumers": "no block reads the buffer, or one does outside of the loop",
+        "compute_at.producer": "what the block reads is not complete when it would run",
+        "compute_at.own_loop": "the loop belongs to the block itself",
+        "region.inside": "it is not proved that the part that is needed lies inside the buffer",
+        "region.union": "the parts that two readers need cannot be ordered",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class ComputeAt(Primitive):
     """Compute a block inside a loop of the blocks that read it, just the part that one iteration needs.
 
-    Contract: the block is the only writer of a temporary, all its readers lie inside `loop`, and what it reads itself is complete
-    before `loop` begins. Its loops are built anew, so earlier splits of them are lost: place first, split after. They are called
-    ``block_axis``. The temporary keeps its shape in the nest; only what is live is allocated. Where the parts of two iterations
-    overlap (a stencil's halo), the overlap is computed again. A reduction runs whole inside `loop`. Blocks that were placed into
-    the old loops of the block stay where they are.
+    Contract: the block is the only writer of a temporary, all its readers lie inside `loop`, and what it reads itself
+    is complete before `loop` begins. Its loops are built anew, so earlier splits of them are lost: place first, split
+    after. They are called ``block_axis``. The temporary keeps its shape in the nest; only what is live is allocated.
+    Where the parts of two iterations overlap (a stencil's halo), the overlap is computed again. A reduction runs whole
+    inside `loop`. Blocks that were placed into the old loops of the block stay where they are.
     """
 
     block: Annotated[str, BlockRef("block to move")]
@@ -78,11 +83,18 @@ class ComputeAt(Primitive):
 
     def _check_block(self, func: Func, block: Block) -> None:
         if func.buffer(block.buffer).role != "temp":
-            refuse("compute_at.output", f"Block {self.block!r} writes {block.buffer!r}, an output of the function, which must be "
-                   "written once and whole.", (self.block, block.buffer), "move its readers instead: reverse_compute_at")
+            refuse(
+                "compute_at.output",
+                f"Block {self.block!r} writes {block.buffer!r}, an output of the function, which must be "
+                "written once and whole.",
+                (self.block, block.buffer),
+                "move its readers instead: reverse_compute_at",
+            )
         others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != self.block]
         if others:
-            refuse("compute_at.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (self.block, *others))
+            refuse(
+                "compute_at.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (self.block, *others)
+            )
         check_identity(block, "compute_at.identity")
 
     def _check_readers(self, func: Func, block: Block) -> None:
@@ -91,29 +103,38 @@ class ComputeAt(Primitive):
         if not users:
             refuse("compute_at.consumers", f"Nothing reads {block.buffer!r}.", (self.block,))
         if outside:
-            refuse("compute_at.consumers", f"{', '.join(outside)} reads {block.buffer!r} outside of loop {self.loop!r}.",
-                   (self.block, self.loop, *outside), "choose a loop that holds all readers, or inline the block")
+            refuse(
+                "compute_at.consumers",
+                f"{', '.join(outside)} reads {block.buffer!r} outside of loop {self.loop!r}.",
+                (self.block, self.loop, *outside),
+                "choose a loop that holds all readers, or inline the block",
+            )
 
 
-@primitive("reverse_compute_at", category="placement", returns="names", codes={
-    "reverse_compute_at.reduction": "the block is a reduction",
-    "reverse_compute_at.producer": "nothing that the block reads is computed inside the loop, or not all of it is complete there",
-    "reverse_compute_at.unfinished": "a reduction that the block reads still runs outside of the loop",
-    "reverse_compute_at.stencil": "the block reads more than the one element that belongs to its own",
-    "reverse_compute_at.cover": "the loops do not reach every element of the block exactly once",
-    "reverse_compute_at.consumer": "a block that reads the result would run before it is complete",
-    "reverse_compute_at.own_loop": "the loop belongs to the block itself",
-    "region.inside": "it is not proved that the part that is computed lies inside the buffer",
-    "region.union": "the parts that two writers compute cannot be ordered",
-})
+@primitive(
+    "reverse_compute_at",
+    category="placement",
+    returns="names",
+    codes={
+        "reverse_compute_at.reduction": "the block is a reduction",
+        "reverse_compute_at.producer": "nothing that the block reads is computed inside the loop, or it is not complete",
+        "reverse_compute_at.unfinished": "a reduction that the block reads still runs outside of the loop",
+        "reverse_compute_at.stencil": "the block reads more than the one element that belongs to its own",
+        "reverse_compute_at.cover": "the loops do not reach every element of the block exactly once",
+        "reverse_compute_at.consumer": "a block that reads the result would run before it is complete",
+        "reverse_compute_at.own_loop": "the loop belongs to the block itself",
+        "region.inside": "it is not proved that the part that is computed lies inside the buffer",
+        "region.union": "the parts that two writers compute cannot be ordered",
+    },
+)
 @dataclass(frozen=True, slots=True)
 class ReverseComputeAt(Primitive):
     """Move a block that reads a result into the loops that compute it: what is finished there is used at once.
 
-    Contract: the block is no reduction and reads element by element what is computed inside `loop`; everything it reads is
-    complete at the end of one iteration of `loop`; the loops around reach every element of it exactly once. It becomes the last
-    statement in `loop`. Its loops are built anew, so earlier splits of them are lost: place first, split after. They are called
-    ``block_axis``.
+    Contract: the block is no reduction and reads element by element what is computed inside `loop`; everything it reads
+    is complete at the end of one iteration of `loop`; the loops around reach every element of it exactly once. It
+    becomes the last statement in `loop`. Its loops are built anew, so earlier splits of them are lost: place first,
+    split after. They are called ``block_axis``.
     """
 
     block: Annotated[str, BlockRef("block to move")]
@@ -123,8 +144,12 @@ class ReverseComputeAt(Primitive):
         block, _ = func.block(self.block)
         func.loop(self.loop)
         if block.is_reduction or any(it.kind == "R" for it in block.iters):
-            refuse("reverse_compute_at.reduction", f"Block {self.block!r} is a reduction; only an element-wise block can follow what "
-                   "it reads.", (self.block,), "move what it reads instead: compute_at")
+            refuse(
+                "reverse_compute_at.reduction",
+                f"Block {self.block!r} is a reduction; only an element-wise block can follow what it reads.",
+                (self.block,),
+                "move what it reads instead: compute_at",
+            )
         moved = replace(func, body=remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "reverse_compute_at")
         made = self._produced(moved, block, lp)
@@ -167,44 +192,68 @@ class ReverseComputeAt(Primitive):
                 continue
             made.append(name)
             if len(inside) < len(legality.writers(func, name)):
-                refuse("reverse_compute_at.producer", f"Only a part of {name!r} is computed inside {self.loop!r}.", (self.block, name))
+                refuse(
+                    "reverse_compute_at.producer",
+                    f"Only a part of {name!r} is computed inside {self.loop!r}.",
+                    (self.block, name),
+                )
             for w, path in inside:
                 running = sorted(legality.reduction_loops(w) - {x.name for x in path})
                 running = [n for n in running if not legality.is_unit(func, func.loop(n)[0].extent)]
                 if running:
-                    refuse("reverse_compute_at.unfinished", f"Inside {self.loop!r}, block {w.name!r} is not finished: its reduction "
-                           f"still runs over {', '.join(running)} outside.", (self.block, self.loop, w.name),
-                           f"choose a loop outside of {running[0]!r}, or reorder {running[0]!r} inwards")
+                    refuse(
+                        "reverse_compute_at.unfinished",
+                        f"Inside {self.loop!r}, block {w.name!r} is not finished: its reduction "
+                        f"still runs over {', '.join(running)} outside.",
+                        (self.block, self.loop, w.name),
+                        f"choose a loop outside of {running[0]!r}, or reorder {running[0]!r} inwards",
+                    )
         if not made:
-            refuse("reverse_compute_at.producer", f"Nothing that block {self.block!r} reads is computed inside {self.loop!r}.",
-                   (self.block, self.loop), f"it reads {', '.join(sorted(legality.reads(block)))}")
+            refuse(
+                "reverse_compute_at.producer",
+                f"Nothing that block {self.block!r} reads is computed inside {self.loop!r}.",
+                (self.block, self.loop),
+                f"it reads {', '.join(sorted(legality.reads(block)))}",
+            )
         return made
 
     def _match(self, func: Func, block: Block, name: str, spans: tuple[Span, ...], part: dict[str, Span]) -> None:
         """Find for each axis of the block the part of it that is ready."""
-        for ld in dict.fromkeys(x for x in loads(block.value) if isinstance(x, Load) and x.buffer == name):
+        for ld in dict.fromkeys(x for x in loads(block.value) if x.buffer == name):
             for x, span in zip(ld.index, spans, strict=True):
                 axis = x.single_var()
                 if axis is None and x.is_const and span.base.is_const and (span.base.const, span.width) == (x.const, 1):
                     continue
                 if axis is None or part.setdefault(axis, span) != span:
-                    refuse("reverse_compute_at.stencil", f"Block {self.block!r} reads {name!r} at [{', '.join(map(str, ld.index))}], "
-                           f"not just the element that {self.loop!r} has ready.", (self.block, name),
-                           f"compute {name!r} inside the loops of {self.block!r} instead: compute_at")
+                    refuse(
+                        "reverse_compute_at.stencil",
+                        f"Block {self.block!r} reads {name!r} at [{', '.join(map(str, ld.index))}], "
+                        f"not just the element that {self.loop!r} has ready.",
+                        (self.block, name),
+                        f"compute {name!r} inside the loops of {self.block!r} instead: compute_at",
+                    )
 
     def _check_cover(self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim]) -> None:
         used: dict[str, list[Digit]] = {}
         for it, bind in zip(block.iters, binds, strict=True):
             if not bijective(bind, extents, it.extent, func.relations):
-                refuse("reverse_compute_at.cover", f"Axis {it.name!r} of block {self.block!r} would run over {bind}, which is not "
-                       f"proved to take every value of [0, {it.extent}) exactly once.", (self.block, self.loop),
-                       "choose a loop further out")
+                refuse(
+                    "reverse_compute_at.cover",
+                    f"Axis {it.name!r} of block {self.block!r} would run over {bind}, which is not "
+                    f"proved to take every value of [0, {it.extent}) exactly once.",
+                    (self.block, self.loop),
+                    "choose a loop further out",
+                )
             for d, _ in bind.terms:
                 used.setdefault(d.var, []).append(d)
         for name, extent in extents.items():
             if not legality.tiles(used.get(name, []), extent, func.relations, once=True):
-                refuse("reverse_compute_at.cover", f"Loop {name!r} would run block {self.block!r} again for the same elements.",
-                       (self.block, name), f"choose a loop outside of {name!r}")
+                refuse(
+                    "reverse_compute_at.cover",
+                    f"Loop {name!r} would run block {self.block!r} again for the same elements.",
+                    (self.block, name),
+                    f"choose a loop outside of {name!r}",
+                )
 
 
 def check_identity(block: Block, code: str) -> None:
@@ -212,14 +261,23 @@ def check_identity(block: Block, code: str) -> None:
     axes = [x.single_var() for x in block.index]
     spatial = {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
     if None in axes or len(set(axes)) < len(axes) or not spatial <= set(axes):
-        refuse(code, f"Block {block.name!r} writes {block.buffer}[{', '.join(map(str, block.index))}], which is not one element per "
-               "axis.", (block.name,), "only a block that writes its buffer at its own axes can be moved; pack its buffer after moving")
+        refuse(
+            code,
+            f"Block {block.name!r} writes {block.buffer}[{', '.join(map(str, block.index))}], "
+            "which is not one element per axis.",
+            (block.name,),
+            "only a block that writes its buffer at its own axes can be moved; pack its buffer after moving",
+        )
 
 
 def _still_there(func: Func, loop: str, block: str, step: str) -> tuple[For, tuple[For, ...]]:
     if not any(lp.name == loop for lp, _ in loops(func.body)):
-        refuse(f"{step}.own_loop", f"Loop {loop!r} holds nothing but block {block!r} itself.", (block, loop),
-               "choose a loop of another block")
+        refuse(
+            f"{step}.own_loop",
+            f"Loop {loop!r} holds nothing but block {block!r} itself.",
+            (block, loop),
+            "choose a loop of another block",
+        )
     return func.loop(loop)
 
 
@@ -240,8 +298,12 @@ def _check_inside(func: Func, block: Block, binds: list[Affine], extents: Mappin
         lo, hi = legality.form_range(bind, extents, func.relations)
         for value, text in ((lo, f"{lo} >= 0"), (it.extent - 1 - hi, f"{hi} < {it.extent}")):
             if not nonneg(value, func.relations):
-                refuse("region.inside", f"Axis {it.name!r} of block {block.name!r} would run over {bind}, and {text} is not proved.",
-                       (block.name, it.name), "a guarded read can ask for elements that do not exist: give the padding a block of its own")
+                refuse(
+                    "region.inside",
+                    f"Axis {it.name!r} of block {block.name!r} would run over {bind}, and {text} is not proved.",
+                    (block.name, it.name),
+                    "a guarded read can ask for elements that do not exist: give the padding a block of its own",
+                )
 
 
 __all__ = ["ComputeAt", "ReverseComputeAt", "ScheduleError", "check_identity"]

@@ -1,0 +1,293 @@
+"""What the fields of a primitive hold: kinds with their checks and what a form offers, and the JSON and Python forms of
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from ..errors import ScheduleError
+from ..ir.func import Func
+from ..ir.stmt import blocks, loops
+from .holes import Hole, divisors
+
+Json: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class FieldKind:
+    """What a field of a primitive holds: how a value is checked, and what a form offers."""
+
+    label: str = ""
+    widget: ClassVar[str] = "text"
+    #: A variadic field takes the remaining positional arguments.
+    variadic: ClassVar[bool] = False
+    #: Whether the field may hold a `Hole` with choices, which makes variants of the schedule.
+    open_choice: ClassVar[bool] = False
+    #: Whether a plain string inside the value is the name of a hole.
+    holds_holes: ClassVar[bool] = False
+
+    def clean(self, value: object) -> object:
+        """Bring what the user passed into the form that is kept, or raise ValueError with the reason."""
+        return value
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        """Values that a form may offer, given the function and the other fields."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Name(FieldKind):
+    what: ClassVar[str] = "name"
+    widget: ClassVar[str] = "select"
+    open_choice: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, Hole):
+            if value.choices is None:
+                raise ValueError(f"a hole for a {self.what} needs choices: Hole(choices=[...])")
+            return value
+        if not isinstance(value, str):
+            raise ValueError(f"expected the name of a {self.what}, not {value!r}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRef(_Name):
+    """One loop, by name."""
+
+    what: ClassVar[str] = "loop"
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(lp.name for lp, _ in loops(func.body))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRef(_Name):
+    """One block, by name."""
+
+    what: ClassVar[str] = "block"
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(b.name for b, _ in blocks(func.body))
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRef(_Name):
+    """One buffer, by name."""
+
+    what: ClassVar[str] = "buffer"
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(b.name for b in func.buffers)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRefs(FieldKind):
+    """Several loops, by name, in order; given as ``f("i", "j")`` or ``f(["i", "j"])``."""
+
+    widget: ClassVar[str] = "multiselect"
+    variadic: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        names = as_sequence(value)
+        if len(names) == 1 and not isinstance(names[0], str):
+            names = as_sequence(names[0])
+        bad = [n for n in names if not isinstance(n, str)]
+        if bad:
+            raise ValueError(f"expected names of loops, not {bad[0]!r}")
+        return tuple(names)
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return tuple(lp.name for lp, _ in loops(func.body))
+
+
+@dataclass(frozen=True, slots=True)
+class Factors(FieldKind):
+    """Factors of a loop's extent, outermost first: ints, `Hole`, names of holes, and one None for "the rest"."""
+
+    of: str = "loop"
+    widget: ClassVar[str] = "factors"
+    holds_holes: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, int | np.integer | Hole | str) and not isinstance(value, bool):
+            value = (None, value)
+        return tuple(self._factor(f) for f in as_sequence(value))
+
+    def _factor(self, f: object) -> object:
+        if isinstance(f, Hole):
+            bad = [c for c in f.choices or () if not isinstance(c, int) or isinstance(c, bool) or c < 1]
+            if bad:
+                raise ValueError(f"the choices of a factor are positive integers, not {bad[0]!r}")
+            return f
+        if f is None or isinstance(f, str):
+            return f
+        if isinstance(f, bool) or not isinstance(f, int | np.integer):
+            raise ValueError(f"a factor is an int, a Hole, the name of a hole or None, not {f!r}")
+        if f < 1:
+            raise ValueError(f"a factor is at least 1, not {f}")
+        return int(f)
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        try:
+            extent = func.loop(str(args[self.of]))[0].extent
+        except (KeyError, ScheduleError):
+            return ()
+        return divisors(extent) if isinstance(extent, int) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockSize(FieldKind):
+    """Size of a packed block: an int, the name of a hole, or several names for their product."""
+
+    widget: ClassVar[str] = "size"
+    holds_holes: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, Hole):
+            if value.name is None:
+                raise ValueError("a block size is an existing hole; pass its name")
+            return value.name
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int | np.integer) and not isinstance(value, bool):
+            if value < 1:
+                raise ValueError(f"a block size is at least 1, not {value}")
+            return int(value)
+        parts = tuple(self.clean(v) for v in as_sequence(value))
+        if not parts:
+            raise ValueError("a block size has at least one factor")
+        return parts
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return (4, 8, 16, 32, *(h.name for h in func.holes))
+
+
+@dataclass(frozen=True, slots=True)
+class Number(FieldKind):
+    """An integer, such as a dimension."""
+
+    widget: ClassVar[str] = "number"
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise ValueError(f"expected an integer, not {value!r}")
+        return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(FieldKind):
+    """One of a few words."""
+
+    values: tuple[str, ...] = ()
+    widget: ClassVar[str] = "select"
+    open_choice: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if not isinstance(value, Hole) and value not in self.values:
+            raise ValueError(f"expected one of {', '.join(self.values)}, not {value!r}")
+        return value
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return self.values
+
+
+@dataclass(frozen=True, slots=True)
+class Flag(FieldKind):
+    """Yes or no."""
+
+    widget: ClassVar[str] = "checkbox"
+    open_choice: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if not isinstance(value, bool | Hole):
+            raise ValueError(f"expected True or False, not {value!r}")
+        return value
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return (False, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a primitive, as a form needs it."""
+
+    name: str
+    kind: FieldKind
+    required: bool
+    default: object
+
+    def describe(self, func: Func | None = None, args: Mapping[str, object] | None = None) -> dict[str, Json]:
+        """JSON description for a form; with `func` it lists the values on offer."""
+        out: dict[str, Json] = {
+            "name": self.name,
+            "widget": self.kind.widget,
+            "label": self.kind.label,
+            "required": self.required,
+            "variadic": self.kind.variadic,
+            "may_be_open": self.kind.open_choice or isinstance(self.kind, Factors),
+        }
+        if not self.required:
+            out["default"] = encode(self.default)
+        if func is not None:
+            out["options"] = [encode(v) for v in self.kind.options(func, args or {})]
+        return out
+
+
+def encode(value: object) -> Json:
+    """JSON form of a field's value."""
+    match value:
+        case Hole(name, None):
+            return {"hole": name}
+        case Hole(name, choices):
+            return {"hole": name, "choices": list(choices or ())}
+        case tuple():
+            return [encode(v) for v in value]
+        case _:
+            return value
+
+
+def decode(data: Json) -> object:
+    """Inverse of `encode`."""
+    match data:
+        case {"hole": name, **rest}:
+            choices = rest.get("choices")
+            if not isinstance(name, str | None) or not isinstance(choices, list | None):
+                raise ScheduleError("trace.step", f"A hole is {{'hole': name, 'choices': [...]}}, not {data!r}.")
+            return Hole(name, None if choices is None else tuple(choices))
+        case list():
+            return tuple(decode(v) for v in data)
+        case None | str() | int() | float() | bool():
+            return data
+        case _:
+            raise ScheduleError("trace.step", f"{data!r} cannot be an argument of a step.")
+
+
+def source(value: object) -> str:
+    """Python text of a field's value."""
+    return "[" + ", ".join(source(v) for v in value) + "]" if isinstance(value, tuple) else repr(value)
+
+
+def with_numbers(value: object, values: Mapping[str, int], names: bool) -> Any:
+    """Replace holes by their numbers; with `names` also strings that name a hole."""
+    match value:
+        case Hole(str(name)) if name in values:
+            return values[name]
+        case str() if names and value in values:
+            return values[value]
+        case tuple():
+            return tuple(with_numbers(v, values, names) for v in value)
+        case _:
+            return value
+
+
+def as_sequence(value: object) -> Sequence[Any]:
+    """Tuple of a list's elements; ValueError for what is no list."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ValueError(f"expected a list, not {value!r}")
+    return tuple(value)

@@ -1,0 +1,56 @@
+"""Normal form for comparing nests: without loops and axes that run once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..ir.affine import Affine, Digit
+from ..ir.func import Func
+from ..ir.poly import Dim
+from ..ir.stmt import Block, For, Stmt, map_block, rewrite
+
+
+def drop_unit_loops(func: Func) -> Func:
+    """Remove loops and axes of extent 1 and write digits of fused loops in one way, so that equal programs compare
+    equal.
+    """
+    extents: dict[str, Dim] = {}
+
+    def note(s: Stmt) -> None:
+        if isinstance(s, For):
+            extents[s.name] = s.extent
+            for c in s.body:
+                note(c)
+
+    for s in func.body:
+        note(s)
+
+    def form(a: Affine) -> Affine:
+        return Affine.make(
+            ((_plain(d, extents[d.var]), c) for d, c in a.terms if extents[d.var] != 1 and d.extent != 1), a.const
+        )
+
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+        if isinstance(s, Block):
+            return (_drop_unit_axes(map_block(s, form)),)
+        return s.body if s.extent == 1 else None
+
+    return replace(func, body=rewrite(func.body, fn))
+
+
+def _drop_unit_axes(b: Block) -> Block:
+    kept = [k for k, it in enumerate(b.iters) if it.extent != 1]
+    zero: dict[str, Affine | Callable[[Digit], Affine]] = {
+        it.name: lambda _: Affine() for it in b.iters if it.extent == 1
+    }
+    b = map_block(b, lambda a: a, lambda a: a.subst(zero))
+    return replace(b, iters=tuple(b.iters[k] for k in kept), binds=tuple(b.binds[k] for k in kept))
+
+
+def _plain(d: Digit, whole: Dim) -> Digit:
+    if d.lower == 1 and d.extent == whole:
+        return Digit(d.var)
+    if isinstance(whole, int) and isinstance(d.lower, int) and d.extent is None and d.lower > 1:
+        return Digit(d.var, d.lower, -(-whole // d.lower))
+    return d
