@@ -130,9 +130,9 @@ def test_the_context_manager_stops_and_cancels_on_an_exception():
     with make(measurer=FakeMeasurer(delay=0.005), trials=10_000) as session:
         session.start()
     assert session.state == "done"
-    with pytest.raises(ZeroDivisionError), make(measurer=FakeMeasurer(delay=0.005), trials=10_000) as session:
-        session.start()
-        _ = 1 / 0
+    session = make(measurer=FakeMeasurer(delay=0.005), trials=10_000)
+    with pytest.raises(ZeroDivisionError), session:
+        raise ZeroDivisionError(session.start())
     assert session.state == "cancelled"
 
 
@@ -244,8 +244,7 @@ def test_a_callback_that_raises_is_dropped():
     session = make(trials=12)
     session.events.subscribe(lambda event: 1 / 0)
     with pytest.warns(RuntimeWarning, match="not called again"):
-        session.start()
-        assert session.wait(10)
+        session.start().wait(10)
     assert session.state == "done"
 
 

@@ -40,7 +40,7 @@ def summary(options: Namespace, output: Output) -> int:
         records = [r for r in log.records if r.task_key == key]
         best = database.best(key)
         failed = Counter(r.status for r in records if not r.ok)
-        entry = {
+        entry: dict[str, Any] = {
             "id": index,
             "key": key,
             "name": name,

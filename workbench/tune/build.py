@@ -15,6 +15,7 @@ from typing import Any
 from workbench.codegen import ObjectCode, ParamInfo, build_func
 from workbench.errors import BuildError
 from workbench.ir.func import Func
+from workbench.runtime.buffers import concrete_shape
 from workbench.runtime.measure import available_cores
 from workbench.runtime.pool import Event, Worker
 from workbench.runtime.results import BuildJob, Built
@@ -124,5 +125,5 @@ def _object_code(func: Func, built: Built) -> ObjectCode:
     image = built.image
     if image is None:
         raise BuildError("build.failed", f"The kernel cannot be compiled: {built.error}", [func.name])
-    params = tuple(ParamInfo(b.name, b.role, tuple(int(d) for d in b.shape), b.dtype) for b in func.params)
+    params = tuple(ParamInfo(b.name, b.role, concrete_shape(b.shape), b.dtype) for b in func.params)
     return ObjectCode(image.code, image.symbol, "", params, image.shared_bytes, image.per_thread_bytes)

@@ -14,6 +14,7 @@ from workbench.graph.plan import plan_memory
 from workbench.graph.tasks import Group, partition
 from workbench.ir.func import Buffer, Func, pack
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.kernel import logical_shape
 from workbench.tune.build import build_kernels
 from workbench.tune.database import Database
 from workbench.tune.log import check_model, load_log
@@ -181,7 +182,7 @@ class _Memory:
     def _constant(self, name: str, buffer: Buffer | None) -> int:
         """Return the position of a constant in this layout; equal demands share one array."""
         layout = buffer.layout if buffer is not None else ()
-        shape = tuple(int(d) for d in buffer.logical_shape()) if buffer is not None else None
+        shape = logical_shape(buffer) if buffer is not None else None
         key = (name, (layout, shape))
         if key not in self._constant_at:
             array = np.asarray(self._graph.constants[name])

@@ -9,6 +9,9 @@ from typing import TextIO
 
 from workbench.tune.events import FINAL, Snapshot, TaskRow
 
+PLAIN_WIDTH = 120
+"""Columns of a table that goes to a file or a pipe."""
+
 _MIN_NAME = 12
 _FIXED = 58
 """Characters of a line that are not the task's name."""
@@ -48,14 +51,16 @@ def _choose_rows(snapshot: Snapshot, height: int | None) -> tuple[list[TaskRow],
     return [row for row in rows if row.id in shown], len(rows) - room
 
 
-def _label(row: TaskRow) -> str:
-    return row.name + (f" ×{row.weight}" if row.weight > 1 else "")
+def _label(row: TaskRow, width: int | None = None) -> str:
+    """Return name and weight; a name that is too long is cut, the weight never."""
+    weight = f" ×{row.weight}" if row.weight > 1 else ""
+    if width is None or len(row.name) + len(weight) <= width:
+        return row.name + weight
+    return row.name[: width - len(weight) - 1] + "…" + weight
 
 
 def _line(row: TaskRow, name: int) -> str:
-    label = _label(row)
-    if len(label) > name:
-        label = label[: name - 1] + "…"
+    label = _label(row, name)
     latency = "-" if row.latency_ms is None else f"{row.latency_ms:.4f}"
     rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
     return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {rate:>8} | {row.trials:>6} | {row.state}"
@@ -137,7 +142,7 @@ class TableDisplay:
         if self.live:
             self._draw(snapshot)
         else:
-            self._stream.write("\n".join(render_table(snapshot)) + "\n")
+            self._stream.write("\n".join(render_table(snapshot, PLAIN_WIDTH)) + "\n")
         self._drawn = 0
         self._stream.flush()
 
