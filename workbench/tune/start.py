@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
@@ -82,7 +83,9 @@ def tune(
     resolved = _target(what, target)
     resolved.require_here()
     tasks, space_of, model = _tasks(what, resolved)
-    options = _with_batch(options or TuneOptions(), batch)
+    options = options or TuneOptions()
+    # The default schedule is not in a space that the user has drawn up, so it is no yardstick there.
+    options = replace(options, batch=batch or options.batch, baseline=options.baseline and not space_of)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
     header = Header(
@@ -143,12 +146,6 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
             return tasks, {}, ""
     hint = "give a task, tasks, a graph, or a schedule with holes"
     raise UsageError("usage.tune", f"A {type(what).__name__} cannot be tuned", (), hint)
-
-
-def _with_batch(options: TuneOptions, batch: int | None) -> TuneOptions:
-    from dataclasses import replace
-
-    return options if batch is None else replace(options, batch=batch)
 
 
 def _version() -> str:

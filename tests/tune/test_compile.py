@@ -1,0 +1,152 @@
+"""Compiling whole networks: memory, constants, shared kernels, partial logs; against the NumPy reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from errors import models
+
+import workbench as wb
+from workbench.errors import LogError
+from workbench.graph import load_onnx, run_reference
+from workbench.ir.func import Func
+from workbench.target import Target
+from workbench.tune import compile as module
+from workbench.tune.build import build_kernels
+from workbench.tune.compile import compile, execute
+from workbench.tune.log import load_log, write_log
+from workbench.tune.start import tune
+
+TARGET = Target.host(threads=1)
+
+
+def check(graph, executable, seed=0):
+    rng = np.random.default_rng(seed)
+    feeds = {n: rng.standard_normal(t.shape).astype(t.dtype) for n, t in graph.input_types().items()}
+    expected = run_reference(graph, feeds, graph.outputs)
+    executable.poison()
+    found = executable.run(feeds)
+    assert list(found) == list(graph.outputs)
+    for name in graph.outputs:
+        scale = max(1e-12, np.abs(expected[name]).max())
+        assert found[name].shape == expected[name].shape
+        assert np.abs(found[name] - expected[name]).max() <= 2e-4 * scale, name
+
+
+def chain(path, count=4, n=32):
+    """`count` equal layers with different weights, and every second result an output of the network."""
+    from onnx import helper
+
+    rng = np.random.default_rng(0)
+    constants = {f"w{i}": (rng.standard_normal((n, n)) / 6).astype("float32") for i in range(count)}
+    nodes, last = [], "x"
+    for i in range(count):
+        nodes += [
+            helper.make_node("MatMul", [last, f"w{i}"], [f"m{i}"]),
+            helper.make_node("Relu", [f"m{i}"], [f"r{i}"]),
+        ]
+        last = f"r{i}"
+    outputs = {f"r{i}": [8, n] for i in range(1, count, 2)}
+    return load_onnx(models.save(path, nodes, {"x": [8, n]}, outputs, constants))
+
+
+def test_equal_kernels_are_built_once(tmp_path, monkeypatch):
+    built: list[int] = []
+
+    def count(funcs, target, helpers=None):
+        built.append(len(funcs))
+        return build_kernels(funcs, target, helpers)
+
+    monkeypatch.setattr(module, "build_kernels", count)
+    graph = chain(tmp_path / "m.onnx")
+    executable = compile(graph, target=TARGET)
+    assert built == [1]
+    assert len({id(call.code) for call in executable.plan.calls}) == 1
+    assert len(executable.plan.calls) == 4
+    assert len(executable.plan.constants) == 4
+    check(graph, executable)
+    check(graph, executable, seed=1)
+
+
+def test_views_inputs_and_constants_as_outputs(tmp_path):
+    from onnx import helper
+
+    constants = {"c": np.arange(6, dtype="float32").reshape(2, 3), "shape": np.array([6])}
+    nodes = [
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Reshape", ["r", "shape"], ["v"]),
+        helper.make_node("Add", ["x", "c"], ["s"]),
+    ]
+    path = models.save(tmp_path / "m.onnx", nodes, {"x": [2, 3]}, {"v": [6], "r": [2, 3], "s": [2, 3]}, constants)
+    graph = load_onnx(path)
+    check(graph, compile(graph, target=TARGET))
+
+
+def test_a_partial_log_is_enough(tmp_path):
+    graph = load_onnx(models.dense(tmp_path / "m.onnx"))
+    with tune(graph, trials=6, log=tmp_path / "a.jsonl", target=TARGET, only_tasks=[1]) as session:
+        assert session.wait(60)
+    executable = compile(graph, tmp_path / "a.jsonl", TARGET)
+    assert len(executable.untuned) == 1
+    assert [call.tuned for call in executable.plan.calls] == [False, True]
+    check(graph, executable)
+    assert len(compile(graph, target=TARGET).untuned) == 2
+    other = load_onnx(models.dense(tmp_path / "o.onnx", n=48))
+    with pytest.raises(LogError) as caught:
+        compile(other, tmp_path / "a.jsonl", TARGET)
+    assert caught.value.code == "log.other_model"
+
+
+def test_a_trace_that_does_not_apply_is_reported(tmp_path):
+    graph = load_onnx(models.dense(tmp_path / "m.onnx"))
+    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET, only_tasks=[0]) as session:
+        session.wait(60)
+    log = load_log(tmp_path / "a.jsonl")
+    import dataclasses
+
+    step = {"primitive": "split", "args": {"loop": "nowhere", "factors": [None, 4]}}
+    broken = [dataclasses.replace(r, trace=(step,)) for r in log.records]
+    write_log(tmp_path / "b.jsonl", log.header, broken)
+    with pytest.raises(LogError) as caught:
+        compile(graph, tmp_path / "b.jsonl", TARGET)
+    assert caught.value.code == "log.replay"
+    assert "nowhere" in str(caught.value.message)
+
+
+def test_execute_gives_the_outputs_that_are_asked_for(tmp_path):
+    graph = chain(tmp_path / "m.onnx").with_outputs(["m2"])
+    x = np.random.default_rng(0).standard_normal((8, 32)).astype("float32")
+    found = execute(graph, {"x": x}, ["m2"], TARGET)
+    expected = run_reference(graph, {"x": x}, ["m2"])["m2"]
+    assert np.abs(found["m2"] - expected).max() <= 2e-4 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("helpers", [0, 2])
+def test_helpers_compile_the_same(helpers):
+    funcs: list[Func] = [wb.workloads.matmul(8, 8, 8 + i) for i in range(24)]
+    codes = build_kernels(funcs, TARGET, helpers)
+    assert [code.params[0].shape for code in codes] == [(8, 8 + i) for i in range(24)]
+    assert all(code.object for code in codes)
+
+
+def test_tuning_a_schedule_with_holes_fills_only_the_holes():
+    schedule = wb.Schedule(wb.workloads.matmul(64, 64, 64), TARGET)
+    schedule.split("j", [None, wb.Hole()])
+    with wb.tune(schedule, trials=5, target=TARGET) as session:
+        assert session.wait(60)
+    best = session.best()
+    steps = best.to_json()
+    assert [step["primitive"] for step in steps] == ["split"]
+    assert all(isinstance(f, int) for f in steps[0]["args"]["factors"] if f is not None)
+    measured = {tuple(sorted(r.row.items())) for r in session.records if r.variant >= 0}
+    assert len(measured) == sum(r.variant >= 0 for r in session.records)
+    assert best.measure().ok
+
+
+def test_what_cannot_be_tuned_is_refused():
+    with pytest.raises(wb.WorkbenchError) as caught:
+        wb.tune(3)
+    assert caught.value.code == "usage.tune"
+    with pytest.raises(wb.WorkbenchError) as caught:
+        wb.tune(wb.Schedule(wb.workloads.matmul(8, 8, 8), TARGET))
+    assert caught.value.code == "usage.no_holes"
