@@ -32,7 +32,7 @@ def norm(name: str, x: str, out: str) -> Node:
 
 
 def residual_net() -> Graph:
-    """Two residual blocks (one with a convolution in its shortcut), a branch with concat, pooling, a dense layer, softmax."""
+    """Two residual blocks (one with a convolution in its shortcut), concat, pooling, a dense layer, softmax."""
     rng = np.random.default_rng(0)
 
     def weights(*shape: int) -> np.ndarray:

@@ -54,7 +54,9 @@ def test_missing_file(tmp_path):
     raises("model.missing_file", tmp_path / "nowhere" / "x.onnx", "does not exist", "there is no folder")
 
 
-@pytest.mark.parametrize("data", [b"hello world, this is text\n" * 20, b"\x89PNG\r\n\x1a\n" + bytes(100), b"{}", bytes(64)])
+@pytest.mark.parametrize(
+    "data", [b"hello world, this is text\n" * 20, b"\x89PNG\r\n\x1a\n" + bytes(100), b"{}", bytes(64)]
+)
 def test_something_else_than_onnx(tmp_path, data):
     path = tmp_path / "other.onnx"
     path.write_bytes(data)
@@ -79,7 +81,9 @@ def test_every_prefix_of_a_small_model_is_refused():
 
 def test_unknown_operators_are_named_with_what_is_supported():
     nodes = [node("FancyOp", ["x"], ["t"], "fancy", domain="com.acme"), node("Gelu", ["t"], ["u"]), node("Rely", ["u"])]
-    e = raises("model.unsupported_op", model(nodes), "'FancyOp'", "com.acme", "'fancy'", "Gelu, Rely", "supported: Abs, Add")
+    e = raises(
+        "model.unsupported_op", model(nodes), "'FancyOp'", "com.acme", "'fancy'", "Gelu, Rely", "supported: Abs, Add"
+    )
     assert e.where == ("fancy", "FancyOp", "com.acme")
     raises("model.unsupported_op", model([node("Rely", ["x"])]), "did you mean 'Relu'")
 
@@ -152,17 +156,23 @@ def test_weights_without_data():
 
 def test_graphs_that_make_no_sense():
     raises("model.invalid_graph", model([node("Relu", ["nothing"])]), "'nothing'", "which nothing produces")
-    raises("model.invalid_graph", model(RELU, outputs=[onnx.ValueInfoProto(name="z")]), "Nothing produces the output 'z'")
+    raises(
+        "model.invalid_graph", model(RELU, outputs=[onnx.ValueInfoProto(name="z")]), "Nothing produces the output 'z'"
+    )
     raises("model.invalid_graph", model(RELU, outputs=[]), "no output")
-    loop = [node("Add", ["x", "b"], ["a"], "first"), node("Relu", ["a"], ["b"], "second"), node("Relu", ["b"], ["y"], "third")]
+    loop = [
+        node("Add", ["x", "b"], ["a"], "first"),
+        node("Relu", ["a"], ["b"], "second"),
+        node("Relu", ["b"], ["y"], "third"),
+    ]
     raises("model.cycle", model(loop), "first", "second")
     twice = [node("Relu", ["x"], ["y"], "one"), node("Abs", ["x"], ["y"], "two")]
     raises("model.duplicate_name", model(twice), "'y'", "one and two")
     raises("model.duplicate_name", model(RELU, [info("x", [1]), info("x", [1])]), "Two inputs")
     w = onnx.numpy_helper.from_array(np.ones(4, np.float32), "w")
     raises("model.duplicate_name", model([node("Add", ["x", "w"])], constants=[w, w]), "Two initializers")
+    nodes = [Node("n", "Relu", ("x",), ("t",)), Node("n", "Relu", ("t",), ("y",))]
     with pytest.raises(ModelError, match="Two nodes are called 'n'") as e:
-        nodes = [Node("n", "Relu", ("x",), ("t",)), Node("n", "Relu", ("t",), ("y",))]
         Graph.make("g", nodes, {"x": TensorType((1,))}, ["y"])
     assert e.value.code == "model.duplicate_name"
 
@@ -195,7 +205,12 @@ def test_shapes_from_run_time_values():
 
 def test_shape_mismatch_names_the_node():
     w = onnx.numpy_helper.from_array(np.ones((5, 4), np.float32), "w")
-    e = raises("model.shape_mismatch", model([node("MatMul", ["x", "w"], name="fc1")], constants=[w]), "'fc1'", "[1, 4] by [5, 4]")
+    e = raises(
+        "model.shape_mismatch",
+        model([node("MatMul", ["x", "w"], name="fc1")], constants=[w]),
+        "'fc1'",
+        "[1, 4] by [5, 4]",
+    )
     assert e.where == ("fc1",)
 
 

@@ -1,7 +1,8 @@
-"""ResNet-50's tasks beside those that TVM's tutorial prints, shape by shape, with the reason of every difference.
+"""ResNet-50's tasks beside those that TVM's tutorial prints, shape by shape, with the reason of each difference.
 
-The two networks are not the same ResNet-50. The tutorial's is the pre-activation variant of `relay.testing` (normalise, relu,
-convolve); ours (onnx-caffe2) is the original one (convolve, normalise, relu) with the stride on the 3x3 convolutions.
+The two networks are not the same ResNet-50. The tutorial's is the pre-activation variant (normalise, relu, convolve),
+with the stride on the first 1x1 convolution of a stage; ours (onnx-caffe2) is the original one (convolve, normalise,
+relu), with the stride on the 3x3 convolution.
 """
 
 from __future__ import annotations
@@ -17,16 +18,22 @@ from workbench.graph import extract_tasks, load_onnx
 DATA = Path(__file__).parent.parent / "data" / "tvm-tutorial-resnet50-tasks.txt"
 
 STRIDE = "the tutorial's network halves the image in the first 1x1 convolution of a stage, ours in its 3x3 convolution"
-WINOGRAD = "TVM turns 3x3 convolutions without stride into Winograd form where it expects a gain; we compute them directly"
+WINOGRAD = (
+    "TVM turns 3x3 convolutions without stride into Winograd form where it expects a gain; we compute them directly"
+)
 LATE_BIAS = (
     "pre-activation: normalisation comes after the residual sum, so nothing is folded into this convolution; "
     "ours has its own normalisation, folded into weights and bias"
 )
 LATE_RELU = (
-    "pre-activation: the sum is needed before normalisation too (by the shortcut), so bias and relu are not part of this kernel"
+    "pre-activation: the shortcut needs the sum before normalisation too, so bias and relu are not part of this kernel"
 )
-BIAS_AFTER_SUM = "the same three additions in another order: the tutorial adds residual, then bias; we add bias, then residual"
-LAST_NORM = "the last normalisation follows a sum, so its scale cannot be folded into weights and stays as a multiplication"
+BIAS_AFTER_SUM = (
+    "the same three additions in another order: the tutorial adds residual, then bias; we add bias, then residual"
+)
+LAST_NORM = (
+    "the last normalisation follows a sum, so its scale cannot be folded into weights and stays as a multiplication"
+)
 POOL_NORM = "pre-activation: the first normalisation and relu of the network follow the pooling; ours precede it"
 GEMM = "weights as [N, K] in the tutorial; ours are constants, transposed to [K, N] ahead of time"
 BORDER = "the tutorial's input is NHWC; the model's is NCHW and is transposed once"

@@ -36,16 +36,16 @@ class GraphEditor:
         return name
 
     def make(
-        self, op: str, inputs: Iterable[str], base: str, attrs: dict[str, AttrValue] | None = None, version: int = 18
+        self, op: str, inputs: Iterable[str], base: str, attrs: dict[str, AttrValue] | None = None, exact: bool = False
     ) -> Node:
-        """Create a node with one output called after `base` (not inserted yet)."""
-        out = self.fresh(base)
-        return Node(self.fresh(f"{out}.{op}"), op, tuple(inputs), (out,), attrs or {}, "", version)
+        """Create a node with one output called after `base`, or exactly that (not inserted yet)."""
+        out = base if exact else self.fresh(base)
+        return Node(self.fresh(f"{out}.{op}"), op, tuple(inputs), (out,), attrs or {})
 
-    def reshape(self, x: str, shape: tuple[int, ...], base: str) -> Node:
-        """Create a Reshape node to a fixed shape (not inserted yet)."""
+    def reshape(self, x: str, shape: tuple[int, ...], base: str, exact: bool = False) -> Node:
+        """Create a Reshape node to a fixed shape (not inserted yet); names as for `make`."""
         target = self.constant(f"{base}.shape", np.array(shape, dtype=np.int64))
-        return self.make("Reshape", (x, target), base)
+        return self.make("Reshape", (x, target), base, exact=exact)
 
     def swap(self, old: Node, new: Iterable[Node]) -> None:
         """Put nodes in the place of another."""

@@ -40,7 +40,7 @@ def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[st
     last = {i: n.name for n in graph.nodes for i in n.inputs}
     for node in graph.nodes:
         args = [values[i] if i else None for i in node.inputs]
-        call = make_call(node, graph.types, graph.constants)
+        call = make_call(node, graph.types, values)
         value = np.asarray(opdef(node).reference(call, *args))
         values[node.outputs[0]] = value
         for i in node.inputs:

@@ -245,7 +245,7 @@ class _Lowering:
         if (
             node.op in _COMMUTATIVE
         ):  # what the group computed comes first, so that both ways of writing it give one task
-            node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i not in tensors)))
+            node = replace(node, inputs=tuple(sorted(node.inputs, key=lambda i: i in order or i not in tensors)))
         call = make_call(node, self.graph.types, self.graph.constants)
         call = Call(call.node, call.types, call.values, names)
         args: list[te.Tensor | None] = []

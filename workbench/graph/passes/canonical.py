@@ -56,8 +56,7 @@ def _reduce_mean(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     if call.get_int("keepdims", 1):
         return [replace(node, op="GlobalAveragePool", inputs=node.inputs[:1], attrs={})]
     pool = editor.make("GlobalAveragePool", node.inputs[:1], f"{node.outputs[0]}.pool")
-    flat = editor.reshape(pool.outputs[0], graph.types[node.outputs[0]].shape, node.outputs[0])
-    return [pool, replace(flat, outputs=node.outputs)]
+    return [pool, editor.reshape(pool.outputs[0], graph.types[node.outputs[0]].shape, node.outputs[0], exact=True)]
 
 
 def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
@@ -72,8 +71,7 @@ def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     rows, cols = int(np.prod(x.shape[: axes[0]])), int(np.prod(x.shape[axes[0] :]))
     flat = editor.reshape(node.inputs[0], (rows, cols), f"{node.outputs[0]}.rows")
     soft = editor.make("Softmax", flat.outputs, f"{node.outputs[0]}.softmax", {"axis": 1})
-    back = editor.reshape(soft.outputs[0], x.shape, node.outputs[0])
-    return [flat, soft, replace(back, outputs=node.outputs)]
+    return [flat, soft, editor.reshape(soft.outputs[0], x.shape, node.outputs[0], exact=True)]
 
 
 def _gemm(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:

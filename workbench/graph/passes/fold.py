@@ -35,24 +35,31 @@ def fold_constants(graph: Graph) -> Graph:
 def drop_identities(graph: Graph) -> Graph:
     """Drop nodes whose result is their input: Identity, Dropout, conversions and reshapes to the same, sums of one."""
     editor = GraphEditor(graph)
+    idle = [n.name for n in graph.nodes if does_nothing(graph, n)]
     count = 0
-    for node in graph.nodes:
-        if does_nothing(graph, node):
+    for name in idle:
+        node = next(n for n in editor.nodes if n.name == name)  # as the ones dropped before have left it
+        if removable(node, editor.outputs, {o for n in editor.nodes for o in n.outputs}):
             editor.forward(node.outputs[0], node.inputs[0])
             count += 1
     return editor.finish(f"drop_identities: dropped {count} nodes") if count else graph
 
 
+def removable(node: Node, outputs: list[str], produced: set[str]) -> bool:
+    """Whether a node that does nothing can go: not when an output would be an input, or two outputs would be one."""
+    return node.outputs[0] not in outputs or (node.inputs[0] in produced and node.inputs[0] not in outputs)
+
+
 def does_nothing(graph: Graph, node: Node) -> bool:
-    """Whether the (first) output of a node equals its first input."""
+    """Whether the (first) output of a node equals its first input and no other output is used."""
     if not node.inputs or not node.inputs[0]:
         return False
-    if any(o in graph.consumers() or o in graph.outputs for o in node.outputs[1:] if o):
+    consumers = graph.consumers()
+    if any(o in consumers or o in graph.outputs for o in node.outputs[1:] if o):
         return False
     if node.op in ("Identity", "Dropout"):
-        return node.outputs[0] not in graph.outputs or node.inputs[0] in graph.producers()
-    same = graph.types[node.inputs[0]] == graph.types[node.outputs[0]]
-    if not same or node.outputs[0] in graph.outputs:
+        return True
+    if graph.types[node.inputs[0]] != graph.types[node.outputs[0]]:
         return False
     if node.op == "Transpose":
         perm = node.attrs.get("perm")

@@ -80,18 +80,16 @@ class _Walk:
         if x and x not in self.have:
             t = self.graph.types[x]
             shape = tuple(t.shape[p] for p in _to_last(t.rank))
-            name = self._move(self.last[x], shape, _to_first(t.rank), f"{x}.nchw")
-            self.nodes[-1] = replace(self.nodes[-1], outputs=(x,))
-            assert name
+            self._move(self.last[x], shape, _to_first(t.rank), x, exact=True)
             self.have.add(x)
         return x
 
-    def _move(self, x: str, shape: tuple[int, ...], perm: tuple[int, ...], base: str) -> str:
+    def _move(self, x: str, shape: tuple[int, ...], perm: tuple[int, ...], base: str, exact: bool = False) -> str:
         """Transpose, or only reshape where no data moves."""
         if [p for p in perm if shape[p] != 1] == [p for p in range(len(shape)) if shape[p] != 1]:
-            node = self.editor.reshape(x, tuple(shape[p] for p in perm), base)
+            node = self.editor.reshape(x, tuple(shape[p] for p in perm), base, exact)
         else:
-            node = self.editor.make("Transpose", (x,), base, {"perm": perm})
+            node = self.editor.make("Transpose", (x,), base, {"perm": perm}, exact)
             self.moves += 1
         self.nodes.append(node)
         return node.outputs[0]
@@ -213,5 +211,5 @@ class _Walk:
         x = self.graph.types[node.inputs[0]]
         if x.rank < 3 or any(e != 1 for e in x.shape[2:]) or node.inputs[0] in self.have:
             return None
-        new = self.editor.reshape(self.last[node.inputs[0]], self.graph.types[node.outputs[0]].shape, node.outputs[0])
-        return replace(new, outputs=node.outputs)
+        out = node.outputs[0]
+        return self.editor.reshape(self.last[node.inputs[0]], self.graph.types[out].shape, out, exact=True)

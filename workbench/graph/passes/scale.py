@@ -142,7 +142,7 @@ def _as_scale_and_shift(graph: Graph, editor: GraphEditor, chain: list[Node], f:
     scale = editor.constant(f"{first.name}.scale", f.scale.astype(dtype).reshape(shape))
     shift = editor.constant(f"{first.name}.shift", f.shift.astype(dtype).reshape(shape))
     mul = editor.make("Mul", (x, scale), f"{last.outputs[0]}.scaled")
-    add = replace(editor.make("Add", (mul.outputs[0], shift), f"{last.outputs[0]}.shifted"), outputs=last.outputs[:1])
+    add = editor.make("Add", (mul.outputs[0], shift), last.outputs[0], exact=True)
     at = editor.nodes.index(next(n for n in editor.nodes if n.name == last.name))
     editor.nodes[at : at + 1] = [mul, add]
     gone = {n.name for n in chain}

@@ -10,7 +10,7 @@ from ..infer import make_call
 from ..opdef import opdef
 from ..ops.tensor import Transpose
 from .base import graph_pass
-from .fold import does_nothing
+from .fold import does_nothing, removable
 
 
 @graph_pass("simplify_views")
@@ -31,14 +31,16 @@ def _step(graph: Graph, editor: GraphEditor) -> bool:
     producers = graph.producers()
     for node in graph.nodes:
         if node.op in ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze") and does_nothing(graph, node):
+            if not removable(node, editor.outputs, set(producers)):
+                continue
             editor.forward(node.outputs[0], node.inputs[0])
             return True
         before = producers.get(node.inputs[0]) if node.inputs else None
         if before is None:
             continue
         if _is_view(node) and _is_view(before):
-            new = editor.reshape(before.inputs[0], graph.types[node.outputs[0]].shape, node.outputs[0])
-            editor.swap(node, [replace(new, outputs=node.outputs)])
+            out = node.outputs[0]
+            editor.swap(node, [editor.reshape(before.inputs[0], graph.types[out].shape, out, exact=True)])
             return True
         if node.op == "Transpose" and before.op == "Transpose":
             first, second = _perm(graph, before), _perm(graph, node)
