@@ -32,7 +32,7 @@ from .expr import (
 )
 from .func import Func, Role
 from .interval import Interval, injective, interval, overlaps, within
-from .poly import Dim, equal, holes_of, nonneg
+from .poly import Dim, equal, holes_of, nonneg, normal, product
 from .stmt import Block, For, LoopKind, blocks, loops
 
 
@@ -291,6 +291,7 @@ def _coverage(func: Func, b: Block, path: tuple[For, ...]) -> None:
                 (b.name, it.name),
             )
     if b.is_reduction:
+        _whole_digits(func, b, extents)
         _accumulates_once(func, b, path)
     if strict:
         _repeats(func, b, path, "coverage")
@@ -305,6 +306,17 @@ def _covers(func: Func, b: Block, axis: str, extent: Dim, bind: Affine, extents:
         return True
     guarded = any(g.form.single_var() == axis for g in b.guard)
     return guarded and bool(nonneg(total - extent, func.relations))
+
+
+def _whole_digits(func: Func, b: Block, extents: Mapping[str, Dim]) -> None:
+    """The digits of a loop that drives a reduction make up the whole loop: no part of it repeats the reduction."""
+    for name in _loops_of(b, "R"):
+        digits = {d for bind in b.binds for d, _ in bind.terms if d.var == name}
+        count = normal(product(digit_extent(d, extents) for d in digits), func.relations)
+        if not equal(count, extents[name], func.relations):
+            raise _fail(
+                "reduction", f"Part of loop {name!r} repeats the reduction of block {b.name!r}.", (b.name, name)
+            )
 
 
 def _accumulates_once(func: Func, b: Block, path: tuple[For, ...]) -> None:
@@ -342,15 +354,31 @@ def _loops_of(b: Block, kind: str) -> set[str]:
 
 
 def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
-    """A loop whose iterations run at once must not carry a reduction."""
+    """A loop whose iterations run at once carries no reduction and does not repeat stores that others see."""
     reducing, spatial = _loops_of(b, "R"), _loops_of(b, "S")
     for lp in path:
-        if lp.name in reducing & spatial and not equal(lp.extent, 1, func.relations):
+        if equal(lp.extent, 1, func.relations):
+            continue
+        if lp.name in reducing & spatial:
             raise _fail("kind", f"Loop {lp.name!r} drives both kinds of axes of block {b.name!r}.", (lp.name, b.name))
-        if lp.kind in ("parallel", "vectorize") and lp.name in reducing and not equal(lp.extent, 1, func.relations):
-            raise _fail(
-                "kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", (lp.name, b.name)
-            )
+        if lp.kind not in ("parallel", "vectorize"):
+            continue
+        where = (lp.name, b.name)
+        if lp.name in reducing:
+            raise _fail("kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} reduces over it.", where)
+        if lp.name not in spatial and _seen_outside(func, b.buffer, lp.name):
+            raise _fail("kind", f"Loop {lp.name!r} is {lp.kind}, but block {b.name!r} stores the same in each.", where)
+
+
+def _seen_outside(func: Func, buffer: str, loop: str) -> bool:
+    """Whether a block outside of the loop uses the buffer, or the caller does."""
+    if func.buffer(buffer).role != "temp":
+        return True
+    for b, path in blocks(func.body):
+        used = b.buffer == buffer or any(ld.buffer == buffer for ld in loads(b.value))
+        if used and all(lp.name != loop for lp in path):
+            return True
+    return False
 
 
 def _order(func: Func) -> None:

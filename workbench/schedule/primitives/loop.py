@@ -303,17 +303,18 @@ class Fuse(Primitive):
             )
 
     def _check_kinds(self, func: Func) -> None:
-        """All named loops at once: one that drives no axis must not hide that its neighbours are of different kinds."""
-        named = set(self.loops)
+        """A loop of a reduction may only be fused with others of it: with no spatial one, and none that repeats it."""
+        units = {n for n in self.loops if legality.is_unit(func, func.loop(n)[0].extent)}
         for block, _ in blocks(func.loop(self.loops[-1])[0].body):
-            red, spa = named & legality.reduction_loops(block), named & legality.spatial_loops(block)
-            if red and spa:
-                r, s = min(red, key=self.loops.index), min(spa, key=self.loops.index)
+            red, spa = legality.reduction_loops(block), legality.spatial_loops(block)
+            inner = [n for n in self.loops if n in red]
+            outer = [n for n in self.loops if n in spa or (n not in red and n not in units)]
+            if inner and outer:
                 refuse(
                     "fuse.kinds",
-                    f"{r!r} drives the reduction of block {block.name!r} and {s!r} its output; only loops of one kind "
-                    "can be fused.",
-                    (r, s, block.name),
+                    f"{inner[0]!r} drives the reduction of block {block.name!r} and {outer[0]!r} does not; only loops of "
+                    "one kind can be fused.",
+                    (inner[0], outer[0], block.name),
                 )
 
 
