@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.expr import loads
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For, blocks
@@ -45,7 +46,7 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
     contiguous = _contiguous(block, path)
     parts: list[str] = []
     inner: str | None = None
-    if contiguous is not None and isinstance(contiguous.extent, int) and contiguous.extent > 1:
+    if contiguous is not None and isinstance(contiguous.extent, int) and contiguous.extent > 1 and _whole(block, contiguous):
         from workbench.schedule import Hole
 
         choices = vector_choices(contiguous.extent, machine)
@@ -72,6 +73,13 @@ def _contiguous(block: Block, path: tuple[For, ...]) -> For | None:
     env = block.env
     form = block.index[-1].subst(env)
     return next((lp for lp in reversed(path) if form.coefficient(lp.name) == 1), None)
+
+
+def _whole(block: Block, lp: For) -> bool:
+    """Whether no access takes the loop apart, so that it can be split anywhere."""
+    env = block.env
+    forms = [x.subst(env) for ld in loads(block.value) for x in ld.index]
+    return all(d.plain for x in forms for d, _ in x.terms if d.var == lp.name)
 
 
 def _parallel_head(func: Func, name: str, spatial: set[str | None], inner: str | None) -> list[str]:

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.expr import Load, loads
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim, product
-from workbench.ir.stmt import Block, For
+from workbench.ir.poly import product
+from workbench.ir.stmt import Block, For, blocks
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
     consumers, has_reuse, is_padding, is_pointwise, loop_of_axis, main_block, producers, reads_aligned, role,
@@ -33,7 +34,7 @@ def inline(draft: Draft, machine: Machine) -> list[Draft]:
     changed = True
     while changed:
         changed = False
-        for block, _ in _blocks(draft.func):
+        for block, _ in list(blocks(draft.func.body)):
             users = consumers(draft.func, block)
             if not is_pointwise(block) or is_padding(block) or role(draft.func, block) != "temp" or not users:
                 continue
@@ -59,15 +60,18 @@ def tile(draft: Draft, machine: Machine) -> list[Draft]:
     block = main_block(draft.func)
     if block is None or not _vectorisable(draft.func, block):
         return [draft]
-    forms = [_tile(draft, block, machine, panels=False)]
-    if has_reuse(block) and _panel_axis(draft.func, block) is not None:
-        forms.append(_tile(draft, block, machine, panels=True))
+    try:
+        forms = [_tile(draft, block, machine, panels=False)]
+        if has_reuse(block) and _panel_axis(draft.func, block) is not None:
+            forms.append(_tile(draft, block, machine, panels=True))
+    except ScheduleError:  # an axis that the accesses cut in a way that tiles would not respect
+        return [draft]
     return forms
 
 
 def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s = draft.schedule.copy()
-    spatial = _axis_loops(draft.func, block, "S")
+    spatial, groups = _cut_groups(s, block, _axis_loops(draft.func, block, "S"))
     reduction = _axis_loops(draft.func, block, "R")
     levels = 4 if panels else 3
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
@@ -82,7 +86,7 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
         else:
             inner_red.append(lp.name)
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
-    single = [p[0] for p in parts if len(p) == 1]
+    single = [p[0] for p in parts if len(p) == 1] + groups
     order = [*single, *at[0], *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
     s.reorder(*order)
     unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red)
@@ -93,6 +97,23 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
         new, main=block.name, outer=(*single, *at[0]), middle=tuple(at[1]), tile=tuple(at[-1]), unrolled=tuple(unrolled)
     )
     return _tile_limits(new, at, panels, machine, unrolled)
+
+
+def _cut_groups(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For], list[str]]:
+    """Cut axes where an access takes them apart (the groups of a convolution); returns what is left to tile, and the cuts."""
+    kept: list[For] = []
+    outer: list[str] = []
+    env = block.env
+    for lp in spatial:
+        forms = [x.subst(env) for ld in _loads(block) for x in ld.index]
+        sizes = {d.lower for x in forms for d, _ in x.terms if d.var == lp.name and not d.plain and d.extent is None}
+        if len(sizes) == 1 and lp.extent != 1:
+            a, b = s.split(lp.name, [None, sizes.pop()])
+            outer.append(a)
+            kept.append(s.func.loop(b)[0])
+        else:
+            kept.append(lp)
+    return kept, outer
 
 
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
@@ -211,10 +232,8 @@ def pack(draft: Draft, machine: Machine) -> list[Draft]:
     return [draft]
 
 
-def _loads(block: Block) -> list[object]:
-    from workbench.ir.expr import loads
-
-    return [ld for ld in loads(block.value) if ld.buffer != block.buffer]  # type: ignore[misc]
+def _loads(block: Block) -> list[Load]:
+    return [ld for ld in loads(block.value) if ld.buffer != block.buffer]
 
 
 @rule("fuse")
@@ -304,14 +323,5 @@ def mark(draft: Draft, machine: Machine) -> list[Draft]:
     return [draft.change("mark", f"{draft.tile[-1]} is contiguous: lanes{several}", s)]
 
 
-def _blocks(func: Func) -> list[tuple[Block, tuple[For, ...]]]:
-    from workbench.ir.stmt import blocks
-
-    return list(blocks(func.body))
-
-
-def _names(blocks: Sequence[Block]) -> str:
-    return ", ".join(b.name for b in blocks)
-
-
-__all__ = ["Dim", "fuse", "inline", "pack", "pad", "tile", "vector_choices"]
+def _names(users: Sequence[Block]) -> str:
+    return ", ".join(b.name for b in users)

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.ir.compact import compact, drop_unit_loops
+from workbench.ir.stmt import accesses, blocks
+from workbench.schedule import Schedule
+from workbench.target import Target
+from workbench.tune.facts import nest_facts, vector_pieces
+from workbench.tune.features import COLUMNS, INDEX, features
+from workbench.tune.footprint import footprint
+from workbench.tune.machine import Machine
+from workbench.tune.nestplan import plan, task_flops
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+MACHINE = Machine.of(TARGET)
+BIG = {
+    "matmul": lambda: workloads.matmul(96, 64, 128, constant_b=True),
+    "conv": lambda: workloads.conv2d_nhwc(14, 14, 64, 32, bias=True, relu=True),
+    "conv_prime": lambda: workloads.conv2d_nhwc(13, 11, 7, 24, stride=2, bias=True, relu=True, residual=False),
+    "depthwise": lambda: workloads.depthwise_conv2d_nhwc(12, 12, 32, bias=True, relu=True),
+    "pool": lambda: workloads.pool2d(16, 16, 32, "max", 3, 2, 1),
+    "softmax": lambda: workloads.softmax(24, 48),
+    "elementwise": lambda: workloads.elementwise(24, 64),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BIG))
+def test_population_and_single_schedule_have_exactly_the_same_features(name):
+    for variant in make_space(BIG[name](), TARGET).variants:
+        picks = variant.sampler.draw(40, np.random.default_rng(3))
+        x = variant.features(picks)
+        for k in range(0, len(picks), 7):
+            filled = variant.schedule.fill(variant.sampler.row(picks[k])).func
+            for func in (filled, drop_unit_loops(filled)):
+                one = features(plan(func), {}, 1, MACHINE)[0]
+                wrong = [COLUMNS[c].name for c in np.flatnonzero(one != x[k])]
+                assert not wrong, (variant.index, variant.sampler.row(picks[k]), wrong)
+
+
+def test_columns_are_documented_and_stored_compactly():
+    assert len(INDEX) == len(COLUMNS)
+    assert all(c.doc for c in COLUMNS)
+    variant = make_space(BIG["conv"](), TARGET).variants[0]
+    x = variant.features(variant.sampler.draw(100, np.random.default_rng(0)))
+    assert x.dtype == np.float32
+    assert x.shape == (100, len(COLUMNS))
+    assert x.flags.c_contiguous
+    assert np.isfinite(x).all()
+    constant = (x == x[0]).all(axis=0)
+    assert constant.sum() < 0.75 * len(COLUMNS)
+
+
+def _touched(func, block, path, access, level) -> int:
+    """Distinct elements that the loops from `level` inwards touch, by enumeration; the loops outside stand at 0."""
+    inner = path[level:]
+    names = [lp.name for lp in path]
+    found = set()
+    for values in itertools.product(*(range(lp.extent) for lp in inner)):
+        env = dict.fromkeys(names, 0) | {lp.name: v for lp, v in zip(inner, values, strict=True)}
+        index = []
+        for form in access.index:
+            total = form.const
+            for d, c in form.terms:
+                v = env[d.var] // d.lower
+                total += c * (v if d.extent is None else v % d.extent)
+            index.append(total)
+        found.add(tuple(index))
+    return len(found)
+
+
+@pytest.mark.parametrize(
+    ("make", "exact"),
+    [
+        (lambda: workloads.matmul(8, 32, 6, constant_b=True), 1.0),
+        (lambda: workloads.conv2d_nhwc(6, 6, 4, 16, padding=0), 0.95),
+        (lambda: workloads.conv2d_nhwc(9, 9, 4, 16, stride=2, padding=0), 0.8),
+    ],
+)
+def test_distinct_elements_against_enumeration(make, exact):
+    checked = right = 0
+    for variant in make_space(make(), TARGET).variants:
+        picks = variant.sampler.draw(6, np.random.default_rng(1))
+        for row in picks:
+            func = compact(variant.schedule.fill(variant.sampler.row(row)).func)
+            p = plan(func)
+            for (block, path), b in zip(blocks(func.body), p.blocks, strict=True):
+                extents = [float(lp.extent) for lp in b.loops]
+                own = [a for a in accesses(block) if a.is_write] + [
+                    a for a in accesses(block) if not a.is_write and a.buffer != block.buffer
+                ]
+                for access, a in zip(own, b.accesses, strict=True):
+                    fp = footprint(a, extents, [float(s) for s in a.shape], float, 1)
+                    for level in range(max(0, len(path) - 7), len(path) + 1):
+                        got, want = fp.elements[level, 0], _touched(func, block, path, access, level)
+                        assert want <= got <= 1.5 * want
+                        checked += 1
+                        right += got == want
+    assert checked > 100
+    assert right >= exact * checked
+
+
+def _matmul(rows: int, columns: int, panel: int | None = None):
+    s = Schedule(workloads.matmul(32, 64, 128, constant_b=True))
+    s.split("i", [None, rows])
+    s.split("j", [None, columns])
+    order = ["i.0", "j.0"]
+    if panel:
+        s.split("k", [None, panel])
+        s.reorder("k.0", "i.0", "j.0", "k.1", "i.1", "j.1")
+    else:
+        s.reorder(*order, "k", "i.1", "j.1")
+    s.unroll("i.1")
+    s.vectorize("j.1")
+    return nest_facts(plan(s.func), {}, 1, MACHINE)[0]
+
+
+def test_register_tile_is_what_the_code_generator_makes():
+    f = _matmul(4, 32)
+    assert f.accumulators[0] == 8
+    assert f.fma[0] == 8
+    assert f.contiguous[0] == 2
+    assert f.broadcast[0] == 4
+    assert f.visits[0] == 16
+    assert f.bodies[0] == 16 * 128
+    assert f.reloads[0] == 0
+    assert f.chain[0] == 1
+
+
+def test_a_panel_outside_of_the_tile_reloads_it():
+    f = _matmul(4, 32, panel=32)
+    assert f.reloads[0] == 1
+    assert f.visits[0] == 4 * 16
+
+
+def test_unvectorised_reduction_inside_a_serial_loop_is_not_promoted():
+    s = Schedule(workloads.matmul(32, 64, 128))
+    s.reorder("i", "k", "j")
+    f = nest_facts(plan(s.func), {}, 1, MACHINE)[0]
+    assert f.visits[0] == f.bodies[0]
+
+
+def test_rests_of_a_vector_loop_are_halved():
+    pieces = vector_pieces(np.array([1.0, 8, 16, 24, 40, 31]), 16)
+    assert pieces.tolist() == [1, 1, 1, 2, 3, 5]
+
+
+def test_flops_count_every_operation_once():
+    assert task_flops(workloads.matmul(8, 8, 8)) == 2 * 8**3
+    assert task_flops(workloads.conv2d_nhwc(8, 8, 4, 8, bias=True, relu=True)) == 8 * 8 * 8 * (2 * 36 + 2)
+
+
+def test_footprint_never_exceeds_the_buffer():
+    variant = make_space(BIG["pool"](), TARGET).variants[0]
+    picks = variant.sampler.draw(50, np.random.default_rng(0))
+    for f in nest_facts(variant.plan, variant.sampler.columns(picks), len(picks), MACHINE):
+        for a, fp in zip(f.plan.accesses, f.prints, strict=True):
+            if all(isinstance(s, int) for s in a.shape):
+                assert fp.elements.max() <= np.prod(a.shape)

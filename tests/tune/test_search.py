@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.errors import UsageError
+from workbench.target import Target
+from workbench.tune.cost_model import (
+    AnalyticModel, HeldOut, RandomModel, XGBoostModel, make_model, training_set,
+)  # fmt: skip
+from workbench.tune.features import COLUMNS, INDEX
+from workbench.tune.search import EvolutionarySearch
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+FUNC = workloads.conv2d_nhwc(14, 14, 64, 64, bias=True, relu=True)
+TASK = SimpleNamespace(key="conv", flops=2 * 14 * 14 * 64 * 64 * 9)
+
+
+@pytest.fixture(scope="module")
+def space():
+    return make_space(FUNC, TARGET)
+
+
+def cost(candidate) -> float:
+    """A made-up machine: likes wide tiles, dislikes tall ones; milliseconds."""
+    row = candidate.row
+    wide = row.get("o_2", row.get("o_3", 16))
+    tall = row["h_2"] if "h_3" not in row else row["h_3"]
+    return 1.0 + 0.3 * abs(np.log2(wide / 32)) + 0.2 * tall + 0.05 * candidate.variant
+
+
+def ok(ms: float):
+    return SimpleNamespace(status="ok", min_ms=ms)
+
+
+def run(space, model, rounds=4, seed=0):
+    search = EvolutionarySearch(TASK, space, model, seed)
+    told = []
+    for _ in range(rounds):
+        batch = search.ask(6)
+        results = [(c, ok(cost(c))) for c in batch]
+        search.tell(results)
+        told += results
+    return search, told
+
+
+def test_proposals_follow_from_seed_and_measurements(space):
+    _, a = run(space, XGBoostModel())
+    _, b = run(space, XGBoostModel())
+    _, c = run(space, XGBoostModel(), seed=1)
+    assert [x.key for x, _ in a] == [x.key for x, _ in b]
+    assert [x.key for x, _ in a] != [x.key for x, _ in c]
+    assert [x.predicted for x, _ in a] == [x.predicted for x, _ in b]
+
+
+def test_no_program_is_proposed_twice(space):
+    _, told = run(space, AnalyticModel(), rounds=6)
+    keys = [c.key for c, _ in told]
+    assert len(set(keys)) == len(keys)
+
+
+def test_candidates_are_complete_and_legal(space):
+    search, told = run(space, XGBoostModel())
+    for c, _ in told:
+        assert c.origin in {"sketch", "mutation", "crossover", "random"}
+        assert c.predicted is not None
+        assert (c.parent is None) == (c.origin not in {"mutation", "crossover"}) or c.origin == "random"
+        assert not space.schedule(c).func.holes
+    assert {c.variant for c, _ in told} <= set(range(len(space.variants)))
+    assert len({c.variant for c, _ in told[:6]}) > 1
+
+
+def test_it_learns_what_the_machine_likes(space):
+    search, told = run(space, XGBoostModel(), rounds=8)
+    first, last = [m.min_ms for _, m in told[:6]], [m.min_ms for _, m in told[-12:]]
+    assert min(last) <= min(first)
+    assert np.median(last) < np.median(first)
+    assert search.held_out.correlation() is not None
+
+
+def test_restored_search_goes_on_without_repeating(space):
+    whole, told = run(space, XGBoostModel(), rounds=3)
+    records = [
+        SimpleNamespace(key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.min_ms) for c, m in told
+    ]
+    model = XGBoostModel()
+    resumed = EvolutionarySearch(TASK, space, model, 0)
+    resumed.restore(records)
+    batch = resumed.ask(8)
+    assert not {c.key for c in batch} & {r.key for r in records}
+    assert model.trained
+    again = EvolutionarySearch(TASK, space, XGBoostModel(), 0)
+    again.restore(records)
+    assert [c.key for c in again.ask(8)] == [c.key for c in batch]
+
+
+def test_restore_ignores_what_it_cannot_place(space):
+    search = EvolutionarySearch(TASK, space, XGBoostModel(), 0)
+    search.restore([
+        SimpleNamespace(key="default:x", variant=-1, row={}, ok=True, status="ok", latency_ms=1.0),
+        SimpleNamespace(key="ab", variant=99, row={}, ok=True, status="ok", latency_ms=1.0),
+        SimpleNamespace(key="cd", variant=0, row={"nobody": 1}, ok=True, status="ok", latency_ms=1.0),
+        SimpleNamespace(key="", variant=0, row={"h_0": 3}, ok=False, status="build_error", latency_ms=None),
+    ])  # fmt: skip
+    assert len(search.ask(4)) == 4
+
+
+def test_failures_and_cancelled_trials(space):
+    search = EvolutionarySearch(TASK, space, XGBoostModel(), 0)
+    a, b, *rest = search.ask(10)
+    search.tell([(a, SimpleNamespace(status="build_error", min_ms=float("inf"))),
+                 (b, SimpleNamespace(status="cancelled", min_ms=float("inf"))), *[(c, ok(cost(c))) for c in rest]])  # fmt: skip
+    assert not {c.key for c in search.ask(10)} & {a.key, b.key}
+
+
+def test_small_space_is_exhausted_and_then_empty():
+    space = make_space(workloads.matmul(2, 16, 2), TARGET)
+    search = EvolutionarySearch(SimpleNamespace(key="m", flops=128), space, AnalyticModel(), 0)
+    seen: set[str] = set()
+    while batch := search.ask(16):
+        assert not {c.key for c in batch} & seen
+        seen |= {c.key for c in batch}
+        search.tell([(c, ok(1.0)) for c in batch])
+        assert len(seen) < 500
+    assert seen
+    assert search.ask(0) == []
+
+
+def test_a_model_trained_on_one_task_helps_another(space):
+    model = XGBoostModel()
+    run(space, model)
+    other = make_space(workloads.conv2d_nhwc(28, 28, 64, 64, bias=True, relu=True), TARGET)
+    batch = EvolutionarySearch(SimpleNamespace(key="other", flops=1), other, model, 0).ask(8)
+    assert len(batch) == 8
+
+
+# ---- models
+
+
+def _rows(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((n, len(COLUMNS))).astype(np.float32)
+    truth = x[:, INDEX["speed"]] + np.where(x[:, INDEX["main.accumulators"]] > 0, 1.5, 0.0) + 0.5 * x[:, INDEX["main.tasks"]]
+    return x, truth.astype(np.float64)
+
+
+def _tau(a, b) -> float:
+    held = HeldOut()
+    held.observe(list(a), list(b))
+    value = held.correlation()
+    assert value is not None
+    return value
+
+
+def test_boosted_trees_correct_the_estimate():
+    model = XGBoostModel()
+    x, y = _rows()
+    before = model.predict(x)
+    for k in range(0, 300, 50):
+        model.update("a", x[k : k + 50], y[k : k + 50])
+    assert model.trained
+    assert _tau(model.predict(x[300:]), y[300:]) > _tau(before[300:], y[300:]) + 0.1
+    assert model.version != XGBoostModel().version
+    same = XGBoostModel()
+    for k in range(0, 300, 50):
+        same.update("a", x[k : k + 50], y[k : k + 50])
+    np.testing.assert_array_equal(same.predict(x), model.predict(x))
+
+
+def test_labels_are_centred_per_task_and_failures_are_slow():
+    x, y = _rows(20)
+    y[0] = np.nan
+    xs, labels = training_set([(x[:10], y[:10] + 100.0), (x[10:], y[10:]), (x[:2], np.array([np.nan, np.nan]))])
+    assert len(xs) == len(labels) == 20
+    assert abs(np.median(labels[1:10])) < 0.5
+    assert np.isfinite(labels).all()
+    assert labels[0] == pytest.approx(np.clip(labels[0], -4, 4))
+
+
+def test_analytic_and_random_models_do_not_learn():
+    x, y = _rows(50)
+    for model in (AnalyticModel(), RandomModel(3)):
+        before = model.predict(x)
+        model.update("a", x, y)
+        np.testing.assert_array_equal(before, model.predict(x))
+        assert not model.trained
+    assert abs(_tau(RandomModel(0).predict(x), y)) < 0.4
+    assert not np.array_equal(RandomModel(0).predict(x), RandomModel(1).predict(x))
+
+
+def test_models_by_name():
+    assert {make_model(n).version.split("-")[0] for n in ("xgboost", "analytic", "random")} == {"analytic", "random"}
+    with pytest.raises(UsageError, match="no cost model"):
+        make_model("magic")
+
+
+def test_held_out_correlation_compares_within_a_round():
+    held = HeldOut()
+    assert held.correlation() is None
+    held.observe([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
+    assert held.correlation() == 1.0
+    held.observe([1.0, 2.0], [2.0, 1.0])
+    assert held.correlation() == pytest.approx((3 - 1) / 4)
+    held.observe([1.0, float("nan")], [1.0, 2.0])
+    assert held.correlation() == pytest.approx((3 - 1) / 4)
