@@ -312,8 +312,8 @@ class Fuse(Primitive):
             if inner and outer:
                 refuse(
                     "fuse.kinds",
-                    f"{inner[0]!r} drives the reduction of block {block.name!r} and {outer[0]!r} does not; only loops of "
-                    "one kind can be fused.",
+                    f"{inner[0]!r} drives the reduction of block {block.name!r} and {outer[0]!r} does not; only loops "
+                    "of one kind can be fused.",
                     (inner[0], outer[0], block.name),
                 )
 
