@@ -13,7 +13,7 @@ def _relu(x):
     return np.maximum(x, 0)
 
 
-def _conv(a: Arrays, stride=1, padding=1, dilation=1, groups=1):
+def conv(a: Arrays, stride=1, padding=1, dilation=1, groups=1):
     x, w = np.pad(a["X"].astype("f8"), ((0, 0), (padding,) * 2, (padding,) * 2, (0, 0))), a["W"].astype("f8")
     n, h, wd, _ = x.shape
     k, _, cg, co = w.shape
@@ -53,12 +53,12 @@ REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "matmul_bias_relu": lambda a: _relu(a["A"] @ a["B"] + a["bias"]),
     "dense": lambda a: _relu(a["X"] @ a["W"] + a["bias"]),
     "batch_matmul": lambda a: a["A"] @ a["B"],
-    "conv": lambda a: _conv(a),
-    "conv_bias_relu": lambda a: _relu(_conv(a) + a["bias"]),
-    "conv_stride_bias_relu": lambda a: _relu(_conv(a, stride=2) + a["bias"]),
-    "conv_residual": lambda a: _relu(_conv(a, padding=0) + a["bias"] + a["R"]),
-    "conv_dilated": lambda a: _conv(a, padding=2, dilation=2),
-    "conv_grouped": lambda a: _conv(a, groups=2),
+    "conv": lambda a: conv(a),
+    "conv_bias_relu": lambda a: _relu(conv(a) + a["bias"]),
+    "conv_stride_bias_relu": lambda a: _relu(conv(a, stride=2) + a["bias"]),
+    "conv_residual": lambda a: _relu(conv(a, padding=0) + a["bias"] + a["R"]),
+    "conv_dilated": lambda a: conv(a, padding=2, dilation=2),
+    "conv_grouped": lambda a: conv(a, groups=2),
     "depthwise": lambda a: _relu(_depthwise(a) + a["bias"]),
     "max_pool": lambda a: _windows(a["X"], 3, 2).max((-1, -2)),
     "max_pool_padded": lambda a: _windows(

@@ -1,0 +1,190 @@
+"""What must hold for every legal schedule. A check that fails raises `Violation`, which names the schedule."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from property.nests import EXPECTED, NESTS
+from property.randoms import Made
+from workbench.errors import WorkbenchError
+from workbench.ir import interp
+from workbench.ir.compact import compact
+from workbench.ir.func import Func
+from workbench.ir.parser import parse
+from workbench.ir.printer import to_text
+from workbench.ir.stmt import blocks
+from workbench.ir.verify import verify
+from workbench.schedule import drop_unit_loops
+from workbench.schedule.primitive import Primitive
+from workbench.schedule.trace import replay
+
+if TYPE_CHECKING:
+    from workbench.runtime.kernel import Kernel
+
+#: Elements before and after an output that no kernel may touch (keeps the alignment).
+CANARY = 64
+
+
+class Violation(AssertionError):
+    """A legal schedule that is wrong."""
+
+    def __init__(self, what: str, made: Made, detail: object = "") -> None:
+        super().__init__(f"{what}: {detail}\n{made}\n{made.schedule.func}")
+        self.what = what
+
+
+Arrays = dict[str, np.ndarray]
+
+
+@functools.cache
+def expected(nest: str) -> tuple[Arrays, Arrays]:
+    """Inputs of a nest and what NumPy makes of them."""
+    func = NESTS[nest]()
+    inputs = interp.random_inputs(func, seed=7)
+    want = EXPECTED[nest](inputs)
+    return inputs, want if isinstance(want, dict) else {func.outputs[0].name: want}
+
+
+@functools.cache
+def _updates(nest: str) -> Arrays:
+    return interp.trace_run(NESTS[nest](), expected(nest)[0]).updates
+
+
+def check_close(what: str, made: Made, got: Arrays, want: Arrays, tolerance: float = 2e-5) -> None:
+    """Every output agrees within `tolerance` of its largest value; NaN never agrees."""
+    if set(got) != set(want):
+        raise Violation(what, made, f"outputs {sorted(got)} instead of {sorted(want)}")
+    for name, b in want.items():
+        a, scale = got[name], max(1e-30, float(np.max(np.abs(b))))
+        bad = np.argwhere(~(np.abs(a.astype("f8") - b.astype("f8")) <= tolerance * scale))
+        if a.shape != b.shape or len(bad):
+            at = tuple(int(x) for x in bad[0])
+            raise Violation(
+                what, made, f"{len(bad)} of {b.size} elements of {name} differ; at {at}: {a[at]} instead of {b[at]}"
+            )
+
+
+def check_states(made: Made) -> None:
+    """The nest is well-formed after every step, and the step has done what it is for."""
+    steps = made.schedule.trace if len(made.states) == len(made.schedule.trace) else [None] * len(made.states)
+    for k, (step, func) in enumerate(zip(steps, made.states, strict=True)):
+        try:
+            verify(func)
+            done = step is None or _purpose(step, func)
+        except WorkbenchError as e:
+            raise Violation(f"verify after step {k}", made, e) from e
+        if not done:
+            raise Violation(f"step {k} has not done what it is for", made, step)
+
+
+def _purpose(step: Primitive, func: Func) -> bool:
+    """Whether what the step promises can be seen in the nest."""
+    match step.name:
+        case "parallel":
+            return all(func.loop(n)[0].kind == "parallel" for n in step.args["loops"])
+        case "vectorize" | "unroll":
+            return func.loop(step.args["loop"])[0].kind == step.name
+        case "reorder":
+            names = step.args["loops"]
+            return all(outer in [lp.name for lp in func.loop(inner)[1]] for outer, inner in itertools.pairwise(names))
+        case "compute_at" | "reverse_compute_at":
+            return step.args["loop"] in [lp.name for lp in func.block(step.args["block"])[1]]
+        case "compute_inline":
+            return step.args["block"] not in [b.name for b, _ in blocks(func.body)]
+    return True
+
+
+def check_meaning(made: Made) -> Arrays:
+    """The interpreter gives NumPy's result, stores each output once, and no order of parallel loops changes it."""
+    func = made.schedule.func
+    inputs, want = expected(made.nest)
+    try:
+        result = interp.trace_run(func, inputs)
+        check_close("the interpreter's result", made, result.outputs, want)
+        for b in func.outputs:
+            _check_counts(made, b.name, result)
+        for order in ("reversed", "shuffled"):
+            again = interp.run(func, inputs, order=order, seed=1)
+            check_close(f"the result in {order} order", made, again, result.outputs, 0.0)
+        small = interp.run(compact(func), inputs)
+        check_close("the result with compact temporaries", made, small, result.outputs, 0.0)
+    except (WorkbenchError, ValueError) as e:
+        raise Violation("the interpreter refuses", made, e) from e
+    return result.outputs
+
+
+def _check_counts(made: Made, name: str, result: interp.Result) -> None:
+    writes, updates = result.writes[name], result.updates[name]
+    if not (writes == 1).all():
+        raise Violation("writes per element of an output", made, np.unique(writes))
+    if updates.any() and not np.array_equal(updates, _updates(made.nest)[name]):
+        raise Violation("accumulations per element of an output", made, np.unique(updates))
+
+
+def check_text(made: Made) -> None:
+    """The nest survives printing and parsing, and the trace survives JSON."""
+    func = made.schedule.func
+    if parse(to_text(func)) != func:
+        raise Violation("the printed nest", made, to_text(func))
+    again = replay(made.schedule.base, made.schedule.to_json())
+    if again.func != func or again.trace != made.schedule.trace:
+        raise Violation("the replayed trace", made)
+
+
+def check_compiled(made: Made, want: Arrays) -> None:
+    """The compiled kernel, its outputs and temporaries filled with NaN first, gives the interpreter's result."""
+    from workbench.codegen import build_func
+    from workbench.runtime.kernel import Kernel
+    from workbench.target import Target
+
+    func, target = made.schedule.func, Target.host(threads=2)
+    kernel = Kernel(func, build_func(func, target, poison=True), target)
+    check_close("the compiled result", made, run_kernel(kernel, made, expected(made.nest)[0]), want)
+
+
+def run_kernel(kernel: Kernel, made: Made, inputs: Arrays) -> Arrays:
+    """Run a kernel with its outputs and its workspace full of NaN, and canaries around each output."""
+    from workbench.runtime.buffers import aligned_empty, pointer_table
+
+    func = made.schedule.func
+    rooms: Arrays = {}
+    for b in func.outputs:
+        room = rooms[b.name] = aligned_empty((int(np.prod(b.shape)) + 2 * CANARY,), b.dtype)
+        room[:] = np.nan
+        room[:CANARY] = room[-CANARY:] = 12345
+    given = [rooms[b.name][CANARY:] if b.role == "output" else kernel._operand(b, inputs[b.name]) for b in func.params]
+    kernel._around.poison()
+    kernel._around.call(kernel._loaded.address, pointer_table([a.ctypes.data for a in given]))
+    for name, room in rooms.items():
+        if not (room[:CANARY] == 12345).all() or not (room[-CANARY:] == 12345).all():
+            raise Violation("stores outside of an output", made, name)
+    return {b.name: rooms[b.name][CANARY:-CANARY].reshape(b.shape) for b in func.outputs}
+
+
+def check_filling(made: Made, row: Mapping[str, int]) -> Made:
+    """Filling the nest gives what the trace with these numbers gives, unit loops aside; returns the filled schedule."""
+    filled = made.schedule.fill(row)
+    try:
+        concrete = replay(made.schedule.base, filled.to_json())
+    except WorkbenchError as e:
+        raise Violation("the trace with numbers is refused", made, (dict(row), e)) from e
+    a, b = drop_unit_loops(filled.func), drop_unit_loops(concrete.func)
+    if a != b:
+        raise Violation(
+            "filled is not replayed", made, f"{dict(row)}\n--- filled\n{to_text(a)}--- replayed\n{to_text(b)}"
+        )
+    return Made(made.nest, filled, [filled.func, concrete.func])
+
+
+def check_all(made: Made, compiled: bool = True) -> None:
+    """All checks of a concrete schedule."""
+    check_states(made)
+    got = check_meaning(made)
+    check_text(made)
+    if compiled:
+        check_compiled(made, got)

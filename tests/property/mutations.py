@@ -1,0 +1,374 @@
+"""Small wrong changes to the rewrites and to what makes them legal; the suite must notice each.
+
+A mutation replaces text in one module. `install` makes the import system load that module with the change, so nothing
+is written anywhere.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """Match the text however it is broken into lines."""
+    tokens = re.findall(r"\w+|[^\w\s]", text)
+    parts = [r",?\s*" + re.escape(t) if t in ")]}" else re.escape(t) for t in tokens]
+    return re.compile(r"\s*".join(parts))
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """Replace `old` by `new` (each `old` occurs once) in `module`; `primitive` is the one that it breaks."""
+
+    primitive: str
+    module: str
+    what: str
+    edits: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return f"{self.primitive}: {self.what}"
+
+    def apply(self, source: str) -> str:
+        for old, new in self.edits:
+            places = list(_pattern(old).finditer(source))
+            if len(places) != 1:
+                raise AssertionError(f"{self}: the text occurs {len(places)} times in {self.module}: {old!r}")
+            source = source[: places[0].start()] + new + source[places[0].end() :]
+        return source
+
+    def source(self) -> str:
+        """Text of the module with the change."""
+        spec = importlib.util.find_spec(self.module)
+        assert spec is not None, self.module
+        assert spec.origin is not None, self.module
+        return self.apply(Path(spec.origin).read_text(encoding="utf-8"))
+
+
+_S = "workbench.schedule."
+_P = "workbench.schedule.primitives."
+
+
+def _m(primitive: str, module: str, what: str, *edits: str) -> Mutation:
+    return Mutation(primitive, module, what, tuple(zip(edits[::2], edits[1::2], strict=True)))
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    _m(
+        "split",
+        _S + "rewrite",
+        "a part has the weight of another",
+        "w = normal(w * sizes[k], func.relations)",
+        "w = normal(w * sizes[-1 - k], func.relations)",
+    ),
+    _m(
+        "split",
+        _S + "rewrite",
+        "the loops have each other's extents",
+        "return nest(list(zip(names, factors, strict=True)), rewrite(lp.body, inner))",
+        "return nest(list(zip(names, reversed(factors), strict=True)), rewrite(lp.body, inner))",
+    ),
+    _m(
+        "split",
+        _P + "loop",
+        "factors need not make up the extent",
+        "fits = rest is not None and (None in dims or equal(rest, 1, func.relations))",
+        "fits = rest is not None",
+    ),
+    _m(
+        "split",
+        _P + "loop",
+        "a hole that is split again leaves its relation as it was",
+        "tuple(x for n in r.lhs for x in (names if n == old else (n,)))",
+        "tuple(x for n in r.lhs for x in (names[:1] if n == old else (n,)))",
+    ),
+    _m(
+        "fuse",
+        _P + "loop",
+        "the outer part is not divided",
+        "return digit(d.lower * b.extent, digit_extent(d, {outer: a.extent}))",
+        "return digit(d.lower, digit_extent(d, {outer: a.extent}))",
+    ),
+    _m(
+        "fuse",
+        _P + "loop",
+        "the inner part wraps too late",
+        "return digit(d.lower, digit_extent(d, {inner: b.extent}))",
+        "return digit(d.lower, digit_extent(d, {inner: b.extent}) * 2)",
+    ),
+    _m("fuse", _P + "loop", "loops of both kinds may be fused", "if inner and outer:", "if False:"),
+    _m(
+        "fuse",
+        _P + "loop",
+        "statements beside the inner loop are lost",
+        "if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner:",
+        "if not isinstance(child, For) or child.name != inner:",
+    ),
+    _m(
+        "reorder",
+        _P + "loop",
+        "statements beside a loop are lost",
+        "if len(lp.body) != 1 or not isinstance(child, For):\n                inside = ",
+        "if not isinstance(child, For):\n                inside = ",
+    ),
+    _m(
+        "reorder",
+        _P + "loop",
+        "the extents stay where they were",
+        "body = (replace(lp, body=body),)\n        func",
+        "body = (For(lp.name, links[order.index(lp)].extent, body),)\n        func",
+    ),
+    _m(
+        "reorder",
+        _P + "loop",
+        "a loop that repeats a reduction may come inside it",
+        'legality.check_reductions(func, [b for b, _ in blocks(body)], "reorder")',
+        "pass",
+    ),
+    _m(
+        "parallel",
+        _S + "legality",
+        "any loop may be parallel",
+        'check_independent(func, loop, "parallel", "running it in parallel")',
+        "pass",
+    ),
+    _m(
+        "parallel",
+        _S + "legality",
+        "every loop is taken to write elements of its own",
+        "return tiles(known, varying[loop], func.relations)",
+        "return True",
+    ),
+    _m(
+        "parallel",
+        _S + "legality",
+        "a temporary is always taken to be private",
+        "return all(any(lp.name == loop for lp in p) for b, p in blocks(func.body)",
+        "return any(any(lp.name == loop for lp in p) for b, p in blocks(func.body)",
+    ),
+    _m(
+        "parallel",
+        _P + "annotation",
+        "the loop loses an iteration",
+        "(replace(lp, kind=kind),)",
+        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'parallel')),)",
+    ),
+    _m(
+        "vectorize",
+        _S + "legality",
+        "any loop may be a vector",
+        'check_independent(func, loop, "vectorize", "vectorising it")',
+        "pass",
+    ),
+    _m(
+        "vectorize",
+        _P + "annotation",
+        "the loop loses an iteration",
+        "(replace(lp, kind=kind),)",
+        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'vectorize')),)",
+    ),
+    _m(
+        "unroll",
+        _P + "annotation",
+        "the loop becomes parallel",
+        '_mark(func, self.loop, "unroll")',
+        '_mark(func, self.loop, "parallel")',
+    ),
+    _m(
+        "unroll",
+        _P + "annotation",
+        "the loop loses an iteration",
+        "(replace(lp, kind=kind),)",
+        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'unroll')),)",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "the part begins at 0",
+        "binds.append(span.base + Affine.var(name))",
+        "binds.append(Affine.var(name))",
+        'legality.check_flow(new, block.buffer, "compute_at.consumers")',
+        "pass",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "the halo is left out",
+        "spans = region(moved, lp.body, outer, block.buffer, writes=False)\n        assert spans is not None\n",
+        "spans = region(moved, lp.body, outer, block.buffer, writes=False)\n        assert spans is not None\n"
+        "        cut = [s.width - (isinstance(s.width, int) and s.width > 2) for s in spans]\n"
+        "        spans = tuple(Span(s.base, w) for s, w in zip(spans, cut, strict=True))\n",
+        'legality.check_flow(new, block.buffer, "compute_at.consumers")',
+        "pass",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "the part may lie outside of the buffer",
+        "if not legality.nonneg(value, func.relations):",
+        "if False:",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "the block runs after its readers",
+        "inner, first=True))",
+        "inner, first=False))",
+        'legality.check_flow(new, block.buffer, "compute_at.consumers")',
+        "pass",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "what the block reads need not be there",
+        'legality.check_flow(new, name, "compute_at.producer")',
+        "pass",
+    ),
+    _m(
+        "compute_at",
+        _P + "placement",
+        "readers outside of the loop are forgotten",
+        "if outside:",
+        "if False:",
+        'legality.check_flow(new, block.buffer, "compute_at.consumers")',
+        "pass",
+    ),
+    _m(
+        "reverse_compute_at",
+        _P + "placement",
+        "the loops need not cover the block",
+        "if not bijective(bind, extents, it.extent, func.relations):",
+        "if False:",
+    ),
+    _m(
+        "reverse_compute_at",
+        _P + "placement",
+        "the reduction need not be finished",
+        "if running:",
+        "if False:",
+        'legality.check_flow(new, name, "reverse_compute_at.producer")',
+        "pass",
+    ),
+    _m(
+        "reverse_compute_at",
+        _P + "placement",
+        "the block may read elements that are not ready",
+        'legality.check_flow(new, name, "reverse_compute_at.producer")',
+        "pass",
+        "if axis is None or part.setdefault(axis, span) != span:",
+        "if axis is None:\n                    continue\n                if part.setdefault(axis, span) != span:",
+    ),
+    _m(
+        "compute_inline",
+        _P + "inline",
+        "the value is not moved to the reader's index",
+        "lambda a: a.subst(env))",
+        "lambda a: a)",
+    ),
+    _m(
+        "compute_inline",
+        _P + "inline",
+        "the index is read backwards",
+        "for axis, x in zip(axes, ld.index, strict=True) if",
+        "for axis, x in zip(axes, ld.index[::-1], strict=True) if",
+    ),
+    _m(
+        "compute_inline",
+        _P + "inline",
+        "a reduction may be inlined",
+        'if block.is_reduction or any(it.kind == "R" for it in block.iters):',
+        "if False:",
+    ),
+    _m(
+        "compute_inline",
+        _P + "inline",
+        "an output may be inlined",
+        'if func.buffer(block.buffer).role != "temp":',
+        "if False:",
+    ),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "the block accumulates onto the old buffer",
+        "value=map_loads(b.value, load)",
+        "value=b.value",
+    ),
+    _m("cache_write", _P + "cache", "the copy comes too early", "body[:k] + copies + body[k:]", "copies + body"),
+    _m(
+        "cache_write", _P + "cache", "the copy comes after its readers", "body[:k] + copies + body[k:]", "body + copies"
+    ),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "the copy leaves out a row",
+        "zip(loops, buffer.shape, strict=True)), (copy,))",
+        "zip(loops, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
+    ),
+    _m("cache_write", _P + "cache", "other writers are forgotten", "if others:", "if False:"),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "block and place are swapped",
+        "return (parts[0], *idx[:dim], *idx[dim + 1 :], parts[1])",
+        "return (parts[1], *idx[:dim], *idx[dim + 1 :], parts[0])",
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "the layout names another dimension",
+        "LayoutStep(dim, size)",
+        "LayoutStep((dim + 1) % rank, size)",
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "an input may be packed",
+        'if buffer.role not in ("const", "temp"):\n            refuse',
+        'if buffer.role == "output":\n            refuse',
+        'if buffer.role not in ("const", "temp") or at',
+        'if buffer.role == "output" or at',
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "the rest need not lie within the block",
+        "inside = nonneg(lo, relations) and nonneg(size - 1 - hi, relations)",
+        "inside = True",
+    ),
+)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Compiles the changed text, and neither reads nor writes a cache."""
+
+    def __init__(self, mutation: Mutation, path: str) -> None:
+        super().__init__(mutation.module, path)
+        self._mutation = mutation
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._mutation.apply(Path(self.path).read_text(encoding="utf-8")), self.path, "exec")
+
+
+class _Finder:
+    def __init__(self, mutation: Mutation) -> None:
+        self._mutation = mutation
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: object = None):
+        if name != self._mutation.module:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        assert spec is not None
+        assert spec.origin is not None
+        return importlib.util.spec_from_file_location(name, spec.origin, loader=_Loader(self._mutation, spec.origin))
+
+
+def install(mutation: Mutation) -> None:
+    """Load the mutation's module with the change from now on (it must not be loaded yet)."""
+    assert mutation.module not in sys.modules, mutation.module
+    sys.meta_path.insert(0, _Finder(mutation))

@@ -1,0 +1,316 @@
+"""Random schedules: proposals for every primitive, legal or not, and traces made of those that are accepted."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+
+from property.nests import NESTS
+from workbench.errors import ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.stmt import For, loops
+from workbench.schedule import Hole, Schedule, registry
+from workbench.schedule.primitive import Primitive
+
+#: Primitives, and how often each is tried early and late in a schedule (marks come last: a marked loop is closed).
+WEIGHTS = {
+    "split": (6, 3),
+    "fuse": (3, 2),
+    "reorder": (4, 4),
+    "compute_at": (4, 2),
+    "reverse_compute_at": (4, 2),
+    "compute_inline": (2, 1),
+    "cache_write": (3, 1),
+    "transform_layout": (3, 2),
+    "parallel": (0.5, 4),
+    "vectorize": (0.5, 4),
+    "unroll": (0.5, 3),
+}
+PLACING = {"transform_layout", "cache_write", "compute_at", "reverse_compute_at"}
+#: Nests on which a primitive has something to do; the others take any.
+SUITED = {
+    "compute_at": [
+        "conv",
+        "conv_bias_relu",
+        "conv_stride_bias_relu",
+        "depthwise",
+        "elementwise",
+        "softmax",
+        "max_pool_padded",
+        "layer_norm",
+        "matmul_bias_relu",
+        "concat",
+        "avg_pool",
+        "conv_dilated",
+        "relu_conv",
+        "stencils",
+        "elementwise",
+    ],
+    "reverse_compute_at": [
+        "matmul_bias_relu",
+        "conv_bias_relu",
+        "conv_stride_bias_relu",
+        "depthwise",
+        "elementwise",
+        "avg_pool",
+        "global_avg_pool",
+        "dense",
+        "conv_residual",
+        "softmax",
+        "pad_end",
+        "two_outputs",
+    ],
+    "compute_inline": [
+        "conv",
+        "conv_bias_relu",
+        "depthwise",
+        "elementwise",
+        "matmul_bias_relu",
+        "softmax",
+        "concat",
+        "max_pool_padded",
+        "relu_conv",
+        "stencils",
+        "two_outputs",
+    ],
+    "transform_layout": [
+        "matmul_bias_relu",
+        "dense",
+        "conv",
+        "conv_bias_relu",
+        "conv_stride_bias_relu",
+        "conv_residual",
+        "depthwise",
+        "elementwise",
+        "layer_norm",
+        "conv_grouped",
+    ],
+}
+STRUCTURAL = {
+    "split",
+    "fuse",
+    "reorder",
+    "compute_at",
+    "reverse_compute_at",
+    "compute_inline",
+    "cache_write",
+    "transform_layout",
+}
+
+
+#: After these steps the reduction `total` runs once per `j`, in a nest without `share`.
+_LONELY = (("compute_at", "total", "j"), ("compute_inline", "share"))
+
+
+@dataclass
+class Made:
+    """A schedule with the function after each step, and the steps that were refused on the way."""
+
+    nest: str
+    schedule: Schedule
+    states: list[Func] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def names(self) -> list[str]:
+        return [p.name for p in self.schedule.trace]
+
+    def __str__(self) -> str:
+        return f"{self.nest}: " + "; ".join(str(p) for p in self.schedule.trace)
+
+
+#: Sequences that chance finds too rarely: the last step is illegal, or would be if the one before had not been taken.
+SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
+    (
+        "elementwise",
+        (("compute_at", "add", "relu_j"), ("compute_at", "tanh", "relu_j"), ("compute_at", "add", "relu_i")),
+    ),
+    ("row_share", (*_LONELY, ("reorder", "total_k", "j"))),
+    ("row_share", (*_LONELY, ("fuse", "j", "total_i", "total_k"))),
+    ("row_share", (*_LONELY, ("reorder", "total_i", "j"), ("fuse", "j", "total_k"))),
+    ("row_share", (*_LONELY, ("parallel", "share_i", "j"))),
+    ("row_share", (*_LONELY, ("parallel", "share_i"))),
+    ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "B", "C_i.0"), ("compute_at", "A", "C_i.0"))),
+    ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "A", "C_i.0"), ("compute_at", "B", "C_i.0"))),
+    ("relu_conv", (("compute_at", "pad", "h"), ("compute_at", "first", "h"))),
+    ("pad_end", (("reverse_compute_at", "B", "i"),)),
+    ("two_outputs", (("compute_inline", "A"),)),
+)
+
+
+def scenario(nest: str, steps: tuple[tuple[object, ...], ...]) -> Made:
+    """Take the steps as far as they are legal."""
+    made = Made(nest, Schedule(NESTS[nest]()))
+    for name, *args in steps:
+        try:
+            made.schedule.apply(registry[str(name)].make(*args))
+        except ScheduleError as e:
+            made.refused.append(e.code)
+            continue
+        made.states.append(made.schedule.func)
+    return made
+
+
+def random_schedule(rng: random.Random, wanted: str | None = None, holes: bool = False, focus: bool = False) -> Made:
+    """Make a schedule of 3 to 8 steps that contains the primitive `wanted`.
+
+    With `holes` the splits stay open; with `focus` the wanted primitive is tried again and again.
+    """
+    for _ in range(40):
+        name = rng.choice(SUITED.get(wanted or "", list(NESTS)))
+        made = _attempt(rng, name, wanted, holes, focus)
+        if len(made.states) >= 3 and (wanted is None or wanted in made.names):
+            return made
+    raise AssertionError(f"no legal schedule with {wanted!r} was found")
+
+
+def _attempt(rng: random.Random, nest: str, wanted: str | None, holes: bool, focus: bool) -> Made:
+    s = Schedule(NESTS[nest]())
+    made = Made(nest, s)
+    length = rng.randint(3, 8)
+    for _ in range(length * 6):
+        if len(made.states) >= length:
+            break
+        late = len(made.states) >= length // 2
+        missing = wanted is not None and wanted not in made.names
+        ready = late or wanted in STRUCTURAL
+        share = 0.7 if missing and ready else 0.3 if focus else 0.0
+        name = wanted if rng.random() < share else _pick(rng, late)
+        step = propose(rng, s.func, str(name), holes)
+        if step is None:
+            continue
+        try:
+            s.apply(step)
+        except ScheduleError as e:
+            made.refused.append(e.code)
+            continue
+        made.states.append(s.func)
+    return made
+
+
+def _pick(rng: random.Random, late: bool) -> str:
+    return rng.choices(list(WEIGHTS), [w[late] for w in WEIGHTS.values()])[0]
+
+
+def propose(rng: random.Random, func: Func, name: str, holes: bool = False) -> Primitive | None:
+    """Propose a step of the given kind, which may be illegal; None where nothing of that kind makes sense."""
+    own = {
+        "split": _split,
+        "fuse": _fuse,
+        "reorder": _reorder,
+        "parallel": _parallel,
+        "vectorize": _one_loop,
+        "unroll": _one_loop,
+    }
+    if name == "split":
+        return _split(rng, func, holes)
+    if name == "transform_layout" and not holes and rng.random() < 0.3:
+        return _layout(rng, func)
+    if name in own:
+        args = own[name](rng, func)
+        return None if args is None else registry[name].make(*args)
+    candidates = list(registry[name].candidates(func))
+    return rng.choice(candidates) if candidates else None
+
+
+def _split(rng: random.Random, func: Func, holes: bool) -> Primitive | None:
+    choices = [lp for lp, _ in loops(func.body) if lp.extent != 1]
+    if not choices:
+        return None
+    lp = rng.choice(choices)
+    parts = rng.choice((2, 2, 3))
+    if holes and rng.random() < 0.8:
+        factors: list[object] = [Hole() for _ in range(parts)]
+        if rng.random() < 0.5:
+            factors[rng.randrange(parts)] = None
+        return registry["split"].make(lp.name, factors)
+    if not isinstance(lp.extent, int):
+        names = [h.name for h in func.holes]
+        return registry["split"].make(lp.name, [None, rng.choice(names)]) if names else None
+    if rng.random() < 0.08:
+        return registry["split"].make(lp.name, [rng.randint(1, 6), rng.randint(1, 6)])
+    left, factors = lp.extent, []
+    for _ in range(parts - 1):
+        d = rng.choice([k for k in range(1, left + 1) if left % k == 0])
+        factors.append(d)
+        left //= d
+    factors.append(left)
+    rng.shuffle(factors)
+    if rng.random() < 0.3:
+        factors[rng.randrange(parts)] = None
+    return registry["split"].make(lp.name, factors)
+
+
+def _layout(rng: random.Random, func: Func) -> Primitive | None:
+    packable = [b for b in func.buffers if b.role in ("const", "temp") and all(isinstance(d, int) for d in b.shape)]
+    if not packable:
+        return None
+    b = rng.choice(packable)
+    dim = rng.randrange(len(b.shape))
+    n = b.shape[dim]
+    sizes = [k for k in range(1, n + 1) if n % k == 0]
+    return registry["transform_layout"].make(b.name, dim, rng.choice(sizes))
+
+
+def _chain(rng: random.Random, func: Func) -> list[For]:
+    """A loop and the loops perfectly nested in it."""
+    start = rng.choice([lp for lp, _ in loops(func.body)])
+    chain = [start]
+    while len(chain[-1].body) == 1 and isinstance(inner := chain[-1].body[0], For):
+        chain.append(inner)
+    return chain
+
+
+def _line(rng: random.Random, func: Func) -> list[For]:
+    """A loop and, level by level, the first loop in it, other statements or not."""
+    line = [rng.choice([lp for lp, _ in loops(func.body)])]
+    while inner := [s for s in line[-1].body if isinstance(s, For)]:
+        line.append(inner[0])
+    return line
+
+
+def _fuse(rng: random.Random, func: Func) -> tuple[str, ...] | None:
+    names = [lp.name for lp in (_line(rng, func) if rng.random() < 0.25 else _chain(rng, func))]
+    return tuple(names[: rng.choice((2, 2, 3))]) if len(names) > 1 else None
+
+
+def _reorder(rng: random.Random, func: Func) -> tuple[str, ...] | None:
+    names = [lp.name for lp in (_line(rng, func) if rng.random() < 0.25 else _chain(rng, func))]
+    if len(names) < 2:
+        return None
+    picked = rng.sample(names, rng.randint(2, len(names)))
+    return tuple(picked)
+
+
+def _parallel(rng: random.Random, func: Func) -> tuple[str, ...] | None:
+    if rng.random() < 0.3:
+        return (rng.choice([lp.name for lp, _ in loops(func.body)]),)
+    tops = [s for s in func.body if isinstance(s, For) and s.kind == "serial"]
+    if not tops:
+        return None
+    chain = [rng.choice(tops)]
+    while (
+        len(chain) < 3
+        and len(chain[-1].body) == 1
+        and isinstance(inner := chain[-1].body[0], For)
+        and rng.random() < 0.6
+    ):
+        chain.append(inner)
+    return tuple(lp.name for lp in chain)
+
+
+def _one_loop(rng: random.Random, func: Func) -> tuple[str, ...] | None:
+    inner = [lp.name for lp, _ in loops(func.body) if not any(isinstance(s, For) for s in lp.body)]
+    every = [lp.name for lp, _ in loops(func.body)]
+    return (rng.choice(inner if rng.random() < 0.7 else every),)
+
+
+def random_row(rng: random.Random, s: Schedule) -> dict[str, int] | None:
+    """Numbers for all holes that satisfy the limits; None when a few draws find none."""
+    import numpy as np
+
+    rows = s.domain.sample(1, np.random.default_rng(rng.randrange(2**32)))
+    return dict(zip((h.name for h in s.holes), (int(v) for v in rows[0]), strict=True)) if len(rows) else None
+
+
+__all__ = ["PLACING", "WEIGHTS", "Made", "propose", "random_row", "random_schedule"]
