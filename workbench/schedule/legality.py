@@ -8,6 +8,7 @@ numbers are not asked here; they become `Constraint` values that are checked per
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ from ..errors import ScheduleError
 from ..ir.affine import Affine, Digit, digit_extent, split_base, width
 from ..ir.expr import loads
 from ..ir.func import Func
-from ..ir.poly import Dim, Relation, equal, nonneg, normal
+from ..ir.poly import Dim, Relation, equal, normal
+from ..ir.poly import nonneg as _nonneg
 from ..ir.stmt import Block, For, accesses, blocks, loops
 
 
@@ -66,6 +68,16 @@ def refuse(
 
 
 # ---------------------------------------------------------------------------------------------------------------- facts
+
+
+@functools.lru_cache(maxsize=1 << 15)
+def _proved(dim: Dim, relations: tuple[Relation, ...]) -> bool | None:
+    return _nonneg(dim, relations)
+
+
+def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
+    """``dim >= 0`` for every filling, remembered: one nest asks the same questions at every step."""
+    return dim >= 0 if isinstance(dim, int) else _proved(dim, tuple(relations))
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:
@@ -313,7 +325,7 @@ def check_marks(func: Func, step: str) -> None:
 
 
 def check_affine(func: Func) -> None:
-    """Raise ValueError when some index, written in loops, is not affine."""
+    """Refuse ("index.affine") when some index, written in loops, is not affine."""
     for block, _ in blocks(func.body):
         accesses(block)
 
@@ -406,12 +418,13 @@ def _check_shared(
             f"{w.buffer!r} has several writers, and {w.name!r} shares the loop {common[-1].name!r} with {r.name!r}.",
             where,
         )
+    still = {lp.name: lambda _: Affine() for lp in common if is_unit(func, lp.extent)}
     written = _hull(func, w, wpath[len(common) :], accesses(w)[0].index)
     for acc in accesses(r)[1:]:
         if acc.buffer != w.buffer:
             continue
         for (base, size), (wbase, wsize) in zip(_hull(func, r, rpath[len(common) :], acc.index), written, strict=True):
-            shift = (base - wbase).normal(func.relations)
+            shift = (base - wbase).subst(still).normal(func.relations)
             inside = (
                 shift.is_const
                 and nonneg(shift.const, func.relations)

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
-from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
+from ..errors import ScheduleError, UsageError, did_you_mean
 from ..ir.func import Func
 from . import legality
 from .fields import (
@@ -117,18 +117,8 @@ class Primitive:
 
     def run(self, func: Func) -> Applied:
         """`apply`, then make sure that indices are still affine and that marked loops may still have their mark."""
-        try:
-            new, names = self.apply(func)
-            legality.check_affine(new)
-        except WorkbenchError:
-            raise
-        except ValueError as e:
-            raise legality.Refusal(
-                "index.affine",
-                f"After this {self.name}, an index would not be affine any more: {e}.",
-                tuple(str(v) for v in self.args.values() if isinstance(v, str)),
-                "a // or % in an index allows splits at its boundaries only",
-            ) from None
+        new, names = self.apply(func)
+        legality.check_affine(new)
         legality.check_marks(new, self.name)
         return new, names
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ...errors import ScheduleError
 from ...ir.expr import Expr, Load, map_affine, map_loads
 from ...ir.func import Func
 from ...ir.stmt import Block, Stmt, blocks, rewrite
@@ -62,10 +63,10 @@ class ComputeInline(Primitive):
 
         try:
             body = rewrite(remove_block(func.body, self.block), fn)
-        except ValueError as e:
+        except ScheduleError as e:
             refuse(
                 "compute_inline.affine",
-                f"Inlining {self.block!r} would need an index that is not affine: {e}.",
+                f"Inlining {self.block!r} would need an index that is not affine: {e.message}",
                 (self.block,),
             )
         new = replace(func, body=body, buffers=tuple(b for b in func.buffers if b.name != block.buffer))

@@ -10,7 +10,7 @@ from ...errors import ScheduleError
 from ...ir.affine import Affine, Digit, bijective
 from ...ir.expr import loads
 from ...ir.func import Func
-from ...ir.poly import Dim, nonneg
+from ...ir.poly import Dim
 from ...ir.region import Span, region
 from ...ir.stmt import Block, For, blocks, loops
 from .. import legality
@@ -117,7 +117,7 @@ class ComputeAt(Primitive):
     returns="names",
     codes={
         "reverse_compute_at.reduction": "the block is a reduction",
-        "reverse_compute_at.producer": "nothing that the block reads is computed inside the loop, or it is not complete",
+        "reverse_compute_at.producer": "nothing that the block reads is computed in the loop, or it is not complete",
         "reverse_compute_at.unfinished": "a reduction that the block reads still runs outside of the loop",
         "reverse_compute_at.stencil": "the block reads more than the one element that belongs to its own",
         "reverse_compute_at.cover": "the loops do not reach every element of the block exactly once",
@@ -297,7 +297,7 @@ def _check_inside(func: Func, block: Block, binds: list[Affine], extents: Mappin
     for it, bind in zip(block.iters, binds, strict=True):
         lo, hi = legality.form_range(bind, extents, func.relations)
         for value, text in ((lo, f"{lo} >= 0"), (it.extent - 1 - hi, f"{hi} < {it.extent}")):
-            if not nonneg(value, func.relations):
+            if not legality.nonneg(value, func.relations):
                 refuse(
                     "region.inside",
                     f"Axis {it.name!r} of block {block.name!r} would run over {bind}, and {text} is not proved.",
