@@ -106,7 +106,11 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         given = {p: read(t) for p, t in g.args if params[p].role != "output"}
         assert [p for p, _ in g.args] == list(params)
         for name, value in evaluate(g.func, given).items():
-            read(tensor[name])[...] = value
+            whole = read(tensor[name])
+            if g.part is not None:
+                cut = slice(g.part.offset, g.part.offset + value.shape[g.part.axis])
+                whole = whole[(slice(None),) * g.part.axis + (cut,)]
+            whole[...] = value
     return {o: read(o).copy() for o in graph.outputs}
 
 

@@ -12,6 +12,7 @@ from ..ir.func import Func
 from .describe import describe, dims, word
 from .graph import FusedNodes, Graph, Node
 from .infer import make_call
+from .joins import Part, join_in_place
 from .key import structural_key
 from .opdef import Call, opdef
 from .passes import run_pass
@@ -46,6 +47,8 @@ class Group:
     key : str
         Structural key of `func`; empty for a view.
     flops : int
+    part : Part or None
+        Where the output lies in a larger tensor that several kernels write together.
     """
 
     name: str
@@ -58,6 +61,7 @@ class Group:
     rules: tuple[str, ...]
     key: str = ""
     flops: int = 0
+    part: Part | None = None
 
     @property
     def view(self) -> bool:
@@ -124,7 +128,7 @@ def partition(graph: Graph) -> list[Group]:
     """
     fused = graph if graph.groups else run_pass(graph, "fuse")
     lowering = _Lowering(fused)
-    return [lowering.group(g) for g in fused.groups]
+    return join_in_place(fused, [lowering.group(g) for g in fused.groups])
 
 
 def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:

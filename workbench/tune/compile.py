@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from workbench.graph import Graph
+from workbench.graph.joins import Part
 from workbench.graph.plan import plan_memory
 from workbench.graph.tasks import Group, partition
 from workbench.ir.func import Buffer, Func, pack
+from workbench.ir.view import widen
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 from workbench.runtime.kernel import logical_shape
 from workbench.tune.build import build_kernels
@@ -25,22 +27,26 @@ if TYPE_CHECKING:
     from workbench.target import Target
 
 
+#: Task key, and where the kernel's output lies in a larger tensor.
+Variant: TypeAlias = tuple[str, Part | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Kernels:
     """The kernels of a network, each once.
 
     Attributes
     ----------
-    funcs : dict of str to Func
-        Task key -> scheduled function.
-    codes : dict of str to ObjectCode
-        Task key -> compiled function.
+    funcs : dict of Variant to Func
+        Scheduled functions, by task key and by where the result lies in a larger tensor.
+    codes : dict of Variant to ObjectCode
+        The same, compiled.
     untuned : dict of str to str
         Task key -> description, of the tasks that have their default schedule.
     """
 
-    funcs: dict[str, Func]
-    codes: dict[str, ObjectCode]
+    funcs: dict[Variant, Func]
+    codes: dict[Variant, ObjectCode]
     untuned: dict[str, str]
 
 
@@ -109,19 +115,31 @@ def make_kernels(groups: Sequence[Group], database: Database, target: Target) ->
     """Schedule and compile every distinct kernel once."""
     from workbench.tune.default import default_schedule
 
-    funcs: dict[str, Func] = {}
+    scheduled: dict[str, Func] = {}
+    funcs: dict[Variant, Func] = {}
     untuned: dict[str, str] = {}
     for group in groups:
-        if group.func is None or group.key in funcs:
+        if group.func is None or (group.key, group.part) in funcs:
             continue
         record = database.best(group.key, str(target))
-        if record is None:
-            funcs[group.key] = default_schedule(group.func, target).func
+        if group.key in scheduled:
+            pass
+        elif record is None:
+            scheduled[group.key] = default_schedule(group.func, target).func
             untuned[group.key] = group.description
         else:
-            funcs[group.key] = schedule_of(group.func, record).func
+            scheduled[group.key] = schedule_of(group.func, record).func
+        funcs[group.key, group.part] = _in_place(scheduled[group.key], group.part)
     codes = build_kernels(list(funcs.values()), target)
     return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned)
+
+
+def _in_place(func: Func, part: Part | None) -> Func:
+    """Let a kernel write its part of a larger tensor."""
+    if part is None:
+        return func
+    (output,) = func.outputs
+    return widen(func, output.name, part.axis, part.extent, part.offset)
 
 
 def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int) -> ExecutablePlan:
@@ -131,13 +149,13 @@ def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: 
     for group in groups:
         if group.func is None:
             continue
-        func = kernels.funcs[group.key]
+        func = kernels.funcs[group.key, group.part]
         params = {buffer.name: buffer for buffer in func.params}
         tensor_of = dict(group.args)
         # Parameter names are those of this group's own function; kernels of a task share their order.
         own = [buffer.name for buffer in group.func.params]
         args = tuple(memory.slot(tensor_of[name], buffer) for name, buffer in zip(own, params.values(), strict=True))
-        code = kernels.codes[group.key]
+        code = kernels.codes[group.key, group.part]
         name = f"{group.name}: {group.description}"
         calls.append(CallPlan(name, code, args, int(group.flops), group.key, group.key not in kernels.untuned))
     return ExecutablePlan(
