@@ -62,7 +62,7 @@ class SearchOptions:
 
     pool: int = 4096
     generations: int = 2
-    children: int = 512
+    children: int = 256
     epsilon: float = 0.08
 
 
@@ -195,7 +195,7 @@ class EvolutionarySearch:
         owner = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
         top = np.argsort(-every, kind="stable")[:128]
         counts = np.bincount(owner[top], minlength=len(scores))
-        for v in np.argsort(-counts, kind="stable")[:3]:
+        for v in np.argsort(-counts, kind="stable")[:2]:
             variant = self.space.variants[v]
             quota = int(self.options.children * counts[v] / max(1, len(top)))
             pool = self._pools[v]
