@@ -187,10 +187,13 @@ def test_the_lock_of_a_killed_process_is_gone_even_if_its_forked_worker_lives(tm
         from workbench.tune.log import Header
         from workbench.tune.log_writer import LogWriter
         writer = LogWriter({str(log)!r}, Header(tasks=(("k0", "conv"),)))
+        read, write = os.pipe()
         child = os.fork()
         if child == 0:
+            os.write(write, b"x")
             time.sleep(20)
             os._exit(0)
+        os.read(read, 1)
         print(child, flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """)

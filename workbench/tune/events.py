@@ -40,7 +40,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of the task table; `state` is ``waiting``, ``tuning``, ``active``, ``complete``, ``skipped``."""
+    """One line of the task table; `state` is waiting, tuning, measured, no result, exhausted or skipped."""
 
     id: int
     key: str

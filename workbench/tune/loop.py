@@ -86,9 +86,7 @@ class Space(Protocol):
 class Measurer(Protocol):
     """Builds, checks and times schedules of one task, in worker processes."""
 
-    def measure(
-        self, task: Task, schedules: Sequence[Schedule], best_ms: float
-    ) -> Iterator[tuple[int, Measurement]]:
+    def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten."""
 
     def kill(self) -> None:

@@ -4,8 +4,8 @@ The objective is the sum of weight · latency over all tasks. `GradientScheduler
 milliseconds of it one more round would save, and picks the largest:
 
 - *backward*: what the last `window` rounds saved per round;
-- *optimism*: after n rounds, latency / n (a task that was hardly tried can still surprise), times `patience` to the power
-  of the rounds since its last gain (what has not moved for long will hardly move now);
+- *optimism*: after n rounds, latency / n (a task that was hardly tried can still surprise), times `patience` to the
+  power of the rounds since its last gain (what has not moved for long will hardly move now);
 - *similarity*: what would be saved if the task reached 1/beta of the best speed among similar tasks. It fades out after
   `trust` rounds, because a task that did not get there by then probably cannot.
 
