@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from property.nests import NESTS
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
@@ -306,11 +308,17 @@ def _one_loop(rng: random.Random, func: Func) -> tuple[str, ...] | None:
 
 
 def random_row(rng: random.Random, s: Schedule) -> dict[str, int] | None:
-    """Numbers for all holes that satisfy the limits; None when a few draws find none."""
-    import numpy as np
+    """Numbers for all holes that satisfy the limits; None when a few draws find none.
 
+    A packing block of one element is left out: as a number it divides every loop, so that a trace with numbers may split
+    one more loop than the trace with holes.
+    """
     rows = s.domain.sample(1, np.random.default_rng(rng.randrange(2**32)))
-    return dict(zip((h.name for h in s.holes), (int(v) for v in rows[0]), strict=True)) if len(rows) else None
+    if not len(rows):
+        return None
+    row = dict(zip((h.name for h in s.holes), (int(v) for v in rows[0]), strict=True))
+    blocks = [p.args["block"] for p in s.fill(row).trace if p.name == "transform_layout"]
+    return None if 1 in blocks else row
 
 
 __all__ = ["PLACING", "WEIGHTS", "Made", "propose", "random_row", "random_schedule"]

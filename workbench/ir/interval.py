@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .affine import Affine, Digit, digit_extent
 from .expr import Bound
-from .poly import Dim, Relation, equal, nonneg, normal
+from .poly import Dim, Relation, divide, equal, nonneg, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def interval(
     extents : mapping of str to Dim
         A variable runs from 0 to below its extent; a form with a variable that is not here has only the `known` limits.
     known : iterable of Bound
-        Bounds on forms; one helps where it is on the same form up to a constant, or on a single digit of it.
+        Bounds on forms; one helps where it is on the same form up to a constant, or limits a digit of it.
     relations : sequence of Relation
     """
     known = tuple(known)
@@ -37,13 +37,10 @@ def interval(
     highs: list[Dim] = []
     if form.vars <= extents.keys():
         for given in ((), known):
-            lo = hi = form.const
-            for d, c in form.terms:
-                first, last = _digit_limits(d, extents, given)
-                up = nonneg(c, relations)
-                lo, hi = (lo + c * first, hi + c * last) if up else (lo + c * last, hi + c * first)
-            lows.append(lo)
-            highs.append(hi)
+            limits = _summed(form, lambda d, g=given: _digit_limits(d, extents, g, relations), relations)  # type: ignore[misc]
+            if limits is not None:
+                lows.append(limits[0])
+                highs.append(limits[1])
     for bound in known:
         shift = form - bound.form
         if shift.is_const:
@@ -52,15 +49,55 @@ def interval(
     return Interval(tuple(lows), tuple(highs))
 
 
-def _digit_limits(d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> tuple[Dim, Dim]:
+def _summed(
+    form: Affine, of: Callable[[Digit], tuple[Dim, Dim]], relations: Sequence[Relation]
+) -> tuple[Dim, Dim] | None:
+    """Limits of a form from those of its digits; None where the sign of a step is not decided."""
+    lo = hi = form.const
+    for d, c in form.terms:
+        first, last = of(d)
+        if nonneg(c, relations):
+            lo, hi = lo + c * first, hi + c * last
+        elif nonneg(c * -1, relations):
+            lo, hi = lo + c * last, hi + c * first
+        else:
+            return None
+    return lo, hi
+
+
+def _digit_limits(
+    d: Digit, extents: Mapping[str, Dim], known: tuple[Bound, ...], relations: Sequence[Relation]
+) -> tuple[Dim, Dim]:
     first: Dim = 0
     last = digit_extent(d, extents) - 1
     for bound in known:
-        if bound.form.terms == ((d, 1),):
-            lo, hi = bound.lo - bound.form.const, bound.hi - 1 - bound.form.const
-            first = lo if nonneg(lo - first) else first
-            last = hi if nonneg(last - hi) else last
+        lo, hi = _solved(d, bound, extents, relations)
+        if lo is not None and nonneg(lo - first, relations):
+            first = lo
+        if hi is not None and nonneg(last - hi, relations):
+            last = hi
     return first, last
+
+
+def _solved(
+    d: Digit, bound: Bound, extents: Mapping[str, Dim], relations: Sequence[Relation]
+) -> tuple[Dim | None, Dim | None]:
+    """Limits of one digit that follow from a bound on a sum in which it has a positive step."""
+    step = next((c for other, c in bound.form.terms if other == d), 0)
+    if not nonneg(step - 1, relations):
+        return None, None
+    others = Affine(tuple((o, c) for o, c in bound.form.terms if o != d), bound.form.const)
+    limits = _summed(others, lambda o: (0, digit_extent(o, extents) - 1), relations)
+    if limits is None:
+        return None, None
+    least, most = limits
+    above = _divided_up(bound.hi - least, step, relations)
+    return _divided_up(bound.lo - most, step, relations), None if above is None else above - 1
+
+
+def _divided_up(dim: Dim, by: Dim, relations: Sequence[Relation]) -> Dim | None:
+    """Quotient, rounded up where both are numbers; None where it is not exact otherwise."""
+    return -(-dim // by) if isinstance(dim, int) and isinstance(by, int) else divide(dim, by, relations)
 
 
 def within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:

@@ -1,0 +1,96 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, Digit, bijective, digit_of, split_base, width
+from workbench.ir.expr import Bound
+from workbench.ir.interval import interval, overlaps
+from workbench.ir.poly import Relation, hole
+
+EXTENTS = {"i": 4, "j": 6, "f": 24}
+digits = st.sampled_from(
+    [Digit("i"), Digit("j"), Digit("f"), Digit("f", 6, 4), Digit("f", 1, 6), Digit("f", 2, 3), Digit("j", 2)]
+)
+forms = st.builds(Affine.make, st.lists(st.tuples(digits, st.integers(-5, 9)), max_size=3), st.integers(-9, 9))
+POINTS = [dict(zip(EXTENTS, p, strict=True)) for p in itertools.product(*(range(n) for n in EXTENTS.values()))]
+
+
+def value(form, point):
+    total = form.const
+    for d, c in form.terms:
+        v = point[d.var] // d.lower
+        total += c * (v if d.extent is None else v % d.extent)
+    return total
+
+
+@settings(max_examples=100, deadline=None)
+@given(forms, forms, st.integers(-3, 3))
+def test_arithmetic_is_that_of_the_values(a, b, k):
+    for p in POINTS[::37]:
+        assert value(a + b, p) == value(a, p) + value(b, p)
+        assert value(a - b, p) == value(a, p) - value(b, p)
+        assert value(a * k, p) == value(a, p) * k
+
+
+@settings(max_examples=100, deadline=None)
+@given(forms, st.lists(st.tuples(forms, st.integers(-9, 9), st.integers(-9, 30)), max_size=2))
+def test_intervals_hold_at_every_point_that_the_bounds_admit(form, known):
+    bounds = [Bound(f, lo, hi) for f, lo, hi in known]
+    got = interval(form, EXTENTS, bounds, ())
+    for p in POINTS[::7]:
+        if all(b.lo <= value(b.form, p) < b.hi for b in bounds):
+            v = value(form, p)
+            assert all(lo <= v for lo in got.lows)
+            assert all(v <= hi for hi in got.highs)
+
+
+@settings(max_examples=200, deadline=None)
+@given(forms)
+def test_a_bijective_form_takes_every_value_once(form):
+    used = {v: EXTENTS[v] for v in form.vars}
+    points = [dict(zip(used, p, strict=True)) for p in itertools.product(*(range(n) for n in used.values()))]
+    values = sorted(value(form, p) for p in points)
+    if bijective(form, used, len(values), ()):
+        assert values == list(range(len(values)))
+    plain = all(d.plain for d, _ in form.terms) and all(c > 0 for _, c in form.terms)
+    if plain and overlaps(form, used, ()):
+        assert len(set(values)) < len(values)
+
+
+@settings(max_examples=100, deadline=None)
+@given(forms, st.sampled_from([("i",), ("j",), ("i", "j"), ("f",)]))
+def test_base_and_width_span_what_the_inner_loops_touch(form, inner):
+    run = {v: EXTENTS[v] for v in inner}
+    base, size = split_base(form, run), width(form, run)
+    for p in POINTS[::11]:
+        assert value(base, p) <= value(form, p) < value(base, p) + size
+
+
+def test_digits_of_digits():
+    f, fused = Affine.var("f"), Affine(((Digit("f", 2, 12), 1),))
+    assert digit_of(f, Digit("x", 4, 3)) == Affine(((Digit("f", 4, 3), 1),))
+    for inner in (Digit("x", 3), Digit("x", 3, 4), Digit("x", 1, 4), Digit("x", 2, 3), Digit("x", 4, 9)):
+        got = digit_of(fused, inner)
+        for p in POINTS[::5]:
+            v = value(fused, p) // inner.lower
+            assert value(got, p) == (v if inner.extent is None else v % inner.extent)
+    for wrong in (Digit("x", 5), Digit("x", 2, 4)):
+        with pytest.raises(ScheduleError) as e:
+            digit_of(fused, wrong)
+        assert e.value.code == "index.affine"
+    with pytest.raises(ValueError, match="not affine"):
+        digit_of(f + 1, Digit("x", 2))
+
+
+def test_symbolic_cover():
+    a, b = hole("a"), hole("b")
+    rel = (Relation(("a", "b"), 12),)
+    form = Affine.var("i") * b + Affine.var("j")
+    assert bijective(form, {"i": a, "j": b}, 12, rel)
+    assert not bijective(form, {"i": b, "j": a}, 12, rel)
+    assert width(form, {"j": b}) == b
