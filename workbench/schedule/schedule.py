@@ -304,6 +304,8 @@ class Schedule:
             row = {h.name: values[h.name] for h in state.func.holes}
             done.append(_State(state.step.fill(values), state.func, row))
         new._done = tuple(done)
+        if done:
+            done[-1].func  # noqa: B018  (limits are checked now, not when somebody looks)
         return new
 
     def variants(self) -> Iterator[Schedule]:

@@ -78,10 +78,9 @@ class TransformLayout(Primitive):
         for buffer in func.buffers:
             if buffer.role not in ("const", "temp") or at not in (None, buffer.name):
                 continue
-            for dim, extent in enumerate(buffer.shape):
+            for dim in range(len(buffer.shape)):
                 for size in _sizes(func, buffer.name, dim):
-                    if size != extent:
-                        yield TransformLayout(buffer.name, dim, size)
+                    yield TransformLayout(buffer.name, dim, size)
 
     def _uses(self, block: Block) -> bool:
         return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in loads(block.value))
@@ -249,4 +248,6 @@ def _sizes(func: Func, buffer: str, dim: int) -> list[int | str]:
                 if block.env[axis].coefficient(lp.name) == 1 and lp.extent != 1:
                     name = next((h.name for h in func.holes if str(lp.extent) == h.name), None)
                     out |= {name: None} if name is not None else {lp.extent: None} if isinstance(lp.extent, int) else {}
-    return list(out or {16: None})
+    whole = func.buffer(buffer).shape[dim]
+    found = [size for size in (*out, 8, 16) if size != whole]
+    return [size for size in found if size in out] or found[:1]

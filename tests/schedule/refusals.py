@@ -1,0 +1,181 @@
+"""One refused step for every error code that a primitive declares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from schedule import nests
+
+from workbench import workloads
+from workbench.ir import te
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound
+from workbench.ir.parser import parse
+from workbench.schedule import Hole, Schedule
+from workbench.schedule.rewrite import replace_block
+
+
+def matmul() -> Schedule:
+    return Schedule(nests.epilogue())
+
+
+def after(make: Callable[[], Schedule], *steps: tuple) -> Schedule:
+    s = make()
+    for name, *args in steps:
+        getattr(s, name)(*args)
+    return s
+
+
+def of(make: Callable) -> Callable[[], Schedule]:
+    return lambda: Schedule(make())
+
+
+def two_outputs() -> Schedule:
+    a = te.placeholder((4, 6), name="A")
+    b = te.compute((4, 6), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((4, 6), lambda i, j: b[i, j] + 1.0, name="C")
+    return Schedule(te.func([b, c]))
+
+
+def one_reader(read: Callable, n: int = 8, m: int = 8) -> Callable[[], Schedule]:
+    def make() -> Schedule:
+        a = te.placeholder((n,), name="A")
+        b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
+        return Schedule(te.func(te.compute((m,), lambda i: read(b, i), name="C")))
+
+    return make
+
+
+def unread() -> Schedule:
+    s = two_outputs()
+    func = replace(s.func, buffers=tuple(replace(b, role="temp") if b.name == "C" else b for b in s.func.buffers))
+    return Schedule(func)
+
+
+def guarded() -> Schedule:
+    s = Schedule(nests.row_scale())
+    bound = Bound(Affine.var("i"), 0, 6)
+    return Schedule(replace(s.func, body=replace_block(s.func.body, "Z", lambda b: (replace(b, guard=(bound,)),))))
+
+
+def recurrence() -> Schedule:
+    return Schedule(
+        parse("""\
+chain(A: input float32[8], Q: output float32[8]):
+  temp U: float32[8]
+  temp P: float32[8]
+  for i in 8:
+    block U(i: 8):
+      U[i] = A[i]
+    block P(i: 8):
+      P[i] = U[i] * 2.0
+    block Q(i: 8):
+      Q[i] = select(1 <= i < 8, P[i - 1], 0.0)
+""")
+    )
+
+
+def left_behind(make: Callable) -> Callable[[], Schedule]:
+    """Z runs in loops that once belonged to P, and repeat it now."""
+    return lambda: after(of(make), ("compute_at", "Z", "j"), ("compute_at", "P", "Q_j"))
+
+
+R, V = nests.row_sum, nests.row_scale
+
+#: Error code -> (schedule, step)
+REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
+    "split.arity": (matmul, ("split", "i", [12])),
+    "split.divides": (matmul, ("split", "i", [None, 5])),
+    "split.undecided": (lambda: after(matmul, ("split", "i", [None, Hole()])), ("split", "i.0", [None, 4])),
+    "split.product": (
+        lambda: after(matmul, ("split", "i", [None, Hole(), Hole()]), ("fuse", "i.1", "i.2")),
+        ("split", "i.1.i.2", [None, Hole()]),
+    ),
+    "split.digit": (of(nests.digits), ("split", "i", [None, 16])),
+    "split.marked": (lambda: after(matmul, ("unroll", "i")), ("split", "i", [None, 4])),
+    "split.choices": (
+        lambda: after(matmul, ("split", "i", [None, Hole("t", choices=[2, 4])])),
+        ("split", "i.1", [None, Hole()]),
+    ),
+    "fuse.arity": (matmul, ("fuse", "i")),
+    "fuse.adjacent": (matmul, ("fuse", "i", "k")),
+    "fuse.kinds": (matmul, ("fuse", "j", "k")),
+    "fuse.marked": (lambda: after(matmul, ("unroll", "i")), ("fuse", "i", "j")),
+    "reorder.arity": (matmul, ("reorder", "i", "i")),
+    "reorder.perfect": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "j")), ("reorder", "k", "i")),
+    "reorder.reduction": (left_behind(R), ("reorder", "Z_k", "Z_i", "j")),
+    "parallel.arity": (matmul, ("parallel",)),
+    "parallel.marked": (lambda: after(matmul, ("unroll", "i")), ("parallel", "i")),
+    "parallel.outermost": (matmul, ("parallel", "j")),
+    "parallel.perfect": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("parallel", "i", "j")),
+    "parallel.reduction": (lambda: after(matmul, ("reorder", "k", "i", "j")), ("parallel", "k")),
+    "parallel.conflict": (left_behind(R), ("parallel", "P_i", "j")),
+    "vectorize.marked": (lambda: after(matmul, ("unroll", "k")), ("vectorize", "k")),
+    "vectorize.innermost": (matmul, ("vectorize", "i")),
+    "vectorize.reduction": (matmul, ("vectorize", "k")),
+    "vectorize.conflict": (
+        lambda: after(left_behind(V), ("reorder", "Z_i", "P_i", "j")),
+        ("vectorize", "j"),
+    ),
+    "vectorize.limit": (of(lambda: workloads.transpose(2048, 2)), ("vectorize", "i")),
+    "unroll.marked": (lambda: after(matmul, ("unroll", "i")), ("unroll", "i")),
+    "unroll.limit": (lambda: after(matmul, ("unroll", "i"), ("unroll", "j")), ("unroll", "k")),
+    "compute_at.output": (two_outputs, ("compute_at", "B", "C_i")),
+    "compute_at.writers": (of(nests.joined_relu), ("compute_at", "joined_0", "i")),
+    "compute_at.identity": (lambda: after(of(nests.digits), ("split", "i", [None, 8])), ("compute_at", "B", "C_i")),
+    "compute_at.consumers": (of(lambda: workloads.softmax(4, 6)), ("compute_at", "exps", "softmax_i")),
+    "compute_at.producer": (
+        lambda: after(
+            of(lambda: workloads.elementwise(4, 6)),
+            ("reverse_compute_at", "tanh", "i"),
+            ("reverse_compute_at", "add", "i"),
+        ),
+        ("compute_at", "tanh", "i"),
+    ),
+    "compute_at.own_loop": (matmul, ("compute_at", "C", "i")),
+    "region.inside": (one_reader(lambda b, i: te.select(i >= 1, b[i - 1], 0.0)), ("compute_at", "B", "C_i")),
+    "region.union": (one_reader(lambda b, i: b[i] + b[7 - i]), ("compute_at", "B", "C_i")),
+    "reverse_compute_at.reduction": (of(nests.two_products), ("reverse_compute_at", "O", "E_i")),
+    "reverse_compute_at.producer": (matmul, ("reverse_compute_at", "relu", "i")),
+    "reverse_compute_at.unfinished": (matmul, ("reverse_compute_at", "bias_add", "k")),
+    "reverse_compute_at.stencil": (one_reader(lambda b, i: b[i] + b[i + 1], m=7), ("reverse_compute_at", "C", "i")),
+    "reverse_compute_at.cover": (
+        lambda: after(matmul, ("split", "i", [None, 4]), ("reorder", "i.1", "i.0")),
+        ("reverse_compute_at", "bias_add", "i.1"),
+    ),
+    "reverse_compute_at.consumer": (
+        lambda: after(
+            of(lambda: workloads.elementwise(4, 6)),
+            ("reverse_compute_at", "tanh", "j"),
+            ("reverse_compute_at", "add", "j"),
+        ),
+        ("reverse_compute_at", "tanh", "i"),
+    ),
+    "reverse_compute_at.own_loop": (matmul, ("reverse_compute_at", "relu", "relu_i")),
+    "compute_inline.output": (matmul, ("compute_inline", "relu")),
+    "compute_inline.reduction": (matmul, ("compute_inline", "C")),
+    "compute_inline.writers": (of(nests.joined_relu), ("compute_inline", "joined_0")),
+    "compute_inline.guard": (guarded, ("compute_inline", "Z")),
+    "compute_inline.identity": (lambda: after(of(nests.digits), ("split", "i", [None, 8])), ("compute_inline", "B")),
+    "compute_inline.consumers": (unread, ("compute_inline", "C")),
+    "compute_inline.affine": (of(nests.digits), ("compute_inline", "B")),
+    "compute_inline.producer": (recurrence, ("compute_inline", "P")),
+    "cache_write.writers": (of(nests.joined_relu), ("cache_write", "joined_0")),
+    "cache_write.consumers": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("cache_write", "C")),
+    "transform_layout.role": (matmul, ("transform_layout", "A", 0, 4)),
+    "transform_layout.dim": (matmul, ("transform_layout", "B", 2, 4)),
+    "transform_layout.divides": (matmul, ("transform_layout", "B", 1, 5)),
+    "transform_layout.undecided": (
+        lambda: after(matmul, ("split", "i", [None, Hole("t")])),
+        ("transform_layout", "B", 1, "t"),
+    ),
+    "transform_layout.access": (matmul, ("transform_layout", "B", 1, 4)),
+    # Shared by all primitives
+    "loop.unknown": (matmul, ("split", "ii", [None, 4])),
+    "block.unknown": (matmul, ("compute_inline", "bias")),
+    "buffer.unknown": (matmul, ("transform_layout", "BB", 0, 4)),
+    "hole.unknown": (matmul, ("split", "i", [None, "tile"])),
+    "loop.mark": (lambda: after(matmul, ("parallel", "i", "j")), ("reverse_compute_at", "bias_add", "i")),
+    "index.affine": (of(nests.digits), ("compute_at", "B", "C_i")),
+}
