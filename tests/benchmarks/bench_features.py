@@ -4,8 +4,8 @@ Run it by hand (it is not part of the default tests)::
 
     OMP_NUM_THREADS=1 python tests/benchmarks/bench_features.py
 
-For every nest and population size: milliseconds for the features alone, for the trained model's prediction, and candidates a
-second of both. The claim is 50,000 on matmul and 25,000 on conv + bias + relu at a population of 4096.
+For every nest and population size: milliseconds for the features alone, for the trained model's prediction, and
+candidates a second of both. The claim is 50,000 on matmul and 25,000 on conv + bias + relu at a population of 4096.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ def measure(name: str, population: int) -> list[dict[str, object]]:
         picks = picks[rng.integers(0, len(picks), population)]
         x = variant.features(picks)
         model = trained_model(x)
-        feature_ms, predict_ms = best_ms(lambda v=variant, p=picks: v.features(p)), best_ms(lambda m=model, x=x: m.predict(x))
+        feature_ms, predict_ms = (
+            best_ms(lambda v=variant, p=picks: v.features(p)),
+            best_ms(lambda m=model, x=x: m.predict(x)),
+        )
         out.append({
             "nest": name, "variant": variant.index, "blocks": len(variant.plan.blocks), "population": population,
             "columns": len(COLUMNS), "features_ms": feature_ms, "predict_ms": predict_ms,
@@ -80,8 +83,10 @@ def main() -> None:
         return
     print(f"{'nest':<34} variant blocks      N  features   predict  candidates/s     keys   mutate")
     for r in rows:
-        print(f"{r['nest']:<34} {r['variant']:>7} {r['blocks']:>6} {r['population']:>6} {r['features_ms']:>6.1f} ms "
-              f"{r['predict_ms']:>6.1f} ms {r['per_second']:>13,.0f} {r['keys_ms']:>5.1f} ms {r['mutate_ms']:>5.1f} ms")
+        print(
+            f"{r['nest']:<34} {r['variant']:>7} {r['blocks']:>6} {r['population']:>6} {r['features_ms']:>6.1f} ms "
+            f"{r['predict_ms']:>6.1f} ms {r['per_second']:>13,.0f} {r['keys_ms']:>5.1f} ms {r['mutate_ms']:>5.1f} ms"
+        )
 
 
 if __name__ == "__main__":

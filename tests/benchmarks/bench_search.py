@@ -4,8 +4,8 @@ Run it by hand (it is not part of the default tests)::
 
     python tests/benchmarks/bench_search.py --trials 48 --threads 1
 
-Prints for every workload and model the best speed after 8, 16, 32, ... trials in GFLOP/s, Kendall's tau of the predictions
-before each round, and the time that proposing and learning took.
+Prints for every workload and model the best speed after 8, 16, 32, ... trials in GFLOP/s, Kendall's tau of the
+predictions before each round, and the time that proposing and learning took.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ WORKLOADS = {
 }
 
 
-def search(name: str, model_name: str, trials: int, batch: int, seed: int, runner: LocalRunner, target: Target) -> dict[str, object]:
+def search(
+    name: str, model_name: str, trials: int, batch: int, seed: int, runner: LocalRunner, target: Target
+) -> dict[str, object]:
     """Run one search; the figures of one row of the table."""
     func = WORKLOADS[name]()
     flops = task_flops(func)
@@ -87,7 +89,10 @@ def main() -> None:
                 if not options.json:
                     best = "  ".join(f"{m:>3}: {row['curve'][min(m, len(row['curve'])) - 1]:6.1f}" for m in marks)
                     tau = "    -" if row["tau"] is None else f"{row['tau']:5.2f}"
-                    print(f"{name:<24} {model:<9} {best}  tau {tau}  failed {row['failed']}  {row['thinking_s']:.2f} s", flush=True)
+                    print(
+                        f"{name:<24} {model:<9} {best}  tau {tau}  failed {row['failed']}  {row['thinking_s']:.2f} s",
+                        flush=True,
+                    )
     if options.json:
         print(json.dumps(rows))
 

@@ -9,7 +9,12 @@ from workbench import workloads
 from workbench.errors import UsageError
 from workbench.target import Target
 from workbench.tune.cost_model import (
-    AnalyticModel, HeldOut, RandomModel, XGBoostModel, make_model, training_set,
+    AnalyticModel,
+    HeldOut,
+    RandomModel,
+    XGBoostModel,
+    make_model,
+    training_set,
 )  # fmt: skip
 from workbench.tune.features import COLUMNS, INDEX
 from workbench.tune.search import EvolutionarySearch
@@ -26,11 +31,11 @@ def space():
 
 
 def cost(candidate) -> float:
-    """A made-up machine: likes wide tiles, dislikes tall ones; milliseconds."""
+    """A made-up machine that likes tiles of 32 lanes and 4 rows; milliseconds."""
     row = candidate.row
     wide = row.get("o_2", row.get("o_3", 16))
-    tall = row["h_2"] if "h_3" not in row else row["h_3"]
-    return 1.0 + 0.3 * abs(np.log2(wide / 32)) + 0.2 * tall + 0.05 * candidate.variant
+    rows = row["h_3"] * row["w_3"] if "h_3" in row else row["h_2"] * row["w_2"]
+    return 1.0 + 0.3 * abs(np.log2(wide / 32)) + 0.4 * abs(np.log2(rows / 4)) + 0.05 * candidate.variant
 
 
 def ok(ms: float):
@@ -64,7 +69,7 @@ def test_no_program_is_proposed_twice(space):
 
 
 def test_candidates_are_complete_and_legal(space):
-    search, told = run(space, XGBoostModel())
+    _, told = run(space, XGBoostModel())
     for c, _ in told:
         assert c.origin in {"sketch", "mutation", "crossover", "random"}
         assert c.predicted is not None
@@ -83,9 +88,10 @@ def test_it_learns_what_the_machine_likes(space):
 
 
 def test_restored_search_goes_on_without_repeating(space):
-    whole, told = run(space, XGBoostModel(), rounds=3)
+    _, told = run(space, XGBoostModel(), rounds=3)
     records = [
-        SimpleNamespace(key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.min_ms) for c, m in told
+        SimpleNamespace(key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.min_ms)
+        for c, m in told
     ]
     model = XGBoostModel()
     resumed = EvolutionarySearch(TASK, space, model, 0)
@@ -112,8 +118,8 @@ def test_restore_ignores_what_it_cannot_place(space):
 def test_failures_and_cancelled_trials(space):
     search = EvolutionarySearch(TASK, space, XGBoostModel(), 0)
     a, b, *rest = search.ask(10)
-    search.tell([(a, SimpleNamespace(status="build_error", min_ms=float("inf"))),
-                 (b, SimpleNamespace(status="cancelled", min_ms=float("inf"))), *[(c, ok(cost(c))) for c in rest]])  # fmt: skip
+    failed, cancelled = (SimpleNamespace(status=s, min_ms=float("inf")) for s in ("build_error", "cancelled"))
+    search.tell([(a, failed), (b, cancelled), *[(c, ok(cost(c))) for c in rest]])
     assert not {c.key for c in search.ask(10)} & {a.key, b.key}
 
 
@@ -144,7 +150,11 @@ def test_a_model_trained_on_one_task_helps_another(space):
 def _rows(n=400, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, len(COLUMNS))).astype(np.float32)
-    truth = x[:, INDEX["speed"]] + np.where(x[:, INDEX["main.accumulators"]] > 0, 1.5, 0.0) + 0.5 * x[:, INDEX["main.tasks"]]
+    truth = (
+        x[:, INDEX["speed"]]
+        + np.where(x[:, INDEX["main.accumulators"]] > 0, 1.5, 0.0)
+        + 0.5 * x[:, INDEX["main.tasks"]]
+    )
     return x, truth.astype(np.float64)
 
 

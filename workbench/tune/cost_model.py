@@ -1,7 +1,7 @@
 """Cost models: which of many candidates is worth measuring.
 
-A model scores feature rows; higher is faster. Scores are log2 of arithmetic operations per cycle as far as the model knows, so
-that differences mean the same for every task. All models are deterministic.
+A model scores feature rows; higher is faster. Scores are log2 of arithmetic operations per cycle as far as the model
+knows, so that differences mean the same for every task. All models are deterministic.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class _Measured:
 class XGBoostModel:
     """Gradient-boosted trees that correct the analytic estimate, trained on all tasks of a session together.
 
-    What is learned is the difference between log2 of the measured speed and the estimate, centred per task, so a few trials
-    already help and tasks without any still get the estimate corrected by what others showed.
+    What is learned is the difference between log2 of the measured speed and the estimate, centred per task, so a few
+    trials already help and tasks without any still get the estimate corrected by what others showed.
 
     Parameters
     ----------
@@ -142,8 +142,8 @@ class XGBoostModel:
         data = xgboost.QuantileDMatrix(x, label=y, nthread=1, max_bin=64)
         options = {
             "objective": "reg:squarederror", "eta": 0.12, "max_depth": 5, "min_child_weight": 2.0, "lambda": 2.0,
-            "subsample": 0.9, "colsample_bytree": 0.6, "tree_method": "hist", "max_bin": 64, "nthread": 1, "base_score": 0.0,
-            "seed": self._seed, "verbosity": 0,
+            "subsample": 0.9, "colsample_bytree": 0.6, "tree_method": "hist", "max_bin": 64, "nthread": 1,
+            "base_score": 0.0, "seed": self._seed, "verbosity": 0,
         }  # fmt: skip
         self._booster = xgboost.train(options, data, self._rounds)
         self._trained_rows = self._rows

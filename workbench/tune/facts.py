@@ -1,7 +1,7 @@
 """Physical quantities of every block of a nest, for all rows of a population: what a core would issue and move.
 
-These are counts, not times: vector instructions of the straight-line body, loads, accumulators, cache traffic, parallel shares.
-`roofline` turns them into an estimate of time, `features` into columns.
+These are counts, not times: vector instructions of the straight-line body, loads, accumulators, cache traffic,
+parallel shares. `roofline` turns them into an estimate of time, `features` into columns.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ CHUNKS_PER_THREAD = 8
 class BlockFacts:
     """One block; every field is an array [N].
 
-    The *body* is the straight-line code inside the innermost serial loop: the unrolled and vectorised loops. The *tile* is what
-    stays in registers while the reduction loops around the body run; it is visited `visits` times.
+    The *body* is the straight-line code inside the innermost serial loop: the unrolled and vectorised loops. The
+    *tile* is what stays in registers while the reduction loops around the body run; it is visited `visits` times.
     """
 
     plan: BlockPlan
@@ -104,7 +104,9 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
     visits, reloads, stores, chain = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     own = _store_vectors(b.accesses[0], write, body, b, vector, pieces)
     if b.is_reduction:
-        never = first == depth  # no reduction loop runs more than once: the tile is the body, and nothing is ever reloaded
+        never = (
+            first == depth
+        )  # no reduction loop runs more than once: the tile is the body, and nothing is ever reloaded
         tile = np.where(never, body, tile)
         promoted = never | (tile < depth)
         tile_vectors = _store_vectors(b.accesses[0], write, tile, b, vector, pieces)
@@ -119,9 +121,9 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
     tile_working = np.sum([at_level(fp.bytes, np.where(tile < depth, tile, body)) for fp in prints], axis=0)
     regs = acc_vectors + np.minimum(loads[0], vector / machine.lanes) + 1.0
     return BlockFacts(
-        b, inner[0], at_level(outer, body), body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads, stores,
-        *_guards(b, extents, body, n), acc_vectors, visits, reloads, chain, regs, _inner_trips(b, extents, body, n), tasks, share,
-        outer[-1], working, traffic, moved, prints, body, tile_working,
+        b, inner[0], at_level(outer, body), body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
+        stores, *_guards(b, extents, body, n), acc_vectors, visits, reloads, chain, regs, _inner_trips(b, extents,
+        body, n), tasks, share, outer[-1], working, traffic, moved, prints, body, tile_working,
     )  # fmt: skip
 
 
@@ -160,7 +162,9 @@ def _body_level(b: BlockPlan, extents: list[Any], n: int) -> NDArray[np.intp]:
 
 
 def _tile_levels(b: BlockPlan, extents: list[Any], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Level of the outermost reduction loop that keeps its tile in registers (depth if none), and of the first reduction loop."""
+    """Level of the outermost reduction loop that keeps its tile in registers (depth if none), and of the first
+    reduction loop.
+    """
     depth = len(extents)
     tile, first = np.full(n, depth, np.intp), np.full(n, depth, np.intp)
     alive = np.ones(n, bool)
@@ -174,28 +178,33 @@ def _tile_levels(b: BlockPlan, extents: list[Any], n: int) -> tuple[NDArray[np.i
     return tile, first
 
 
-def _loads(b: BlockPlan, prints: list[Footprint], body: NDArray[np.intp], vector: Array, pieces: Array
-           ) -> tuple[Array, Array, Array, Array]:
-    """Loads of one body: whole vectors, broadcasts, strided elements; and those that leave the innermost serial loop."""
+def _loads(
+    b: BlockPlan, prints: list[Footprint], body: NDArray[np.intp], vector: Array, pieces: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Loads of one body: whole vectors, broadcasts, strided elements; and those that leave the innermost loop."""
     n = len(vector)
     out = [np.zeros(n) for _ in range(4)]
     lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
-    for acc, fp in zip(b.accesses[1:], prints[1:], strict=True):
+    for fp in prints[1:]:
         touched = at_level(fp.elements, body)
         stays = at_level(fp.again, body) > 1.0
         step = np.abs(_full(0.0 if lane is None else fp.stride[lane], n))
         step = np.where(vector > 1.0, step, 0.0)
         per_vector = touched / vector * pieces
-        counts = (np.where(step == 1.0, per_vector, 0.0), np.where(step == 0.0, touched, 0.0),
-                  np.where(step > 1.0, touched, 0.0))
+        counts = (
+            np.where(step == 1.0, per_vector, 0.0),
+            np.where(step == 0.0, touched, 0.0),
+            np.where(step > 1.0, touched, 0.0),
+        )
         for k, c in enumerate(counts):
             out[k] = out[k] + np.where(stays, 0.0, c)
             out[3] = out[3] + np.where(stays, c, 0.0)
     return out[0], out[1], out[2], out[3]
 
 
-def _store_vectors(acc: AccessPlan, fp: Footprint, level: NDArray[np.intp], b: BlockPlan, vector: Array, pieces: Array
-                   ) -> Array:
+def _store_vectors(
+    acc: AccessPlan, fp: Footprint, level: NDArray[np.intp], b: BlockPlan, vector: Array, pieces: Array
+) -> Array:
     """Registers that the written elements below `level` fill; element by element where they are not contiguous."""
     lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
     touched = at_level(fp.elements, level)
@@ -206,12 +215,13 @@ def _store_vectors(acc: AccessPlan, fp: Footprint, level: NDArray[np.intp], b: B
     return result
 
 
-def _traffic(b: BlockPlan, prints: list[Footprint], outer: Array, machine: Machine
-             ) -> tuple[dict[str, Array], dict[str, list[Array]], dict[str, Array]]:
+def _traffic(
+    b: BlockPlan, prints: list[Footprint], outer: Array, machine: Machine
+) -> tuple[dict[str, Array], dict[str, list[Array]], dict[str, Array]]:
     """Bytes that each cache has to fetch from the next one, in all and per access.
 
-    Below the outermost level whose working set fits, everything is fetched once; the loop just outside of it keeps what it does
-    not move, because the distance of that reuse is the same working set.
+    Below the outermost level whose working set fits, everything is fetched once; the loop just outside of it keeps
+    what it does not move, because the distance of that reuse is the same working set.
     """
     working = np.zeros_like(outer)
     for fp in prints:
@@ -246,7 +256,9 @@ def _guards(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int) ->
     tests, lanes = np.full(n, float(b.guards)), np.zeros(n)
     if not b.guards:
         return tests, lanes
-    inside = np.zeros(n, bool)  # outside of the innermost serial loop that a condition depends on, every loop repeats it
+    inside = np.zeros(
+        n, bool
+    )  # outside of the innermost serial loop that a condition depends on, every loop repeats it
     for k in range(len(extents) - 1, -1, -1):
         serial = np.asarray(k < body)
         inside = inside | (serial & (k in b.guard_loops) & (np.asarray(extents[k]) > 1.0))

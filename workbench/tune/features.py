@@ -1,8 +1,8 @@
 """Feature columns of a generic nest, for one filled schedule and for a whole population alike.
 
-`features` evaluates a `NestPlan` over columns of hole values and returns a float32 matrix with the same columns for every task,
-so that one cost model serves all of them. `COLUMNS` documents each column. Unit loops never matter: a filled schedule has exactly
-the features of its row.
+`features` evaluates a `NestPlan` over columns of hole values and returns a float32 matrix with the same columns for
+every task, so that one cost model serves all of them. `COLUMNS` documents each column. Unit loops never matter: a
+filled schedule has exactly the features of its row.
 """
 
 from __future__ import annotations
@@ -106,7 +106,11 @@ def _columns() -> tuple[Column, ...]:
     out = list(_PROGRAM)
     out += [Column(f"main.{c.name}", c.doc, c.log) for c in _MAIN]
     out += [Column(f"main.{s}.{c.name}", f"{c.doc} ({s} of the main block)", c.log) for s in _SLOTS for c in _ACCESS]
-    out += [Column(f"{g}.{c.name}", f"{c.doc} (all blocks {g} the main one)", c.log) for g in ("before", "after") for c in _OTHERS]
+    out += [
+        Column(f"{g}.{c.name}", f"{c.doc} (all blocks {g} the main one)", c.log)
+        for g in ("before", "after")
+        for c in _OTHERS
+    ]
     return tuple(out)
 
 
@@ -205,7 +209,7 @@ def _main(rows: _Rows, f: BlockFacts, machine: Machine) -> None:
     }  # fmt: skip
     for name, v in values.items():
         rows.add(f"main.{name}", v)
-    reads = [k for k in range(1, len(f.prints))][: len(_SLOTS) - 1]
+    reads = range(1, len(f.prints))[: len(_SLOTS) - 1]
     for slot, k in zip(_SLOTS, [0, *reads], strict=False):
         _access(rows, f"main.{slot}", f, k)
 

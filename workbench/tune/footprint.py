@@ -1,8 +1,8 @@
 """Footprints of accesses per loop level, evaluated for all rows of a population at once.
 
-Level ``k`` of a block means: the loops ``k, k+1, ...`` run, those outside stand still; level 0 is the whole nest. The number of
-distinct elements is the product over dimensions of ``min(width, count)``, where `width` is the span of the index and `count`
-the number of combinations of the loops that drive it. All values are float64 and exact below 2**53.
+Level ``k`` of a block means: the loops ``k, k+1, ...`` run, those outside stand still; level 0 is the whole nest. The
+number of distinct elements is the product over dimensions of ``min(width, count)``, where `width` is the span of the
+index and `count` the number of combinations of the loops that drive it. All values are float64 and exact below 2**53.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What features need to know about a generic nest, collected once per variant of a space.
 
-A plan holds for every block the loops around it, its accesses as terms ``coefficient * loop digit`` and its operation counts.
-Everything numeric stays a `Dim`; `features` evaluates the plan over columns of hole values. A plan of a filled nest has the same
-form with plain numbers, so one function serves a population and a single schedule.
+A plan holds for every block the loops around it, its accesses as terms ``coefficient * loop digit`` and its operation
+counts. Everything numeric stays a `Dim`; `features` evaluates the plan over columns of hole values. A plan of a
+filled nest has the same form with plain numbers, so one function serves a population and a single schedule.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from workbench.ir.stmt import Block, For, Stmt, walk
 
 #: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
 OP_COST: Mapping[str, float] = {
-    "div": 16.0, "mod": 24.0, "sqrt": 20.0, "rsqrt": 24.0, "exp": 14.0, "log": 18.0, "tanh": 22.0, "sigmoid": 24.0, "erf": 26.0,
-    "pow": 40.0,
+    "div": 16.0, "mod": 24.0, "sqrt": 20.0, "rsqrt": 24.0, "exp": 14.0, "log": 18.0, "tanh": 22.0, "sigmoid": 24.0,
+    "erf": 26.0, "pow": 40.0,
 }  # fmt: skip
 
 
@@ -133,8 +133,9 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank)
 
 
-def _accesses(b: Block, position: Mapping[str, int], extents: Mapping[str, Dim], table: Mapping[str, object]
-              ) -> Iterator[AccessPlan]:
+def _accesses(
+    b: Block, position: Mapping[str, int], extents: Mapping[str, Dim], table: Mapping[str, object]
+) -> Iterator[AccessPlan]:
     own = b.own_load() if b.is_reduction else None
     seen: set[Load] = set()
     yield _access(b.buffer, b.index, True, own is not None, bool(b.guard), position, extents, table)
@@ -144,11 +145,21 @@ def _accesses(b: Block, position: Mapping[str, int], extents: Mapping[str, Dim],
             yield _access(load.buffer, load.index, False, False, guarded, position, extents, table)
 
 
-def _access(name: str, index: tuple[Affine, ...], write: bool, own: bool, guarded: bool, position: Mapping[str, int],
-            extents: Mapping[str, Dim], table: Mapping[str, object]) -> AccessPlan:
+def _access(
+    name: str,
+    index: tuple[Affine, ...],
+    write: bool,
+    own: bool,
+    guarded: bool,
+    position: Mapping[str, int],
+    extents: Mapping[str, Dim],
+    table: Mapping[str, object],
+) -> AccessPlan:
     buffer = table[name]
     dims = tuple(
-        tuple(Term(position[d.var], c, digit_extent(d, extents), d.lower == 1) for d, c in form.terms if d.var in position)
+        tuple(
+            Term(position[d.var], c, digit_extent(d, extents), d.lower == 1) for d, c in form.terms if d.var in position
+        )
         for form in index
     )
     loops = frozenset(t.loop for row in dims for t in row)

@@ -1,7 +1,8 @@
 """An analytic estimate of time: what the core has to issue, and what the caches have to deliver.
 
-The constants were fitted to measurements of register tiles and of whole convolutions on a core with two 512-bit FMA ports; they
-are ratios more than truths. The estimate ranks first candidates and is one feature of the learned model, never a claim.
+The constants were fitted to measurements of register tiles and of whole convolutions on a core with two 512-bit FMA
+ports; they are ratios more than truths. The estimate ranks first candidates and is one feature of the learned model,
+never a claim.
 """
 
 from __future__ import annotations
@@ -70,9 +71,11 @@ def body_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Ar
     loads = f.contiguous + f.broadcast + c.strided * f.strided
     unpromoted = (f.visits >= f.bodies) & (f.chain > 0)
     stores = f.stores + np.where(unpromoted, f.accumulators, 0.0)
-    ports = np.maximum(arithmetic, loads) / 2.0
+    # Vectors of at most half a register find a third load port and do not crowd the others.
+    narrow = 2.0 * f.vector <= machine.lanes
+    ports = np.maximum(arithmetic, np.where(narrow, loads * (2.0 / 3.0), loads)) / 2.0
     issue = (arithmetic + loads + stores) / c.issue
-    crowded = np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd
+    crowded = np.where(narrow, 0.0, np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd)
     spilled = np.maximum(0.0, f.registers - machine.registers) * c.spill
     busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(c.latency * f.chain, stores))
     cycles: Array = busy + spilled + c.body
@@ -88,14 +91,20 @@ def tile_cycles(f: BlockFacts, c: Constants = CONSTANTS) -> Array:
 def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> tuple[Array, Array, Array]:
     """Cycles of the busiest thread: issuing, waiting for caches, and both together."""
     compute = f.bodies * body_cycles(f, machine, c) + f.visits * tile_cycles(f, c)
-    compute = compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
+    compute = (
+        compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
+    )
     memory = f.traffic["l1"] / c.l1 + f.traffic["l2"] / c.l2 + f.traffic["l3"] / c.l3
     both = np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
     return compute * f.share, memory * f.share, both * f.share
 
 
-def program_cycles(facts: list[BlockFacts], machine: Machine, c: Constants = CONSTANTS) -> tuple[Array, list[Array], Array]:
-    """Cycles of the whole function, cycles of each block, and number of parallel regions that really have several tasks."""
+def program_cycles(
+    facts: list[BlockFacts], machine: Machine, c: Constants = CONSTANTS
+) -> tuple[Array, list[Array], Array]:
+    """Cycles of the whole function, cycles of each block, and number of parallel regions that really have several
+    tasks.
+    """
     parts = [block_cycles(f, machine, c)[2] for f in facts]
     total: Array = np.sum(parts, axis=0)
     regions: dict[int, Array] = {}

@@ -1,7 +1,8 @@
-"""Populations: integer matrices of table indices, one column per group of holes, with vectorised sampling and variation.
+"""Populations: integer matrices of table indices, one column per group of holes, with vectorised sampling and
+variation.
 
-A row of a variant is one index per group of holes into the table of that group's values (all factorisations of an extent, or
-all choices). Limits are masks over rows. Nothing here looks at one row at a time.
+A row of a variant is one index per group of holes into the table of that group's values (all factorisations of an
+extent, or all choices). Limits are masks over rows. Nothing here looks at one row at a time.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ class Sampler:
         tuple of array [N, groups], array [N]
             The new rows (unchanged where the limits refused the change), and which group was changed (-1: none).
         """
-        n, groups = picks.shape
+        n, groups = len(picks), picks.shape[1]
         open_groups = np.array([g for g in range(groups) if len(self.domain.groups[g]) > 1], np.int64)
         if not len(open_groups):
             return picks, np.full(n, -1)
@@ -190,7 +191,8 @@ def _primes(n: int) -> tuple[int, ...]:
     return (*out, n) if n > 1 else tuple(out)
 
 
-# ------------------------------------------------------------------------------------------------------- structural keys
+# ------------------------------------------------------------------------------------------------------- structural
+# keys
 
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -200,9 +202,9 @@ _CLOSE = 0x5BD1E995
 def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int) -> Keys:
     """Hash of the filled structure of every row, unit loops dropped: equal keys mean the same program.
 
-    The nest is read in program order. A loop contributes its stem (the name before the first dot: which axis it walks), its
-    extent and its kind; a block its name; a packed buffer its blocks. Loops that run once contribute nothing, so rows of
-    different variants that come to the same nest get the same key.
+    The nest is read in program order. A loop contributes its stem (the name before the first dot: which axis it
+    walks), its extent and its kind; a block its name; a packed buffer its blocks. Loops that run once contribute
+    nothing, so rows of different variants that come to the same nest get the same key.
     """
     memo: dict[object, Any] = {}
     state = np.full(n, 0x243F6A8885A308D3, np.uint64)
@@ -244,4 +246,3 @@ def _token(text: str) -> int:
     for byte in text.encode():
         out = ((out ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
     return out >> 16
-

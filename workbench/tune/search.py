@@ -1,9 +1,9 @@
 """Evolutionary search over a space, by asking and telling.
 
-Every variant of the space keeps a pool of rows with their features. `ask` scores the pools with the current model, breeds from
-the best (mutation and crossover of whole columns), and picks programs that are good and different from each other, plus a small
-random share. `tell` hands the measurements to the model. A program is identified by its filled structure: it is never proposed
-twice, not even as a row of another variant.
+Every variant of the space keeps a pool of rows with their features. `ask` scores the pools with the current model,
+breeds from the best (mutation and crossover of whole columns), and picks programs that are good and different from
+each other, plus a small random share. `tell` hands the measurements to the model. A program is identified by its
+filled structure: it is never proposed twice, not even as a row of another variant.
 """
 
 from __future__ import annotations
@@ -80,8 +80,13 @@ class _Pool:
         return _Pool(self.picks[index], self.x[index], self.keys[index], self.parent[index], self.group[index])
 
     def join(self, other: _Pool) -> _Pool:
-        pairs = ((self.picks, other.picks), (self.x, other.x), (self.keys, other.keys), (self.parent, other.parent),
-                 (self.group, other.group))
+        pairs = (
+            (self.picks, other.picks),
+            (self.x, other.x),
+            (self.keys, other.keys),
+            (self.parent, other.parent),
+            (self.group, other.group),
+        )
         return _Pool(*(np.concatenate(p) for p in pairs))  # type: ignore[arg-type]
 
 
@@ -103,7 +108,9 @@ class EvolutionarySearch:
     options : SearchOptions, optional
     """
 
-    def __init__(self, task: Any, space: Space, model: CostModel, seed: int, options: SearchOptions | None = None) -> None:
+    def __init__(
+        self, task: Any, space: Space, model: CostModel, seed: int, options: SearchOptions | None = None
+    ) -> None:
         self.space, self.model, self.seed = space, model, seed
         self.options = options or SearchOptions()
         self.held_out = HeldOut()
@@ -177,10 +184,17 @@ class EvolutionarySearch:
 
     # ---- pools ----
 
-    def _pool(self, variant: Variant, picks: Picks, parent: Keys | None = None, group: NDArray[np.int64] | None = None) -> _Pool:
+    def _pool(
+        self, variant: Variant, picks: Picks, parent: Keys | None = None, group: NDArray[np.int64] | None = None
+    ) -> _Pool:
         n = len(picks)
-        return _Pool(picks, variant.features(picks), variant.keys(picks), np.zeros(n, np.uint64) if parent is None else parent,
-                     np.full(n, -1) if group is None else group)
+        return _Pool(
+            picks,
+            variant.features(picks),
+            variant.keys(picks),
+            np.zeros(n, np.uint64) if parent is None else parent,
+            np.full(n, -1) if group is None else group,
+        )
 
     def _fill_pools(self, rng: np.random.Generator) -> None:
         if self._pools:
@@ -241,10 +255,13 @@ class EvolutionarySearch:
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)  # at random among what is not hopeless
         if lucky and len(rest):
             picked += [int(i) for i in rng.choice(rest, min(lucky, len(rest)), replace=False)]
-        return [self._candidate(int(owner[i]), int(at[i]), float(scores[i]), k >= n - lucky) for k, i in enumerate(picked)]
+        return [
+            self._candidate(int(owner[i]), int(at[i]), float(scores[i]), k >= n - lucky) for k, i in enumerate(picked)
+        ]
 
-    def _diverse(self, order: NDArray[np.int64], scores: Scores, owner: NDArray[np.int64], at: NDArray[np.int64], n: int
-                 ) -> list[int]:
+    def _diverse(
+        self, order: NDArray[np.int64], scores: Scores, owner: NDArray[np.int64], at: NDArray[np.int64], n: int
+    ) -> list[int]:
         """Greedy choice by score, where what resembles an earlier choice of this round costs a few per cent."""
         if not len(order) or n <= 0:
             return []
@@ -257,8 +274,12 @@ class EvolutionarySearch:
             k = int(np.argmax(value))
             picked.append(int(order[k]))
             same = [m == m[k] for m in marks]
-            value = value - weight * (0.02 * (owner[order] == owner[order[k]]) + 0.05 * (same[0] & same[1] & same[2])
-                                      + 0.02 * same[3] + 0.03 * (same[4] & same[0]))
+            value = value - weight * (
+                0.02 * (owner[order] == owner[order[k]])
+                + 0.05 * (same[0] & same[1] & same[2])
+                + 0.02 * same[3]
+                + 0.03 * (same[4] & same[0])
+            )
             value[k] = -np.inf
         return picked
 
@@ -267,8 +288,15 @@ class EvolutionarySearch:
         parent, group = int(pool.parent[k]), int(pool.group[k])
         origin = "random" if lucky else "sketch" if not parent else "crossover" if group == _CROSSED else "mutation"
         changed = ", ".join(variant.sampler.domain.groups[group].holes) if parent and group >= 0 else None
-        candidate = Candidate(v, variant.sampler.row(pool.picks[k]), origin, score, _text(int(pool.keys[k])),
-                              _text(parent) if parent else None, changed)
+        candidate = Candidate(
+            v,
+            variant.sampler.row(pool.picks[k]),
+            origin,
+            score,
+            _text(int(pool.keys[k])),
+            _text(parent) if parent else None,
+            changed,
+        )
         return candidate, pool.x[k]
 
 

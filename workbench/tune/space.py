@@ -107,7 +107,8 @@ class Space:
         """Concrete schedule of a candidate (`variant` and `row`)."""
         if not 0 <= candidate.variant < len(self.variants):
             raise TuneError("tune.variant", f"The space has no variant {candidate.variant}.", (self.id,))
-        return self.variants[candidate.variant].schedule.fill(dict(candidate.row))
+        filled: Schedule = self.variants[candidate.variant].schedule.fill(dict(candidate.row))
+        return filled
 
     def explain(self) -> str:
         """Which rules made each variant, and why."""

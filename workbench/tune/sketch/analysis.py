@@ -15,7 +15,11 @@ def producers(func: Func, block: Block) -> list[Block]:
 
 def consumers(func: Func, block: Block) -> list[Block]:
     """Blocks that read what `block` writes."""
-    return [b for b, _ in blocks(func.body) if b.name != block.name and any(ld.buffer == block.buffer for ld in loads(b.value))]
+    return [
+        b
+        for b, _ in blocks(func.body)
+        if b.name != block.name and any(ld.buffer == block.buffer for ld in loads(b.value))
+    ]
 
 
 def role(func: Func, block: Block) -> str:
@@ -27,11 +31,15 @@ def missing_axes(block: Block) -> dict[Load, set[str]]:
     """Per load, the spatial axes longer than 1 that do not move it: along these it is reused."""
     spatial = {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
     own = block.own_load() if block.is_reduction else None
-    return {ld: spatial - {v for x in ld.index for v in x.vars} for ld in dict.fromkeys(loads(block.value)) if ld != own}
+    return {
+        ld: spatial - {v for x in ld.index for v in x.vars} for ld in dict.fromkeys(loads(block.value)) if ld != own
+    }
 
 
 def has_reuse(block: Block) -> bool:
-    """Whether the operands of a reduction are reused along its spatial axes, each along other ones (matmul, convolution)."""
+    """Whether the operands of a reduction are reused along its spatial axes, each along other ones (matmul,
+    convolution).
+    """
     if not block.is_reduction:
         return False
     reused = [axes for axes in missing_axes(block).values() if axes]

@@ -37,8 +37,8 @@ class Draft:
     wishes : tuple of Constraint
         Are dropped, last first, when they leave no row.
     main : str or None
-        The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (level 1) and `tile`
-        (the innermost one), and the loops to unroll.
+        The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (level
+        1) and `tile` (the innermost one), and the loops to unroll.
     done : frozenset of str
         Blocks that need no further rule.
     """

@@ -46,7 +46,12 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
     contiguous = _contiguous(block, path)
     parts: list[str] = []
     inner: str | None = None
-    if contiguous is not None and isinstance(contiguous.extent, int) and contiguous.extent > 1 and _whole(block, contiguous):
+    if (
+        contiguous is not None
+        and isinstance(contiguous.extent, int)
+        and contiguous.extent > 1
+        and _whole(block, contiguous)
+    ):
         from workbench.schedule import Hole
 
         choices = vector_choices(contiguous.extent, machine)

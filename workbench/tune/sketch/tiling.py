@@ -13,7 +13,16 @@ from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For, blocks
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
-    consumers, has_reuse, is_padding, is_pointwise, loop_of_axis, main_block, producers, reads_aligned, role,
+    consumers,
+    has_reuse,
+    is_padding,
+    is_pointwise,
+    loop_of_axis,
+    main_block,
+    missing_axes,
+    producers,
+    reads_aligned,
+    role,
 )  # fmt: skip
 from workbench.tune.sketch.base import Draft, rule
 
@@ -30,7 +39,9 @@ MAX_VECTORS = 8
 
 @rule("inline")
 def inline(draft: Draft, machine: Machine) -> list[Draft]:
-    """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of two."""
+    """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
+    two.
+    """
     changed = True
     while changed:
         changed = False
@@ -53,9 +64,11 @@ def inline(draft: Draft, machine: Machine) -> list[Draft]:
 
 @rule("tile")
 def tile(draft: Draft, machine: Machine) -> list[Draft]:
-    """Tile a reduction: parallel blocks, cache tiles, then the reduction around an unrolled and vectorised register tile.
+    """Tile a reduction: parallel blocks, cache tiles, then the reduction around an unrolled and vectorised register
+    tile.
 
-    Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay in cache.
+    Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay
+    in cache.
     """
     block = main_block(draft.func)
     if block is None or not _vectorisable(draft.func, block):
@@ -89,7 +102,9 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     single = [p[0] for p in parts if len(p) == 1] + groups
     order = [*single, *at[0], *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
     s.reorder(*order)
-    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red)
+    # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
+    short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
+    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red, short)
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     form = "SSRSRS" if panels else "SSRS"
     new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
@@ -100,7 +115,9 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
 
 
 def _cut_groups(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For], list[str]]:
-    """Cut axes where an access takes them apart (the groups of a convolution); returns what is left to tile, and the cuts."""
+    """Cut axes where an access takes them apart (the groups of a convolution); returns what is left to tile, and the
+    cuts.
+    """
     kept: list[For] = []
     outer: list[str] = []
     env = block.env
@@ -128,7 +145,9 @@ def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bo
 
 
 def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
-    """Extents worth vectorising: divisors in whole registers; where there are none, those with a small rest, or the whole axis."""
+    """Extents worth vectorising: divisors in whole registers; where there are none, those with a small rest, or the
+    whole axis.
+    """
     lanes = machine.lanes
     divisors = [d for d in range(1, extent + 1) if extent % d == 0 and d <= 2 * MAX_VECTORS * lanes]
     whole = tuple(d for d in divisors if d % lanes == 0 and d <= MAX_VECTORS * lanes)
@@ -172,13 +191,13 @@ def _whole_registers(func: Func, loop: str, lanes: int) -> bool:
     return choices is not None and all(c % lanes == 0 for c in choices)
 
 
-def _small_reductions(func: Func, names: Sequence[str]) -> list[str]:
+def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
     """Innermost reduction loops that are too short to be worth a loop."""
     out: list[str] = []
     size = 1
     for name in reversed(names):
         extent = func.loop(name)[0].extent
-        if not isinstance(extent, int) or extent * size > SMALL_REDUCTION:
+        if not isinstance(extent, int) or extent * size > most:
             break
         size *= extent
         if extent > 1:
@@ -270,7 +289,9 @@ def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, machine: Mach
 
 @rule("pad")
 def pad(draft: Draft, machine: Machine) -> list[Draft]:
-    """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is read."""
+    """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is
+    read.
+    """
     if draft.main is None:
         return [draft]
     block, _ = draft.func.block(draft.main)
