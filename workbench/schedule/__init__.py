@@ -10,9 +10,10 @@ from __future__ import annotations
 from ..errors import ScheduleError
 from .domain import Domain
 from .holes import Hole, fill
-from .legality import Witness
+from .moves import Move
 from .primitive import Primitive, primitive, registry
-from .schedule import Move, Schedule
+from .refusal import Witness
+from .schedule import Schedule
 from .trace import replay
 from .units import drop_unit_loops
 

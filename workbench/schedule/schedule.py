@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
@@ -15,73 +14,27 @@ from . import holes as _holes
 from . import hooks, primitives
 from .domain import Domain
 from .holes import Row
-from .legality import Witness
+from .moves import Move, judge, method_doc
 from .primitive import Json, Primitive, registry
 from .trace import Trace, replay, script, trace_to_json
 
 __all__ = ["Move", "Schedule", "primitives"]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """A step that could be taken next, legal or not; an illegal one says why.
-
-    Attributes
-    ----------
-    primitive : str
-    args : dict
-        JSON form of the arguments.
-    legal : bool
-    code, reason, hint : str
-        Empty for a legal move.
-    where : tuple of str
-        Loops, blocks and buffers that the reason is about.
-    witness : Witness or None
-        Two iterations that conflict, where that is the reason.
-    step : Primitive
-        Apply it with ``schedule.apply(move.step)``.
-    """
-
-    primitive: str
-    args: dict[str, Json]
-    legal: bool
-    step: Primitive
-    code: str = ""
-    reason: str = ""
-    where: tuple[str, ...] = ()
-    witness: Witness | None = None
-    hint: str = ""
-
-    def __str__(self) -> str:
-        return str(self.step) if self.legal else f"{self.step}: {self.reason}"
-
-    def to_json(self) -> dict[str, Json]:
-        """Plain form for a user interface."""
-        return {
-            "primitive": self.primitive,
-            "args": self.args,
-            "legal": self.legal,
-            "code": self.code,
-            "reason": self.reason,
-            "where": list(self.where),
-            "witness": None if self.witness is None else self.witness.to_json(),
-            "hint": self.hint,
-        }
-
-
 class _State:
     """A step and the function after it; for a filled schedule the numbers are put in when somebody asks."""
 
-    __slots__ = ("_func", "_row", "step")
+    __slots__ = ("_filled", "_func", "_row", "step")
 
     def __init__(self, step: Primitive, func: Func, row: dict[str, int] | None = None) -> None:
         self.step, self._func, self._row = step, func, row
+        self._filled = func if row is None else None
 
     @property
     def func(self) -> Func:
-        if self._row is not None:
-            self._func, self._row = _holes.fill(self._func, self._row), None
-        return self._func
+        if self._filled is None:  # two threads may both fill it, with the same result
+            self._filled = _holes.fill(self._func, self._row or {})
+        return self._filled
 
 
 class Schedule:
@@ -257,25 +210,8 @@ class Schedule:
                     (at,),
                     did_you_mean(at, known, "names"),
                 )
-        found = [self._judge(func, c) for cls in registry for c in cls.candidates(func, self.target, at)]
+        found = [judge(func, c, self.target) for cls in registry for c in cls.candidates(func, self.target, at)]
         return sorted(found, key=lambda m: not m.legal)
-
-    def _judge(self, func: Func, step: Primitive) -> Move:
-        try:
-            step.resolve(func).check(func, self.target)
-        except WorkbenchError as e:
-            return Move(
-                step.name,
-                step.to_json()["args"],
-                False,
-                step,
-                e.code,
-                e.message,
-                e.where,
-                getattr(e, "witness", None),
-                e.hint,
-            )
-        return Move(step.name, step.to_json()["args"], True, step)
 
     # ----- open numbers
 
@@ -406,22 +342,6 @@ class Schedule:
 # ------------------------------------------------------------------------------------------------ methods of primitives
 
 _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def method_doc(cls: type[Primitive]) -> str:
-    """Documentation of the method that a primitive becomes, from its declaration."""
-    lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
-    for f in cls.fields():
-        lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
-    gives = {
-        "nothing": ("Schedule", "itself"),
-        "name": ("str", "the name that was made"),
-        "names": ("tuple of str", "the names that were made"),
-    }
-    kind, text = gives[cls.returns]
-    lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
-    lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]
-    return "\n".join(lines)
 
 
 def _attach(cls: type[Primitive]) -> None:

@@ -10,8 +10,8 @@ from ...ir.func import Constraint, Func
 from ...ir.poly import Dim, normal
 from ...ir.stmt import For, LoopKind, loops
 from .. import legality
-from ..legality import refuse
 from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
+from ..refusal import refuse
 from ..rewrite import replace_loop
 
 #: Most iterations that are written out one after the other.

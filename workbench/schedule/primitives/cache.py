@@ -11,8 +11,8 @@ from ...ir.expr import Load, map_loads
 from ...ir.func import Buffer, Func
 from ...ir.stmt import Block, Iter, blocks
 from .. import legality
-from ..legality import refuse
 from ..primitive import Applied, BlockRef, Primitive, primitive
+from ..refusal import refuse
 from ..rewrite import fresh_names, nest, replace_block
 
 

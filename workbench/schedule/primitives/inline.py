@@ -11,8 +11,8 @@ from ...ir.expr import Expr, Load, map_affine, map_loads
 from ...ir.func import Func
 from ...ir.stmt import Block, Stmt, blocks, rewrite
 from .. import legality
-from ..legality import refuse
 from ..primitive import Applied, BlockRef, Primitive, primitive
+from ..refusal import refuse
 from ..rewrite import remove_block
 from .placement import check_identity
 

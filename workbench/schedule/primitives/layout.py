@@ -13,8 +13,8 @@ from ...ir.poly import Dim, divide, nonneg, normal, product
 from ...ir.stmt import Block, Stmt, blocks, rewrite
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
-from ..legality import refuse
 from ..primitive import Applied, BlockSize, BufferRef, Number, Primitive, primitive
+from ..refusal import Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, replace_block, split_axis, split_loop
 
 
@@ -164,7 +164,7 @@ class TransformLayout(Primitive):
             return self._split_axes(_with_block(func, block), name, dim, size, (*done, *names))
         return func, done
 
-    def _refusal(self, block: Block, form: Affine, size: Dim) -> legality.Refusal:
+    def _refusal(self, block: Block, form: Affine, size: Dim) -> Refusal:
         axis = form.single_var()
         bind = form if axis is None else block.env[axis]
         loop = None if axis is None else bind.single_var()
@@ -173,7 +173,7 @@ class TransformLayout(Primitive):
             if loop is not None
             else "pack along a dimension that one loop moves"
         )
-        return legality.Refusal(
+        return Refusal(
             "transform_layout.access",
             f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "
             f"multiple of {size} plus a rest below {size}.",

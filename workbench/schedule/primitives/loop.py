@@ -12,8 +12,8 @@ from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, pro
 from ...ir.stmt import Block, For, Stmt, accesses, blocks, loops, subst_loops
 from .. import legality
 from ..holes import Hole, nearest, resolve_hole, unknown_hole
-from ..legality import refuse
 from ..primitive import Applied, Factors, LoopRef, LoopRefs, Primitive, primitive
+from ..refusal import refuse
 from ..rewrite import NotRadix, fresh_names, replace_loop, split_loop
 
 _FACTOR = int | str | Hole | None

@@ -14,8 +14,8 @@ from ...ir.poly import Dim
 from ...ir.region import Span, region
 from ...ir.stmt import Block, For, blocks, loops
 from .. import legality
-from ..legality import refuse
 from ..primitive import Applied, BlockRef, LoopRef, Primitive, primitive
+from ..refusal import Refusal, refuse
 from ..rewrite import fresh_names, insert, nest, remove_block
 
 
@@ -273,7 +273,7 @@ def _part(func: Func, lp: For, outer: tuple[For, ...], buffer: str, block: Block
     try:
         spans = region(func, lp.body, outer, buffer, writes=writes)
     except ScheduleError as e:
-        raise legality.Refusal(e.code, e.message, (block.name, lp.name, buffer), "choose a loop further out") from None
+        raise Refusal(e.code, e.message, (block.name, lp.name, buffer), "choose a loop further out") from None
     assert spans is not None
     return spans
 

@@ -1,0 +1,84 @@
+"""What a user interface needs to know about steps: the moves that are possible, and the text of a method."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+
+from ..errors import WorkbenchError
+from ..ir.func import Func
+from .primitive import Json, Primitive
+from .refusal import Witness
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A step that could be taken next, legal or not; an illegal one says why.
+
+    Attributes
+    ----------
+    primitive : str
+    args : dict
+        JSON form of the arguments.
+    legal : bool
+    code, reason, hint : str
+        Empty for a legal move.
+    where : tuple of str
+        Loops, blocks and buffers that the reason is about.
+    witness : Witness or None
+        Two iterations that conflict, where that is the reason.
+    step : Primitive
+        Apply it with ``schedule.apply(move.step)``.
+    """
+
+    primitive: str
+    args: dict[str, Json]
+    legal: bool
+    step: Primitive
+    code: str = ""
+    reason: str = ""
+    where: tuple[str, ...] = ()
+    witness: Witness | None = None
+    hint: str = ""
+
+    def __str__(self) -> str:
+        return str(self.step) if self.legal else f"{self.step}: {self.reason}"
+
+    def to_json(self) -> dict[str, Json]:
+        """Plain form for a user interface."""
+        return {
+            "primitive": self.primitive,
+            "args": self.args,
+            "legal": self.legal,
+            "code": self.code,
+            "reason": self.reason,
+            "where": list(self.where),
+            "witness": None if self.witness is None else self.witness.to_json(),
+            "hint": self.hint,
+        }
+
+
+def judge(func: Func, step: Primitive, target: object) -> Move:
+    """Ask whether a step is legal, and why not."""
+    args = step.to_json()["args"]
+    try:
+        step.resolve(func).check(func, target)
+    except WorkbenchError as e:
+        return Move(step.name, args, False, step, e.code, e.message, e.where, getattr(e, "witness", None), e.hint)
+    return Move(step.name, args, True, step)
+
+
+def method_doc(cls: type[Primitive]) -> str:
+    """Documentation of the method that a primitive becomes, from its declaration."""
+    lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
+    for f in cls.fields():
+        lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
+    gives = {
+        "nothing": ("Schedule", "itself"),
+        "name": ("str", "the name that was made"),
+        "names": ("tuple of str", "the names that were made"),
+    }
+    kind, text = gives[cls.returns]
+    lines += ["", "Returns", "-------", kind, f"    {text.capitalize()}.", "", "Raises", "------", "ScheduleError"]
+    lines += [f"    {code!r}: {text}." for code, text in cls.codes.items()]
+    return "\n".join(lines)
