@@ -1,11 +1,13 @@
 """Integer polynomials over holes, and the relations that hold between them.
 
-A `Dim` is what stands for a number in a loop nest: an ``int`` where it is known, a `Poly` where it depends on holes (open
-numbers of a schedule). Arithmetic falls back to ``int`` as soon as a result is constant, so concrete nests hold plain ints.
+A `Dim` is what stands for a number in a loop nest: an ``int`` where it is known, a `Poly` where it depends on holes
+(open numbers of a schedule). Arithmetic falls back to ``int`` as soon as a result is constant, so concrete nests hold
+plain ints.
 
-Every split with holes states one relation: the product of its factors is the extent. New holes lead their relation and no two
-relations share a leading hole, so rewriting ``h0*h1 -> E`` has a unique normal form: two dims are equal exactly when their
-normal forms are (`normal`, `equal`). `nonneg` is three-valued; a caller that changes structure treats ``None`` as "no".
+Every split with holes states one relation: the product of its factors is the extent. New holes lead their relation
+and no two relations share a leading hole, so rewriting ``h0*h1 -> E`` has a unique normal form: two dims are equal
+exactly when their normal forms are (`normal`, `equal`). `nonneg` is three-valued; a caller that changes structure
+treats ``None`` as "no".
 """
 
 from __future__ import annotations
@@ -161,7 +163,7 @@ def nonneg(dim: Dim, relations: Sequence[Relation] = ()) -> bool | None:
     for rel in relations:
         for mono, c in dim.terms:
             # A constant E (or E times holes) may be unfolded into the product that it stands for.
-            if c >= rel.rhs > 0 and _nonneg_at_least_one(_unfold(dim, rel, mono, c)):
+            if c > 0 and _nonneg_at_least_one(_unfold(dim, rel, mono, c)):
                 return True
     return None
 
@@ -236,7 +238,7 @@ def _nonneg_at_least_one(dim: Dim) -> bool:
 
 
 def _unfold(dim: Dim, rel: Relation, mono: Mono, c: int) -> Dim:
-    times = c // rel.rhs
+    times = max(1, c // rel.rhs)  # once even below E: E - 1 is most of what is asked
     lead: Mono = tuple(sorted((h, 1) for h in rel.lhs))
     return dim - _make({mono: times * rel.rhs}) + _make({_mono_mul(mono, lead): times})
 
