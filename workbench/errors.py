@@ -17,8 +17,8 @@
         ├── RunError                    generated code failed                     "run.*"
         └── TuneError                   a tuning session cannot go on             "tune.*"
 
-A code is stable: tests, logs and the widgets rely on it. A message is one sentence in the user's words; `where` names the
-loops, blocks, nodes or files concerned; `hint` says what to do next.
+A code is stable: tests, logs and the widgets rely on it. A message is one sentence in the user's words; `where` names
+the loops, blocks, nodes or files concerned; `hint` says what to do next.
 """
 
 from __future__ import annotations

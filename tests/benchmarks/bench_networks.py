@@ -48,7 +48,8 @@ def workbench(*args: str) -> dict:
     """Run the command line and return its JSON result."""
     done = subprocess.run([sys.executable, "-m", "workbench", *args, "--json"], capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"workbench {' '.join(args)} failed ({done.returncode}):\n{done.stderr[-2000:]}\n{done.stdout[-2000:]}")
+        output = f"{done.stderr[-2000:]}\n{done.stdout[-2000:]}"
+        raise SystemExit(f"workbench {' '.join(args)} failed ({done.returncode}):\n{output}")
     return json.loads(done.stdout)
 
 
@@ -65,8 +66,11 @@ def make_inputs(model: Path, path: Path, seed: int = 0) -> None:
     graph = onnx.load(str(model)).graph
     weights = {i.name for i in graph.initializer}
     rng = np.random.default_rng(seed)
-    feeds = {v.name: rng.standard_normal([d.dim_value or 1 for d in v.type.tensor_type.shape.dim]).astype(np.float32)
-             for v in graph.input if v.name not in weights}
+    feeds = {
+        v.name: rng.standard_normal([d.dim_value or 1 for d in v.type.tensor_type.shape.dim]).astype(np.float32)
+        for v in graph.input
+        if v.name not in weights
+    }
     np.savez(path, **feeds)
 
 
@@ -102,9 +106,11 @@ def main() -> None:
         rows: dict[str, list[float]] = {"tuned": [], "untuned": [], "onnxruntime": []}
         bench = ["--benchmark", "--inputs", str(npz), *threads]
         for _ in range(args.rounds):
-            rows["onnxruntime"].append(onnxruntime(filled, npz, folder / "ort.npz", args.threads, args.seconds)["median_ms"])
-            rows["tuned"].append(workbench("run", str(filled), "--log", str(log), "--outputs", str(folder / "ours.npz"), *bench)["median_ms"])
-            rows["untuned"].append(workbench("run", str(filled), *bench)["median_ms"])
+            peer = onnxruntime(filled, npz, folder / "ort.npz", args.threads, args.seconds)
+            tuned_run = workbench("run", str(filled), "--log", str(log), "--outputs", str(folder / "ours.npz"), *bench)
+            untuned_run = workbench("run", str(filled), *bench)
+            for name, run in (("onnxruntime", peer), ("tuned", tuned_run), ("untuned", untuned_run)):
+                rows[name].append(run["median_ms"])
         report(args, rows, difference(folder / "ours.npz", folder / "ort.npz"), tuned)
 
 
@@ -114,12 +120,14 @@ def report(args: argparse.Namespace, rows: dict[str, list[float]], diff: float, 
     print(f"{args.model}, {args.threads} thread(s), {args.rounds} rounds of fresh processes; ms per run")
     for name, values in rows.items():
         median = statistics.median(values)
-        print(f"  {name:12s} median {median:8.2f}  min {min(values):8.2f}  max {max(values):8.2f}  ratio {median / reference:5.2f}")
+        span = f"min {min(values):8.2f}  max {max(values):8.2f}"
+        print(f"  {name:12s} median {median:8.2f}  {span}  ratio {median / reference:5.2f}")
     print(f"  outputs differ by {diff:.2e} of max |reference|")
     if args.json:
         host = {"machine": platform.machine(), "python": platform.python_version()}
-        args.json.write_text(json.dumps({"model": args.model, "threads": args.threads, "rows": rows, "difference": diff,
-                                         "tuned": {k: tuned.get(k) for k in ("trials", "seconds")}, "host": host}, indent=1))
+        spent = {k: tuned.get(k) for k in ("trials", "seconds")}
+        figures = {"model": args.model, "threads": args.threads, "rows": rows, "difference": diff, "tuned": spent}
+        args.json.write_text(json.dumps({**figures, "host": host}, indent=1))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ TARGET = Target.host(threads=2)
 
 def marked(func: Func, **kinds: str) -> Func:
     """Set loop kinds by name, without asking whether that is legal."""
+
     def fn(s):
         return (replace(s, kind=kinds[s.name]),) if isinstance(s, For) and s.name in kinds else None
 
@@ -50,8 +51,11 @@ def conv(size: int, ci: int, co: int, stride: int = 1, inline: bool = False) -> 
     read = padded if inline else lambda h, v, c: pad[h, v, c]
     kh, kw, c = te.reduce_axis(3, "kh"), te.reduce_axis(3, "kw"), te.reduce_axis(ci, "c")
     out = (size - 1) // stride + 1
-    y = te.compute((out, out, co), lambda h, w_, o: te.sum(read(h * stride + kh, w_ * stride + kw, c) * w[kh, kw, c, o],
-                                                          axis=[kh, kw, c]), name="conv")
+    y = te.compute(
+        (out, out, co),
+        lambda h, w_, o: te.sum(read(h * stride + kh, w_ * stride + kw, c) * w[kh, kw, c, o], axis=[kh, kw, c]),
+        name="conv",
+    )
     return te.func(te.compute((out, out, co), lambda i, j, o: te.maximum(y[i, j, o], 0.0), name="relu"))
 
 
@@ -74,10 +78,18 @@ def test_conv_marked(inline):
     check(marked(conv(7, 5, 37, 2, inline), relu_o="vectorize", pc="vectorize", i="parallel", ph="parallel"))
 
 
-@pytest.mark.parametrize("order, kinds", [
-    ("ijk", {}), ("kij", {}), ("ikj", {"j": "vectorize"}), ("kij", {"i": "unroll", "j": "vectorize"}),
-    ("kji", {"k": "unroll", "i": "unroll"}), ("jki", {"i": "vectorize", "k": "unroll"}), ("jik", {"j": "parallel", "k": "unroll"}),
-])
+@pytest.mark.parametrize(
+    ("order", "kinds"),
+    [
+        ("ijk", {}),
+        ("kij", {}),
+        ("ikj", {"j": "vectorize"}),
+        ("kij", {"i": "unroll", "j": "vectorize"}),
+        ("kji", {"k": "unroll", "i": "unroll"}),
+        ("jki", {"i": "vectorize", "k": "unroll"}),
+        ("jik", {"j": "parallel", "k": "unroll"}),
+    ],
+)
 def test_accumulation_orders(order, kinds):
     check(matmul(order, **kinds))
 
@@ -102,18 +114,27 @@ def test_math(op, dtype):
 
 def test_tanh_erf_exp_over_their_range():
     x = te.placeholder((4096,), name="X")
-    values = np.concatenate([np.linspace(-100, 100, 4000), [0.0, 1e-30, -1e-30, 88.72, -87.3, 89.0, 1e30, -1e30]]).astype(np.float32)
+    values = np.concatenate(
+        [np.linspace(-100, 100, 4000), [0.0, 1e-30, -1e-30, 88.72, -87.3, 89.0, 1e30, -1e30]]
+    ).astype(np.float32)
     values = np.resize(values, 4096)
     from math import erf
 
-    for op, want in [("exp", np.exp), ("tanh", np.tanh), ("erf", np.vectorize(erf)), ("sigmoid", lambda v: 1 / (1 + np.exp(-v)))]:
+    for op, want in [
+        ("exp", np.exp),
+        ("tanh", np.tanh),
+        ("erf", np.vectorize(erf)),
+        ("sigmoid", lambda v: 1 / (1 + np.exp(-v))),
+    ]:
         f = marked(te.func(te.compute((4096,), lambda i, op=op: getattr(te, op)(x[i]), name="Y")), i="vectorize")
         got = Kernel(f, build_func(f, TARGET), TARGET)(values)
         with np.errstate(over="ignore"):
             ref = want(values.astype(np.float64)).astype(np.float32)
         # Below the smallest normal number, exp is flushed to 0.
         same = (got == ref) | ((np.abs(ref) < 1.2e-38) & (got == 0))
-        error = np.abs(got[~same].astype(np.float64) - ref[~same]) / np.maximum(np.abs(ref[~same]), 1.0 if op == "erf" else 1e-38)
+        error = np.abs(got[~same].astype(np.float64) - ref[~same]) / np.maximum(
+            np.abs(ref[~same]), 1.0 if op == "erf" else 1e-38
+        )
         assert error.max(initial=0.0) < 4e-7, op
 
 
@@ -125,9 +146,13 @@ def test_indices_that_are_not_contiguous():
 
 def test_dtypes():
     i32, x = te.placeholder((6, 40), "int32", name="I"), te.placeholder((6, 40), name="X")
-    check(marked(te.func(te.compute((6, 40), lambda i, j: te.cast(i32[i, j] * 3 + i, "int32"), name="Y")), j="vectorize"))
+    check(
+        marked(te.func(te.compute((6, 40), lambda i, j: te.cast(i32[i, j] * 3 + i, "int32"), name="Y")), j="vectorize")
+    )
     big = te.compute((6, 40), lambda i, j: x[i, j] > 0.5, name="big")
-    f = te.func(te.compute((6, 40), lambda i, j: te.select(big[i, j], x[i, j], te.cast(i32[i, j], "float32")), name="Y"))
+    f = te.func(
+        te.compute((6, 40), lambda i, j: te.select(big[i, j], x[i, j], te.cast(i32[i, j], "float32")), name="Y")
+    )
     check(marked(f, j="vectorize", Y_j="vectorize"))
 
 
@@ -153,7 +178,9 @@ def test_register_tile_has_no_memory_traffic_inside():
     from workbench.codegen.llvm_bind import optimised_ir
 
     text = optimised_ir(emit_module(f, TARGET, "kernel")[0], TARGET)
-    inner = next(part for part in text.split("\n\n") if part.lstrip().startswith("k_") and "fadd" in part.split("br ")[0])
+    inner = next(
+        part for part in text.split("\n\n") if part.lstrip().startswith("k_") and "fadd" in part.split("br ")[0]
+    )
     assert "store" not in inner
     assert inner.count("fadd contract") == 8 * 32 * 4 // TARGET.vector_bytes
 

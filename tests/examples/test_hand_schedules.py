@@ -1,7 +1,7 @@
 """Two schedules written by hand through the public primitives, as a performance engineer would write them.
 
-The default run checks that they compute the right thing; ``pytest -m bench tests/examples`` measures them on one core and
-asserts what they are for: at least 120 GFLOP/s for the matmul and 110 for the convolution.
+The default run checks that they compute the right thing; ``pytest -m bench tests/examples`` measures them on one core
+and asserts what they are for: at least 120 GFLOP/s for the matmul and 110 for the convolution.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def matmul_512(target: wb.Target) -> wb.Schedule:
 
 
 def conv3x3_64_56(target: wb.Target) -> wb.Schedule:
-    """14 pixels by 2 vectors of channels stay in registers; weights packed by channel block; padding decided outside."""
+    """14 pixels by 2 vectors of channels stay in registers; weights packed by channel block; padding decided outside.
+    """
     s = wb.Schedule(wb.workloads.conv2d_nhwc(56, 56, 64, 64, kernel=3, stride=1, padding=1), target)
     block = 2 * target.vector_bytes // 4
     w0, w1 = s.split("w", [None, 14])

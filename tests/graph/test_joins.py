@@ -22,9 +22,17 @@ def two_branches(extra: list[Node]) -> Graph:
 CASES = {
     "both parts in place": ([Node("c", "Concat", ("p", "q"), ("y",), {"axis": 1})], 0),
     "a part is read elsewhere too": (
-        [Node("c", "Concat", ("p", "q"), ("z",), {"axis": 1}), Node("r", "Relu", ("p",), ("s",)),
-         Node("e", "Concat", ("z", "s"), ("y",), {"axis": 1})], 1),
-    "the same part twice": ([Node("c", "Concat", ("p", "p"), ("z",), {"axis": 1}), Node("d", "Concat", ("z", "q"), ("y",), {"axis": 1})], 1),
+        [
+            Node("c", "Concat", ("p", "q"), ("z",), {"axis": 1}),
+            Node("r", "Relu", ("p",), ("s",)),
+            Node("e", "Concat", ("z", "s"), ("y",), {"axis": 1}),
+        ],
+        1,
+    ),
+    "the same part twice": (
+        [Node("c", "Concat", ("p", "p"), ("z",), {"axis": 1}), Node("d", "Concat", ("z", "q"), ("y",), {"axis": 1})],
+        1,
+    ),
     "an input is a part": ([Node("c", "Concat", ("p", "x", "q"), ("y",), {"axis": 1})], 1),
 }
 

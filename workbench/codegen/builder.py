@@ -1,9 +1,9 @@
 """Building the text of one LLVM function, loop by loop.
 
-A stack of open scopes (function body, then one per open loop) each collects its own lines. A pure operation goes into the
-outermost scope where all of its operands exist, and equal operations are emitted once per scope: address arithmetic, broadcasts
-and loads of read-only memory therefore leave the loops that do not change them, without any LLVM pass that would do it
-(measured: the short pass pipeline compiles several times faster for the same speed).
+A stack of open scopes (function body, then one per open loop) each collects its own lines. A pure operation goes into
+the outermost scope where all of its operands exist, and equal operations are emitted once per scope: address
+arithmetic, broadcasts and loads of read-only memory therefore leave the loops that do not change them, without any
+LLVM pass that would do it (measured: the short pass pipeline compiles several times faster for the same speed).
 """
 
 from __future__ import annotations
@@ -15,8 +15,19 @@ from dataclasses import dataclass, field
 import numpy as np
 
 LLVM_TYPE = {
-    "float32": "float", "float64": "double", "float16": "half", "int8": "i8", "uint8": "i8", "int16": "i16", "uint16": "i16",
-    "int32": "i32", "uint32": "i32", "int64": "i64", "uint64": "i64", "bool": "i1", "ptr": "ptr",
+    "float32": "float",
+    "float64": "double",
+    "float16": "half",
+    "int8": "i8",
+    "uint8": "i8",
+    "int16": "i16",
+    "uint16": "i16",
+    "int32": "i32",
+    "uint32": "i32",
+    "int64": "i64",
+    "uint64": "i64",
+    "bool": "i1",
+    "ptr": "ptr",
 }
 
 
@@ -142,11 +153,14 @@ class FunctionBuilder:
         inner = self._scopes.pop()
         outer = self._scopes[-1]
         outer.lines += [
-            f"  br label %{head}", f"{head}:",
-            f"  {iv} = phi i64 [ {start.text}, %{outer.label} ], [ {following}, %{inner.label} ]", *inner.lines,
+            f"  br label %{head}",
+            f"{head}:",
+            f"  {iv} = phi i64 [ {start.text}, %{outer.label} ], [ {following}, %{inner.label} ]",
+            *inner.lines,
             f"  {following} = add nuw nsw i64 {iv}, {step}",
             f"  {following}.c = icmp ult i64 {following}, {stop.text}",
-            f"  br i1 {following}.c, label %{head}, label %{done}, !llvm.loop !0", f"{done}:",
+            f"  br i1 {following}.c, label %{head}, label %{done}, !llvm.loop !0",
+            f"{done}:",
         ]
         outer.label = done
 
@@ -158,15 +172,23 @@ class FunctionBuilder:
         body()
         inner = self._scopes.pop()
         outer = self._scopes[-1]
-        outer.lines += [f"  br i1 {cond.text}, label %{then}, label %{done}", f"{then}:", *inner.lines, f"  br label %{done}", f"{done}:"]
+        outer.lines += [
+            f"  br i1 {cond.text}, label %{then}, label %{done}",
+            f"{then}:",
+            *inner.lines,
+            f"  br label %{done}",
+            f"{done}:",
+        ]
         outer.label = done
 
     def text(self, signature: str) -> str:
         """Finish: the function's definition."""
         assert self.depth == 0
-        return "\n".join([f"define {signature} #0 {{", "entry:", *self._allocas, *self._scopes[0].lines, "  ret void", "}"])
+        return "\n".join(
+            [f"define {signature} #0 {{", "entry:", *self._allocas, *self._scopes[0].lines, "  ret void", "}"]
+        )
 
-    # ---- arithmetic on i64 indices -------------------------------------------------------------------------------------
+    # ---- arithmetic on i64 indices ---------------------------------------------------------------------------------
 
     def add(self, a: Value, b: Value) -> Value:
         """i64 sum, folded for constants."""
@@ -216,7 +238,9 @@ class FunctionBuilder:
             return Value(f"splat ({v.typed})", v.dtype, lanes)
         vec = f"<{lanes} x {LLVM_TYPE[v.dtype]}>"
         one = self.pure(f"insertelement {vec} poison, {v.typed}, i64 0", v.dtype, lanes, (v,))
-        return self.pure(f"shufflevector {vec} {one.text}, {vec} poison, <{lanes} x i32> zeroinitializer", v.dtype, lanes, (one,))
+        return self.pure(
+            f"shufflevector {vec} {one.text}, {vec} poison, <{lanes} x i32> zeroinitializer", v.dtype, lanes, (one,)
+        )
 
 
 def const_of(v: Value) -> int | None:

@@ -9,9 +9,10 @@ from typing import assert_never
 import numpy as np
 
 from ..errors import BuildError
-from ..ir.affine import Affine, Digit
+from ..ir.affine import Affine, Digit, digit_extent
 from ..ir.expr import COMPARE_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from ..ir.func import Buffer
+from ..ir.poly import Poly
 from .builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index, literal
 from .vmath import VectorMath
 
@@ -47,8 +48,13 @@ class _Padding:
 class ExprEmitter:
     """Emits expressions for the current values of the loop variables in `env`."""
 
-    def __init__(self, fb: FunctionBuilder, buffers: Mapping[str, Buffer], pointers: Mapping[str, Value],
-                 extents: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        fb: FunctionBuilder,
+        buffers: Mapping[str, Buffer],
+        pointers: Mapping[str, Value],
+        extents: Mapping[str, int],
+    ) -> None:
         self.fb = fb
         self.math = VectorMath(fb)
         self.env: dict[str, Value | Lanes] = {}
@@ -59,7 +65,7 @@ class ExprEmitter:
         self._padded: dict[int, tuple[Select, _Padding | None]] = {}
         self._version: dict[str, int] = {}
 
-    # ---- addresses -----------------------------------------------------------------------------------------------------
+    # ---- addresses -------------------------------------------------------------------------------------------------
 
     def flat(self, buffer: str, idx: tuple[Affine, ...]) -> Affine:
         """Row-major element offset of an access, as one form over the loops."""
@@ -115,7 +121,8 @@ class ExprEmitter:
         """``(var // lower) % extent``, without the operations that the loop's extent makes superfluous."""
         if d.plain:
             return var
-        assert isinstance(d.lower, int) and (d.extent is None or isinstance(d.extent, int))
+        assert isinstance(d.lower, int)
+        assert not isinstance(d.extent, Poly)
         value = self.fb.udiv(var, d.lower)
         if d.extent is not None and d.lower * d.extent < self._extents[d.var]:
             value = self.fb.urem(value, d.extent)
@@ -129,11 +136,12 @@ class ExprEmitter:
             acc = self.fb.add(acc, self.fb.mul(value, c))
         return self.fb.add(acc, index(const))
 
-    # ---- conditions ----------------------------------------------------------------------------------------------------
+    # ---- conditions ------------------------------------------------------------------------------------------------
 
     def bound(self, b: Bound) -> bool | Value | None:
         """Known truth, a scalar i1, or None when lanes disagree."""
-        assert isinstance(b.lo, int) and isinstance(b.hi, int)
+        assert isinstance(b.lo, int)
+        assert isinstance(b.hi, int)
         terms, const, step = self._terms(b.form)
         span = abs(step) * (self.lanes - 1)
         low = const - (span if step < 0 else 0)
@@ -177,12 +185,12 @@ class ExprEmitter:
             assert isinstance(c, int)
             var = self.env[d.var]
             k = const_of(self.digit(d, var)) if isinstance(var, Value) else None
-            top = (int(d.extent) if isinstance(d.extent, int) else -(-self._extents[d.var] // int(d.lower))) - 1  # type: ignore[arg-type]
+            top = self._digit_top(d)
             a, b = (c * k, c * k) if k is not None else (0, c * top)
             lo, hi = lo + min(a, b), hi + max(a, b)
         return lo, hi
 
-    # ---- memory --------------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------------------------
 
     def load(self, ld: Load) -> Value:
         """Load one element, or one vector when the address moves with the lanes."""
@@ -228,7 +236,7 @@ class ExprEmitter:
         """Note that the buffer changed: earlier loads of it may not be reused."""
         self._version[buffer] = self._version.get(buffer, 0) + 1
 
-    # ---- expressions ---------------------------------------------------------------------------------------------------
+    # ---- expressions -----------------------------------------------------------------------------------------------
 
     def expr(self, e: Expr) -> Value:
         """Emit an expression; the result is a scalar when no operand varies over lanes."""
@@ -274,7 +282,9 @@ class ExprEmitter:
             return self.expr(e.b)
         if cond is None:
             raise BuildError("build.lanes", "A condition differs between the lanes of a vector.")
-        fast = self._zero_padded(e, cond) if isinstance(e.a, Load) and isinstance(e.b, Const) and e.b.value == 0 else None
+        fast = (
+            self._zero_padded(e, cond) if isinstance(e.a, Load) and isinstance(e.b, Const) and e.b.value == 0 else None
+        )
         if fast is not None:
             return fast
         a, b = self._same_lanes(self._guarded(e.a, cond), self.expr(e.b))
@@ -304,8 +314,9 @@ class ExprEmitter:
         return _Padding(Affine.make([t for t in form.terms if t[0].var in guarded], form.const), Affine(tuple(moving)))
 
     def _digit_top(self, d: Digit) -> int:
-        whole = self._extents[d.var]
-        return (d.extent if isinstance(d.extent, int) else -(-whole // int(d.lower))) - 1  # type: ignore[arg-type]
+        size = digit_extent(d, self._extents)
+        assert isinstance(size, int)
+        return size - 1
 
     def _guarded(self, e: Expr, cond: Value) -> Value:
         """Emit `e` such that its loads are harmless where `cond` fails."""
@@ -336,7 +347,7 @@ class ExprEmitter:
         if op == "neg":
             return negated
         if op == "abs":
-            return negated if x.dtype.startswith("u") else self.binary("max", x, negated)
+            return x if x.dtype.startswith("u") else self.binary("max", x, negated)
         return x
 
     def binary(self, op: str, a: Value, b: Value) -> Value:
@@ -354,11 +365,30 @@ class ExprEmitter:
             return self.math.call("pow", a, b)
         if a.is_float:
             name = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "mod": "frem"}[op]
-            return self.math.op(name, a, b)
+            out = self.math.op(name, a, b)
+            return self._floored(out, b) if op == "mod" else out
         unsigned = a.dtype.startswith("u") or a.dtype == "bool"
-        name = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or",
-                "div": "udiv" if unsigned else "sdiv", "mod": "urem" if unsigned else "srem"}[op]
-        return self.fb.pure(f"{name} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
+        name = {
+            "add": "add",
+            "sub": "sub",
+            "mul": "mul",
+            "and": "and",
+            "or": "or",
+            "div": "udiv" if unsigned else "sdiv",
+            "mod": "urem" if unsigned else "srem",
+        }[op]
+        out = self.fb.pure(f"{name} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
+        return self._floored(out, b) if op == "mod" and not unsigned else out
+
+    def _floored(self, rest: Value, by: Value) -> Value:
+        """Remainder with the sign of the divisor, as NumPy and Python define it, from the machine's (that of the dividend)."""
+        zero = literal(0, by.dtype, by.lanes)
+        signs = self._logic("xor", self._compare("lt", rest, zero), self._compare("lt", by, zero))
+        wrong = self._logic("and", signs, self._compare("ne", rest, zero))
+        return self.math.select(wrong, self.binary("add", rest, by), rest)
+
+    def _logic(self, op: str, a: Value, b: Value) -> Value:
+        return self.fb.pure(f"{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
 
     def _compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
         if a.is_float:

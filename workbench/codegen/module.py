@@ -1,7 +1,7 @@
 """From a concrete function to object code: temporaries are placed, parallel loops become regions, text goes to LLVM.
 
-The entry point is ``void symbol(ptr bufs, ptr workspace, ptr rt)``. Every top-level parallel nest is a function of its own,
-``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch function calls once per task.
+The entry point is ``void symbol(ptr bufs, ptr workspace, ptr rt)``. Every top-level parallel nest is a function of
+its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch function calls once per task.
 """
 
 from __future__ import annotations
@@ -102,7 +102,9 @@ def emit_module(func: Func, target: Target, symbol: str, poison: bool = False) -
     """Return the LLVM text and the workspace sizes (shared, per thread) in bytes."""
     if not func.is_concrete:
         names = ", ".join(h.name for h in func.holes)
-        raise BuildError("build.holes", f"The schedule still has open numbers: {names}.", (func.name,), "fill them: s.fill({...})")
+        raise BuildError(
+            "build.holes", f"The schedule still has open numbers: {names}.", (func.name,), "fill them: s.fill({...})"
+        )
     func = compact(drop_unit_loops(func))
     home = {name: scope.path for name, scope in scopes(func).items()}
     return _ModuleEmitter(func, target, symbol, poison, home).emit()
@@ -135,7 +137,11 @@ class _ModuleEmitter:
                 self._nest(entry, pointers).body((s,))
         self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
         zeros = f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"
-        tail = ['attributes #0 = { nounwind "prefer-vector-width"="512" }', '!0 = distinct !{!0, !1}', '!1 = !{!"llvm.loop.unroll.disable"}']
+        tail = [
+            'attributes #0 = { nounwind "prefer-vector-width"="512" }',
+            "!0 = distinct !{!0, !1}",
+            '!1 = !{!"llvm.loop.unroll.disable"}',
+        ]
         parts = [zeros, *self._declarations.values(), *self._functions, *tail]
         return "\n".join(parts) + "\n", self._shared, self._per_thread
 
@@ -146,7 +152,7 @@ class _ModuleEmitter:
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         return NestEmitter(fb, self._buffers, pointers, self._extents, self._target.vector_bytes)
 
-    # ---- memory --------------------------------------------------------------------------------------------------------
+    # ---- memory ----------------------------------------------------------------------------------------------------
 
     def _place(self) -> tuple[dict[str, _Placed], int, int]:
         placed: dict[str, _Placed] = {}
@@ -188,7 +194,7 @@ class _ModuleEmitter:
             fb.effect(f"call void @llvm.memset.p0.i64(ptr {slot.text}, i8 -1, i64 {p.nbytes}, i1 false)", 0)
         return slot
 
-    # ---- parallel regions ----------------------------------------------------------------------------------------------
+    # ---- parallel regions ------------------------------------------------------------------------------------------
 
     def _context(self, fb: FunctionBuilder) -> Value:
         ctx = fb.alloca("[2 x ptr]", 16)

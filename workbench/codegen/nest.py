@@ -1,9 +1,9 @@
 """Loops and blocks of a nest as LLVM code: unrolling, vectors, and accumulators that live in registers.
 
-A reduction's elements are kept in registers ("promoted") at the outermost loop inside of which every spatial loop is unrolled
-or vectorised. If that loop is the outermost one that reduces, the accumulators start from the block's init and memory is
-written once; otherwise a nest before the outermost reducing loop writes the init, and tiles are loaded and stored around the
-promoting loop.
+A reduction's elements are kept in registers ("promoted") at the outermost loop inside of which every spatial loop is
+unrolled or vectorised. If that loop is the outermost one that reduces, the accumulators start from the block's init
+and memory is written once; otherwise a nest before the outermost reducing loop writes the init, and tiles are loaded
+and stored around the promoting loop.
 """
 
 from __future__ import annotations
@@ -41,8 +41,14 @@ class _Promotion:
 class NestEmitter:
     """Emits statements into a `FunctionBuilder`."""
 
-    def __init__(self, fb: FunctionBuilder, buffers: Mapping[str, Buffer], pointers: Mapping[str, Value],
-                 extents: Mapping[str, int], vector_bytes: int) -> None:
+    def __init__(
+        self,
+        fb: FunctionBuilder,
+        buffers: Mapping[str, Buffer],
+        pointers: Mapping[str, Value],
+        extents: Mapping[str, int],
+        vector_bytes: int,
+    ) -> None:
         self.fb = fb
         self.ex = ExprEmitter(fb, buffers, pointers, extents)
         self._buffers, self._vector_bytes = buffers, vector_bytes
@@ -86,6 +92,7 @@ class NestEmitter:
                 env[lp.name] = index(k)
                 self.body(lp.body)
         else:
+
             def run(iv: Value) -> None:
                 env[lp.name] = iv
                 self.body(lp.body)
@@ -93,7 +100,7 @@ class NestEmitter:
             self.fb.loop(index(0), index(lp.extent), 1, run, lp.name)
         env.pop(lp.name, None)
 
-    # ---- vectors -------------------------------------------------------------------------------------------------------
+    # ---- vectors ---------------------------------------------------------------------------------------------------
 
     def _vectors(self, lp: For) -> None:
         """Full vectors, then the rest in vectors of falling powers of two."""
@@ -135,7 +142,9 @@ class NestEmitter:
         return max(1, self._vector_bytes // max(sizes, default=4))
 
     def _fits_lanes(self, b: Block, var: str) -> bool:
-        """Whether the block can run as one vector: contiguous write, no digit or condition that differs between lanes."""
+        """Whether the block can run as one vector: contiguous write, no digit or condition that differs between
+        lanes.
+        """
         key = (b.name, var)
         if key not in self._contiguous:
             self._contiguous[key] = self._is_contiguous(b, var)
@@ -151,13 +160,17 @@ class NestEmitter:
                 return False
         return True
 
-    # ---- blocks --------------------------------------------------------------------------------------------------------
+    # ---- blocks ----------------------------------------------------------------------------------------------------
 
     def _block(self, b: Block) -> None:
         self._instances += 1
         if self._instances > MAX_INSTANCES:
-            raise BuildError("build.too_large", f"The unrolled code of {b.name!r} is too large to compile.", (b.name,),
-                             "unroll or vectorize smaller loops")
+            raise BuildError(
+                "build.too_large",
+                f"The unrolled code of {b.name!r} is too large to compile.",
+                (b.name,),
+                "unroll or vectorize smaller loops",
+            )
         guard = self.ex.bounds(b.guard)
         if guard is True:
             self._compute(b)
@@ -189,7 +202,7 @@ class NestEmitter:
         """Whether any loop around the block reduces (else the init is simply the other operand)."""
         return any(it.kind == "R" and it.extent != 1 for it in b.iters)
 
-    # ---- accumulators --------------------------------------------------------------------------------------------------
+    # ---- accumulators ----------------------------------------------------------------------------------------------
 
     def _reduced_here(self, lp: For) -> Iterator[Block]:
         for b, _ in blocks((lp,)):
@@ -198,8 +211,9 @@ class NestEmitter:
 
     def _open_reductions(self, lp: For) -> list[Block]:
         """Blocks whose outermost reducing loop is `lp`."""
-        return [b for b in self._reduced_here(lp)
-                if not any(it.kind == "R" and it.name in self._reducing for it in b.iters)]
+        return [
+            b for b in self._reduced_here(lp) if not any(it.kind == "R" and it.name in self._reducing for it in b.iters)
+        ]
 
     def _may_promote(self, lp: For, b: Block) -> bool:
         if b.buffer in self._promoted:
@@ -242,7 +256,10 @@ class NestEmitter:
                 first = self.fb.broadcast(self.ex.expr(b.init), lanes)
             else:
                 first = Value(self.fb.fresh("own"), like.dtype, lanes, p.depth)
-                self.fb.effect(f"{first.text} = load {like.type}, {at.pointer.typed}, align {np.dtype(like.dtype).itemsize}", p.depth)
+                self.fb.effect(
+                    f"{first.text} = load {like.type}, {at.pointer.typed}, align {np.dtype(like.dtype).itemsize}",
+                    p.depth,
+                )
             self.fb.effect(f"store {first.typed}, {slot.typed}, align 64", p.depth)
             got = p.slots[key] = (slot, at, like)
         return got

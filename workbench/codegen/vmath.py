@@ -1,7 +1,7 @@
 """Vector math: functions of float32 as straight-line arithmetic on any number of lanes.
 
-LLVM's ``llvm.exp`` and friends become one libm call per lane; these stay in vector registers. Errors against float64, over the
-whole range unless said: exp 1e-7 relative; sigmoid 2e-7 relative; tanh 2e-7 relative; erf 2e-7 absolute.
+LLVM's ``llvm.exp`` and friends become one libm call per lane; these stay in vector registers. Errors against float64,
+over the whole range unless said: exp 1e-7 relative; sigmoid 2e-7 relative; tanh 2e-7 relative; erf 2e-7 absolute.
 Coefficients: minimax polynomials published with the Cephes library (exp, tanh) and Abramowitz & Stegun 7.1.26 (erf).
 """
 
@@ -25,7 +25,11 @@ class VectorMath:
     def emit(self, op: str, x: Value) -> Value:
         """Emit ``op(x)``; float32 through the polynomials here, everything else through LLVM's intrinsics."""
         own: dict[str, Callable[[Value], Value]] = {
-            "exp": self._exp, "tanh": self._tanh, "sigmoid": self._sigmoid, "erf": self._erf, "rsqrt": self._rsqrt,
+            "exp": self._exp,
+            "tanh": self._tanh,
+            "sigmoid": self._sigmoid,
+            "erf": self._erf,
+            "rsqrt": self._rsqrt,
         }
         if op == "abs":
             return self.call("fabs", x)
@@ -38,7 +42,11 @@ class VectorMath:
     def call(self, name: str, *args: Value) -> Value:
         """Call an LLVM intrinsic that is overloaded on its operand type."""
         x = args[0]
-        suffix = ("f32" if x.dtype == "float32" else "f64") if x.lanes == 1 else f"v{x.lanes}" + ("f32" if x.dtype == "float32" else "f64")
+        suffix = (
+            ("f32" if x.dtype == "float32" else "f64")
+            if x.lanes == 1
+            else f"v{x.lanes}" + ("f32" if x.dtype == "float32" else "f64")
+        )
         full = f"llvm.{name}.{suffix}"
         self._fb.declare(full, f"declare {x.type} @{full}({', '.join(a.type for a in args)})")
         return self._fb.pure(f"call {x.type} @{full}({', '.join(a.typed for a in args)})", x.dtype, x.lanes, args)
@@ -72,7 +80,9 @@ class VectorMath:
         return self._fb.pure(f"{op} {v.typed} to {out.type}", dtype, v.lanes, (v,))
 
     def _exp(self, x: Value) -> Value:
-        """``2**n * exp(f)`` with ``|f| <= ln(2)/2``; below -87.3 the result is flushed to 0, above 88.7 it is infinite."""
+        """``2**n * exp(f)`` with ``|f| <= ln(2)/2``; below -87.3 the result is flushed to 0, above 88.7 it is
+        infinite.
+        """
         lo, hi = self._c(-87.33654, x), self._c(88.72283, x)
         clipped = self.select(self.compare("ult", x, hi), x, hi)
         clipped = self.select(self.compare("ugt", clipped, lo), clipped, lo)
@@ -85,7 +95,9 @@ class VectorMath:
         k = self._cast("fptosi", n, "int32")
         half = self._int("ashr", k, 1)
         y = self.op("fmul", y, self._pow2(half))
-        y = self.op("fmul", y, self._pow2(self._fb.pure(f"sub {k.type} {k.text}, {half.text}", "int32", k.lanes, (k, half))))
+        y = self.op(
+            "fmul", y, self._pow2(self._fb.pure(f"sub {k.type} {k.text}, {half.text}", "int32", k.lanes, (k, half)))
+        )
         y = self.select(self.compare("ugt", x, hi), self._c(float("inf"), x), y)
         y = self.select(self.compare("olt", x, lo), self._c(0.0, x), y)
         return self.select(self.compare("uno", x, x), x, y)

@@ -1,7 +1,8 @@
 """Concatenation without copies: kernels write their part of the joined tensor in place.
 
-A Concat needs no kernel when each of its parts is the result of a kernel of this network and is read by nothing else. The
-kernels then get a `Part`: the compiler shifts their writes (`workbench.ir.view.widen`); the task that is tuned stays the same.
+A Concat needs no kernel when each of its parts is the result of a kernel of this network and is read by nothing else.
+The kernels then get a `Part`: the compiler shifts their writes (`workbench.ir.view.widen`); the task that is tuned
+stays the same.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The output of a kernel is ``[offset, offset + own extent)`` along `axis` of a tensor with `extent` elements there."""
+    """The output of a kernel is ``[offset, offset + own extent)`` along `axis` of a tensor with `extent` elements
+    there.
+    """
 
     axis: int
     extent: int
@@ -33,13 +36,16 @@ def join_in_place(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     out: list[Group | None] = list(groups)
     for k, g in enumerate(groups):
         if not _is_concat(g) or any(
-            readers[t] != 1 or t not in writers or t in graph.outputs or out[writers[t]] is None
+            readers[t] != 1
+            or t not in writers
+            or t in graph.outputs
+            or out[writers[t]] is None
             or out[writers[t]].part is not None  # type: ignore[union-attr]
             for t in g.inputs
         ):
             continue
         whole, offset = g.outputs[0], 0
-        axis = int(g.nodes[0].attrs["axis"]) % len(graph.types[whole].shape)
+        axis = _axis(g) % len(graph.types[whole].shape)
         for t in g.nodes[0].inputs:
             writer = out[writers[t]]
             assert writer is not None
@@ -51,5 +57,13 @@ def join_in_place(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     return [g for g in out if g is not None]
 
 
+def _axis(g: Group) -> int:
+    axis = g.nodes[0].attrs["axis"]
+    assert isinstance(axis, int)
+    return axis
+
+
 def _is_concat(g: Group) -> bool:
-    return not g.view and len(g.nodes) == 1 and g.nodes[0].op == "Concat" and len(set(g.inputs)) == len(g.nodes[0].inputs)
+    return (
+        not g.view and len(g.nodes) == 1 and g.nodes[0].op == "Concat" and len(set(g.inputs)) == len(g.nodes[0].inputs)
+    )

@@ -1,0 +1,1 @@
+"""Loop nests as values: expressions, blocks, loops, functions, and what can be asked of them."""

@@ -146,8 +146,12 @@ def digit_of(form: Affine, digit: Digit) -> Affine:
         nested = _digit_of_digit(form.terms[0][0], digit)
         if nested is not None:
             return Affine(((nested, 1),))
-    raise ScheduleError("index.affine", f"Part {digit} of the index {form} is not affine.", (digit.var,),
-                        "split and fuse loops where the parts of the index meet")
+    raise ScheduleError(
+        "index.affine",
+        f"Part {digit} of the index {form} is not affine.",
+        (digit.var,),
+        "split and fuse loops where the parts of the index meet",
+    )
 
 
 def _digit_of_digit(outer: Digit, inner: Digit) -> Digit | None:

@@ -1,7 +1,8 @@
 """What stands between a scheduled nest and both code generation and features.
 
-`loop_axes` writes every block directly in its loops; `compact` shrinks each temporary to the part that is live inside the
-innermost loop that all its uses share; `drop_unit_loops` removes loops that run once. All keep the meaning of the nest.
+`loop_axes` writes every block directly in its loops; `compact` shrinks each temporary to the part that is live inside
+the innermost loop that all its uses share; `drop_unit_loops` removes loops that run once. All keep the meaning of the
+nest.
 """
 
 from __future__ import annotations
@@ -66,7 +67,6 @@ def compact(func: Func) -> Func:
 
 def drop_unit_loops(func: Func) -> Func:
     """Remove loops of extent 1; their variable is 0."""
-
     zero = {lp.name: Affine() for lp, _ in loops(func.body) if lp.extent == 1}
     if not zero:
         return func

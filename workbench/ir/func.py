@@ -19,7 +19,9 @@ Role: TypeAlias = Literal["input", "const", "temp", "output"]
 
 @dataclass(frozen=True, slots=True)
 class LayoutStep:
-    """Packing step: axis `dim` of size n becomes an outermost axis ``n // block`` and an innermost axis of size `block`."""
+    """Packing step: axis `dim` of size n becomes an outermost axis ``n // block`` and an innermost axis of size
+    `block`.
+    """
 
     dim: int
     block: Dim
@@ -112,24 +114,36 @@ class Func:
         for b in self.buffers:
             if b.name == name:
                 return b
-        raise ScheduleError("buffer.unknown", f"There is no buffer {name!r}.", (name,),
-                            did_you_mean(name, [b.name for b in self.buffers], "buffers"))
+        raise ScheduleError(
+            "buffer.unknown",
+            f"There is no buffer {name!r}.",
+            (name,),
+            did_you_mean(name, [b.name for b in self.buffers], "buffers"),
+        )
 
     def loop(self, name: str) -> tuple[For, tuple[For, ...]]:
         """Loop by name with the loops around it; `ScheduleError` "loop.unknown" when there is none."""
         for lp, path in loops(self.body):
             if lp.name == name:
                 return lp, path
-        raise ScheduleError("loop.unknown", f"There is no loop {name!r}.", (name,),
-                            did_you_mean(name, [lp.name for lp, _ in loops(self.body)], "loops"))
+        raise ScheduleError(
+            "loop.unknown",
+            f"There is no loop {name!r}.",
+            (name,),
+            did_you_mean(name, [lp.name for lp, _ in loops(self.body)], "loops"),
+        )
 
     def block(self, name: str) -> tuple[Block, tuple[For, ...]]:
         """Block by name with the loops around it; `ScheduleError` "block.unknown" when there is none."""
         for b, path in blocks(self.body):
             if b.name == name:
                 return b, path
-        raise ScheduleError("block.unknown", f"There is no block {name!r}.", (name,),
-                            did_you_mean(name, [b.name for b, _ in blocks(self.body)], "blocks"))
+        raise ScheduleError(
+            "block.unknown",
+            f"There is no block {name!r}.",
+            (name,),
+            did_you_mean(name, [b.name for b, _ in blocks(self.body)], "blocks"),
+        )
 
     @property
     def is_concrete(self) -> bool:
@@ -172,7 +186,9 @@ def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
         for b in func.buffers
     )
     return replace(
-        func, body=rewrite(func.body, fn), buffers=buffers,
+        func,
+        body=rewrite(func.body, fn),
+        buffers=buffers,
         constraints=tuple(Constraint(c.label, g(c.expr)) for c in func.constraints),
         aliases=tuple((n, g(d)) for n, d in func.aliases),
     )
@@ -181,8 +197,11 @@ def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
 def pack(buffer: Buffer, array: NDArray[np.generic]) -> NDArray[np.generic]:
     """Bring an array as the user gives it into the buffer's packed layout (a copy, C-contiguous)."""
     if array.shape != buffer.logical_shape():
-        raise ShapeError("shape.mismatch", f"{buffer.name!r} has shape {array.shape}, expected {buffer.logical_shape()}.",
-                         (buffer.name,))
+        raise ShapeError(
+            "shape.mismatch",
+            f"{buffer.name!r} has shape {array.shape}, expected {buffer.logical_shape()}.",
+            (buffer.name,),
+        )
     for step in buffer.layout:
         assert isinstance(step.block, int)
         n = array.shape[step.dim]

@@ -20,8 +20,9 @@ class Span:
     width: Dim
 
 
-def region(func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str, *, writes: bool | None = None
-           ) -> tuple[Span, ...] | None:
+def region(
+    func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str, *, writes: bool | None = None
+) -> tuple[Span, ...] | None:
     """Hull of all accesses to `buffer` by the blocks in `body`.
 
     Parameters
@@ -31,7 +32,8 @@ def region(func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str
     body : tuple of Stmt
         Statements to look at; loops inside of it run.
     outer : sequence of For
-        Loops around `body` (they stand still); only for documentation of the call, every loop not in `body` stands still.
+        Loops around `body` (they stand still); only for documentation of the call, every loop not in `body` stands
+        still.
     buffer : str
     writes : bool, optional
         Only writes (True), only reads (False), or both (None).
@@ -54,7 +56,8 @@ def region(func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str
             if acc.buffer != buffer or (writes is not None and acc.is_write != writes):
                 continue
             spans = tuple(
-                Span(split_base(x, inner).normal(func.relations), normal(width(x, inner), func.relations)) for x in acc.index
+                Span(split_base(x, inner).normal(func.relations), normal(width(x, inner), func.relations))
+                for x in acc.index
             )
             hull = spans if hull is None else union(hull, spans, func.relations)
     return hull
@@ -70,7 +73,9 @@ def _union(a: Span, b: Span, relations: Sequence[Relation]) -> Span:
         return a
     shift = (b.base - a.base).normal(relations)
     if not shift.is_const or not isinstance(shift.const, int):
-        raise ScheduleError("region.union", f"Two accesses start {shift} apart, which differs from one iteration to another.")
+        raise ScheduleError(
+            "region.union", f"Two accesses start {shift} apart, which differs from one iteration to another."
+        )
     offset = shift.const
     end_a, end_b = a.width, b.width + offset
     if nonneg(end_a - end_b, relations):
@@ -78,6 +83,8 @@ def _union(a: Span, b: Span, relations: Sequence[Relation]) -> Span:
     elif nonneg(end_b - end_a, relations):
         end = end_b
     else:
-        raise ScheduleError("region.union", f"It is not decided which of {end_a} and {end_b} is larger for every value of the holes.")
+        raise ScheduleError(
+            "region.union", f"It is not decided which of {end_a} and {end_b} is larger for every value of the holes."
+        )
     low = min(0, offset)
     return Span(a.base + low, normal(end - low, relations))

@@ -1,7 +1,7 @@
 """Statements of a loop nest: loops, and blocks as their leaves.
 
-A block is one computation with its own iteration axes. Its `binds` say which value each axis has for the loops around it, so
-whether a loop may be moved, run in parallel or shared with another block is a question about the block alone.
+A block is one computation with its own iteration axes. Its `binds` say which value each axis has for the loops around
+it, so whether a loop may be moved, run in parallel or shared with another block is a question about the block alone.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class Block:
 
     def update(self) -> tuple[str, Expr]:
         """Return (operator, new term) of a reduction ``own op term``."""
-        assert isinstance(self.value, Binary) and self.value.a == self.own_load(), self.name
+        assert isinstance(self.value, Binary), self.name
+        assert self.value.a == self.own_load(), self.name
         return self.value.op, self.value.b
 
 
@@ -116,17 +117,27 @@ def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None
     return tuple(out) if changed else body
 
 
-def map_block(b: Block, loop_form: Callable[[Affine], Affine], axis_form: Callable[[Affine], Affine] | None = None,
-              dims: Callable[[Dim], Dim] | None = None) -> Block:
-    """Map the bindings with `loop_form`, everything written in axes with `axis_form`, and extents and limits with `dims`."""
+def map_block(
+    b: Block,
+    loop_form: Callable[[Affine], Affine],
+    axis_form: Callable[[Affine], Affine] | None = None,
+    dims: Callable[[Dim], Dim] | None = None,
+) -> Block:
+    """Map the bindings with `loop_form`, everything written in axes with `axis_form`, and extents and limits with
+    `dims`.
+    """
     g = dims or (lambda d: d)
     binds = tuple(loop_form(x) for x in b.binds)
     iters = tuple(Iter(i.name, g(i.extent), i.kind) for i in b.iters) if dims else b.iters
     if axis_form is None:
         return replace(b, iters=iters, binds=binds)
     return replace(
-        b, iters=iters, binds=binds, index=tuple(axis_form(x) for x in b.index),
-        value=map_affine(b.value, axis_form, dims), init=None if b.init is None else map_affine(b.init, axis_form, dims),
+        b,
+        iters=iters,
+        binds=binds,
+        index=tuple(axis_form(x) for x in b.index),
+        value=map_affine(b.value, axis_form, dims),
+        init=None if b.init is None else map_affine(b.init, axis_form, dims),
         guard=map_bounds(b.guard, axis_form, dims),
     )
 

@@ -29,7 +29,8 @@ def widen(func: Func, buffer: str, axis: int, extent: int, offset: int) -> Func:
         The same computation on the larger array; elements outside of the part are neither read nor written.
     """
     old = func.buffer(buffer)
-    assert old.role in ("input", "output") and not old.layout, buffer
+    assert old.role in ("input", "output"), buffer
+    assert not old.layout, buffer
 
     def shift(index: tuple[Affine, ...]) -> tuple[Affine, ...]:
         return tuple(x + offset if d == axis else x for d, x in enumerate(index))

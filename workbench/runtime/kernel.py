@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
-from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, concrete_shape, pointer_table, poison
+from workbench.runtime.buffers import (
+    Array,
+    aligned_empty,
+    as_aligned,
+    check_array,
+    concrete_shape,
+    pointer_table,
+    poison,
+)
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:

@@ -35,8 +35,8 @@ def build(func: Func, original: Func, target: Target | None = None, **options: A
     target : Target, optional
         This machine by default.
     **options
-        ``threads`` : int, instead of the target's; ``poison`` : bool, outputs and temporaries start as NaN on every call,
-        which makes a read before the write visible.
+        ``threads`` : int, instead of the target's; ``poison`` : bool, outputs and temporaries start as NaN on every
+        call, which makes a read before the write visible.
 
     Raises
     ------

@@ -1,0 +1,168 @@
+"""Index expressions of tensor expressions: affine in the axes, with ``//`` and ``%`` where the result stays a digit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import ExpressionError
+from .affine import Affine, Digit
+from .expr import Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An index expression: affine in iteration axes. Supports ``+ - *`` with ints and ``// %`` by positive ints."""
+
+    form: Affine
+    extents: tuple[tuple[str, int], ...]
+    reduce: tuple[str, ...] = ()
+
+    def __add__(self, o: Axis | int) -> Axis:
+        return _axis_add(self, o, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, o: Axis | int) -> Axis:
+        return _axis_add(self, o, -1)
+
+    def __rsub__(self, o: int) -> Axis:
+        return Axis(self.form * -1 + o, self.extents, self.reduce)
+
+    def __mul__(self, o: int) -> Axis:
+        if not isinstance(o, int | np.integer):
+            raise ExpressionError("te.affine", f"An index can be multiplied by an int, not by {type(o).__name__}.")
+        return Axis(self.form * int(o), self.extents, self.reduce)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, o: int) -> Axis:
+        return Axis(_floordiv(self.form, int(o), dict(self.extents)), self.extents, self.reduce)
+
+    def __mod__(self, o: int) -> Axis:
+        return Axis(_mod(self.form, int(o), dict(self.extents)), self.extents, self.reduce)
+
+    def __ge__(self, o: int) -> Cond:
+        return Cond((Bound(self.form, int(o), _BIG),))
+
+    def __gt__(self, o: int) -> Cond:
+        return self >= int(o) + 1
+
+    def __lt__(self, o: int) -> Cond:
+        return Cond((Bound(self.form, -_BIG, int(o)),))
+
+    def __le__(self, o: int) -> Cond:
+        return self < int(o) + 1
+
+    def equal(self, o: int) -> Cond:
+        """Condition ``self == o`` (``==`` itself keeps its Python meaning)."""
+        return Cond((Bound(self.form, int(o), int(o) + 1),))
+
+
+_BIG = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class Cond:
+    """Conjunction of index bounds, for `select`."""
+
+    bounds: tuple[Bound, ...]
+
+    def __and__(self, o: Cond) -> Cond:
+        merged = {b.form: b for b in self.bounds}
+        for b in o.bounds:
+            old = merged.get(b.form)
+            lo = b.lo if old is None else max(_int(old.lo), _int(b.lo))
+            hi = b.hi if old is None else min(_int(old.hi), _int(b.hi))
+            merged[b.form] = Bound(b.form, lo, hi)
+        return Cond(tuple(merged.values()))
+
+
+def merge_extents(*parts: tuple[tuple[str, int], ...]) -> tuple[tuple[str, int], ...]:
+    """Union of axis extents, by name."""
+    return tuple({n: (n, e) for p in parts for n, e in p}.values())
+
+
+def merge_names(*parts: tuple[str, ...]) -> tuple[str, ...]:
+    """Union of names in order of first occurrence."""
+    return tuple(dict.fromkeys(n for p in parts for n in p))
+
+
+def _axis_add(a: Axis, o: Axis | int, sign: int) -> Axis:
+    if isinstance(o, Axis):
+        return Axis(a.form + o.form * sign, merge_extents(a.extents, o.extents), merge_names(a.reduce, o.reduce))
+    return Axis(a.form + sign * int(o), a.extents, a.reduce)
+
+
+def _int(d: object) -> int:
+    assert isinstance(d, int)
+    return d
+
+
+def _floordiv(form: Affine, by: int, extents: dict[str, int]) -> Affine:
+    """``form // by``: terms that `by` divides leave; the rest must stay below `by`, or be one bare axis."""
+    if by == 1:
+        return form
+    q, rest = _divmod_terms(form, by)
+    if not rest.terms and rest.const == 0:
+        return q
+    if _within(rest, by, extents):
+        return q
+    digit = _bare(rest, by)
+    if digit is None:
+        raise ExpressionError(
+            "te.affine",
+            f"({form}) // {by} is not affine.",
+            (),
+            "only sums of whole multiples and one axis can be divided",
+        )
+    return q + Affine(((Digit(digit.var, _int(digit.lower) * by, _div_extent(digit, by)), 1),))
+
+
+def _mod(form: Affine, by: int, extents: dict[str, int]) -> Affine:
+    if by == 1:
+        return Affine()
+    _, rest = _divmod_terms(form, by)
+    if _within(rest, by, extents):
+        return rest
+    digit = _bare(rest, by)
+    if digit is None:
+        raise ExpressionError(
+            "te.affine",
+            f"({form}) % {by} is not affine.",
+            (),
+            "only sums of whole multiples and one axis can be divided",
+        )
+    return Affine(((Digit(digit.var, digit.lower, by), 1),))
+
+
+def _divmod_terms(form: Affine, by: int) -> tuple[Affine, Affine]:
+    q = [(d, _int(c) // by) for d, c in form.terms if _int(c) % by == 0]
+    r = [(d, c) for d, c in form.terms if _int(c) % by]
+    const = _int(form.const)
+    if r:
+        return Affine.make(q, const // by), Affine.make(r, const % by)
+    return Affine.make(q, const // by), Affine((), const % by)
+
+
+def _within(rest: Affine, by: int, extents: dict[str, int]) -> bool:
+    hi = _int(rest.const)
+    for d, c in rest.terms:
+        size = _int(d.extent) if d.extent is not None else -(-extents[d.var] // _int(d.lower))
+        if _int(c) < 0:
+            return False
+        hi += _int(c) * (size - 1)
+    return hi < by
+
+
+def _bare(rest: Affine, by: int) -> Digit | None:
+    """The digit of ``1 * digit + 0`` when dividing by `by` leaves a digit."""
+    if len(rest.terms) != 1 or rest.const != 0 or rest.terms[0][1] != 1:
+        return None
+    digit = rest.terms[0][0]
+    return digit if digit.extent is None or _int(digit.extent) % by == 0 else None
+
+
+def _div_extent(digit: Digit, by: int) -> int | None:
+    return None if digit.extent is None else -(-_int(digit.extent) // by)

@@ -1,0 +1,207 @@
+"""Scalar values and tensors while an expression is being written; literals take the dtype of what they meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from ..errors import ExpressionError
+from .affine import Affine
+from .expr import Binary, Cast, Const, Expr, Index, Load, Unary
+from .te_index import Axis, merge_extents, merge_names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Value:
+    """A scalar expression under construction; arithmetic and comparisons build larger ones."""
+
+    expr: Expr
+    dtype: str
+    reads: tuple[Tensor, ...] = ()
+    extents: tuple[tuple[str, int], ...] = ()
+    reduce: tuple[str, ...] = ()
+
+    def __add__(self, o: Scalar) -> Value:
+        return binary("add", self, o)
+
+    def __radd__(self, o: Scalar) -> Value:
+        return binary("add", o, self)
+
+    def __sub__(self, o: Scalar) -> Value:
+        return binary("sub", self, o)
+
+    def __rsub__(self, o: Scalar) -> Value:
+        return binary("sub", o, self)
+
+    def __mul__(self, o: Scalar) -> Value:
+        return binary("mul", self, o)
+
+    def __rmul__(self, o: Scalar) -> Value:
+        return binary("mul", o, self)
+
+    def __truediv__(self, o: Scalar) -> Value:
+        return binary("div", self, o)
+
+    def __rtruediv__(self, o: Scalar) -> Value:
+        return binary("div", o, self)
+
+    def __mod__(self, o: Scalar) -> Value:
+        return binary("mod", self, o)
+
+    def __pow__(self, o: Scalar) -> Value:
+        return binary("pow", self, o)
+
+    def __neg__(self) -> Value:
+        return unary("neg", self)
+
+    def __lt__(self, o: Scalar) -> Value:
+        return binary("lt", self, o)
+
+    def __le__(self, o: Scalar) -> Value:
+        return binary("le", self, o)
+
+    def __gt__(self, o: Scalar) -> Value:
+        return binary("gt", self, o)
+
+    def __ge__(self, o: Scalar) -> Value:
+        return binary("ge", self, o)
+
+
+Scalar: TypeAlias = Value | Axis | float | int | bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reduction:
+    """Result of `sum`, `max`, `min` or `prod`: must be all that a `compute` returns."""
+
+    op: str
+    term: Value
+    axes: tuple[Axis, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One block to be: axes, where it writes, what it writes."""
+
+    name: str
+    spatial: tuple[tuple[str, int], ...]
+    reduce: tuple[tuple[str, int], ...]
+    index: tuple[Affine, ...]
+    value: Expr
+    init: Expr | None
+    reads: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A named n-dimensional value: a placeholder, or the result of `compute`. Index it inside a compute function."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    constant: bool = False
+    stages: tuple[Stage, ...] = field(default=(), repr=False)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    def __getitem__(self, index: Axis | int | tuple[Axis | int, ...]) -> Value:
+        idx = index if isinstance(index, tuple) else (index,)
+        if len(idx) != self.ndim:
+            raise ExpressionError(
+                "te.rank", f"{self.name!r} has {self.ndim} dimensions but is indexed with {len(idx)}.", (self.name,)
+            )
+        axes = [x if isinstance(x, Axis) else Axis(Affine((), int(x)), ()) for x in idx]
+        return Value(
+            Load(self.name, tuple(x.form for x in axes)),
+            self.dtype,
+            (self,),
+            merge_extents(*(x.extents for x in axes)),
+            merge_names(*(x.reduce for x in axes)),
+        )
+
+
+def value_of(x: object) -> Value:
+    """Take whatever may stand in an expression as a `Value`; literals get the dtype "weak"."""
+    match x:
+        case Value():
+            return x
+        case Axis(form, extents, reduce):
+            return Value(Index(form), "int64", (), extents, reduce)
+        case bool() | int() | float() | np.number() | np.bool_():
+            v = x.item() if isinstance(x, np.generic) else x
+            return Value(
+                Const(v, "bool" if isinstance(v, bool) else "int64" if isinstance(v, int) else "float32"), "weak"
+            )
+        case Reduction():
+            raise ExpressionError(
+                "te.reduce_inside",
+                "A reduction must be the whole result of a compute.",
+                (),
+                "give the reduction a stage of its own and read that",
+            )
+        case Tensor(name):
+            raise ExpressionError("te.rank", f"{name!r} is used as a scalar.", (name,), f"index it: {name}[i, j]")
+    raise ExpressionError("te.value", f"{type(x).__name__} cannot be part of a tensor expression.")
+
+
+def coerce(a: Scalar, b: Scalar) -> tuple[Value, Value]:
+    """Give literals the other side's dtype; widen mixed dtypes as NumPy does."""
+    va, vb = value_of(a), value_of(b)
+    if va.dtype == "weak" and vb.dtype == "weak":
+        floats = any(isinstance(v.expr, Const) and isinstance(v.expr.value, float) for v in (va, vb))
+        dtype = "float32" if floats else "int64"
+        return _literal(va, dtype), _literal(vb, dtype)
+    if va.dtype == "weak":
+        return _literal(va, vb.dtype), vb
+    if vb.dtype == "weak":
+        return va, _literal(vb, va.dtype)
+    if va.dtype == vb.dtype:
+        return va, vb
+    dtype = np.result_type(va.dtype, vb.dtype).name
+    return _cast_to(va, dtype), _cast_to(vb, dtype)
+
+
+def _literal(v: Value, dtype: str) -> Value:
+    assert isinstance(v.expr, Const)
+    x = v.expr.value
+    if dtype.startswith("float"):
+        return Value(Const(float(x), dtype), dtype)
+    if isinstance(x, float) and not x.is_integer():
+        raise ExpressionError(
+            "te.dtype", f"The literal {x} does not fit {dtype}.", (), "cast the tensor first: te.cast(x, 'float32')"
+        )
+    return Value(Const(bool(x) if dtype == "bool" else int(x), dtype), dtype)
+
+
+def _cast_to(v: Value, dtype: str) -> Value:
+    return v if v.dtype == dtype else join(Cast(dtype, v.expr), dtype, v)
+
+
+def join(expr: Expr, dtype: str, *parts: Value) -> Value:
+    """Build a value from an expression and what went into it."""
+    reads = tuple({id(t): t for p in parts for t in p.reads}.values())
+    return Value(
+        expr, dtype, reads, merge_extents(*(p.extents for p in parts)), merge_names(*(p.reduce for p in parts))
+    )
+
+
+def binary(op: str, a: Scalar, b: Scalar) -> Value:
+    """Apply a binary operator after bringing both sides to one dtype."""
+    va, vb = coerce(a, b)
+    return join(
+        Binary(op, va.expr, vb.expr), "bool" if op in ("lt", "le", "gt", "ge", "eq", "ne") else va.dtype, va, vb
+    )
+
+
+def unary(op: str, a: Scalar) -> Value:
+    """Apply a unary operator; integers become float32 where the function asks for floats."""
+    v = value_of(a)
+    v = _literal(v, "float32") if v.dtype == "weak" else v
+    if op not in ("neg", "abs", "not") and not v.dtype.startswith("float"):
+        v = _cast_to(v, "float32")
+    return join(Unary(op, v.expr), v.dtype, v)
