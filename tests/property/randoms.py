@@ -310,8 +310,8 @@ def _one_loop(rng: random.Random, func: Func) -> tuple[str, ...] | None:
 def random_row(rng: random.Random, s: Schedule) -> dict[str, int] | None:
     """Numbers for all holes that satisfy the limits; None when a few draws find none.
 
-    A packing block of one element is left out: as a number it divides every loop, so that a trace with numbers may split
-    one more loop than the trace with holes.
+    A packing block of one element is left out: as a number it divides every loop, so that a trace with numbers may
+    split one more loop than the trace with holes.
     """
     rows = s.domain.sample(1, np.random.default_rng(rng.randrange(2**32)))
     if not len(rows):
