@@ -199,7 +199,7 @@ class _Lowering:
     def group(self, fused: FusedNodes) -> Group:
         nodes = tuple(self.nodes[n] for n in fused.nodes)
         first = nodes[0]
-        if is_view(self.graph, first) and not self._must_copy(first):
+        if is_view(self.graph, first):
             ends = (("X", first.inputs[0]), ("Y", first.outputs[0]))
             text = f"view {dims(self.graph.types[first.outputs[0]].shape)}"
             return Group(first.name, nodes, None, ends, first.inputs[:1], first.outputs[:1], text, fused.rules)
@@ -223,26 +223,6 @@ class _Lowering:
             structural_key(func),
             count_flops(func),
         )
-
-    def _must_copy(self, node: Node) -> bool:
-        """A view from an input to an output, or to a second output of the same memory, has to be a copy."""
-        g, producers = self.graph, self.graph.producers()
-        root = node.inputs[0]
-        if node.outputs[0] not in g.outputs:
-            return False
-        while root in producers and is_view(g, producers[root]) and root not in g.outputs:
-            root = producers[root].inputs[0]
-        return root in g.inputs or root in g.outputs or self._first_view(root) is not node
-
-    def _first_view(self, root: str) -> Node | None:
-        """First view of `root` (through other views) that is an output of the graph."""
-        family = {root}
-        for n in self.graph.nodes:
-            if is_view(self.graph, n) and n.inputs[0] in family:
-                if n.outputs[0] in self.graph.outputs:
-                    return n
-                family.add(n.outputs[0])
-        return None
 
     def _lower(self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str]) -> None:
         op = opdef(node)
