@@ -17,10 +17,10 @@ import time
 from types import SimpleNamespace
 
 from workbench import workloads
+from workbench.ir.flops import count_flops
 from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.target import Target
 from workbench.tune.cost_model import make_model
-from workbench.tune.nestplan import task_flops
 from workbench.tune.search import EvolutionarySearch
 from workbench.tune.space import make_space
 
@@ -40,7 +40,7 @@ def search(
 ) -> dict[str, object]:
     """Run one search; the figures of one row of the table."""
     func = WORKLOADS[name]()
-    flops = task_flops(func)
+    flops = count_flops(func)
     begin = time.process_time()
     space = make_space(func, target)
     search_ = EvolutionarySearch(SimpleNamespace(key=name, flops=flops), space, make_model(model_name, seed), seed)

@@ -7,6 +7,7 @@ import pytest
 
 from workbench import workloads
 from workbench.ir.compact import compact, drop_unit_loops
+from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -14,7 +15,7 @@ from workbench.tune.facts import nest_facts, vector_pieces
 from workbench.tune.features import COLUMNS, INDEX, features
 from workbench.tune.footprint import footprint
 from workbench.tune.machine import Machine
-from workbench.tune.nestplan import plan, task_flops
+from workbench.tune.nestplan import plan
 from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -151,8 +152,8 @@ def test_rests_of_a_vector_loop_are_halved():
 
 
 def test_flops_count_every_operation_once():
-    assert task_flops(workloads.matmul(8, 8, 8)) == 2 * 8**3
-    assert task_flops(workloads.conv2d_nhwc(8, 8, 4, 8, bias=True, relu=True)) == 8 * 8 * 8 * (2 * 36 + 2)
+    assert count_flops(workloads.matmul(8, 8, 8)) == 2 * 8**3
+    assert count_flops(workloads.conv2d_nhwc(8, 8, 4, 8, bias=True, relu=True)) == 8 * 8 * 8 * (2 * 36 + 2)
 
 
 def test_footprint_never_exceeds_the_buffer():

@@ -16,7 +16,7 @@ from workbench.ir.affine import Affine, digit_extent
 from workbench.ir.compact import compact
 from workbench.ir.expr import Binary, Cast, Expr, Index, Load, Select, Unary, Where
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim, product
+from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, Stmt, walk
 
 #: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
@@ -236,13 +236,3 @@ def _ops(e: Expr) -> tuple[float, int]:
             return 1.0, 0
         case _:
             return 0.0, 0
-
-
-def task_flops(func: Func) -> int:
-    """Arithmetic operations of a function as te wrote it (one loop nest per block, nothing recomputed)."""
-    total = 0
-    for stmt in func.body:
-        for block, _ in _blocks(stmt):
-            points = product(it.extent for it in block.iters)
-            total += (points if isinstance(points, int) else 0) * _count(block)[2]
-    return total
