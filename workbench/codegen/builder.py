@@ -89,6 +89,7 @@ class FunctionBuilder:
 
     def __init__(self) -> None:
         self._scopes = [_Scope("entry")]
+        self._branches = [0]
         self._allocas: list[str] = []
         self._count = 0
         self.declarations: dict[str, str] = {}
@@ -103,9 +104,14 @@ class FunctionBuilder:
         self._count += 1
         return f"%{prefix}{self._count}"
 
-    def pure(self, text: str, dtype: str, lanes: int, operands: tuple[Value, ...]) -> Value:
-        """Emit an operation without side effects, once, as far out as its operands allow."""
-        depth = 0
+    @property
+    def guarded(self) -> int:
+        """Depth of the innermost open branch, 0 outside of branches: what may trap must not leave it."""
+        return self._branches[-1]
+
+    def pure(self, text: str, dtype: str, lanes: int, operands: tuple[Value, ...], floor: int = 0) -> Value:
+        """Emit an operation without side effects, once, as far out as its operands (and `floor`) allow."""
+        depth = floor
         for v in operands:
             if v.depth > depth:
                 depth = v.depth
@@ -115,6 +121,9 @@ class FunctionBuilder:
             got = Value(self.fresh(), dtype, lanes, depth)
             scope.lines.append(f"  {got.text} = {text}")
             scope.known[text] = got
+        elif got.dtype != dtype:
+            # The text of an operation does not say whether its integers are signed.
+            return Value(got.text, dtype, lanes, depth)
         return got
 
     def here(self, text: str, dtype: str, lanes: int, key: str | None = None) -> Value:
@@ -169,7 +178,9 @@ class FunctionBuilder:
         self._count += 1
         then, done = f"then{self._count}", f"then{self._count}.end"
         self._scopes.append(_Scope(then))
+        self._branches.append(self.depth)
         body()
+        self._branches.pop()
         inner = self._scopes.pop()
         outer = self._scopes[-1]
         outer.lines += [
@@ -241,6 +252,15 @@ class FunctionBuilder:
         return self.pure(
             f"shufflevector {vec} {one.text}, {vec} poison, <{lanes} x i32> zeroinitializer", v.dtype, lanes, (one,)
         )
+
+    def gather(self, parts: list[Value]) -> Value:
+        """One vector of scalars."""
+        first = parts[0]
+        out = Value("poison", first.dtype, len(parts))
+        for lane, x in enumerate(parts):
+            text = f"insertelement {out.typed}, {x.typed}, i64 {lane}"
+            out = self.pure(text, first.dtype, len(parts), (out, x))
+        return out
 
 
 def const_of(v: Value) -> int | None:

@@ -10,11 +10,11 @@ import numpy as np
 
 from ..errors import BuildError
 from ..ir.affine import Affine, Digit, digit_extent
-from ..ir.expr import COMPARE_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from ..ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from ..ir.func import Buffer
 from ..ir.poly import Poly
+from .arith import Arithmetic
 from .builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index, literal
-from .vmath import VectorMath
 
 #: Guarded loads that fail read from here instead; longer runs fall back to a select of the value.
 ZEROS = "@wb.zeros"
@@ -56,7 +56,7 @@ class ExprEmitter:
         extents: Mapping[str, int],
     ) -> None:
         self.fb = fb
-        self.math = VectorMath(fb)
+        self.arith = Arithmetic(fb)
         self.env: dict[str, Value | Lanes] = {}
         #: Lanes of the vector loop that is open; 1 outside of one.
         self.lanes = 1
@@ -142,6 +142,10 @@ class ExprEmitter:
         """Known truth, a scalar i1, or None when lanes disagree."""
         assert isinstance(b.lo, int)
         assert isinstance(b.hi, int)
+        if b.lo >= b.hi:
+            return False
+        if any(not d.plain and isinstance(self.env[d.var], Lanes) for d, _ in b.form.terms):
+            return None
         terms, const, step = self._terms(b.form)
         span = abs(step) * (self.lanes - 1)
         low = const - (span if step < 0 else 0)
@@ -204,7 +208,8 @@ class ExprEmitter:
         vec = Value("", dtype, lanes)
         text = f"load {vec.type}, {at.pointer.typed}, align {np.dtype(dtype).itemsize}"
         if self._buffers[buffer].role in ("input", "const"):
-            got = self.fb.pure(text, dtype, lanes, (at.pointer,))
+            # Not before the condition of a block: where that fails, the address may lie outside.
+            got = self.fb.pure(text, dtype, lanes, (at.pointer,), self.fb.guarded)
         else:
             got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
         return self._truth(got) if self._buffers[buffer].dtype == "bool" else got
@@ -215,13 +220,15 @@ class ExprEmitter:
 
     def _gather(self, buffer: str, at: Address, lanes: int) -> Value:
         elem = LLVM_TYPE[self.memory_dtype(buffer)]
-        out: Value | None = None
-        for lane in range(lanes):
-            x = self._load_at(buffer, Address(self.fb.gep(at.pointer, index(lane * at.step), elem), 0))
-            old = out or Value("poison", x.dtype, lanes)
-            out = self.fb.pure(f"insertelement {old.typed}, {x.typed}, i64 {lane}", x.dtype, lanes, (old, x))
-        assert out is not None
-        return out
+        at_lane = [self.fb.gep(at.pointer, index(lane * at.step), elem) for lane in range(lanes)]
+        return self.fb.gather([self._load_at(buffer, Address(p, 0)) for p in at_lane])
+
+    def load_at_depth(self, buffer: str, at: Address, lanes: int, depth: int) -> Value:
+        """Load an element or a vector in the scope at `depth`, where the address must exist."""
+        raw = Value(self.fb.fresh("own"), self.memory_dtype(buffer), lanes, depth)
+        align = np.dtype(raw.dtype).itemsize
+        self.fb.effect(f"{raw.text} = load {raw.type}, {at.pointer.typed}, align {align}", depth)
+        return self._truth(raw) if self._buffers[buffer].dtype == "bool" else raw
 
     def store(self, buffer: str, at: Address, value: Value, depth: int | None = None) -> None:
         """Store a scalar or a contiguous vector."""
@@ -248,16 +255,16 @@ class ExprEmitter:
             case Index(form):
                 return self._index(form)
             case Unary(op, a):
-                return self._unary(op, self.expr(a))
+                return self.arith.unary(op, self.expr(a))
             case Cast(dtype, a):
-                return self.cast(self.expr(a), dtype)
+                return self.arith.cast(self.expr(a), dtype)
             case Binary(op, a, b):
-                return self.binary(op, self.expr(a), self.expr(b))
+                return self.arith.binary(op, self.expr(a), self.expr(b))
             case Select():
                 return self._select(e)
             case Where(cond, a, b):
-                c, x, y = self._same_lanes(self.expr(cond), self.expr(a), self.expr(b))
-                return self.math.select(c, x, y)
+                c, x, y = self.arith.same_lanes(self.expr(cond), self.expr(a), self.expr(b))
+                return self.arith.math.select(c, x, y)
         assert_never(e)
 
     def _index(self, form: Affine) -> Value:
@@ -268,10 +275,6 @@ class ExprEmitter:
         steps = Value("<" + ", ".join(f"i64 {k * step}" for k in range(lanes)) + ">", "int64", lanes)
         wide = self.fb.broadcast(base, lanes)
         return self.fb.pure(f"add {wide.typed}, {steps.text}", "int64", lanes, (wide,))
-
-    def _same_lanes(self, *vs: Value) -> tuple[Value, ...]:
-        lanes = max(v.lanes for v in vs)
-        return tuple(self.fb.broadcast(v, lanes) for v in vs)
 
     def _select(self, e: Select) -> Value:
         """Padding: a guarded load reads zeros through a chosen pointer, so nothing is decided in the inner loop."""
@@ -287,8 +290,8 @@ class ExprEmitter:
         )
         if fast is not None:
             return fast
-        a, b = self._same_lanes(self._guarded(e.a, cond), self.expr(e.b))
-        return self.math.select(cond, a, b)
+        a, b = self.arith.same_lanes(self._guarded(e.a, cond), self.expr(e.b))
+        return self.arith.math.select(cond, a, b)
 
     def _zero_padded(self, e: Select, cond: Value) -> Value | None:
         assert isinstance(e.a, Load)
@@ -299,19 +302,30 @@ class ExprEmitter:
         if split is None:
             return None
         elem = LLVM_TYPE[self.memory_dtype(e.a.buffer)]
-        inside = self._address(self._pointers[e.a.buffer], split.still, elem).pointer
-        chosen = self.fb.pure(f"select i1 {cond.text}, {inside.typed}, ptr {ZEROS}", "ptr", 1, (cond, inside))
-        return self._load_at(e.a.buffer, self._address(chosen, split.moving, elem))
+        inside = self._address(self._pointers[e.a.buffer], split.still, elem)
+        # A guard that looks at the lanes holds for all of them here (else it would not be one condition).
+        if inside.step and (inside.step < 0 or not self._stays_zero(e.a.buffer, split, inside.step * self.lanes)):
+            return None
+        chosen = self.fb.pure(
+            f"select i1 {cond.text}, {inside.pointer.typed}, ptr {ZEROS}", "ptr", 1, (cond, inside.pointer)
+        )
+        at = self._address(chosen, split.moving, elem)
+        return self._load_at(e.a.buffer, Address(at.pointer, at.step + inside.step))
+
+    def _stays_zero(self, buffer: str, split: _Padding, further: int = 0) -> bool:
+        """Whether no vector that starts where `split` moves to, or `further` elements on, leaves the zeros."""
+        reach = further + sum(int(c) * self._digit_top(d) for d, c in split.moving.terms if isinstance(c, int))
+        return (reach + 64) * np.dtype(self.memory_dtype(buffer)).itemsize <= ZERO_BYTES
 
     def _padding(self, e: Select, ld: Load) -> _Padding | None:
         """Part the address by whether the guard looks at the loop; None when the rest would leave the zeros."""
         form, guarded = self.flat(ld.buffer, ld.index), {v for c in e.conds for v in c.form.vars}
         moving = [(d, c) for d, c in form.terms if d.var not in guarded]
-        reach = sum(int(c) * (self._digit_top(d)) for d, c in moving if isinstance(c, int))
-        size = np.dtype(self.memory_dtype(ld.buffer)).itemsize
-        if any(not isinstance(c, int) or c < 0 for _, c in moving) or (reach + 64) * size > ZERO_BYTES:
+        if any(not isinstance(c, int) or c < 0 for _, c in moving):
             return None
-        return _Padding(Affine.make([t for t in form.terms if t[0].var in guarded], form.const), Affine(tuple(moving)))
+        still = Affine.make([t for t in form.terms if t[0].var in guarded], form.const)
+        split = _Padding(still, Affine(tuple(moving)))
+        return split if self._stays_zero(ld.buffer, split) else None
 
     def _digit_top(self, d: Digit) -> int:
         size = digit_extent(d, self._extents)
@@ -333,91 +347,3 @@ class ExprEmitter:
             return self.expr(e)
         finally:
             self._load_at = saved  # type: ignore[method-assign]
-
-    def _unary(self, op: str, x: Value) -> Value:
-        fb = self.fb
-        if op == "not":
-            return fb.pure(f"xor {x.typed}, {literal(True, 'bool', x.lanes).text}", "bool", x.lanes, (x,))
-        if x.is_float:
-            if op == "neg":
-                return fb.pure(f"fneg {x.typed}", x.dtype, x.lanes, (x,))
-            return self.math.emit(op, x)
-        zero = literal(0, x.dtype, x.lanes)
-        negated = fb.pure(f"sub {zero.typed}, {x.text}", x.dtype, x.lanes, (x,))
-        if op == "neg":
-            return negated
-        if op == "abs":
-            return x if x.dtype.startswith("u") else self.binary("max", x, negated)
-        return x
-
-    def binary(self, op: str, a: Value, b: Value) -> Value:
-        """Emit a binary operation on operands of one dtype."""
-        a, b = self._same_lanes(a, b)
-        if op in COMPARE_OPS:
-            return self._compare(op, a, b)
-        if op in ("max", "min"):
-            # "unordered or": the first operand wins when it is NaN, so NaN in the data survives max(x, 0).
-            pred = {"max": "gt", "min": "lt"}[op]
-            return self.math.select(self._compare(pred, a, b, unordered=True), a, b)
-        if op == "pow":
-            if isinstance_const(b, 2.0):
-                return self.math.op("fmul", a, a)
-            return self.math.call("pow", a, b)
-        if a.is_float:
-            name = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "mod": "frem"}[op]
-            out = self.math.op(name, a, b)
-            return self._floored(out, b) if op == "mod" else out
-        unsigned = a.dtype.startswith("u") or a.dtype == "bool"
-        name = {
-            "add": "add",
-            "sub": "sub",
-            "mul": "mul",
-            "and": "and",
-            "or": "or",
-            "div": "udiv" if unsigned else "sdiv",
-            "mod": "urem" if unsigned else "srem",
-        }[op]
-        out = self.fb.pure(f"{name} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
-        return self._floored(out, b) if op == "mod" and not unsigned else out
-
-    def _floored(self, rest: Value, by: Value) -> Value:
-        """Remainder with the sign of the divisor, as NumPy and Python define it, from the machine's (that of the dividend)."""
-        zero = literal(0, by.dtype, by.lanes)
-        signs = self._logic("xor", self._compare("lt", rest, zero), self._compare("lt", by, zero))
-        wrong = self._logic("and", signs, self._compare("ne", rest, zero))
-        return self.math.select(wrong, self.binary("add", rest, by), rest)
-
-    def _logic(self, op: str, a: Value, b: Value) -> Value:
-        return self.fb.pure(f"{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
-
-    def _compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
-        if a.is_float:
-            pred = ("u" if unordered or op == "ne" else "o") + op
-            return self.fb.pure(f"fcmp {pred} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
-        sign = "" if op in ("eq", "ne") else "u" if a.dtype.startswith("u") else "s"
-        return self.fb.pure(f"icmp {sign}{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
-
-    def cast(self, v: Value, dtype: str) -> Value:
-        """Convert between dtypes as NumPy does for values in range."""
-        if v.dtype == dtype:
-            return v
-        if dtype == "bool":
-            return self._compare("ne", v, literal(0, v.dtype, v.lanes))
-        new = Value("", dtype, v.lanes)
-        src, dst = np.dtype(v.dtype), np.dtype(dtype)
-        if v.is_float and dst.kind == "f":
-            op = "fpext" if dst.itemsize > src.itemsize else "fptrunc"
-        elif v.is_float:
-            op = "fptoui" if dst.kind == "u" else "fptosi"
-        elif dst.kind == "f":
-            op = "uitofp" if src.kind in "ub" else "sitofp"
-        elif dst.itemsize == src.itemsize and src.kind != "b":
-            return Value(v.text, dtype, v.lanes, v.depth)
-        else:
-            op = "trunc" if dst.itemsize < src.itemsize and src.kind != "b" else "zext" if src.kind in "ub" else "sext"
-        return self.fb.pure(f"{op} {v.typed} to {new.type}", dtype, v.lanes, (v,))
-
-
-def isinstance_const(v: Value, value: float) -> bool:
-    """Whether `v` is the literal `value` of its dtype."""
-    return v.text == literal(value, v.dtype, v.lanes).text

@@ -123,7 +123,7 @@ class _ModuleEmitter:
     def emit(self) -> tuple[str, int, int]:
         entry = FunctionBuilder()
         args = _Arguments(Value("%bufs", "ptr"), Value("%workspace", "ptr"), index(0))
-        pointers: dict[str, Value] | None = None
+        nest: NestEmitter | None = None
         ctx: Value | None = None
         for k, s in enumerate(self._func.body):
             chain = _parallel_chain(s)
@@ -131,10 +131,14 @@ class _ModuleEmitter:
                 ctx = ctx or self._context(entry)
                 tasks = self._region(f"{self._symbol}.r{k}", chain)
                 self._launch(entry, f"{self._symbol}.r{k}", ctx, tasks)
+                if nest is not None:
+                    for b, _ in blocks((s,)):
+                        nest.ex.touch(b.buffer)
             else:
-                if pointers is None:
-                    pointers = self._pointers(entry, args)
-                self._nest(entry, pointers).body((s,))
+                # One emitter for all nests: it knows which buffers changed since they were read.
+                nest = nest or self._nest(entry, self._pointers(entry, args))
+                nest.start()
+                nest.body((s,))
         self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
         zeros = f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"
         tail = [

@@ -8,13 +8,14 @@ and stored around the promoting loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import BuildError
-from ..ir.expr import Select, walk
+from ..ir.affine import Affine, Digit
+from ..ir.expr import Bound, Expr, Index, Load, Select, walk
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .builder import FunctionBuilder, Value, index
@@ -55,8 +56,12 @@ class NestEmitter:
         self._promoted: dict[str, _Promotion] = {}
         self._reducing: list[str] = []
         self._instances = 0
-        self._contiguous: dict[tuple[str, str], bool] = {}
+        self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[str, list[Select]] = {}
+
+    def start(self) -> None:
+        """Begin a new nest: each has the whole budget of block instances."""
+        self._instances = 0
 
     def body(self, stmts: tuple[Stmt, ...]) -> None:
         """Emit statements in order."""
@@ -105,6 +110,13 @@ class NestEmitter:
     def _vectors(self, lp: For) -> None:
         """Full vectors, then the rest in vectors of falling powers of two."""
         assert isinstance(lp.extent, int)
+        if len(lp.body) != 1 or not isinstance(lp.body[0], Block):
+            raise BuildError(
+                "build.vector_body",
+                f"The vectorised loop {lp.name!r} holds something else than one block.",
+                (lp.name,),
+                "vectorize loops that hold one block and nothing else",
+            )
         lanes = self._lanes(lp)
         full = lp.extent // lanes
         if full > MAX_UNROLLED_VECTORS and not self._promoted:
@@ -122,43 +134,51 @@ class NestEmitter:
     def _vector(self, lp: For, base: Value, lanes: int) -> None:
         self.ex.env[lp.name] = Lanes(base, lanes) if lanes > 1 else base
         self.ex.lanes = lanes
-        for s in lp.body:
-            if lanes > 1 and isinstance(s, Block) and not self._fits_lanes(s, lp.name):
-                self._scalars(s, lp.name, base, lanes)
-            else:
-                self.body((s,))
+        block = lp.body[0]
+        assert isinstance(block, Block)
+        if lanes > 1 and not self._stores_vector(block, lp.name):
+            self._one_by_one(lp.name, lambda _: self._block(block))
+        else:
+            self._block(block)
         self.ex.lanes = 1
 
-    def _scalars(self, b: Block, var: str, base: Value, lanes: int) -> None:
-        """Run a block that does not fit vectors one lane at a time."""
+    def _one_by_one(self, var: str, run: Callable[[int], None]) -> None:
+        """Run something for one lane of the open vector loop at a time."""
+        wide = self.ex.env[var]
+        assert isinstance(wide, Lanes)
         self.ex.lanes = 1
-        for lane in range(lanes):
-            self.ex.env[var] = self.fb.add(base, index(lane))
-            self._block(b)
-        self.ex.env[var], self.ex.lanes = Lanes(base, lanes), lanes
+        for lane in range(wide.count):
+            self.ex.env[var] = self.fb.add(wide.base, index(lane))
+            run(lane)
+        self.ex.env[var], self.ex.lanes = wide, wide.count
+
+    def _value(self, b: Block, e: Expr) -> Value:
+        """Value of an expression of the block: a vector of scalars where no vector operation can compute it."""
+        var = next((n for n, v in self.ex.env.items() if isinstance(v, Lanes)), None)
+        if var is None or self._fits_lanes(b, var):
+            return self.ex.expr(e)
+        parts: list[Value] = []
+        self._one_by_one(var, lambda _: parts.append(self.ex.expr(e)))
+        return self.fb.gather(parts)
 
     def _lanes(self, lp: For) -> int:
         sizes = [np.dtype(self._buffers[a.buffer].dtype).itemsize for b, _ in blocks(lp.body) for a in accesses(b)]
         return max(1, self._vector_bytes // max(sizes, default=4))
 
-    def _fits_lanes(self, b: Block, var: str) -> bool:
-        """Whether the block can run as one vector: contiguous write, no digit or condition that differs between
-        lanes.
-        """
-        key = (b.name, var)
-        if key not in self._contiguous:
-            self._contiguous[key] = self._is_contiguous(b, var)
-            self._selects[b.name] = [e for e in walk(b.value) if isinstance(e, Select)]
-        return self._contiguous[key] and all(self.ex.bounds(e.conds) is not None for e in self._selects[b.name])
+    def _stores_vector(self, b: Block, var: str) -> bool:
+        """Whether the lanes write neighbours, under one condition."""
+        form = self.ex.flat(b.buffer, b.index)
+        plain = all(d.plain for d, _ in form.terms if d.var == var)
+        return plain and form.coefficient(var) == 1 and self.ex.bounds(b.guard) is not None
 
-    def _is_contiguous(self, b: Block, var: str) -> bool:
-        for acc in accesses(b):
-            form = self.ex.flat(acc.buffer, acc.index)
-            if any(d.var == var and not d.plain for d, _ in form.terms):
-                return False
-            if acc.is_write and form.coefficient(var) != 1:
-                return False
-        return True
+    def _fits_lanes(self, b: Block, var: str) -> bool:
+        """Whether vector operations can compute the block: no digit or condition differs between lanes."""
+        key = (b.name, var)
+        if key not in self._plain:
+            forms = [f for e in walk(b.value) for f in _forms(e)]
+            self._plain[key] = all(d.plain for f in forms for d, _ in f.terms if d.var == var)
+            self._selects[b.name] = [e for e in walk(b.value) if isinstance(e, Select)]
+        return self._plain[key] and all(self.ex.bounds(e.conds) is not None for e in self._selects[b.name])
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
 
@@ -179,18 +199,18 @@ class NestEmitter:
 
     def _compute(self, b: Block) -> None:
         if b.init is None:
-            self._write(b, self.ex.expr(b.value))
+            self._write(b, self._value(b, b.value))
             return
         op, term = b.update()
         promotion = self._promoted.get(b.buffer)
-        value = self.ex.expr(term)
+        value = self._value(b, term)
         if promotion is None:
             own = self.ex.load(b.own_load()) if self._reduces(b) else self.ex.expr(b.init)
-            self._write(b, self.ex.binary(op, own, value))
+            self._write(b, self.ex.arith.binary(op, own, value))
             return
         slot, _, like = self._slot(promotion, b)
         own = self.fb.here(f"load {like.type}, {slot.typed}, align 64", like.dtype, like.lanes)
-        result = self.fb.broadcast(self.ex.binary(op, own, value), like.lanes)
+        result = self.fb.broadcast(self.ex.arith.binary(op, own, value), like.lanes)
         self.fb.effect(f"store {result.typed}, {slot.typed}, align 64")
 
     def _write(self, b: Block, value: Value) -> None:
@@ -218,13 +238,16 @@ class NestEmitter:
     def _may_promote(self, lp: For, b: Block) -> bool:
         if b.buffer in self._promoted:
             return False
+        reduce = {it.name for it in b.iters if it.kind == "R"}
+        if any(c.form.vars - reduce for c in b.guard):
+            # The accumulators are stored without asking whether their elements exist.
+            return False
         count = 1
         for other, path in blocks((lp,)):
             if other.name != b.name:
                 if any(a.buffer == b.buffer for a in accesses(other)):
                     return False
                 continue
-            reduce = {it.name for it in b.iters if it.kind == "R"}
             for inner in path:
                 assert isinstance(inner.extent, int)
                 if inner.name in reduce:
@@ -249,17 +272,13 @@ class NestEmitter:
         key = (at.pointer.text, lanes)
         got = p.slots.get(key)
         if got is None:
-            like = Value("", self.ex.memory_dtype(b.buffer), lanes)
+            like = Value("", self._buffers[b.buffer].dtype, lanes)
             slot = self.fb.alloca(like.type)
             assert b.init is not None
             if p.from_init:
                 first = self.fb.broadcast(self.ex.expr(b.init), lanes)
             else:
-                first = Value(self.fb.fresh("own"), like.dtype, lanes, p.depth)
-                self.fb.effect(
-                    f"{first.text} = load {like.type}, {at.pointer.typed}, align {np.dtype(like.dtype).itemsize}",
-                    p.depth,
-                )
+                first = self.ex.load_at_depth(b.buffer, at, lanes, p.depth)
             self.fb.effect(f"store {first.typed}, {slot.typed}, align 64", p.depth)
             got = p.slots[key] = (slot, at, like)
         return got
@@ -276,8 +295,22 @@ class NestEmitter:
         reduce = {it.name for it in b.iters if it.kind == "R"}
         kept = tuple(it for it in b.iters if it.name not in reduce)
         binds = tuple(x for it, x in zip(b.iters, b.binds, strict=True) if it.name not in reduce)
-        stmt: Stmt = Block(b.name, kept, binds, b.buffer, b.index, b.init)
+        first: dict[str, Affine | Callable[[Digit], Affine]] = {name: Affine() for name in reduce}
+        guard = tuple(Bound(c.form.subst(first), c.lo, c.hi) for c in b.guard)
+        stmt: Stmt = Block(f"{b.name}.init", kept, binds, b.buffer, b.index, b.init, None, guard)
         for inner in reversed(path):
             if inner.name not in reduce:
                 stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
         self.body((stmt,))
+
+
+def _forms(e: Expr) -> tuple[Affine, ...]:
+    """Index forms of the expression itself, not of its parts."""
+    match e:
+        case Load(_, index_):
+            return index_
+        case Index(form):
+            return (form,)
+        case Select(conds):
+            return tuple(c.form for c in conds)
+    return ()

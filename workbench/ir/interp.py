@@ -300,10 +300,10 @@ class _Source:
             case Index(form):
                 return f"({self.form(form, axes)})"
             case Unary(op, a):
-                return f"_{op}({sub(a)})"
+                return self.wrapped(e, f"_{op}({sub(a)})")
             case Binary(op, a, b):
                 if op in _INFIX:
-                    return f"({sub(a)} {_INFIX[op]} {sub(b)})"
+                    return self.wrapped(e, f"({sub(a)} {_INFIX[op]} {sub(b)})")
                 kind = "i" if op in ("div", "mod") and not dtype_of(e, self.func).startswith("float") else ""
                 return f"_{kind}{op}({sub(a)}, {sub(b)})"
             case Select(conds, a, b):
@@ -313,6 +313,13 @@ class _Source:
             case Cast(dtype, a):
                 return f"_cast({sub(a)}, {dtype!r})"
         raise AssertionError(e)
+
+    def wrapped(self, e: Unary | Binary, text: str) -> str:
+        """Text of an integer result as its dtype holds it: what grows wraps before it is compared or converted."""
+        if e.op not in ("add", "sub", "mul", "neg", "abs"):
+            return text
+        dtype = dtype_of(e, self.func)
+        return text if dtype.startswith("float") else f"_cast({text}, {dtype!r})"
 
 
 def dtype_of(e: Expr, func: Func) -> str:

@@ -363,5 +363,7 @@ def _neutral(op: str, dtype: str) -> Const:
     if dtype.startswith("float"):
         limit = float(np.finfo(dtype).max)
         return Const(-limit if op == "max" else limit, dtype)
+    if dtype == "bool":
+        return Const(op == "min", dtype)
     info = np.iinfo(dtype)
     return Const(int(info.min if op == "max" else info.max), dtype)

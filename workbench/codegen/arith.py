@@ -1,0 +1,170 @@
+"""Arithmetic on values, scalar or vector, with the meaning that the interpreter and NumPy give it.
+
+What holds beyond the plain cases:
+
+- Integers wrap. A quotient is cut towards zero; a remainder has the sign of the divisor; both are 0 for a zero divisor.
+  Neither ever traps, because both sides of a data-dependent choice are computed.
+- On truth values, sum and maximum are "or", product and minimum are "and".
+- Maximum and minimum of floats are NaN when either operand is; which of -0.0 and 0.0 is larger is not specified.
+- Products and sums may be contracted to fused multiply-adds.
+- A cast of a float to an integer cuts towards zero. For NaN and values out of range the result is not specified.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ..ir.expr import COMPARE_OPS
+from .builder import FunctionBuilder, Value, literal
+from .vmath import VectorMath
+
+_TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}
+
+
+class Arithmetic:
+    """Emits unary and binary operations, comparisons and casts."""
+
+    def __init__(self, fb: FunctionBuilder) -> None:
+        self.fb = fb
+        self.math = VectorMath(fb)
+
+    def same_lanes(self, *vs: Value) -> tuple[Value, ...]:
+        """Broadcast scalars where any operand is a vector."""
+        lanes = max(v.lanes for v in vs)
+        return tuple(self.fb.broadcast(v, lanes) for v in vs)
+
+    def unary(self, op: str, x: Value) -> Value:
+        """Emit ``op(x)``."""
+        fb = self.fb
+        if op == "not":
+            return fb.pure(f"xor {x.typed}, {literal(True, 'bool', x.lanes).text}", "bool", x.lanes, (x,))
+        if x.is_float:
+            if op == "neg":
+                return fb.pure(f"fneg {x.typed}", x.dtype, x.lanes, (x,))
+            return self.math.emit(op, x)
+        if op == "neg":
+            return self._negated(x)
+        if op == "abs":
+            return x if is_unsigned(x) else self.binary("max", x, self._negated(x))
+        return x
+
+    def _negated(self, x: Value) -> Value:
+        zero = literal(0, x.dtype, x.lanes)
+        return self.fb.pure(f"sub {zero.typed}, {x.text}", x.dtype, x.lanes, (x,))
+
+    def binary(self, op: str, a: Value, b: Value) -> Value:
+        """Emit a binary operation on operands of one dtype."""
+        a, b = self.same_lanes(a, b)
+        if op in COMPARE_OPS:
+            return self.compare(op, a, b)
+        if a.dtype == "bool" and op in _TRUTH:
+            return self.fb.pure(f"{_TRUTH[op]} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
+        if op in ("max", "min"):
+            return self._extreme("gt" if op == "max" else "lt", a, b)
+        if op == "pow":
+            return self.math.op("fmul", a, a) if is_literal(b, 2.0) else self.math.call("pow", a, b)
+        if op == "mod":
+            return self._remainder(a, b)
+        if a.is_float:
+            return self.math.op({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}[op], a, b)
+        if op == "div":
+            return self._quotient(a, b)
+        return self.fb.pure(f"{op} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
+
+    def _extreme(self, pred: str, a: Value, b: Value) -> Value:
+        if not a.text.startswith("%"):
+            a, b = b, a
+        if not a.is_float:
+            return self.math.select(self.compare(pred, a, b), a, b)
+        if not b.text.startswith("%"):
+            # A literal is no NaN, so one comparison that a NaN passes is enough.
+            return self.math.select(self.compare(pred, a, b, unordered=True), a, b)
+        # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
+        ordered = self.math.select(self.compare(pred, b, a), b, a)
+        return self.math.select(self.math.compare("uno", b, b), b, ordered)
+
+    def _quotient(self, a: Value, b: Value) -> Value:
+        name = "udiv" if is_unsigned(a) else "sdiv"
+        if divides_safely(b):
+            return self.fb.pure(f"{name} {a.typed}, {b.text}", a.dtype, a.lanes, (a, b))
+        zero, safe = literal(0, a.dtype, a.lanes), self._safe_divisor(b)
+        q = self.fb.pure(f"{name} {a.typed}, {safe.text}", a.dtype, a.lanes, (a, safe))
+        if not is_unsigned(a):
+            q = self.math.select(self.compare("eq", b, literal(-1, a.dtype, a.lanes)), self._negated(a), q)
+        return self.math.select(self.compare("eq", b, zero), zero, q)
+
+    def _safe_divisor(self, b: Value) -> Value:
+        """`b`, or 1 where a division by it could trap."""
+        trap = self.compare("eq", b, literal(0, b.dtype, b.lanes))
+        if not is_unsigned(b):
+            minus = self.compare("eq", b, literal(-1, b.dtype, b.lanes))
+            trap = self.fb.pure(f"or {trap.typed}, {minus.text}", "bool", b.lanes, (trap, minus))
+        return self.math.select(trap, literal(1, b.dtype, b.lanes), b)
+
+    def _remainder(self, a: Value, b: Value) -> Value:
+        safe = b if a.is_float or divides_safely(b) else self._safe_divisor(b)
+        name = "frem" if a.is_float else "urem" if is_unsigned(a) else "srem"
+        r = self.fb.pure(f"{name} {a.typed}, {safe.text}", a.dtype, a.lanes, (a, safe))
+        if is_unsigned(a):
+            return r if safe is b else self.math.select(self._is_zero(b), literal(0, b.dtype, b.lanes), r)
+        # The machine's remainder has the sign of the dividend.
+        zero = literal(0, a.dtype, a.lanes)
+        differ = self.fb.pure(
+            f"xor {self.compare('lt', r, zero).typed}, {self.compare('lt', b, zero).text}", "bool", a.lanes,
+            (self.compare("lt", r, zero), self.compare("lt", b, zero)),
+        )  # fmt: skip
+        some = self.compare("ne", r, zero)
+        wrong = self.fb.pure(f"and {differ.typed}, {some.text}", "bool", a.lanes, (differ, some))
+        moved = self.fb.pure(f"{'fadd' if a.is_float else 'add'} {r.typed}, {b.text}", a.dtype, a.lanes, (r, b))
+        return self.math.select(wrong, moved, r)
+
+    def _is_zero(self, v: Value) -> Value:
+        return self.compare("eq", v, literal(0, v.dtype, v.lanes))
+
+    def compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
+        """Compare; with `unordered`, NaN passes."""
+        if a.is_float:
+            pred = ("u" if unordered or op == "ne" else "o") + op
+            return self.fb.pure(f"fcmp {pred} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
+        sign = "" if op in ("eq", "ne") else "u" if is_unsigned(a) else "s"
+        return self.fb.pure(f"icmp {sign}{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
+
+    def cast(self, v: Value, dtype: str) -> Value:
+        """Convert between dtypes as NumPy does for values in range."""
+        if v.dtype == dtype:
+            return v
+        if dtype == "bool":
+            return self.compare("ne", v, literal(0, v.dtype, v.lanes))
+        new = Value("", dtype, v.lanes)
+        src, dst = np.dtype(v.dtype), np.dtype(dtype)
+        if v.is_float and dst.kind == "f":
+            op = "fpext" if dst.itemsize > src.itemsize else "fptrunc"
+        elif v.is_float:
+            op = "fptoui" if dst.kind == "u" else "fptosi"
+        elif dst.kind == "f":
+            op = "uitofp" if src.kind in "ub" else "sitofp"
+        elif dst.itemsize == src.itemsize and src.kind != "b":
+            return Value(v.text, dtype, v.lanes, v.depth)
+        else:
+            op = "trunc" if dst.itemsize < src.itemsize and src.kind != "b" else "zext" if src.kind in "ub" else "sext"
+        return self.fb.pure(f"{op} {v.typed} to {new.type}", dtype, v.lanes, (v,))
+
+
+def is_literal(v: Value, value: float) -> bool:
+    """Whether `v` is the literal `value` of its dtype."""
+    return v.text == literal(value, v.dtype, v.lanes).text
+
+
+def is_unsigned(v: Value) -> bool:
+    """Whether the element type has no negative values."""
+    return v.dtype.startswith("u") or v.dtype == "bool"
+
+
+def divides_safely(v: Value) -> bool:
+    """Whether `v` is an integer literal by which any number can be divided."""
+    if v.text.startswith("%"):
+        return False
+    found = re.search(r"-?\d+\)?$", v.text)
+    return found is not None and int(found.group().rstrip(")")) not in (0, -1)
