@@ -6,6 +6,7 @@ exactly one JSON object, the result or ``{"error": {...}}``; everything else goe
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
@@ -29,13 +30,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
         from workbench.cli.output import Output
+        from workbench.cli.streams import safe_streams
 
-        with Output(as_json) as output:
-            code = _run(arguments, output)
+        with safe_streams():
+            with Output(as_json) as output:
+                code = _run(arguments, output)
+            if argv is None:
+                _no_more_interrupts()
     except KeyboardInterrupt:  # before or after the part that knows how to say it
         code = INTERRUPTED
     except BrokenPipeError:
         code = _reader_gone()
+    except OSError as error:  # standard output cannot be written, which only its flush has told
+        sys.stderr.write(f"error: The result cannot be written: {error.strerror or error} [run.output]\n")
+        code = _reader_gone(4)
     if code == INTERRUPTED:
         # An interrupt inside an `exec` of a string (dataclasses do that) marks the interpreter to end by the signal,
         # whatever exit code we ask for. Running any other string takes the mark away.
@@ -62,8 +70,9 @@ def _run(arguments: Sequence[str], output: Output) -> int:  # type: ignore[name-
     except BrokenPipeError:
         raise
     except MemoryError:
-        message = {"code": "run.memory", "message": "There is not enough memory", "where": [], "hint": ""}
-        output.error(message, "There is not enough memory [run.memory]")
+        hint = "choose smaller shapes, or a machine with more memory"
+        message = {"code": "run.memory", "message": "There is not enough memory", "where": [], "hint": hint}
+        output.error(message, f"There is not enough memory [run.memory]\n  hint: {hint}")
         return 4
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
@@ -75,7 +84,15 @@ def _run(arguments: Sequence[str], output: Output) -> int:  # type: ignore[name-
         return 4
 
 
-def _reader_gone() -> int:
+def _no_more_interrupts() -> None:
+    """The work is done and told: a Ctrl-C while the interpreter shuts down must not change the exit code."""
+    import signal
+
+    with contextlib.suppress(ValueError):  # not in the main thread
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _reader_gone(code: int = 0) -> int:
     """Whoever read our output has closed it: end quietly, and keep the interpreter from complaining at exit."""
     devnull = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.__stdout__, sys.__stderr__):
@@ -85,4 +102,4 @@ def _reader_gone() -> int:
         except (BrokenPipeError, ValueError, OSError):
             os.dup2(devnull, stream.fileno())  # type: ignore[union-attr]
     os.close(devnull)
-    return 0
+    return code

@@ -21,8 +21,9 @@ HEAVY = (
 
 @contextmanager
 def deferred_interrupts() -> Iterator[None]:
-    """Keep a Ctrl-C back until the block has ended; does nothing outside of the main thread."""
-    if threading.current_thread() is not threading.main_thread():
+    """Keep a Ctrl-C back until the block has ended; does nothing where it would not arrive anyway."""
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # in the background of a script, for instance
+    if ignored or threading.current_thread() is not threading.main_thread():
         yield
         return
     hits: list[int] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -9,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, TextIO
+
+from workbench.errors import RunFailure
 
 
 class Output:
@@ -55,20 +58,28 @@ class Output:
 
     def result(self, data: Mapping[str, Any], text: str) -> None:
         """Write the result: as JSON or as text."""
-        if self.as_json:
-            self._json(data)
-        else:
-            self._stdout.write(text + "\n")
-            self._stdout.flush()
+        try:
+            if self.as_json:
+                self._json(data)
+            else:
+                self._stdout.write(text + "\n")
+                self._stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            message = f"The result cannot be written: {error.strerror or error}"
+            raise RunFailure("run.output", message, (), "see where standard output goes") from error
 
     def error(self, data: Mapping[str, Any], text: str, label: str = "error: ") -> None:
         """Write an error: the sentence to standard error, and the object to standard output under ``--json``."""
         self.say(f"{label}{text}")
         if self.as_json:
-            self._json({"error": dict(data)})
+            with contextlib.suppress(OSError):  # it has been said on standard error
+                self._json({"error": dict(data)})
 
     def _json(self, data: Mapping[str, Any]) -> None:
-        line = (json.dumps(plain(data), ensure_ascii=False, allow_nan=False) + "\n").encode()
+        # Names of files may hold bytes that are no text (lone surrogates); escaped, they are still JSON.
+        line = (json.dumps(plain(data), ensure_ascii=False, allow_nan=False) + "\n").encode(errors="backslashreplace")
         if self._saved is None:
             self._stdout.write(line.decode())
             self._stdout.flush()

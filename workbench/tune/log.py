@@ -200,7 +200,7 @@ def write_log(path: str | os.PathLike[str], header: Header | None, records: Iter
     lines = [header.to_json()] if header is not None else []
     lines += [record.to_json() for record in records]
     try:
-        with open(temporary, "w", encoding="utf-8") as file:
+        with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
         os.replace(temporary, target)

@@ -98,7 +98,8 @@ class LogWriter:
     def _write(self, data: Mapping[str, Any]) -> None:
         if self._file is None:
             raise LogError("log.closed", "The log has been closed", [str(self.path)])
-        line = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        line = text.encode(errors="backslashreplace") + b"\n"
         start = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, line)  # unbuffered and in append mode: one call, one line
