@@ -48,7 +48,7 @@ class WorkbenchError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        self.where = tuple(where)
+        self.where = tuple(map(str, where))
         self.hint = hint
 
     def __str__(self) -> str:

@@ -104,9 +104,12 @@ def read_npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
 
     hint = "write it with numpy.savez(path, **{name: array})"
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise InputError("inputs.format", "The inputs are not an npz file", [path], hint)
+        if Path(path).is_char_device():
+            raise InputError("inputs.format", "The inputs are not an npz file but a device", [path], hint)
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise InputError("inputs.format", "The inputs are a single array, not an npz file with names", [path], hint)
+        with file:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise InputError("inputs.missing", "There is no such input file", [path], "check the path") from None

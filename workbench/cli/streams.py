@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, TextIO
 
 #: What takes the place of a character that the stream's encoding lacks; one for one, so that tables stay aligned.
-_PLAIN = {"·": "*", "×": "x", "…": "~", "–": "-", "—": "-", "’": "'", "“": '"', "”": '"', "─": "-", "│": "|"}
+_PLAIN = {"·": "*", "×": "x", "…": "~", "–": "-", "—": "-", "’": "'", "“": '"', "”": '"', "─": "-", "→": ">", "│": "|"}
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

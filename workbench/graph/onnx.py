@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from ..arguments import ArgumentTypeError, is_a, whole
 from ..errors import InputError, ModelError, did_you_mean
 from .graph import Array, AttrValue, Graph, Node, TensorType
 from .opdef import opdef, registry
@@ -64,12 +67,31 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
     graph = model.graph
     _check_operators(graph)
     constants = _initializers(graph, folder)
-    types = _inputs(graph, constants, shapes or {})
+    types = _inputs(graph, constants, _checked(shapes))
     opsets = {o.domain or "": int(o.version) for o in model.opset_import}
     nodes = _nodes(graph, opsets, set(types) | set(constants))
     if not graph.output:
         raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
     return Graph.make(name, nodes, types, [o.name for o in graph.output], constants)
+
+
+def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
+    """Shapes as the caller gave them, each a tuple of whole numbers."""
+    hint = 'give {"data": (1, 3, 224, 224)}'
+    out: dict[str, tuple[int, ...]] = {}
+    for name, shape in is_a("shapes", {} if shapes is None else shapes, Mapping, hint).items():  # type: ignore[type-abstract]
+        if isinstance(shape, str):
+            raise ArgumentTypeError(
+                "usage.type", f"The shape of {name!r} has to be a sequence of numbers", [name], hint
+            )
+        dims = is_a(f"the shape of {name!r}", shape, Iterable, hint)  # type: ignore[type-abstract]
+        out[name] = tuple(whole(f"each dimension of {name!r}", d, least=None, code="usage.shape") for d in dims)
+        if math.prod(out[name]) >= 2**48:
+            text = (
+                f"The shape given for {name!r} has {math.prod(out[name]):.1e} elements, more than any machine can hold."
+            )
+            raise InputError("shape.too_large", text, (name,), "give a smaller one")
+    return out
 
 
 def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
@@ -92,13 +114,21 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     if isinstance(source, bytes):
         model = _parse(source, "model")
         return model, None, model.graph.name or "model"
+    if not isinstance(source, str | os.PathLike):
+        message = f"A model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}"
+        raise ArgumentTypeError("usage.type", message)
     path = Path(source)
     try:
+        if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder
+            raise OSError(errno.EINVAL, "it is not a file")
         data = path.read_bytes()
     except OSError as e:
         why = "does not exist" if isinstance(e, FileNotFoundError) else f"cannot be read: {e.strerror}"
         raise ModelError(
-            "model.missing_file", f"The model file {str(path)!r} {why}.", (str(path),), _neighbours(path)
+            "model.missing_file",
+            f"The model file {os.fspath(source)!r} {why}.",
+            (os.fspath(source),),
+            _neighbours(path),
         ) from None
     return _parse(data, str(path)), path.parent, path.stem
 
@@ -277,6 +307,7 @@ def _dtype(code: int, what: str) -> str:
 
     try:
         name = str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)).name)
+        name = "string" if name == "object" else name
     except (KeyError, TypeError, ValueError):
         name = f"type {code}"
     if name not in DTYPES:
@@ -300,7 +331,7 @@ def _inputs(
                 "model.unknown_input",
                 f"The model has no input {name!r}.",
                 (name,),
-                did_you_mean(name, [v.name for v in free], "inputs"),
+                did_you_mean(str(name), [v.name for v in free], "inputs"),
             )
     symbols: dict[str, int] = {}
     for v in free:

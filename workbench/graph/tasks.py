@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import is_a
 from ..ir import te
 from ..ir.flops import count_flops
 from ..ir.func import Func
@@ -145,6 +146,7 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     -------
     list of Task
     """
+    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     groups = partition(graph if graph.groups else graph.optimize())
     found: dict[str, list[Group]] = {}
     for g in groups:

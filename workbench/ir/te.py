@@ -15,6 +15,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import itertools
+import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
@@ -80,7 +81,7 @@ def placeholder(shape: Shape, dtype: str = "float32", name: str | None = None, c
     constant : bool
         Whether the values are known ahead of time (weights), so that they may be packed at compile time.
     """
-    return Tensor(name or f"p{next(_counter)}", _shape(shape), np.dtype(dtype).name, constant)
+    return Tensor(name or f"p{next(_counter)}", _shape(shape), _dtype(dtype), constant)
 
 
 def reduce_axis(extent: int, name: str = "k") -> Axis:
@@ -268,7 +269,11 @@ def ceil(a: Scalar) -> Value:
 
 def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
     """Collect everything that `outputs` depend on into a function with one nest per stage, in dependence order."""
-    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    outs = [outputs] if isinstance(outputs, Tensor) else list(outputs) if isinstance(outputs, list | tuple) else []
+    if not outs or not all(isinstance(t, Tensor) for t in outs):
+        raise ExpressionError(
+            "te.outputs", "A function needs at least one tensor as its result.", (), "func(C) or func([C, D])"
+        )
     order: list[Tensor] = []
     seen: dict[int, bool] = {}
     for t in outs:
@@ -322,7 +327,10 @@ def _visit(t: Tensor, order: list[Tensor], state: dict[int, bool]) -> None:
     order.append(t)
 
 
-def _axis_names(fn: Callable[..., object], rank: int) -> list[str]:
+def _axis_names(fn: object, rank: int) -> list[str]:
+    if not callable(fn):
+        text = f"What is computed has to be a function of the indices, not {type(fn).__name__}."
+        raise ExpressionError("te.compute", text, (), "compute((n, m), lambda i, j: A[i, j] + 1)")
     params = list(inspect.signature(fn).parameters.values())
     if any(p.kind is p.VAR_POSITIONAL for p in params):
         return [f"a{d}" for d in range(rank)]
@@ -335,11 +343,27 @@ def _axis_names(fn: Callable[..., object], rank: int) -> list[str]:
 
 
 def _shape(shape: Shape) -> tuple[int, ...]:
-    dims = tuple(int(d) for d in shape)
+    try:
+        dims = tuple(operator.index(d) for d in shape)
+    except TypeError:
+        text = f"A shape is a sequence of whole numbers, not {shape!r}."
+        raise ExpressionError("te.shape", text, (), "for example (64, 64)") from None
     bad = [d for d in dims if d < 1]
     if bad:
         raise ExpressionError("te.shape", f"A dimension of {bad[0]} is not possible; every extent is at least 1.")
     return dims
+
+
+def _dtype(dtype: str) -> str:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found.kind not in "fiub":
+        raise ExpressionError(
+            "te.dtype", f"There is no element type {dtype!r}.", (), "for example 'float32' or 'int64'"
+        )
+    return found.name
 
 
 def _given(value: Scalar | None, what: str) -> Scalar:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workbench.errors import ShapeError, UsageError, did_you_mean
+from workbench.arguments import real, whole
+from workbench.errors import ShapeError, did_you_mean
 from workbench.runtime import harness
 from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table, poison
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
@@ -232,7 +233,7 @@ class Executable:
         given.update(named)
         for name in given:
             if name not in names:
-                hint = did_you_mean(name, names, "inputs")
+                hint = did_you_mean(str(name), names, "inputs")
                 raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
         missing = [name for name in names if name not in given]
         if missing:
@@ -287,8 +288,10 @@ class Executable:
         UsageError
             ``usage.repeat`` for numbers below 1.
         """
-        if repeat < 1 or number < 1:
-            raise UsageError("usage.repeat", f"repeat and number must be at least 1, not {repeat} and {number}")
+        whole("repeat", repeat, code="usage.repeat")
+        whole("number", number, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
+        real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
         with self._lock:
             self._set_inputs(inputs)
             for _ in range(warmup):
@@ -336,6 +339,8 @@ class Executable:
         """
         import pandas
 
+        whole("repeat", repeat, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
         calls = self.plan.calls
         stamps = np.zeros((repeat, len(calls) + 1), np.int64)
         with self._lock:

@@ -6,6 +6,7 @@ import ctypes
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench.arguments import whole
 from workbench.runtime.buffers import ALIGNMENT, KERNEL_TYPE, Array, RuntimeStruct, aligned_empty, poison
 from workbench.runtime.threads import ThreadPool, serial_launch_address, shared_pool
 
@@ -86,7 +87,7 @@ class Surroundings:
     """
 
     def __init__(self, threads: int) -> None:
-        self.threads = threads
+        self.threads = threads = whole("threads", threads, least=None, code="run.threads")
         self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
         self._space: Array = aligned_empty((0,), "uint8")
         if self._pool is None:

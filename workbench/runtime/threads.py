@@ -29,6 +29,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.runtime.buffers import aligned_empty
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
@@ -81,6 +82,7 @@ class ThreadPool:
     """
 
     def __init__(self, nthreads: int) -> None:
+        whole("threads", nthreads, least=None, code="run.threads")
         if not 1 <= nthreads <= MAX_THREADS:
             raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {nthreads}")
         self.nthreads = nthreads

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from workbench.arguments import is_a, whole
 from workbench.graph import Graph
 from workbench.graph.joins import Part
 from workbench.graph.plan import plan_memory
@@ -84,19 +85,27 @@ def compile(
     BuildError
         ``build.*``.
     """
+    is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     resolved = _resolve(target)
+    threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     graph = graph if graph.groups else graph.optimize()
     groups = partition(graph)
     database = _database(log, {g.key for g in groups if not g.view})
     kernels = make_kernels(groups, database, resolved)
-    plan = make_plan(graph, groups, kernels, threads or resolved.threads)
+    plan = make_plan(graph, groups, kernels, threads)
     return Executable(plan)
 
 
 def _resolve(target: Target | str | None) -> Target:
     from workbench.target import Target
 
-    found = Target.host() if target is None else Target(target) if isinstance(target, str) else target
+    found = (
+        Target.host()
+        if target is None
+        else Target(target)
+        if isinstance(target, str)
+        else is_a("target", target, Target)
+    )
     found.require_here()
     return found
 

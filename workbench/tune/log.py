@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from workbench.arguments import path as as_path
 from workbench.errors import LogError
 from workbench.tune.record import SCHEMA, Record
 
@@ -84,6 +85,7 @@ class Log:
 
 def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
     """Open a log for reading; ``log.missing`` or ``log.unreadable`` when that is not possible."""
+    path = as_path("log", path)
     try:
         if stat.S_ISCHR(os.stat(path).st_mode):
             raise OSError("it is a device")  # some devices never end

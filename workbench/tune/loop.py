@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from workbench.arguments import whole
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.events import Event, EventKind
 from workbench.tune.log_writer import LogWriter
@@ -60,8 +61,8 @@ class TuneOptions:
         if self.model not in COST_MODELS:
             known = ", ".join(COST_MODELS)
             raise UsageError("usage.cost_model", f"There is no cost model '{self.model}'", (), f"known: {known}")
-        if self.batch is not None and self.batch < 1:
-            raise UsageError("usage.batch", f"A round needs at least one trial, not {self.batch}")
+        if self.batch is not None:
+            whole("batch", self.batch, code="usage.batch")
         if self.scheduler not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise UsageError("usage.scheduler", f"There is no task scheduler '{self.scheduler}'", (), f"known: {known}")

@@ -15,6 +15,8 @@ def select_tasks(tasks: Sequence[Task], only: Sequence[int | str] | None) -> lis
     """Return the positions of the tasks that `only` names (positions, keys or names); all when it is None."""
     if only is None:
         return list(range(len(tasks)))
+    if isinstance(only, int | str):
+        only = [only]
     chosen = sorted({position(tasks, item) for item in only})
     if not chosen:
         raise UsageError("usage.no_tasks", "The list of tasks to tune is empty")

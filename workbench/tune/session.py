@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from workbench.arguments import path, real, whole
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, State, TaskRow
 from workbench.tune.log import Header, to_frame
@@ -109,7 +110,7 @@ class TuningSession:
         self.tasks = tuple(tasks)
         active = select_tasks(self.tasks, only_tasks)
         self.events = EventBus()
-        self.log = os.fspath(log) if log is not None else None
+        self.log = path("log", log) if log is not None else None
         self._control = SessionControl(self._state_changed)
         self._measurer = measurer
         self._error: BaseException | None = None
@@ -382,10 +383,10 @@ atexit.register(_cancel_all)
 
 
 def _check_budget(trials: int | None, seconds: float | None) -> None:
-    if trials is not None and trials < 1:
-        raise UsageError("usage.trials", f"At least one trial is needed, not {trials}")
-    if seconds is not None and not seconds > 0:
-        raise UsageError("usage.seconds", f"The time budget has to be positive, not {seconds:g} s")
+    if trials is not None:
+        whole("trials", trials, code="usage.trials")
+    if seconds is not None:
+        real("seconds", seconds, above=0.0, code="usage.seconds")
 
 
 def _weighted(parts: Sequence[tuple[int, float | None]]) -> float | None:

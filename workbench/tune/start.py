@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import is_a, whole
 from workbench.errors import UsageError
 from workbench.tune.log import Header
 from workbench.tune.loop import TuneOptions
@@ -83,9 +84,12 @@ def tune(
     resolved = _target(what, target)
     resolved.require_here()
     tasks, space_of, model = _tasks(what, resolved)
-    options = options or TuneOptions()
+    options = is_a("options", TuneOptions() if options is None else options, TuneOptions)
+    whole("seed", seed, least=None)
     # The default schedule is not in a space that the user has drawn up, so it is no yardstick there.
-    options = replace(options, batch=batch or options.batch, baseline=options.baseline and not space_of)
+    options = replace(
+        options, batch=options.batch if batch is None else batch, baseline=options.baseline and not space_of
+    )
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
     header = Header(
@@ -119,7 +123,7 @@ def _target(what: Any, target: Target | str | None) -> Target:
     if isinstance(target, str):
         return Target(target)
     if target is not None:
-        return target
+        return is_a("target", target, Target, "give a Target, or its text such as 'llvm -mcpu=native -threads=2'")
     own = getattr(what, "target", None)
     return own if isinstance(own, Target) else Target.host()
 

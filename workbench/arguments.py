@@ -1,0 +1,64 @@
+"""Checks of what a caller passes in, so that a wrong argument is told in one sentence where it was given."""
+
+from __future__ import annotations
+
+import math
+import operator
+import os
+from typing import TypeVar
+
+from workbench.errors import UsageError
+
+T = TypeVar("T")
+
+
+class ArgumentTypeError(UsageError, TypeError):
+    """An argument of the wrong type."""
+
+
+def whole(name: str, value: object, least: int | None = 1, code: str = "usage.number") -> int:
+    """Return `value` as an int of at least `least`.
+
+    Raises
+    ------
+    UsageError
+        `code`; also a TypeError when it is not a whole number at all (2.0 and "2" are not).
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ArgumentTypeError(code, f"{name} has to be a whole number, not {value!r}", [name]) from None
+    if least is not None and number < least:
+        raise UsageError(code, f"{name} has to be at least {least}, not {number}", [name])
+    return number
+
+
+def real(name: str, value: object, above: float | None = None, code: str = "usage.number") -> float:
+    """Return `value` as a finite float, larger than `above`; raises as `whole` does."""
+    try:
+        if isinstance(value, bool | str | bytes):
+            raise TypeError
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(code, f"{name} has to be a number, not {value!r}", [name]) from None
+    if not math.isfinite(number) or (above is not None and number <= above):
+        limit = f" above {above:g}" if above is not None else ""
+        raise UsageError(code, f"{name} has to be a finite number{limit}, not {number:g}", [name])
+    return number
+
+
+def is_a(name: str, value: object, kind: type[T], hint: str = "", code: str = "usage.type") -> T:
+    """Return `value`, which has to be a `kind`; ``usage.type`` otherwise."""
+    if not isinstance(value, kind):
+        message = f"{name} has to be a {kind.__name__}, not {type(value).__name__}"
+        raise ArgumentTypeError(code, message, [name], hint)
+    return value
+
+
+def path(name: str, value: object) -> str:
+    """Return a path as text; ``usage.type`` for anything but str and PathLike."""
+    if not isinstance(value, str | os.PathLike):
+        raise ArgumentTypeError("usage.type", f"{name} has to be a path, not {type(value).__name__}", [name])
+    return os.fsdecode(value)
