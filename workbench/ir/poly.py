@@ -53,7 +53,8 @@ class Poly:
     __rmul__ = __mul__
 
     def __str__(self) -> str:
-        return " + ".join(_mono_text(m, c) for m, c in self.terms).replace("+ -", "- ")
+        first, *rest = (_mono_text(m, c) for m, c in self.terms)
+        return first + "".join(f" - {t[1:]}" if t.startswith("-") else f" + {t}" for t in rest)
 
     __repr__ = __str__
 
@@ -228,8 +229,10 @@ def _mono_div(mono: Mono, lead: Iterable[str]) -> Mono:
 
 
 def _mono_text(mono: Mono, c: int) -> str:
-    parts = [str(c)] if c != 1 or not mono else []
-    return "*".join(parts + [h if e == 1 else f"{h}**{e}" for h, e in mono])
+    factors = [h if e == 1 else f"{h}**{e}" for h, e in mono]
+    if not mono or abs(c) != 1:
+        return "*".join([str(c), *factors])
+    return ("-" if c < 0 else "") + "*".join(factors)
 
 
 def _nonneg_at_least_one(dim: Dim) -> bool:
