@@ -47,7 +47,8 @@ def test_what_is_no_file(source):
     ("shapes", "code"),
     [
         ({"x": "8x64"}, "usage.type"), ({"x": 8}, "usage.type"), ({"x": (None, 64)}, "usage.shape"),
-        ([("x", (8, 64))], "usage.type"), ({3: (8, 64)}, "model.unknown_input"), ({"x": (10**30, 64)}, "shape.too_large"),
+        ([("x", (8, 64))], "usage.type"),
+        ({3: (8, 64)}, "model.unknown_input"), ({"x": (10**30, 64)}, "shape.too_large"),
     ],
 )  # fmt: skip
 def test_shapes(path, shapes, code):

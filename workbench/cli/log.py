@@ -13,6 +13,7 @@ from workbench.errors import LogError
 from workbench.tune.database import Database
 from workbench.tune.log import Log, load_log, write_log
 from workbench.tune.record import Record
+from workbench.tune.table import latency_text
 
 
 def _load(options: Namespace, output: Output) -> Log:
@@ -53,7 +54,7 @@ def summary(options: Namespace, output: Output) -> int:
         tasks.append(entry)
         bad = ", ".join(f"{n} {status}" for status, n in sorted(failed.items())) or "-"
         rows.append(
-            [str(index), name, str(entry["weight"] or "-"), str(len(records)), number(entry["latency_ms"]),
+            [str(index), name, str(entry["weight"] or "-"), str(len(records)), _latency(best),
              number(entry["gflops"], 2), bad]
         )  # fmt: skip
     known = [t["weight"] * t["latency_ms"] for t in tasks if t["latency_ms"] is not None]
@@ -69,7 +70,7 @@ def summary(options: Namespace, output: Output) -> int:
         "tasks": tasks,
     }
     text = columns(["ID", "Task", "Weight", "Trials", "Latency (ms)", "GFLOP/s", "Failed"], rows, {0, 2, 3, 4, 5})
-    estimate = "-" if total is None else f"{total:.3f} ms"
+    estimate = "-" if total is None else f"{latency_text(total, 3)} ms"
     tail = f"Trials: {len(log.records)}   Tuning time: {seconds:.1f} s   Estimated total latency: {estimate}"
     output.result(data, f"{text}\n\n{tail}")
     return 0
@@ -80,12 +81,16 @@ def best(options: Namespace, output: Output) -> int:
     log = _load(options, output)
     found = _top(log, options.k)
     rows = [
-        [r.task, str(r.trial), number(r.latency_ms), number(r.gflops, 2), r.origin, _row_text(r)] for r in found
+        [r.task, str(r.trial), _latency(r), number(r.gflops, 2), r.origin, _row_text(r)] for r in found
     ]  # fmt: skip
     text = columns(["Task", "Trial", "Latency (ms)", "GFLOP/s", "Origin", "Row"], rows, {1, 2, 3})
     data = {"log": str(options.log), "records": [{**r.to_json(), "gflops": r.gflops} for r in found]}
     output.result(data, text if rows else "The log holds no valid trial.")
     return 0
+
+
+def _latency(record: Record | None) -> str:
+    return "-" if record is None or record.latency_ms is None else latency_text(record.latency_ms)
 
 
 def _row_text(record: Record) -> str:

@@ -107,7 +107,8 @@ def tasks(options: Namespace, output: Output) -> int:
     total = sum(t.weight * t.flops for t in found)
     kernels = sum(t.weight for t in found)
     text = columns(["ID", "Task", "Weight", "MFLOP", "GFLOP in all", "Key"], rows, {0, 2, 3, 4})
-    summary = f"{len(found)} tasks for {kernels} kernels, {total / 1e9:.2f} GFLOP; target: {target}"
+    counted = f"{len(found)} task{'s' * (len(found) != 1)} for {kernels} kernel{'s' * (kernels != 1)}"
+    summary = f"{counted}, {total / 1e9:.2f} GFLOP; target: {target}"
     data = {
         "model": str(options.model),
         "target": str(target),

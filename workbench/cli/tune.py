@@ -137,6 +137,8 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
 
 
 def _gain(snapshot: Snapshot, options: Namespace) -> str:
+    from workbench.tune.table import latency_text
+
     lines = []
     if snapshot.total_ms is None:
         missing = [row for row in snapshot.rows if row.latency_ms is None and row.state != "skipped"]
@@ -144,15 +146,19 @@ def _gain(snapshot: Snapshot, options: Namespace) -> str:
             f"{len(missing)} tasks have no valid trial yet; give them more with --resume and a larger --trials."
         )
     elif snapshot.untuned_ms is None:
-        lines.append(f"Estimated latency: {snapshot.total_ms:.3f} ms (not every default schedule was measured).")
+        lines.append(
+            f"Estimated latency: {latency_text(snapshot.total_ms, 3)} ms (not every default schedule was measured)."
+        )
     else:
         factor = snapshot.untuned_ms / snapshot.total_ms
         lines.append(
-            f"Estimated latency: {snapshot.untuned_ms:.3f} ms with default schedules, "
-            f"{snapshot.total_ms:.3f} ms tuned: {factor:.2f} times as fast."
+            f"Estimated latency: {latency_text(snapshot.untuned_ms, 3)} ms with default schedules, "
+            f"{latency_text(snapshot.total_ms, 3)} ms tuned: {factor:.2f} times as fast."
         )
     count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)
     lines.append(f"{count} trials ({failed} failed) in {snapshot.progress.elapsed_s:.1f} s are in {options.log}.")
+    if snapshot.rows and all(row.state in ("exhausted", "skipped") for row in snapshot.rows):
+        lines.append("Every candidate of every task has been measured; more trials would find nothing new.")
     lines.append(f"Next: {_next_command(options)}")
     return "\n".join(lines)
 

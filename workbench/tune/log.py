@@ -115,7 +115,7 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | Record | str]:
                 continue
             try:
                 data = json.loads(raw)
-            except ValueError:
+            except (ValueError, RecursionError):
                 data = None
             if not isinstance(data, dict):
                 hint = "restore the line from a backup, or remove it to go on without that trial"
@@ -128,7 +128,7 @@ def _complete(raw: bytes) -> dict[str, Any] | None:
     """Return the object of a line that lacks only its newline, else None."""
     try:
         data = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return data if isinstance(data, dict) and data.get("kind") in ("trial", "header") else None
 

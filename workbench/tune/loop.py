@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import platform
 import time
 import traceback
@@ -11,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from workbench.arguments import whole
-from workbench.errors import TuneError, UsageError, WorkbenchError
+from workbench.errors import UsageError, WorkbenchError
 from workbench.tune.events import Event, EventKind
 from workbench.tune.log_writer import LogWriter
-from workbench.tune.record import Record
+from workbench.tune.record import Record, outcome
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 
 if TYPE_CHECKING:
@@ -384,21 +383,3 @@ class TuningLoop:
 
     def _tell(self, kind: EventKind, message: str, task: str | None = None) -> None:
         self._publish(Event(kind, self.elapsed, message, task))
-
-
-def outcome(measurement: Measurement) -> dict[str, Any]:
-    """Return the fields of a record that come from a measurement."""
-    ok = measurement.status == "ok"
-    latency = measurement.min_ms if ok else None
-    if ok and (latency is None or not math.isfinite(latency)):
-        raise TuneError("tune.measurement", "The runner reported success without a time")
-    return {
-        "status": measurement.status,
-        "error": measurement.error or "",
-        "costs_ms": tuple(float(c) for c in measurement.costs_ms),
-        "latency_ms": None if latency is None else float(latency),
-        "spread": None if measurement.spread is None else float(measurement.spread),
-        "compile_s": float(measurement.compile_s),
-        "run_s": float(measurement.run_s),
-        "max_rel_error": measurement.max_rel_error,
-    }

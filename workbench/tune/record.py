@@ -10,12 +10,19 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.errors import LogError
+from workbench.errors import LogError, TuneError
+
+if TYPE_CHECKING:
+    from workbench.runtime.results import Measurement
 
 SCHEMA = 1
 """Version of the log format that this code writes. Newer versions only ever add fields."""
+
+COSTS_KEPT = 100
+"""Repeats that a record keeps; a kernel of some nanoseconds is repeated thousands of times. The latency and the spread
+are those of all repeats."""
 
 Status = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
 STATUSES: tuple[str, ...] = ("ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled")
@@ -50,7 +57,9 @@ class Record:
     seed: int = _column("seed of the session", default=0)
     predicted: float | None = _column("score that the cost model gave before the measurement", default=None)
     model: str | None = _column("version of the cost model that predicted", default=None)
-    costs_ms: tuple[float, ...] = _column("every timed repeat, in milliseconds", default=())
+    costs_ms: tuple[float, ...] = _column(
+        f"timed repeats in milliseconds; of more than {COSTS_KEPT}, every n-th", default=()
+    )
     latency_ms: float | None = _column("the latency that ranks the candidate, in milliseconds", default=None)
     spread: float | None = _column("relative spread of the repeats", default=None)
     compile_s: float = _column("time to build the candidate, in seconds", default=0.0)
@@ -109,7 +118,9 @@ class Record:
             raise _corrupt(f"The record lacks {', '.join(missing)}", where)
         for name, kinds in _TYPES.items():
             value = known.get(name)
-            if name in known and (not isinstance(value, kinds) or isinstance(value, bool)):
+            if name in known and (
+                not isinstance(value, kinds) or isinstance(value, bool) or not _possible(name, value)
+            ):
                 raise _corrupt(f"The field '{name}' of the record has an unusable value", where)
         known["costs_ms"] = tuple(float(c) for c in known.get("costs_ms", ()))
         known["trace"] = tuple(known.get("trace", ()))
@@ -125,6 +136,13 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "row": (dict,), "trace": (list,), "costs_ms": (list,), "latency_ms": _OPTIONAL_NUMBER, "flops": _NUMBER,
     "weight": _NUMBER, "variant": (int,), "predicted": _OPTIONAL_NUMBER, "elapsed_s": _NUMBER, "error": (str,),
 }  # fmt: skip
+
+
+def _possible(name: str, value: object) -> bool:
+    """Whether a value of the right type can be meant: a NaN, a negative time or none at all would rank before every real one."""
+    if name == "costs_ms":
+        return isinstance(value, list) and all(isinstance(c, int | float) for c in value)
+    return not isinstance(value, float) or (math.isfinite(value) and (name != "latency_ms" or value > 0.0))
 
 
 def _corrupt(message: str, where: str) -> LogError:
@@ -144,3 +162,22 @@ def documentation() -> str:
     fields = dataclasses.fields(Record)
     width = max(len(f.name) for f in fields)
     return "\n".join(f"{f.name:<{width}}  {f.metadata['doc']}" for f in fields)
+
+
+def outcome(measurement: Measurement) -> dict[str, Any]:
+    """Return the fields of a record that come from a measurement."""
+    ok = measurement.status == "ok"
+    latency = measurement.min_ms if ok else None
+    if ok and (latency is None or not math.isfinite(latency)):
+        raise TuneError("tune.measurement", "The runner reported success without a time")
+    costs = measurement.costs_ms
+    return {
+        "status": measurement.status,
+        "error": measurement.error or "",
+        "costs_ms": tuple(float(f"{c:.6g}") for c in costs[:: -(-len(costs) // COSTS_KEPT) or 1]),
+        "latency_ms": None if latency is None else max(float(latency), 1e-9),
+        "spread": None if measurement.spread is None else float(measurement.spread),
+        "compile_s": float(measurement.compile_s),
+        "run_s": float(measurement.run_s),
+        "max_rel_error": measurement.max_rel_error,
+    }

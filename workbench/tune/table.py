@@ -61,15 +61,20 @@ def _label(row: TaskRow, width: int | None = None) -> str:
 
 def _line(row: TaskRow, name: int) -> str:
     label = _label(row, name)
-    latency = "-" if row.latency_ms is None else f"{row.latency_ms:.4f}"
+    latency = "-" if row.latency_ms is None else latency_text(row.latency_ms)
     rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
     return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {rate:>8} | {row.trials:>6} | {row.state}"
+
+
+def latency_text(milliseconds: float, decimals: int = 4) -> str:
+    """Return a latency with so many decimals, or with three significant digits where those would say nothing."""
+    return f"{milliseconds:.{decimals}f}" if milliseconds >= 0.01 else f"{milliseconds:.3g}"
 
 
 def summary_lines(snapshot: Snapshot) -> list[str]:
     """Return the two lines below the table: totals, then progress."""
     progress = snapshot.progress
-    total = "-" if snapshot.total_ms is None else f"{snapshot.total_ms:.3f} ms"
+    total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
     trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
     following = "-" if snapshot.next_id is None else str(snapshot.next_id)
     first = (
@@ -104,8 +109,8 @@ def round_line(snapshot: Snapshot, task: str) -> str:
     progress = snapshot.progress
     row = next((r for r in snapshot.rows if r.name == task), None)
     trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
-    latency = "no valid trial" if row is None or row.latency_ms is None else f"{row.latency_ms:.4f} ms"
-    total = "-" if snapshot.total_ms is None else f"{snapshot.total_ms:.3f} ms"
+    latency = "no valid trial" if row is None or row.latency_ms is None else f"{latency_text(row.latency_ms)} ms"
+    total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
     number = row.id if row else "-"
     return f"[{_seconds(progress.elapsed_s)}] trials {trials}  total {total}  task {number} {latency}  {task}"
 
