@@ -19,9 +19,8 @@ from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
 from workbench.ir.stmt import blocks
 from workbench.ir.verify import verify
-from workbench.schedule import drop_unit_loops
+from workbench.schedule import Schedule, drop_unit_loops
 from workbench.schedule.primitive import Primitive
-from workbench.schedule.trace import replay
 
 if TYPE_CHECKING:
     from workbench.runtime.kernel import Kernel
@@ -131,7 +130,7 @@ def check_text(made: Made) -> None:
     func = made.schedule.func
     if parse(to_text(func)) != func:
         raise Violation("the printed nest", made, to_text(func))
-    again = replay(made.schedule.base, made.schedule.to_json())
+    again = Schedule.from_json(made.schedule.base, made.schedule.to_json())
     if again.func != func or again.trace != made.schedule.trace:
         raise Violation("the replayed trace", made)
 
@@ -170,7 +169,7 @@ def check_filling(made: Made, row: Mapping[str, int]) -> Made:
     """Filling the nest gives what the trace with these numbers gives, unit loops aside; returns the filled schedule."""
     filled = made.schedule.fill(row)
     try:
-        concrete = replay(made.schedule.base, filled.to_json())
+        concrete = Schedule.from_json(made.schedule.base, filled.to_json())
     except WorkbenchError as e:
         raise Violation("the trace with numbers is refused", made, (dict(row), e)) from e
     a, b = drop_unit_loops(filled.func), drop_unit_loops(concrete.func)

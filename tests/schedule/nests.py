@@ -13,7 +13,7 @@ from workbench.ir.compact import compact
 from workbench.ir.compact import drop_unit_loops as without_unit_loops
 from workbench.ir.func import Func
 from workbench.ir.verify import verify
-from workbench.schedule import Schedule, drop_unit_loops, replay
+from workbench.schedule import Schedule, drop_unit_loops
 
 Arrays = Mapping[str, NDArray]
 
@@ -119,7 +119,7 @@ def check_rows(schedule: Schedule, rows: int = 3, seed: int = 0) -> None:
     for row in schedule.domain.sample(rows, np.random.default_rng(seed)):
         filled = schedule.fill(row)
         check(filled, given, expected)
-        again = drop_unit_loops(replay(schedule.base, filled.to_json()).func)
+        again = drop_unit_loops(Schedule.from_json(schedule.base, filled.to_json()).func)
         mine = drop_unit_loops(filled.func)
         assert again.body == mine.body, f"{schedule.trace} with {row}"
         assert again.buffers == mine.buffers

@@ -11,7 +11,7 @@ from schedule import nests
 
 from workbench import workloads
 from workbench.errors import ScheduleError, UsageError
-from workbench.schedule import Hole, Schedule, replay
+from workbench.schedule import Hole, Schedule
 
 
 def fresh() -> Schedule:
@@ -135,14 +135,14 @@ def test_json_round_trip():
 )
 def test_broken_traces(text, code):
     with pytest.raises((ScheduleError, UsageError)) as caught:
-        replay(nests.epilogue(), text)
+        Schedule.from_json(nests.epilogue(), text)
     assert caught.value.code == code
 
 
 def test_replay_says_which_step_failed():
     steps = [{"primitive": "unroll", "args": {"loop": "k"}}, {"primitive": "unroll", "args": {"loop": "kk"}}]
     with pytest.raises(ScheduleError) as caught:
-        replay(nests.epilogue(), steps)
+        Schedule.from_json(nests.epilogue(), steps)
     assert caught.value.where[0] == "step 1"
     assert caught.value.code == "loop.unknown"
 

@@ -14,7 +14,6 @@ from workbench.ir.printer import to_text
 from workbench.ir.reference import evaluate
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.trace import replay
 from workbench.target import Target
 from workbench.tune.default import default_schedule
 from workbench.tune.machine import Machine
@@ -67,7 +66,7 @@ def test_default_schedule_is_legal_deterministic_and_replays(name):
     assert not first.func.holes
     verify(first.func)
     assert first.to_json() == second.to_json()
-    assert to_text(replay(func, first.to_json()).func) == to_text(first.func)
+    assert to_text(Schedule.from_json(func, first.to_json()).func) == to_text(first.func)
 
 
 def test_limits_hold_for_every_drawn_and_bred_row():

@@ -14,7 +14,6 @@ from .moves import Move
 from .primitive import Primitive, primitive, registry
 from .refusal import Witness
 from .schedule import Schedule
-from .trace import replay
 from .units import drop_unit_loops
 
 __all__ = [
@@ -29,5 +28,4 @@ __all__ = [
     "fill",
     "primitive",
     "registry",
-    "replay",
 ]

@@ -16,7 +16,7 @@ from .domain import Domain
 from .holes import Row
 from .moves import Move, judge, method_doc
 from .primitive import Json, Primitive, registry
-from .trace import Trace, replay, script, trace_to_json
+from .trace import Trace, script, trace_from_json, trace_to_json
 
 __all__ = ["Move", "Schedule", "primitives"]
 
@@ -275,8 +275,29 @@ class Schedule:
 
     @classmethod
     def from_json(cls, func: Any, steps: str | Sequence[object], target: Any = None) -> Schedule:
-        """Rebuild a schedule from a function (or task) and the JSON of its trace."""
-        return replay(func, steps, target)
+        """Rebuild a schedule by applying recorded steps to a function.
+
+        Parameters
+        ----------
+        func : Func or anything with ``.func``
+        steps : str or sequence
+            JSON text, its list form, or `Primitive` values.
+        target : Target, optional
+
+        Raises
+        ------
+        ScheduleError
+            "trace.json", "trace.step", "primitive.unknown", or as the step that does not apply; `where` begins with the
+            number of the step.
+        """
+        schedule = cls(func, target)
+        for k, step in enumerate(trace_from_json(steps)):
+            try:
+                schedule.apply(step)
+            except WorkbenchError as e:
+                e.where = (f"step {k}", *e.where)
+                raise
+        return schedule
 
     def to_python(self, source: str | None = None) -> str:
         """A Python script that rebuilds this schedule.

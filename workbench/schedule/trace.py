@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from ..errors import ScheduleError, WorkbenchError
-from ..ir.func import Func
 from .primitive import Json, Primitive, from_json
-
-if TYPE_CHECKING:
-    from .schedule import Schedule
 
 Trace: TypeAlias = tuple[Primitive, ...]
 
@@ -45,37 +41,6 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
             e.where = (f"step {k}", *e.where)
             raise
     return tuple(steps)
-
-
-def replay(func: Func, steps: str | Sequence[object], target: object = None) -> Schedule:
-    """Apply recorded steps to a function.
-
-    Parameters
-    ----------
-    func : Func or anything with ``.func``
-    steps : str or sequence
-        JSON text, its list form, or `Primitive` values.
-    target : Target, optional
-
-    Returns
-    -------
-    Schedule
-
-    Raises
-    ------
-    WorkbenchError
-        As `trace_from_json`; or as the step that does not apply, with its number first in `where`.
-    """
-    from .schedule import Schedule
-
-    schedule = Schedule(func, target)
-    for k, step in enumerate(trace_from_json(steps)):
-        try:
-            schedule.apply(step)
-        except WorkbenchError as e:
-            e.where = (f"step {k}", *e.where)
-            raise
-    return schedule
 
 
 def script(trace: Iterable[Primitive], func_source: str, parsed: bool = False) -> str:

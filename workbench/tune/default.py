@@ -9,7 +9,7 @@ import numpy as np
 from workbench.ir.func import Func
 from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.base import sketches
+from workbench.tune.sketch import sketches
 from workbench.tune.space import Variant
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ def schedule_of(task: Task | Func, record: Record) -> Schedule:
         ``log.replay`` when the trace does not apply to the task: the log was changed by hand, or comes from a version
         whose primitives worked differently.
     """
-    from workbench.schedule.trace import replay
+    from workbench.schedule import Schedule
 
     try:
-        return replay(task, list(record.trace))  # type: ignore[arg-type]
+        return Schedule.from_json(task, list(record.trace))
     except WorkbenchError as error:
         place = [f"trial {record.trial}", record.task]
         hint = "the log was changed, or was written by another version; tune this task again"

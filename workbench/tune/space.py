@@ -17,7 +17,7 @@ from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
 from workbench.tune.machine import Machine
 from workbench.tune.sample import Keys, Picks, Sampler, structure_keys
-from workbench.tune.sketch.base import Draft, Note, sketches
+from workbench.tune.sketch import Draft, Note, sketches
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-from .base import RULES, Draft, Note, Rule, sketches
+from workbench.schedule import Schedule
+from workbench.tune.machine import Machine
+from workbench.tune.sketch import pointwise, tiling
+from workbench.tune.sketch.base import RULES, Draft, Note, Rule
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "sketches"]
+__all__ = ["RULES", "Draft", "Note", "Rule", "pointwise", "sketches", "tiling"]
+
+#: Rules in the order in which they are applied.
+ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise", "mark")
+
+
+def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
+    """Apply all rules; `first_only` follows only the first draft of each rule."""
+    drafts = [Draft(schedule)]
+    for r in sorted(RULES, key=lambda r: ORDER.index(r.name)):
+        drafts = [new for d in drafts for new in r.apply(d, machine)[: 1 if first_only else None]]
+    return drafts

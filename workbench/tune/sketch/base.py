@@ -96,19 +96,6 @@ def rule(name: str) -> Callable[[RuleFunction], RuleFunction]:
     return register
 
 
-def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
-    """Apply all rules; `first_only` follows only the first draft of each rule."""
-    from . import pointwise, tiling  # noqa: F401  (their rules register themselves)
-
-    drafts = [Draft(schedule)]
-    for r in sorted(RULES, key=lambda r: _ORDER.index(r.name)):
-        drafts = [new for d in drafts for new in r.apply(d, machine)[: 1 if first_only else None]]
-    return drafts
-
-
-_ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise", "mark")
-
-
 def paths(func: Func) -> Iterator[tuple[Block, tuple[For, ...]]]:
     """Blocks with the loops around them, in program order."""
     return blocks(func.body)
