@@ -102,7 +102,9 @@ def main() -> None:
         if not args.log:
             start = time.perf_counter()
             tuned = workbench("tune", str(filled), "--trials", str(args.trials), "--log", str(log), *threads)
-            print(f"tuned {tuned['trials']} trials in {time.perf_counter() - start:.1f} s, process start included")
+            rate = tuned["trials"] / tuned["seconds"]
+            wall = time.perf_counter() - start
+            print(f"tuned {tuned['trials']} trials in {wall:.1f} s, process start included; {rate:.1f} trials a second")
         rows: dict[str, list[float]] = {"tuned": [], "untuned": [], "onnxruntime": []}
         bench = ["--benchmark", "--inputs", str(npz), *threads]
         for _ in range(args.rounds):
