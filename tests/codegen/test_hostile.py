@@ -1,4 +1,4 @@
-"""What a code generator gets wrong when nobody looks: hoisting, lanes, arithmetic."""
+"""What a code generator gets wrong when nobody looks: hoisting, lanes, memory."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from codegen.running import TARGET, check, compiled, marked
 
 from workbench.codegen import build_func
 from workbench.errors import BuildError
@@ -14,34 +15,11 @@ from workbench.ir import interp, te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Const, Load
 from workbench.ir.func import Buffer, Func
-from workbench.ir.stmt import Block, For, Iter, rewrite
+from workbench.ir.stmt import Block, For, Iter
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
-from workbench.target import Target
 
-TARGET = Target.host(threads=2)
 V = Affine.var
-
-
-def marked(func: Func, **kinds: str) -> Func:
-    """Set loop kinds by name, without asking whether that is legal."""
-
-    def fn(s):
-        return (replace(s, kind=kinds[s.name]),) if isinstance(s, For) and s.name in kinds else None
-
-    return replace(func, body=rewrite(func.body, fn))
-
-
-def compiled(func: Func, *arrays: np.ndarray, **named: np.ndarray) -> np.ndarray:
-    return Kernel(func, build_func(func, TARGET, poison=True), TARGET, poison=True)(*arrays, **named)
-
-
-def check(func: Func, inputs: dict[str, np.ndarray] | None = None, rtol: float = 1e-6) -> None:
-    inputs = interp.random_inputs(func) if inputs is None else inputs
-    want = interp.run(func, inputs)
-    got = compiled(func, **inputs)
-    for b, y in zip(func.outputs, got if isinstance(got, tuple) else (got,), strict=True):
-        np.testing.assert_allclose(y, want[b.name], rtol=rtol, atol=1e-6, err_msg=b.name)
 
 
 # ---- guarded loads ---------------------------------------------------------------------------------------------------
@@ -175,79 +153,6 @@ def _no_access(address: int, nbytes: int) -> None:
 
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.mprotect(ctypes.c_void_p(address), ctypes.c_size_t(nbytes), 0) == 0
-
-
-# ---- integers --------------------------------------------------------------------------------------------------------
-
-INTEGERS = ["int8", "int32", "int64", "uint8", "uint32"]
-
-
-@pytest.mark.parametrize("op", ["__truediv__", "__mod__"])
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("kind", ["serial", "vectorize"])
-def test_integer_quotients_of_all_signs_and_by_zero(op, dtype, kind):
-    """A zero divisor gives 0 and must not trap, and neither may the smallest number by -1."""
-    info = np.iinfo(dtype)
-    values = np.array([0, 1, 2, 3, 7, 100, info.min, info.min + 1, info.max], dtype)
-    if info.min < 0:
-        values = np.concatenate([values, np.array([-1, -2, -3, -7, -100], dtype)])
-    a, b = (x.ravel() for x in np.meshgrid(values, values))
-    n = len(a)
-    ta, tb = te.placeholder((n,), dtype, name="A"), te.placeholder((n,), dtype, name="B")
-    f = marked(te.func(te.compute((n,), lambda i: getattr(ta[i], op)(tb[i]), name="Y")), i=kind)
-    check(f, {"A": a, "B": b}, rtol=0)
-
-
-def test_quotient_is_safe_in_a_branch_that_is_not_taken():
-    a = te.placeholder((33,), "int32", name="A")
-    f = te.func(te.compute((33,), lambda i: te.select(a[i] > 0, 100 / a[i], -1), name="Y"))
-    values = np.arange(-16, 17, dtype=np.int32)
-    check(marked(f, i="vectorize"), {"A": values}, rtol=0)
-    f = te.func(te.compute((35,), lambda i: te.select((i >= 1) & (i < 34), 100 / a[i - 1], -1), name="Y"))
-    check(marked(f, i="vectorize"), {"A": np.ones(33, np.int32)}, rtol=0)
-
-
-def test_signedness_is_part_of_an_operation():
-    """Equal text on signed and unsigned views of one value must not be one value."""
-    x = te.placeholder((40,), "uint8", name="X")
-    z = te.placeholder((40,), "uint8", name="Z")
-
-    def value(i):
-        unsigned = te.cast(x[i] + z[i], "float32")
-        signed = te.cast(te.cast(x[i], "int8") + te.cast(z[i], "int8"), "float32")
-        return unsigned * 1000 + signed
-
-    f = te.func(te.compute((40,), value, name="Y"))
-    inputs = {"X": np.arange(40, dtype=np.uint8) * 3, "Z": np.arange(40, dtype=np.uint8)}
-    want = (inputs["X"] + inputs["Z"]).astype(np.float32) * 1000 + (
-        inputs["X"].astype(np.int8) + inputs["Z"].astype(np.int8)
-    ).astype(np.float32)
-    np.testing.assert_array_equal(compiled(f, **inputs), want)
-    check(f, inputs)
-
-
-def test_narrow_integers_wrap_before_they_are_used():
-    x = te.placeholder((16,), "uint8", name="X")
-    f = te.func(te.compute((16,), lambda i: te.cast(x[i] - 5, "float32"), name="Y"))
-    check(f, {"X": np.arange(16, dtype=np.uint8)})
-
-
-@pytest.mark.parametrize("kind", ["serial", "vectorize"])
-def test_truth_values(kind):
-    a, b = te.placeholder((40,), "bool", name="A"), te.placeholder((40,), "bool", name="B")
-    va, vb = np.arange(40) % 2 == 1, np.arange(40) // 2 % 2 == 1
-    for op, want in [
-        (te.maximum, va | vb),
-        (te.minimum, va & vb),
-        (lambda p, q: p < q, ~va & vb),
-        (lambda p, q: p >= q, va | ~vb),
-        (lambda p, q: p + q, va | vb),
-        (lambda p, q: p * q, va & vb),
-    ]:
-        f = marked(te.func(te.compute((40,), lambda i, op=op: op(a[i], b[i]), name="Y")), i=kind)
-        got = compiled(f, va, vb)
-        assert (got == want).all(), op
-        assert (interp.run(f, {"A": va, "B": vb})["Y"] == want).all(), op
 
 
 # ---- lanes -----------------------------------------------------------------------------------------------------------
@@ -389,82 +294,3 @@ def test_unrolled_reduction_that_is_too_large_to_keep_in_registers():
     block, _ = f.block("Y")
     nest = For("k", 4, (For("i", 90, (block,), "unroll"),), "unroll")
     check(replace(f, body=(nest,)))
-
-
-# ---- floating point --------------------------------------------------------------------------------------------------
-
-SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 100.0, -100.0, 1e30, -1e30, 1e-40], np.float32)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kind", ["serial", "vectorize"])
-def test_nan_survives_maximum_and_minimum(dtype, kind):
-    a, b = (x.ravel().astype(dtype) for x in np.meshgrid(SPECIAL, SPECIAL))
-    n = len(a)
-    ta, tb = te.placeholder((n,), dtype, name="A"), te.placeholder((n,), dtype, name="B")
-    for op, want in [
-        (lambda i: te.maximum(ta[i], tb[i]), np.maximum(a, b)),
-        (lambda i: te.minimum(ta[i], tb[i]), np.minimum(a, b)),
-        (lambda i: te.maximum(ta[i], 0.0), np.maximum(a, 0)),
-        (lambda i: te.maximum(0.0, ta[i]), np.maximum(0, a)),
-        (lambda i: te.minimum(6.0, te.maximum(0.0, ta[i])), np.clip(a, 0, 6)),
-    ]:
-        f = marked(te.func(te.compute((n,), op, name="Y")), i=kind)
-        given = {x.name: {"A": a, "B": b}[x.name] for x in f.inputs}
-        np.testing.assert_array_equal(compiled(f, **given), want)
-
-
-@pytest.mark.parametrize("place", [0, 3, 17, 32])
-@pytest.mark.parametrize("kind", ["serial", "vectorize"])
-def test_nan_survives_a_largest_element(place, kind):
-    x, k = te.placeholder((33, 20), name="X"), te.reduce_axis(33, "k")
-    f = te.func(te.compute((20,), lambda i: te.max(x[k, i], axis=k), name="Y"))
-    f = replace(f, body=(For("k", 33, (For("i", 20, (f.block("Y")[0],), kind),)),))
-    values = np.random.default_rng(0).standard_normal((33, 20)).astype(np.float32)
-    values[place, 5] = np.nan
-    np.testing.assert_array_equal(compiled(f, values), values.max(0))
-    np.testing.assert_array_equal(interp.run(f, {"X": values})["Y"], values.max(0))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "rsqrt", "log"])
-def test_special_values_through_functions(op, dtype):
-    import math
-
-    own = {
-        "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
-        "erf": np.vectorize(math.erf, otypes=[np.float64]),
-        "rsqrt": lambda v: 1 / np.sqrt(v),
-    }
-    x = te.placeholder((len(SPECIAL),), dtype, name="X")
-    f = te.func(te.compute((len(SPECIAL),), lambda i: getattr(te, op)(x[i]), name="Y"))
-    values = SPECIAL.astype(dtype)
-    with np.errstate(all="ignore"):
-        want = own.get(op, getattr(np, op, None))(values.astype(np.float64))
-        want = want.astype(dtype)
-    for kind in ("serial", "vectorize"):
-        got = compiled(marked(f, i=kind), values)
-        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-37, err_msg=kind)
-    np.testing.assert_allclose(interp.run(f, {"X": values})["Y"], want, rtol=1e-6, atol=1e-37)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_remainder_has_the_sign_of_the_divisor(dtype):
-    values = np.array([0.0, 0.5, -0.5, 1.5, -1.5, 7.25, -7.25, 3.0, -3.0], dtype)
-    a, b = (x.ravel() for x in np.meshgrid(values, values[1:]))
-    ta, tb = te.placeholder(a.shape, dtype, name="A"), te.placeholder(a.shape, dtype, name="B")
-    f = te.func(te.compute(a.shape, lambda i: ta[i] % tb[i], name="Y"))
-    for kind in ("serial", "vectorize"):
-        np.testing.assert_allclose(compiled(marked(f, i=kind), a, b), np.mod(a, b))
-
-
-def test_casts_of_values_in_range():
-    x = np.array([-127.9, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 126.9, 3.0] * 5, np.float32)
-    for dtype in ("int8", "int32", "int64", "bool", "float64"):
-        t = te.placeholder(x.shape, name="X")
-        f = te.func(te.compute(x.shape, lambda i, t=t, d=dtype: te.cast(t[i], d), name="Y"))
-        for kind in ("serial", "vectorize"):
-            np.testing.assert_array_equal(compiled(marked(f, i=kind), x), x.astype(dtype))
-    t = te.placeholder(x.shape, name="X")
-    f = te.func(te.compute(x.shape, lambda i: te.cast(t[i], "uint8"), name="Y"))
-    np.testing.assert_array_equal(compiled(marked(f, i="vectorize"), abs(x) * 2), (abs(x) * 2).astype("uint8"))

@@ -169,3 +169,46 @@ def test_mistakes_have_codes(make, code):
 def test_a_reduction_is_the_whole_result():
     with pytest.raises((ExpressionError, TypeError)):
         inside()
+
+
+def test_constants_conditions_and_integer_powers():
+    n, k = te.placeholder((5,), "int32", name="N"), te.reduce_axis(3, "k")
+    values = {"N": np.array([-3, 0, 1, 2, 7], np.int32)}
+    for value, want in (
+        (lambda i: 1.5, np.full(5, 1.5, np.float32)),
+        (lambda i: te.sum(2, axis=k), np.full(5, 6)),
+        (lambda i: te.select(n[i], n[i], 9), np.where(values["N"], values["N"], 9)),
+        (lambda i: n[i] ** 2, values["N"] ** 2),
+        (lambda i: n[i] ** 3, values["N"] ** 3),
+        (lambda i: i + n[i], np.arange(5) + values["N"]),
+    ):
+        got = interp.run(te.func(te.compute((5,), value, name="Y")), values)["Y"]
+        assert (got == want).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "code"),
+    [
+        (lambda b, u, i: -b[i], "te.dtype"),
+        (lambda b, u, i: b[i] - b[i], "te.dtype"),
+        (lambda b, u, i: u[i] + 300, "te.dtype"),
+        (lambda b, u, i: u[i] - (-1), "te.dtype"),
+        (lambda b, u, i: u[i + 0.5], "te.affine"),
+        (lambda b, u, i: u[i // 0], "te.affine"),
+        (lambda b, u, i: u[i % -2], "te.affine"),
+        (lambda b, u, i: te.sum(u[i], axis=[te.reduce_axis(2, "k"), te.reduce_axis(3, "k")]), "te.axis_name"),
+    ],
+)
+def test_what_has_no_meaning_is_refused(value, code):
+    b, u = te.placeholder((5,), "bool", name="B"), te.placeholder((5,), "uint8", name="U")
+    with pytest.raises(ExpressionError) as e:
+        te.compute((5,), lambda i: value(b, u, i))
+    assert e.value.code == code
+
+
+def test_only_parts_of_one_kind_are_joined():
+    a, b = te.placeholder((2, 3), name="A"), te.placeholder((2, 4), name="B")
+    for other, axis in ((b, 0), (te.placeholder((2, 3), "int32", name="C"), 1)):
+        with pytest.raises(ExpressionError) as e:
+            te.concat([a, other], axis)
+        assert e.value.code == "te.concat"

@@ -78,8 +78,8 @@ class Arithmetic:
             a, b = b, a
         if not a.is_float:
             return self.math.select(self.compare(pred, a, b), a, b)
-        if not b.text.startswith("%"):
-            # A literal is no NaN, so one comparison that a NaN passes is enough.
+        if not b.text.startswith("%") and not is_literal(b, float("nan")):
+            # The literal is no NaN, so one comparison that a NaN passes is enough.
             return self.math.select(self.compare(pred, a, b, unordered=True), a, b)
         # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
         ordered = self.math.select(self.compare(pred, b, a), b, a)

@@ -69,7 +69,7 @@ def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
     if dtype == "float64":
         text = "0x" + struct.pack(">d", float(value)).hex().upper()
     elif dtype.startswith("float"):
-        text = "0x" + struct.pack(">d", float(np.float32(value))).hex().upper()
+        text = "0x" + struct.pack(">d", float(np.dtype(dtype).type(value))).hex().upper()
     elif dtype == "bool":
         text = "true" if value else "false"
     else:

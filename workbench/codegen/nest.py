@@ -57,7 +57,7 @@ class NestEmitter:
         self._reducing: list[str] = []
         self._instances = 0
         self._plain: dict[tuple[str, str], bool] = {}
-        self._selects: dict[str, list[Select]] = {}
+        self._selects: dict[tuple[str, str], list[Select]] = {}
 
     def start(self) -> None:
         """Begin a new nest: each has the whole budget of block instances."""
@@ -177,8 +177,9 @@ class NestEmitter:
         if key not in self._plain:
             forms = [f for e in walk(b.value) for f in _forms(e)]
             self._plain[key] = all(d.plain for f in forms for d, _ in f.terms if d.var == var)
-            self._selects[b.name] = [e for e in walk(b.value) if isinstance(e, Select)]
-        return self._plain[key] and all(self.ex.bounds(e.conds) is not None for e in self._selects[b.name])
+            selects = [e for e in walk(b.value) if isinstance(e, Select)]
+            self._selects[key] = [e for e in selects if any(var in c.form.vars for c in e.conds)]
+        return self._plain[key] and all(self.ex.bounds(e.conds) is not None for e in self._selects[key])
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
 

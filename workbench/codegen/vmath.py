@@ -23,7 +23,13 @@ class VectorMath:
         self._fb = fb
 
     def emit(self, op: str, x: Value) -> Value:
-        """Emit ``op(x)``; float32 through the polynomials here, everything else through LLVM's intrinsics."""
+        """Emit ``op(x)``; float32 through the polynomials here, everything else through LLVM's intrinsics.
+
+        NaN gives NaN. Infinities give the limits, signed zeros keep their sign in tanh and erf, and the exponential of
+        what would be denormal is 0.
+        """
+        if x.dtype == "float16":
+            return self._cast("fptrunc", self.emit(op, self._cast("fpext", x, "float32")), "float16")
         own: dict[str, Callable[[Value], Value]] = {
             "exp": self._exp,
             "tanh": self._tanh,

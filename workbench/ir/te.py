@@ -27,7 +27,7 @@ from .expr import Binary, Cast, Const, Expr, Load, Select, Where
 from .func import Buffer, Func
 from .stmt import Block, For, Iter, Stmt
 from .te_index import Axis, Cond
-from .te_value import Reduction, Scalar, Stage, Tensor, Value, binary, coerce, join, unary, value_of
+from .te_value import Reduction, Scalar, Stage, Tensor, Value, binary, coerce, join, strong, truth, unary, value_of
 
 __all__ = [
     "Axis",
@@ -115,11 +115,11 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
         own: Expr = Load(stage_name, index)
         term, dtype = result.term, result.term.dtype
         reduce = tuple(a.extents[0] for a in result.axes)
-        clash = {n for n, _ in reduce} & set(names)
+        clash = {n for n, _ in reduce} & set(names) or {n for n, _ in reduce if [m for m, _ in reduce].count(n) > 1}
         if clash:
             raise ExpressionError(
                 "te.axis_name",
-                f"The reduction axis {builtins.min(clash)!r} has the name of an output axis.",
+                f"The reduction axis {builtins.min(clash)!r} has the name of another axis.",
                 (stage_name,),
             )
         stray = set(term.reduce) - {n for n, _ in reduce}
@@ -133,7 +133,7 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
             term.reads,
         )
     else:
-        value = value_of(result)
+        value = strong(result)
         stray, dtype = set(value.reduce), value.dtype
         stage = Stage(stage_name, spatial, (), index, value.expr, None, value.reads)
     if stray:
@@ -149,6 +149,13 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
 def concat(tensors: Sequence[Tensor], axis: int = -1, name: str | None = None) -> Tensor:
     """Join tensors along `axis`: one block per part, all writing one buffer."""
     out, axis = name or f"t{next(_counter)}", axis % tensors[0].ndim
+    first = [e for d, e in enumerate(tensors[0].shape) if d != axis]
+    for t in tensors:
+        if t.dtype != tensors[0].dtype or [e for d, e in enumerate(t.shape) if d != axis] != first:
+            raise ExpressionError(
+                "te.concat", f"{t.name!r} cannot be joined to {tensors[0].name!r} along {axis}.", (t.name,),
+                "parts have one dtype, and one shape but for the joined axis",
+            )  # fmt: skip
     stages, offset = [], 0
     for k, t in enumerate(tensors):
         names = [f"a{d}" for d in range(t.ndim)]
@@ -193,7 +200,7 @@ def minimum(a: Scalar, b: Scalar) -> Value:
 
 
 def power(a: Scalar, b: Scalar) -> Value:
-    """``a ** b``."""
+    """``a ** b``; of integers exact where the exponent is 2 or the result fits a float64."""
     return binary("pow", a, b)
 
 
@@ -203,7 +210,8 @@ def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
         va, vb = coerce(a, b)
         return join(Select(cond.bounds, va.expr, vb.expr), va.dtype, va, vb)
     va, vb = coerce(a, b)
-    return join(Where(cond.expr, va.expr, vb.expr), va.dtype, cond, va, vb)
+    holds = truth(cond)
+    return join(Where(holds.expr, va.expr, vb.expr), va.dtype, holds, va, vb)
 
 
 def cast(a: Scalar, dtype: str) -> Value:
@@ -376,7 +384,7 @@ def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
     axes = (axis,) if isinstance(axis, Axis) else tuple(axis or ())
     if not axes or any(not a.reduce or a.form.single_var() is None for a in axes):
         raise ExpressionError("te.reduce_axis", "A reduction needs axes made by te.reduce_axis.")
-    return Reduction(op, value_of(value), axes)
+    return Reduction(op, strong(value), axes)
 
 
 def _neutral(op: str, dtype: str) -> Const:

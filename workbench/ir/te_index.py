@@ -20,47 +20,70 @@ class Axis:
     reduce: tuple[str, ...] = ()
 
     def __add__(self, o: Axis | int) -> Axis:
+        if _is_value(o):
+            return NotImplemented
         return _axis_add(self, o, 1)
 
     __radd__ = __add__
 
     def __sub__(self, o: Axis | int) -> Axis:
+        if _is_value(o):
+            return NotImplemented
         return _axis_add(self, o, -1)
 
     def __rsub__(self, o: int) -> Axis:
-        return Axis(self.form * -1 + o, self.extents, self.reduce)
+        return Axis(self.form * -1 + _whole(o), self.extents, self.reduce)
 
     def __mul__(self, o: int) -> Axis:
-        if not isinstance(o, int | np.integer):
-            raise ExpressionError("te.affine", f"An index can be multiplied by an int, not by {type(o).__name__}.")
-        return Axis(self.form * int(o), self.extents, self.reduce)
+        if _is_value(o):
+            return NotImplemented
+        return Axis(self.form * _whole(o), self.extents, self.reduce)
 
     __rmul__ = __mul__
 
     def __floordiv__(self, o: int) -> Axis:
-        return Axis(_floordiv(self.form, int(o), dict(self.extents)), self.extents, self.reduce)
+        return Axis(_floordiv(self.form, _divisor(o), dict(self.extents)), self.extents, self.reduce)
 
     def __mod__(self, o: int) -> Axis:
-        return Axis(_mod(self.form, int(o), dict(self.extents)), self.extents, self.reduce)
+        return Axis(_mod(self.form, _divisor(o), dict(self.extents)), self.extents, self.reduce)
 
     def __ge__(self, o: int) -> Cond:
-        return Cond((Bound(self.form, int(o), _BIG),))
+        return NotImplemented if _is_value(o) else Cond((Bound(self.form, _whole(o), _BIG),))
 
     def __gt__(self, o: int) -> Cond:
-        return self >= int(o) + 1
+        return NotImplemented if _is_value(o) else self >= _whole(o) + 1
 
     def __lt__(self, o: int) -> Cond:
-        return Cond((Bound(self.form, -_BIG, int(o)),))
+        return NotImplemented if _is_value(o) else Cond((Bound(self.form, -_BIG, _whole(o)),))
 
     def __le__(self, o: int) -> Cond:
-        return self < int(o) + 1
+        return NotImplemented if _is_value(o) else self < _whole(o) + 1
 
     def equal(self, o: int) -> Cond:
         """Condition ``self == o`` (``==`` itself keeps its Python meaning)."""
-        return Cond((Bound(self.form, int(o), int(o) + 1),))
+        return Cond((Bound(self.form, _whole(o), _whole(o) + 1),))
 
 
 _BIG = 2**40
+
+
+def _is_value(o: object) -> bool:
+    """Whether `o` is an expression rather than an index: it knows how to deal with indices."""
+    return hasattr(o, "expr")
+
+
+def _whole(o: object) -> int:
+    """Return a whole number; nothing else is part of an index, and nothing is rounded."""
+    if not isinstance(o, int | np.integer):
+        text = f"An index can be combined with an int, not with {type(o).__name__}."
+        raise ExpressionError("te.affine", text, (), "as data, an index is te.cast(i, 'float32')")
+    return int(o)
+
+
+def _divisor(o: object) -> int:
+    if (by := _whole(o)) < 1:
+        raise ExpressionError("te.affine", f"An index can be divided by a positive int, not by {by}.")
+    return by
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +115,7 @@ def merge_names(*parts: tuple[str, ...]) -> tuple[str, ...]:
 def _axis_add(a: Axis, o: Axis | int, sign: int) -> Axis:
     if isinstance(o, Axis):
         return Axis(a.form + o.form * sign, merge_extents(a.extents, o.extents), merge_names(a.reduce, o.reduce))
-    return Axis(a.form + sign * int(o), a.extents, a.reduce)
+    return Axis(a.form + _whole(o) * sign, a.extents, a.reduce)
 
 
 def _int(d: object) -> int:

@@ -149,6 +149,18 @@ def value_of(x: object) -> Value:
     raise ExpressionError("te.value", f"{type(x).__name__} cannot be part of a tensor expression.")
 
 
+def strong(x: object) -> Value:
+    """Like `value_of`, with literals in a dtype of their own: float32, int64 or bool."""
+    v = value_of(x)
+    return Value(v.expr, v.expr.dtype) if v.dtype == "weak" and isinstance(v.expr, Const) else v
+
+
+def truth(x: object) -> Value:
+    """Take a value as a condition: numbers hold where they are not 0."""
+    v = strong(x)
+    return v if v.dtype == "bool" else binary("ne", v, 0)
+
+
 def coerce(a: Scalar, b: Scalar) -> tuple[Value, Value]:
     """Give literals the other side's dtype; widen mixed dtypes as NumPy does."""
     va, vb = value_of(a), value_of(b)
@@ -175,6 +187,8 @@ def _literal(v: Value, dtype: str) -> Value:
         raise ExpressionError(
             "te.dtype", f"The literal {x} does not fit {dtype}.", (), "cast the tensor first: te.cast(x, 'float32')"
         )
+    if dtype != "bool" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
+        raise ExpressionError("te.dtype", f"The literal {x} does not fit {dtype}.", (), "cast the tensor first")
     return Value(Const(bool(x) if dtype == "bool" else int(x), dtype), dtype)
 
 
@@ -193,8 +207,25 @@ def join(expr: Expr, dtype: str, *parts: Value) -> Value:
 def binary(op: str, a: Scalar, b: Scalar) -> Value:
     """Apply a binary operator after bringing both sides to one dtype."""
     va, vb = coerce(a, b)
+    if va.dtype == "bool" and op in ("sub", "div", "mod"):
+        raise _of_truth()
+    if op == "pow" and not va.dtype.startswith("float"):
+        return _integer_power(va, vb)
     return join(
         Binary(op, va.expr, vb.expr), "bool" if op in ("lt", "le", "gt", "ge", "eq", "ne") else va.dtype, va, vb
+    )
+
+
+def _integer_power(a: Value, b: Value) -> Value:
+    """Power of integers: a square is exact, anything else goes through float64."""
+    if isinstance(b.expr, Const) and b.expr.value == 2:
+        return binary("mul", a, a)
+    return _cast_to(binary("pow", _cast_to(a, "float64"), _cast_to(b, "float64")), a.dtype)
+
+
+def _of_truth() -> ExpressionError:
+    return ExpressionError(
+        "te.dtype", "Truth values have no difference, quotient or negative.", (), "cast them first: te.cast(x, 'int32')"
     )
 
 
@@ -202,6 +233,8 @@ def unary(op: str, a: Scalar) -> Value:
     """Apply a unary operator; integers become float32 where the function asks for floats."""
     v = value_of(a)
     v = _literal(v, "float32") if v.dtype == "weak" else v
+    if v.dtype == "bool" and op == "neg":
+        raise _of_truth()
     if op not in ("neg", "abs", "not") and not v.dtype.startswith("float"):
         v = _cast_to(v, "float32")
     return join(Unary(op, v.expr), v.dtype, v)
