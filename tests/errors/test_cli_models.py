@@ -62,7 +62,9 @@ def test_inputs_that_do_not_fit(capfd, tmp_path):
         check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npz"], code, 3)
     check_error(capfd, ["run", path, "--inputs", tmp_path / "no.npz"], "inputs.missing", 3)
     np.save(tmp_path / "in.npy", np.zeros(3))
-    check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npy"], "inputs.format", 3)
+    error = check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npy"], "inputs.format", 3)
+    assert "single array" in error["message"]
+    assert "inputs.format" not in error["message"]  # the message is not wrapped in another one
     (tmp_path / "text.npz").write_text("not a zip")
     check_error(capfd, ["run", path, "--inputs", tmp_path / "text.npz"], "inputs.format", 3)
     check_error(capfd, ["run", path, "--outputs", tmp_path / "no" / "o.npz"], "outputs.unwritable", 3)
@@ -90,6 +92,7 @@ def test_the_whole_way(capfd, tmp_path):
     check_error(capfd, [*tune[:-1], "--trials", "16"], "log.exists", 3)
     code, out, err = invoke(capfd, *tune, "--trials", "16", "--resume")
     assert code == 0, err
+    assert "another target" not in err
     assert (json.loads(out)["trials"], json.loads(out)["new_trials"]) == (16, 4)
     other = models.dense(tmp_path / "other.onnx", n=32)
     check_error(capfd, ["tune", other, "--log", log, "--trials", "20", "--resume"], "log.other_model", 3)
@@ -109,3 +112,11 @@ def test_the_whole_way(capfd, tmp_path):
         with np.load(tmp_path / "out.npz") as file:
             expected = models.dense_reference(path, x)
             assert np.abs(file["out/y"] - expected).max() <= 2e-4 * np.abs(expected).max()
+
+
+def test_going_on_with_other_threads_is_told(capfd, tmp_path):
+    tune = ["tune", models.dense(tmp_path / "m.onnx"), "--log", tmp_path / "log.jsonl", "--trials", "4", "--threads"]
+    assert invoke(capfd, *tune, "1")[0] == 0
+    code, _, err = invoke(capfd, *tune, "2", "--resume")
+    assert code == 0
+    assert "4 of them were measured for another target" in err

@@ -22,7 +22,8 @@ def change(log, **fields):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"latency_ms": "3"}, {"latency_ms": -3.0}, {"latency_ms": 0.0}, {"latency_ms": float("nan")}, {"latency_ms": float("inf")},
+        {"latency_ms": "3"}, {"latency_ms": -3.0}, {"latency_ms": 0.0}, {"latency_ms": float("nan")},
+        {"latency_ms": float("inf")},
         {"elapsed_s": float("nan")}, {"costs_ms": ["a"]}, {"costs_ms": [None]}, {"trial": True}, {"row": []},
     ],
     ids=str,

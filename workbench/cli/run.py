@@ -113,6 +113,8 @@ def read_npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
             return {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise InputError("inputs.missing", "There is no such input file", [path], "check the path") from None
+    except InputError:
+        raise
     except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError, TypeError) as error:
         raise InputError("inputs.format", f"The inputs cannot be read: {error}", [path], hint) from error
 

@@ -56,10 +56,10 @@ def tune(options: Namespace, output: Output) -> int:
         only_tasks=only,
         options=tune_options,
     )
-    return _drive(session, options, output)
+    return _drive(session, options, output, str(target))
 
 
-def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
+def _drive(session: TuningSession, options: Namespace, output: Output, target: str) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
     from workbench.tune.table import TableDisplay
 
@@ -67,6 +67,9 @@ def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
         output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
     if options.resume:
         output.say(f"Going on with {options.log}: {len(session.records)} trials are there")
+        foreign = sum(record.target != target for record in session.records)
+        if foreign:
+            output.warn(f"{foreign} of them were measured for another target (machine or threads); they count as well")
     display = TableDisplay()
     rounds: deque[Event] = deque()
     unsubscribe = session.events.subscribe(lambda event: rounds.append(event) if event.kind == "round" else None)

@@ -139,7 +139,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _possible(name: str, value: object) -> bool:
-    """Whether a value of the right type can be meant: a NaN, a negative time or none at all would rank before every real one."""
+    """Whether a value of the right type can be meant: a NaN, 0 or a negative time would rank before all real ones."""
     if name == "costs_ms":
         return isinstance(value, list) and all(isinstance(c, int | float) for c in value)
     return not isinstance(value, float) or (math.isfinite(value) and (name != "latency_ms" or value > 0.0))
