@@ -300,7 +300,7 @@ class _Evaluator:
         for d in range(array.ndim - 1, -1, -1):
             var = load.index[d].single_var()
             others = {n for k, f in enumerate(load.index) if k != d for n in f.vars}
-            if var is None or var in others or self.size(var) != array.shape[d]:
+            if var is None or var in others or var in (self.fixed or ()) or self.size(var) != array.shape[d]:
                 break
             tail.insert(0, var)
         index = []
