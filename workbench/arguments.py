@@ -49,10 +49,13 @@ def real(name: str, value: object, above: float | None = None, code: str = "usag
     return number
 
 
-def is_a(name: str, value: object, kind: type[T], hint: str = "", code: str = "usage.type") -> T:
-    """Return `value`, which has to be a `kind`; ``usage.type`` otherwise."""
+def is_a(
+    name: str, value: object, kind: type[T] | tuple[type[T], ...], hint: str = "", code: str = "usage.type"
+) -> T:
+    """Return `value`, which has to be a `kind` (or one of several); ``usage.type`` otherwise."""
     if not isinstance(value, kind):
-        message = f"{name} has to be a {kind.__name__}, not {type(value).__name__}"
+        kinds = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
+        message = f"{name} has to be a {kinds}, not {type(value).__name__}"
         raise ArgumentTypeError(code, message, [name], hint)
     return value
 

@@ -132,4 +132,4 @@ def did_you_mean(name: str, known: Iterable[str], label: str = "known") -> str:
     if close:
         return "did you mean " + " or ".join(repr(c) for c in close) + "?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    return f"{label}: {shown}" if names else f"there is nothing {label} here"
+    return f"{label}: {shown}" if names else f"{label}: none"

@@ -1,8 +1,9 @@
 """Networks: import, passes, fusion and tasks."""
 
 from .graph import Graph, Node, TensorType
+from .group import Group
 from .onnx import load_onnx
 from .reference import run_reference
-from .tasks import Group, Task, extract_tasks, partition
+from .tasks import Task, extract_tasks, partition
 
 __all__ = ["Graph", "Group", "Node", "Task", "TensorType", "extract_tasks", "load_onnx", "partition", "run_reference"]

@@ -9,24 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
 from .graph import Graph
-
-if TYPE_CHECKING:
-    from .tasks import Group
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """The output of a kernel is ``[offset, offset + own extent)`` along `axis` of a tensor with `extent` elements
-    there.
-    """
-
-    axis: int
-    extent: int
-    offset: int
+from .group import Group, Part
 
 
 def join_in_place(graph: Graph, groups: Sequence[Group]) -> list[Group]:

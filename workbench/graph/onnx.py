@@ -79,12 +79,12 @@ def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
     """Shapes as the caller gave them, each a tuple of whole numbers."""
     hint = 'give {"data": (1, 3, 224, 224)}'
     out: dict[str, tuple[int, ...]] = {}
-    for name, shape in is_a("shapes", {} if shapes is None else shapes, Mapping, hint).items():  # type: ignore[type-abstract]
+    for name, shape in is_a("shapes", {} if shapes is None else shapes, Mapping, hint).items():
         if isinstance(shape, str):
             raise ArgumentTypeError(
                 "usage.type", f"The shape of {name!r} has to be a sequence of numbers", [name], hint
             )
-        dims = is_a(f"the shape of {name!r}", shape, Iterable, hint)  # type: ignore[type-abstract]
+        dims = is_a(f"the shape of {name!r}", shape, Iterable, hint)
         out[name] = tuple(whole(f"each dimension of {name!r}", d, least=None, code="usage.shape") for d in dims)
         if math.prod(out[name]) >= 2**48:
             text = (

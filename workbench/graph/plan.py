@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .graph import Graph
-from .tasks import Group
+from .group import Group
 
 ALIGNMENT = 64
 Kind: TypeAlias = Literal["input", "const", "output", "arena"]

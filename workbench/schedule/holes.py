@@ -10,11 +10,12 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import is_a
 from ..errors import ScheduleError, did_you_mean
 from ..ir.func import Func, subst_holes
 from ..ir.poly import Dim, hole, holes_of, substitute
@@ -171,7 +172,8 @@ def _given(func: Func, row: Row) -> dict[str, int]:
     if isinstance(row, Mapping):
         pairs = row
     else:
-        numbers = [int(v) for v in row]
+        # Anything may come in here from a user's hand, a string for instance.
+        numbers = list(is_a("row", cast("object", row), (list, tuple, np.ndarray), "or a mapping: hole name -> number"))
         if len(numbers) != len(func.holes):
             raise ScheduleError(
                 "hole.missing",

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..arguments import whole
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
@@ -166,14 +167,14 @@ class Schedule:
 
     def undo(self, n: int = 1) -> Schedule:
         """Take back the last `n` steps (fewer when there are not as many)."""
-        for _ in range(min(n, len(self._done))):
+        for _ in range(min(whole("n", n, 0), len(self._done))):
             self._undone = (*self._undone, self._done[-1])
             self._done = self._done[:-1]
         return self
 
     def redo(self, n: int = 1) -> Schedule:
         """Take the last `n` undone steps again."""
-        for _ in range(min(n, len(self._undone))):
+        for _ in range(min(whole("n", n, 0), len(self._undone))):
             self._done = (*self._done, self._undone[-1])
             self._undone = self._undone[:-1]
         return self

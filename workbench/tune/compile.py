@@ -11,9 +11,9 @@ import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.graph import Graph
-from workbench.graph.joins import Part
+from workbench.graph.group import Group, Part
 from workbench.graph.plan import plan_memory
-from workbench.graph.tasks import Group, partition
+from workbench.graph.tasks import partition
 from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.view import widen
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot

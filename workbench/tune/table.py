@@ -16,6 +16,9 @@ _MIN_NAME = 12
 _FIXED = 58
 """Characters of a line that are not the task's name."""
 
+_RATE = 11
+"""Of these, the ones of the GFLOP/s column, which a narrow terminal goes without."""
+
 
 def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None) -> list[str]:
     """Return the lines of the table and of the summary below it.
@@ -29,12 +32,14 @@ def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None
     """
     rows, hidden = _choose_rows(snapshot, height)
     longest = max([len(_label(r)) for r in rows] + [len("Task")])
-    name = max(_MIN_NAME, min(longest, width - _FIXED))
+    rate = width >= _FIXED + _MIN_NAME
+    name = max(_MIN_NAME, min(longest, width - _FIXED + (0 if rate else _RATE)))
+    speed, rule = (f"{'GFLOP/s':>8} | ", f"{'-' * 8}-+-") if rate else ("", "")
     lines = [
-        f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {'GFLOP/s':>8} | {'Trials':>6} | State",
-        f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{'-' * 8}-+-{'-' * 6}-+----------",
+        f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {speed}{'Trials':>6} | State",
+        f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{rule}{'-' * 6}-+----------",
     ]
-    lines += [_line(row, name) for row in rows]
+    lines += [_line(row, name, rate) for row in rows]
     if hidden:
         lines.append(f"{'':>4} | … and {hidden} more tasks")
     lines += ["", *summary_lines(snapshot)]
@@ -59,11 +64,12 @@ def _label(row: TaskRow, width: int | None = None) -> str:
     return row.name[: width - len(weight) - 1] + "…" + weight
 
 
-def _line(row: TaskRow, name: int) -> str:
+def _line(row: TaskRow, name: int, with_rate: bool = True) -> str:
     label = _label(row, name)
     latency = "-" if row.latency_ms is None else latency_text(row.latency_ms)
     rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
-    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {rate:>8} | {row.trials:>6} | {row.state}"
+    speed = f"{rate:>8} | " if with_rate else ""
+    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {speed}{row.trials:>6} | {row.state}"
 
 
 def latency_text(milliseconds: float, decimals: int = 4) -> str:
