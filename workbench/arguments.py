@@ -49,9 +49,7 @@ def real(name: str, value: object, above: float | None = None, code: str = "usag
     return number
 
 
-def is_a(
-    name: str, value: object, kind: type[T] | tuple[type[T], ...], hint: str = "", code: str = "usage.type"
-) -> T:
+def is_a(name: str, value: object, kind: type[T] | tuple[type[T], ...], hint: str = "", code: str = "usage.type") -> T:
     """Return `value`, which has to be a `kind` (or one of several); ``usage.type`` otherwise."""
     if not isinstance(value, kind):
         kinds = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
