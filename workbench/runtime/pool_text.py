@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Most tasks in one ticket word; larger regions are cut into pieces of this many.
-REGION_LIMIT = 1 << 20
+#: Most tasks in one ticket word; larger regions are cut into pieces of this many. Each counter has two bits more, which
+#: is room for every thread to ask once too often.
+REGION_LIMIT = 1 << 18
+_FIELD = 20
+_MASK = (1 << _FIELD) - 1
 
 #: Most threads a pool may have (one 8-byte slot each, see `LAYOUT`).
 MAX_THREADS = 1024
 
 # Byte offsets inside a pool. Words that different threads write live on different cache lines.
 LAYOUT = {
-    "ticket": 0,  # i64: ntasks << 32 | next
+    "ticket": 0,  # i64: ntasks << 40 | taken from the back << 20 | taken from the front
     "done": 64,  # i64: finished tasks of this region
     "wake": 128,  # i32: number of regions so far (futex word)
     "sleepers": 132,  # i32: workers in the futex
@@ -96,8 +99,11 @@ def runtime_text(system: str, machine: str) -> str:
 
 
 def _drain_text() -> str:
-    """Take tasks until none is left. The plain load first keeps idle threads from pushing the counter up without
-    bound.
+    """Take tasks until none is left, even threads from the front and odd ones from the back.
+
+    So a core gets the same end of the data in one region after the other and finds it in its own cache. A ticket is
+    good while fewer than ntasks were taken at both ends together, which makes the two ends meet exactly. The plain
+    load first keeps idle threads from pushing the counters up without bound.
     """
     return f"""
 define internal void @drain(ptr %pool, i64 %tid) nounwind {{
@@ -106,18 +112,30 @@ entry:
   {_at("fn", "%fnp")}
   {_at("ctx", "%ctxp")}
   {_at("base", "%basep")}
+  %odd = and i64 %tid, 1
+  %back = icmp ne i64 %odd, 0
+  %step = select i1 %back, i64 {1 << _FIELD}, i64 1
   br label %look
 look:
   %t0 = load atomic i64, ptr %pool acquire, align 8
-  %next0 = and i64 %t0, 4294967295
-  %n0 = lshr i64 %t0, 32
-  %some = icmp ult i64 %next0, %n0
+  %f0 = and i64 %t0, {_MASK}
+  %s0 = lshr i64 %t0, {_FIELD}
+  %b0 = and i64 %s0, {_MASK}
+  %n0 = lshr i64 %t0, {2 * _FIELD}
+  %taken0 = add i64 %f0, %b0
+  %some = icmp ult i64 %taken0, %n0
   br i1 %some, label %take, label %out
 take:
-  %t = atomicrmw add ptr %pool, i64 1 acq_rel
-  %next = and i64 %t, 4294967295
-  %n = lshr i64 %t, 32
-  %mine = icmp ult i64 %next, %n
+  %t = atomicrmw add ptr %pool, i64 %step acq_rel
+  %f = and i64 %t, {_MASK}
+  %s = lshr i64 %t, {_FIELD}
+  %b = and i64 %s, {_MASK}
+  %n = lshr i64 %t, {2 * _FIELD}
+  %taken = add i64 %f, %b
+  %mine = icmp ult i64 %taken, %n
+  %last = sub i64 %n, 1
+  %fromback = sub i64 %last, %b
+  %next = select i1 %back, i64 %fromback, i64 %f
   br i1 %mine, label %work, label %out
 work:
   %fn = load ptr, ptr %fnp, align 8
@@ -207,7 +225,7 @@ entry:
   {_at("base", "%basep")}
   store i64 %base, ptr %basep, align 8
   store atomic i64 0, ptr %donep release, align 8
-  %word = shl i64 %n, 32
+  %word = shl i64 %n, {2 * _FIELD}
   store atomic i64 %word, ptr %pool seq_cst, align 8
   %others = sub i64 %n, 1
   call void @wb_wake(ptr %pool, i64 %others)
