@@ -24,7 +24,7 @@ def matmul_512(target: wb.Target) -> wb.Schedule:
 
 
 def conv3x3_64_56(target: wb.Target) -> wb.Schedule:
-    """14 pixels by 2 vectors of channels stay in registers; weights packed by channel block; padding decided outside."""
+    """14 pixels by 2 vectors of channels stay in registers; weights packed by block; padding decided outside."""
     s = wb.Schedule(wb.workloads.conv2d_nhwc(56, 56, 64, 64, kernel=3, stride=1, padding=1), target)
     block = 2 * target.vector_bytes // 4
     w0, w1 = s.split("w", [None, 14])
