@@ -200,8 +200,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "compute_at",
         _P + "placement",
         "the halo is left out",
-        "spans = _part(moved, lp, outer, block.buffer, block, writes=False)\n",
-        "spans = _part(moved, lp, outer, block.buffer, block, writes=False)\n"
+        "spans = _part(moved, lp, block.buffer, block, writes=False)\n",
+        "spans = _part(moved, lp, block.buffer, block, writes=False)\n"
         "        cut = [s.width - (isinstance(s.width, int) and s.width > 2) for s in spans]\n"
         "        spans = tuple(Span(s.base, w) for s, w in zip(spans, cut, strict=True))\n",
         'legality.check_flow(new, block.buffer, "compute_at.consumers")',

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from workbench import workloads
 from workbench.ir import interp, te
 from workbench.ir.compact import compact
-from workbench.ir.compact import drop_unit_loops as without_unit_loops
 from workbench.ir.func import Func
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops
@@ -102,7 +101,7 @@ def check(schedule: Schedule, given: Arrays, expected: Arrays, order: interp.Ord
     """A concrete schedule is well-formed, gives the result, also when compacted, and writes each element once."""
     verify(schedule.func)
     got = interp.trace_run(schedule.func, given, order)
-    small = interp.run(without_unit_loops(compact(schedule.func)), given, order)
+    small = interp.run(drop_unit_loops(compact(schedule.func)), given, order)
     for name, want in expected.items():
         np.testing.assert_allclose(got.outputs[name], want, rtol=1e-4, atol=1e-5, err_msg=str(schedule.trace))
         np.testing.assert_allclose(small[name], want, rtol=1e-4, atol=1e-5, err_msg=f"compacted {schedule.trace}")

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from workbench import workloads
-from workbench.ir.compact import compact, drop_unit_loops
+from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.stmt import accesses, blocks
+from workbench.ir.units import drop_unit_loops
 from workbench.schedule import Schedule
 from workbench.target import Target
 from workbench.tune.facts import nest_facts, vector_pieces

@@ -8,10 +8,11 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import TuneError
-from workbench.ir.compact import compact, drop_unit_loops
+from workbench.ir.compact import compact
 from workbench.ir.interp import random_inputs
 from workbench.ir.printer import to_text
 from workbench.ir.reference import evaluate
+from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
 from workbench.target import Target

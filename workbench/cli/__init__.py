@@ -11,8 +11,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.cli.output import Output
 
 INTERRUPTED = 130
 
@@ -51,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _run(arguments: Sequence[str], output: Output) -> int:  # type: ignore[name-defined]  # noqa: F821
+def _run(arguments: Sequence[str], output: Output) -> int:
     """Run a command; turn whatever goes wrong into one message and an exit code."""
     try:
         from workbench.cli.parser import parse

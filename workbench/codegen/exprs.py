@@ -64,6 +64,7 @@ class ExprEmitter:
         self._flat: dict[int, tuple[tuple[Affine, ...], Affine]] = {}
         self._padded: dict[int, tuple[Select, _Padding | None]] = {}
         self._version: dict[str, int] = {}
+        self._conds: list[Value] = []
 
     # ---- addresses -------------------------------------------------------------------------------------------------
 
@@ -204,12 +205,12 @@ class ExprEmitter:
         lanes = self.lanes if at.step else 1
         if at.step not in (0, 1):
             return self._gather(buffer, at, lanes)
-        dtype = self.memory_dtype(buffer)
+        dtype, pointer = self.memory_dtype(buffer), self._safe(at.pointer)
         vec = Value("", dtype, lanes)
-        text = f"load {vec.type}, {at.pointer.typed}, align {np.dtype(dtype).itemsize}"
+        text = f"load {vec.type}, {pointer.typed}, align {np.dtype(dtype).itemsize}"
         if self._buffers[buffer].role in ("input", "const"):
             # Not before the condition of a block: where that fails, the address may lie outside.
-            got = self.fb.pure(text, dtype, lanes, (at.pointer,), self.fb.guarded)
+            got = self.fb.pure(text, dtype, lanes, (pointer,), self.fb.guarded)
         else:
             got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
         return self._truth(got) if self._buffers[buffer].dtype == "bool" else got
@@ -334,16 +335,14 @@ class ExprEmitter:
 
     def _guarded(self, e: Expr, cond: Value) -> Value:
         """Emit `e` such that its loads are harmless where `cond` fails."""
-        saved = self._load_at
-
-        def guarded(buffer: str, at: Address) -> Value:
-            if not at.pointer.text.startswith("%"):
-                return saved(buffer, at)
-            safe = self.fb.pure(f"select i1 {cond.text}, {at.pointer.typed}, ptr {ZEROS}", "ptr", 1, (cond, at.pointer))
-            return saved(buffer, Address(safe, at.step))
-
-        self._load_at = guarded  # type: ignore[method-assign]
+        self._conds.append(cond)
         try:
             return self.expr(e)
         finally:
-            self._load_at = saved  # type: ignore[method-assign]
+            self._conds.pop()
+
+    def _safe(self, pointer: Value) -> Value:
+        """Pointer that is read: the zeros where a condition around the load fails."""
+        for cond in reversed(self._conds):
+            pointer = self.fb.pure(f"select i1 {cond.text}, {pointer.typed}, ptr {ZEROS}", "ptr", 1, (cond, pointer))
+        return pointer

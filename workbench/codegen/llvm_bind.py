@@ -55,12 +55,6 @@ def host_features() -> tuple[tuple[str, bool], ...]:
     return tuple(sorted((str(k), bool(v)) for k, v in llvm.get_host_cpu_features().items()))
 
 
-@functools.cache
-def host_cpu_name() -> str:
-    """Return LLVM's name of this CPU; virtual machines make it guess wrong, see `cpu_for`."""
-    return str(llvm.get_host_cpu_name())
-
-
 def cpu_for(cpu: str, features: Iterable[str]) -> str:
     """Return the CPU name to compile for, given the features that are really there.
 

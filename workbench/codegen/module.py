@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import BuildError
-from ..ir.compact import compact, drop_unit_loops, scopes
+from ..ir.compact import compact, scopes
 from ..ir.func import Buffer, Func
 from ..ir.stmt import For, Stmt, accesses, blocks, loops
+from ..ir.units import drop_unit_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ZERO_BYTES, ZEROS
 from .llvm_bind import compile_ir

@@ -1,8 +1,7 @@
 """What stands between a scheduled nest and both code generation and features.
 
 `loop_axes` writes every block directly in its loops; `compact` shrinks each temporary to the part that is live inside
-the innermost loop that all its uses share; `drop_unit_loops` removes loops that run once. All keep the meaning of the
-nest.
+the innermost loop that all its uses share. Both keep the meaning of the nest.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from .affine import Affine
 from .expr import Load, map_loads
 from .func import Func
 from .region import Span, region
-from .stmt import Block, For, Iter, Stmt, accesses, blocks, loops, map_block, rewrite
+from .stmt import Block, For, Iter, Stmt, accesses, blocks, map_block, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +56,12 @@ def compact(func: Func) -> Func:
         if not scope.path:
             continue
         try:
-            spans = region(func, scope.path[-1].body, scope.path, name)
+            spans = region(func, scope.path[-1].body, name)
         except ScheduleError:
             continue
         if spans is not None:
             func = _shift(func, name, spans)
     return func
-
-
-def drop_unit_loops(func: Func) -> Func:
-    """Remove loops of extent 1; their variable is 0."""
-    zero = {lp.name: Affine() for lp, _ in loops(func.body) if lp.extent == 1}
-    if not zero:
-        return func
-
-    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
-        if isinstance(s, For):
-            return s.body if s.extent == 1 else None
-        return (map_block(s, lambda a: a.subst(zero)),)
-
-    return replace(func, body=rewrite(func.body, fn))
 
 
 def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:

@@ -117,21 +117,12 @@ def to_text(func: Func) -> str:
     return "\n".join(lines) + "\n"
 
 
-#: Short name of `to_text`.
-show = to_text
-
-
 def nest_text(body: Sequence[Stmt]) -> str:
     """Return only the statements (a part of a function), not indented."""
     lines: list[str] = []
     for s in body:
         _stmt(s, 0, lines)
     return "\n".join(lines) + "\n"
-
-
-def expr_text(e: Expr) -> str:
-    """Return a scalar expression as text."""
-    return _expr(e, 0)
 
 
 def name_text(name: str) -> str:

@@ -9,7 +9,7 @@ from ..errors import ScheduleError
 from .affine import Affine, split_base, width
 from .func import Func
 from .poly import Dim, Relation, nonneg, normal
-from .stmt import For, Stmt, accesses, blocks
+from .stmt import Stmt, accesses, blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,7 @@ class Span:
     width: Dim
 
 
-def region(
-    func: Func, body: tuple[Stmt, ...], outer: Sequence[For], buffer: str, *, writes: bool | None = None
-) -> tuple[Span, ...] | None:
+def region(func: Func, body: tuple[Stmt, ...], buffer: str, *, writes: bool | None = None) -> tuple[Span, ...] | None:
     """Hull of all accesses to `buffer` by the blocks in `body`.
 
     Parameters
@@ -31,9 +29,6 @@ def region(
         Gives the relations between holes.
     body : tuple of Stmt
         Statements to look at; loops inside of it run.
-    outer : sequence of For
-        Loops around `body` (they stand still); only for documentation of the call, every loop not in `body` stands
-        still.
     buffer : str
     writes : bool, optional
         Only writes (True), only reads (False), or both (None).
@@ -48,7 +43,6 @@ def region(
     ScheduleError
         "region.union" when two accesses cannot be ordered for every filling of the holes.
     """
-    del outer
     hull: tuple[Span, ...] | None = None
     for block, path in blocks(body):
         inner = {lp.name: lp.extent for lp in path}

@@ -8,13 +8,13 @@
 from __future__ import annotations
 
 from ..errors import ScheduleError
+from ..ir.units import drop_unit_loops
 from .domain import Domain
 from .holes import Hole, fill
 from .moves import Move
 from .primitive import Primitive, primitive, registry
 from .refusal import Witness
 from .schedule import Schedule
-from .units import drop_unit_loops
 
 __all__ = [
     "Domain",

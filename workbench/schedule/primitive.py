@@ -219,10 +219,6 @@ class Primitive:
         for value in hole.choices or ():
             yield from dataclasses.replace(self, **{name: value}).variants()
 
-    def mentions(self, name: str | None) -> bool:
-        """Whether a field names `name` (always true for None)."""
-        return name is None or any(v == name or (isinstance(v, tuple) and name in v) for v in self.args.values())
-
 
 P = TypeVar("P", bound=type[Primitive])
 

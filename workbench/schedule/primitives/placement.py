@@ -55,7 +55,7 @@ class ComputeAt(Primitive):
         moved = replace(func, body=remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "compute_at")
         self._check_readers(moved, block)
-        spans = _part(moved, lp, outer, block.buffer, block, writes=False)
+        spans = _part(moved, lp, block.buffer, block, writes=False)
         part = {x.single_var(): sp for x, sp in zip(block.index, spans, strict=True)}
         names, binds, extents = _new_loops(moved, block, {k: v for k, v in part.items() if k is not None})
         around = legality.extents_of((*outer, lp))
@@ -154,7 +154,7 @@ class ReverseComputeAt(Primitive):
         made = self._produced(moved, block, lp)
         part: dict[str, Span] = {}
         for name in made:
-            spans = _part(moved, lp, outer, name, block, writes=True)
+            spans = _part(moved, lp, name, block, writes=True)
             self._match(moved, block, name, spans, part)
         names, binds, extents = _new_loops(moved, block, part)
         around = legality.extents_of((*outer, lp)) | dict(zip(names, extents, strict=True))
@@ -268,10 +268,10 @@ def check_identity(block: Block, code: str) -> None:
         )
 
 
-def _part(func: Func, lp: For, outer: tuple[For, ...], buffer: str, block: Block, writes: bool) -> tuple[Span, ...]:
+def _part(func: Func, lp: For, buffer: str, block: Block, writes: bool) -> tuple[Span, ...]:
     """What one iteration of the loop reads or writes of the buffer."""
     try:
-        spans = region(func, lp.body, outer, buffer, writes=writes)
+        spans = region(func, lp.body, buffer, writes=writes)
     except ScheduleError as e:
         raise Refusal(e.code, e.message, (block.name, lp.name, buffer), "choose a loop further out") from None
     assert spans is not None

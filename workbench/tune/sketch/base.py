@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim
-from workbench.ir.stmt import Block, For, blocks
 from workbench.tune.machine import Machine
 
 if TYPE_CHECKING:
@@ -94,8 +93,3 @@ def rule(name: str) -> Callable[[RuleFunction], RuleFunction]:
         return fn
 
     return register
-
-
-def paths(func: Func) -> Iterator[tuple[Block, tuple[For, ...]]]:
-    """Blocks with the loops around them, in program order."""
-    return blocks(func.body)

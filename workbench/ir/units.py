@@ -1,14 +1,14 @@
-"""Normal form for comparing nests: without loops and axes that run once."""
+"""Nests without loops and axes that run once: what is generated, and the normal form in which nests are compared."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from ..ir.affine import Affine, Digit
-from ..ir.func import Func
-from ..ir.poly import Dim
-from ..ir.stmt import Block, For, Stmt, map_block, rewrite
+from .affine import Affine, Digit
+from .func import Func
+from .poly import Dim
+from .stmt import Block, For, Stmt, map_block, rewrite
 
 
 def drop_unit_loops(func: Func) -> Func:
