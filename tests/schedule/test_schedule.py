@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from schedule import nests
 from workbench import workloads
 from workbench.errors import ScheduleError, UsageError
 from workbench.schedule import Hole, Schedule
+from workbench.schedule.primitives.loop import Split
 
 
 def fresh() -> Schedule:
@@ -201,3 +203,39 @@ def test_repr_shows_steps_and_nest():
     assert text.startswith("# 0: split('i', [None, 4])")
     assert "for i.0 in 3:" in text
     assert s._repr_html_().startswith("<pre>")
+
+
+def test_watchers_hear_every_change_and_copies_are_not_watched():
+    s = Schedule(workloads.matmul(8, 8, 8))
+    heard = []
+    stop = s.watch(lambda: heard.append(len(s.trace)))
+    s.split("i", [None, 2])
+    s.split("j", [None, 2])
+    s.undo(2)
+    assert [p.name for p in s.undone] == ["split", "split"]
+    s.redo()
+    s.copy().undo()
+    with pytest.raises(ScheduleError):
+        s.split("i", [None, 2])  # i is gone
+    assert heard == [1, 2, 0, 1]
+    s.undo(0)
+    stop()
+    s.undo()
+    assert heard == [1, 2, 0, 1]
+
+
+def test_threads_that_move_one_cursor_lose_no_step():
+    s = Schedule(workloads.matmul(64, 64, 64))
+    loops = ["i", "j", "k"]
+
+    def work(loop):
+        for _ in range(6):
+            s.apply(Split(loop, (None, 2)))
+            loop = f"{loop}.0"
+
+    threads = [threading.Thread(target=work, args=(loop,)) for loop in loops]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(s.trace) == 18

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +79,8 @@ class Schedule:
         self._base = base
         self._done: tuple[_State, ...] = ()
         self._undone: tuple[_State, ...] = ()
+        self._lock = threading.RLock()  # a widget and a cell may move the same cursor
+        self._watchers: tuple[Callable[[], object], ...] = ()
 
     if TYPE_CHECKING:
 
@@ -151,7 +154,10 @@ class Schedule:
         ScheduleError
             When it is not legal; the schedule stays as it was.
         """
-        step = step.resolve(self.func)
+        with self._lock:
+            return self._apply(step.resolve(self.func))
+
+    def _apply(self, step: Primitive) -> tuple[str, ...]:
         first: WorkbenchError | None = None
         for closed in step.variants():
             try:
@@ -159,30 +165,54 @@ class Schedule:
             except WorkbenchError as e:
                 first = first or e
                 continue
-            self._done = (*self._done, _State(step, func))
-            self._undone = ()
+            self._move((*self._done, _State(step, func)), ())
             return names
         assert first is not None
         raise first
 
     def undo(self, n: int = 1) -> Schedule:
         """Take back the last `n` steps (fewer when there are not as many)."""
-        for _ in range(min(whole("n", n, 0), len(self._done))):
-            self._undone = (*self._undone, self._done[-1])
-            self._done = self._done[:-1]
+        with self._lock:
+            if n := min(whole("n", n, 0), len(self._done)):
+                self._move(self._done[:-n], (*self._undone, *reversed(self._done[-n:])))
         return self
 
     def redo(self, n: int = 1) -> Schedule:
         """Take the last `n` undone steps again."""
-        for _ in range(min(whole("n", n, 0), len(self._undone))):
-            self._done = (*self._done, self._undone[-1])
-            self._undone = self._undone[:-1]
+        with self._lock:
+            if n := min(whole("n", n, 0), len(self._undone)):
+                self._move((*self._done, *reversed(self._undone[-n:])), self._undone[:-n])
         return self
+
+    @property
+    def undone(self) -> Trace:
+        """The steps that `redo` would take, next one first."""
+        return tuple(s.step for s in reversed(self._undone))
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call `callback` after every change, in the thread that made it; returns the function that ends this.
+
+        A copy is not watched. The callback should only take note and return.
+        """
+        with self._lock:
+            self._watchers = (*self._watchers, callback)
+
+        def unwatch() -> None:
+            with self._lock:
+                self._watchers = tuple(w for w in self._watchers if w is not callback)
+
+        return unwatch
+
+    def _move(self, done: tuple[_State, ...], undone: tuple[_State, ...]) -> None:
+        self._done, self._undone = done, undone
+        for callback in self._watchers:
+            callback()
 
     def copy(self) -> Schedule:
         """Branch: a schedule in the same state that goes its own way from here."""
         new = self._fresh()
-        new._done, new._undone = self._done, self._undone
+        with self._lock:
+            new._done, new._undone = self._done, self._undone
         return new
 
     def _fresh(self) -> Schedule:
