@@ -1,0 +1,17 @@
+"""Exercises that check themselves: predict a number, do it, and be told what is still missing.
+
+>>> from workbench import labs
+>>> lab = labs.tiling()
+
+`Exercise` is the declaration; `Lab` and `Attempt` are what a student works with. Scores come from counting what the
+nest does (`counters`, `workbench.analysis`), never from a clock, so they are the same on every run of a machine.
+"""
+
+from __future__ import annotations
+
+from .attempt import Attempt, Lab
+from .exercise import Exercise, Goal, Prediction
+from .models import example_model
+from .tiling import tiling
+
+__all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "example_model", "tiling"]

@@ -1,0 +1,130 @@
+"""What an exercise says, as text and as HTML that survives a notebook's sanitiser (no classes, no scripts)."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .exercise import Exercise, Prediction, said
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+    from workbench.target import Target
+
+UNATTEMPTED, OPEN, SOLVED = "not attempted", "not yet", "solved"
+_MARK = {True: "✓", False: "✗", None: "○"}
+_COLOUR = {True: "#2e7d32", False: "#c62828", None: "#757575"}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A heading, a paragraph, lists with a heading each, and a piece of code."""
+
+    title: str
+    text: str
+    lists: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    code: str = ""
+
+    def __repr__(self) -> str:
+        parts = [self.title, self.text]
+        for head, lines in self.lists:
+            parts += [f"{head}:", *(f"  - {line}" for line in lines)]
+        return "\n".join(p for p in [*parts, self.code] if p)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
+        parts += [f"<p>{html.escape(p)}</p>" for p in self.text.split("\n\n") if p]
+        for head, lines in self.lists:
+            items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
+            parts.append(f"<p>{html.escape(head)}:</p><ul>{items}</ul>")
+        if self.code:
+            parts.append(f"<pre>{html.escape(self.code)}</pre>")
+        return f"<div>{''.join(parts)}</div>"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at: reached, not reached, or (None) not tried yet."""
+
+    good: bool | None
+    text: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `check` found.
+
+    Attributes
+    ----------
+    state : str
+        "not attempted", "not yet" or "solved".
+    findings : tuple of Finding
+    note : str
+        What the clock says, for interest only.
+    """
+
+    title: str
+    state: str
+    findings: tuple[Finding, ...]
+    note: str = ""
+
+    @property
+    def solved(self) -> bool:
+        """Whether nothing is missing."""
+        return self.state == SOLVED
+
+    def __bool__(self) -> bool:
+        return self.solved
+
+    def __repr__(self) -> str:
+        lines = [f"{self.title}: {self.state}", *(f"  {_MARK[f.good]} {f.text}" for f in self.findings)]
+        return "\n".join([*lines, *([self.note] if self.note else [])])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<tr><td style="color: {_COLOUR[f.good]}; text-align: center">{_MARK[f.good]}</td>'
+            f'<td style="text-align: left">{html.escape(f.text)}</td></tr>'
+            for f in self.findings
+        )
+        colour = _COLOUR[True if self.solved else None if self.state == UNATTEMPTED else False]
+        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
+        return (
+            f'<div><p><b>{html.escape(self.title)}: <span style="color: {colour}">{self.state}</span></b></p>'
+            f"<table>{rows}</table>{note}</div>"
+        )
+
+
+def verdict(
+    exercise: Exercise,
+    target: Target,
+    judged: Sequence[tuple[Prediction, bool | None, str]],
+    schedule: Schedule,
+) -> Verdict:
+    """Judge an attempt: predictions, goals, and the result of the nest compared with the reference."""
+    findings = [Finding(good, text) for _, good, text in judged]
+    touched, note = bool(schedule.trace), ""
+    if not touched:
+        findings += [Finding(None, f"The nest is still as it was. {said(g.text, target)}") for g in exercise.goals]
+    elif not schedule.is_concrete:
+        names = ", ".join(h.name for h in schedule.holes) or "a choice"
+        findings.append(Finding(False, f"The nest is not complete: {names} is still open. Fill it before you check."))
+    else:
+        for goal in exercise.goals:
+            good, text = goal.reached(schedule.func, target)
+            findings.append(Finding(good, text))
+        done = schedule.measure()
+        text = "The nest computes the right result." if done.ok else f"The nest does not run: {_first(done.error)}"
+        findings.append(Finding(done.ok, text))
+        note = f"Measured on this machine: {done.min_ms:.3g} ms, {done.gflops:.3g} GFLOP/s (not part of the score)."
+        note = note if done.ok else ""
+    if all(f.good for f in findings):
+        state = SOLVED
+    else:
+        state = OPEN if touched or any(good is not None for _, good, _ in judged) else UNATTEMPTED
+    return Verdict(exercise.title, state, tuple(findings), note)
+
+
+def _first(text: str) -> str:
+    return (text.strip().splitlines() or ["no reason is known"])[-1]
