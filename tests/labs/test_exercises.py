@@ -1,4 +1,4 @@
-"""Every exercise, as a student may leave it: not attempted, wrong, half done, right; and what its hints and texts say."""
+"""Every exercise, as a student may leave it: not attempted, wrong, half done, right; and what it says then."""
 
 from __future__ import annotations
 
