@@ -1,0 +1,100 @@
+"""Statements as short text for a row of a table: ``acc[x, oc] += in[y+ky, x+kx, ic] * w[ky, kx, ic, oc]``."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
+from workbench.ir.printer import INFIX, affine_text, bound_text
+from workbench.ir.stmt import Block
+
+#: Longer texts are cut; the printed nest has them in full.
+LONGEST = 240
+_ATOM = 8
+_UPDATE = {"add": "+=", "mul": "*="}
+
+
+def update_text(block: Block, own: Block, shrunk: Collection[str]) -> str:
+    """What `block` does at one point.
+
+    Parameters
+    ----------
+    block : Block
+        As scheduled: indices in the block's axes.
+    own : Block
+        The same block after `compact`: indices in loops.
+    shrunk : collection of str
+        Temporaries of which only a part exists; their elements are named by the loops that walk over that part.
+    """
+    names = {a: b for a, b in zip(loads(block.value), loads(own.value), strict=True) if a.buffer in shrunk}
+    target = _element(block.buffer, own.index if block.buffer in shrunk else block.index)
+    if block.is_reduction:
+        op, term = block.update()
+        text = _expr(term, 0, names)
+        body = f"{target} {_UPDATE[op]} {text}" if op in _UPDATE else f"{target} = {op}({target}, {text})"
+    else:
+        body = f"{target} = {_expr(block.value, 0, names)}"
+    if block.guard:
+        body += " if " + _bounds(block.guard)
+    return _cut(body)
+
+
+def init_text(block: Block, own: Block, shrunk: Collection[str], inside: Collection[str]) -> str:
+    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, :] = 0``."""
+    assert block.init is not None
+    shown = own.index if block.buffer in shrunk else block.index
+    index = [":" if x.vars & set(inside) else _form(y) for x, y in zip(own.index, shown, strict=True)]
+    return _cut(f"{block.buffer}[{', '.join(index)}] = {_expr(block.init, 0, {})}")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _form(x: Affine) -> str:
+    return affine_text(x).replace(" ", "")
+
+
+def _element(buffer: str, index: Sequence[Affine]) -> str:
+    return f"{buffer}[{', '.join(map(_form, index))}]"
+
+
+def _bounds(conds: Sequence[Bound]) -> str:
+    return " and ".join(bound_text(c) for c in conds)
+
+
+def _expr(e: Expr, level: int, names: dict[Load, Load]) -> str:
+    """Text of an expression, in parentheses where it binds less tightly than `level`."""
+
+    def sub(x: Expr, inner: int = 0) -> str:
+        return _expr(x, inner, names)
+
+    match e:
+        case Const(value, _):
+            return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
+        case Load():
+            e = names.get(e, e)
+            return _element(e.buffer, e.index)
+        case Index(form):
+            return f"({_form(form)})"
+        case Unary("neg", a):
+            return f"-{sub(a, _ATOM)}"
+        case Unary(op, a):
+            return f"{op}({sub(a)})"
+        case Binary(op, a, b) if op in INFIX:
+            sign, own = INFIX[op]
+            text = f"{sub(a, own)} {sign} {sub(b, own + 1)}"
+            return f"({text})" if own < level else text
+        case Binary(op, a, b):
+            return f"{op}({sub(a)}, {sub(b)})"
+        case Select(_, a, Const() as other):
+            rest = "" if other.value == 0 else f", {sub(other)}"
+            return f"pad({sub(a)}{rest})"
+        case Select(conds, a, b):
+            return f"({sub(a, 1)} if {_bounds(conds)} else {sub(b, 1)})"
+        case Where(cond, a, b):
+            return f"where({sub(cond)}, {sub(a)}, {sub(b)})"
+        case Cast(dtype, a):
+            return f"{dtype}({sub(a)})"
+    raise AssertionError(e)
