@@ -12,6 +12,7 @@ from __future__ import annotations
 from .attempt import Attempt, Lab
 from .exercise import Exercise, Goal, Prediction
 from .models import example_model
+from .steps import Steps
 from .tiling import tiling
 
-__all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "example_model", "tiling"]
+__all__ = ["Attempt", "Exercise", "Goal", "Lab", "Prediction", "Steps", "example_model", "tiling"]

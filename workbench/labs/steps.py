@@ -1,0 +1,129 @@
+"""A table of steps: what was measured beside what was counted, so that the one explains the other."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.analysis import nest_rows
+
+from .counters import count
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.runtime.measure import Measurement
+    from workbench.schedule import Schedule
+
+_HEADS = ("step", "ms", "GFLOP/s", "of peak", "lanes", "tile", "loaded", "sum touches", "fits", "moved")
+_NOTE = (
+    "Measured: ms (fastest repeat) and GFLOP/s; of peak: of the measured multiply-add rate of the cores in use. "
+    "Counted from the nest: lanes of the vector loop; tile of accumulators, rows x vectors; loaded: bytes that the "
+    "core loads, the same one as often as it is loaded; sum touches: what one run of the loop over the sum touches, in "
+    "whole cache lines; fits: the smallest cache that holds this; moved: this times the number of runs."
+)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of the table; bytes are in bytes, times in ms."""
+
+    name: str
+    measured: Measurement
+    peak_share: float
+    lanes: int
+    tile: str
+    loaded: int
+    touched: int | None
+    level: str | None
+    moved: int | None
+
+    def cells(self) -> tuple[str, ...]:
+        """The line as text."""
+        m = self.measured
+        return (
+            self.name,
+            f"{m.min_ms:.4g}",
+            f"{m.gflops:.3g}",
+            f"{self.peak_share:.0%}",
+            str(self.lanes) if self.lanes > 1 else "–",
+            self.tile,
+            _size(self.loaded),
+            _size(self.touched),
+            self.level or "–",
+            _size(self.moved),
+        )
+
+
+class Steps:
+    """Measurements of one computation under several schedules, each with the counts that explain it.
+
+    ``steps.add("as written", schedule)`` measures, and returns the table so far.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+
+    def add(self, name: str, schedule: Schedule) -> Steps:
+        """Measure a schedule and put it into the table; a name that is there is measured anew.
+
+        Raises
+        ------
+        ScheduleError
+            "schedule.open" while holes are open.
+        """
+        from workbench.target import Target
+
+        measured = schedule.measure()
+        target = schedule.target or Target.host()
+        found = count(schedule.func, target.lanes("float32"))
+        row = next(r for r in nest_rows(schedule.func, target).rows if r.reduce)
+        step = Step(
+            name,
+            measured,
+            measured.gflops / (target.peak_gflops() * target.threads),
+            found.lanes,
+            f"{found.rows} x {found.vectors}" if found.accumulators else "–",
+            sum(found.loaded.values()),
+            row.working_set,
+            row.level,
+            row.bytes,
+        )
+        self.steps = [*(s for s in self.steps if s.name != name), step]
+        return self
+
+    def frame(self) -> pandas.DataFrame:
+        """Return the numbers as a table: ``step``, ``ms``, ``gflops``, ``peak_share``, and the counts in bytes."""
+        import pandas
+
+        return pandas.DataFrame(
+            {
+                "step": [s.name for s in self.steps],
+                "ms": [s.measured.min_ms for s in self.steps],
+                "gflops": [s.measured.gflops for s in self.steps],
+                "peak_share": [s.peak_share for s in self.steps],
+                "loaded": [s.loaded for s in self.steps],
+                "touched": [s.touched for s in self.steps],
+                "moved": [s.moved for s in self.steps],
+            }
+        )
+
+    def __repr__(self) -> str:
+        rows = [_HEADS, *(s.cells() for s in self.steps)]
+        widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADS))]
+        return "\n".join("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        heads = "".join(f"<th>{html.escape(h)}</th>" for h in _HEADS)
+        rows = "".join("<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in s.cells()) + "</tr>" for s in self.steps)
+        return f"<table><tr>{heads}</tr>{rows}</table><p><small>{html.escape(_NOTE)}</small></p>"
+
+
+def _size(count: int | None) -> str:
+    if count is None:
+        return "?"
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count} B"
