@@ -1,0 +1,77 @@
+// All numbers that a reader sees are printed here, so that two places never print one number in two ways.
+
+export const UNKNOWN = '–';
+const THIN = '\u202f';
+const MINUS = '\u2212';
+
+type Maybe = number | null | undefined;
+const known = (value: Maybe): value is number => value != null && Number.isFinite(value);
+
+const thousands = (value: number): string => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, THIN);
+
+/** Three significant digits without an exponent; whole numbers from 100 on. */
+function digits(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95) return thousands(value);
+  if (size >= 9.995) return value.toFixed(1);
+  if (size >= 0.9995) return value.toFixed(2);
+  return size === 0 ? '0' : value.toFixed(Math.min(9, 2 - Math.floor(Math.log10(size))));
+}
+
+/** A time in milliseconds, without its unit. */
+export const milliseconds = (value: Maybe): string => (known(value) ? digits(value) : UNKNOWN);
+
+/** The spread of a time, with as many decimals as the time itself. */
+export function spread(value: Maybe, ms: Maybe): string {
+  if (!known(value) || !known(ms)) return '';
+  const decimals = digits(ms).split('.')[1]?.length ?? 0;
+  const text = value.toFixed(decimals);
+  return `± ${Number(text) === 0 && value > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;
+}
+
+/** A number of things: whole ones exactly, others with three digits. */
+export const count = (value: Maybe): string =>
+  !known(value) ? UNKNOWN : Number.isInteger(value) ? thousands(value) : digits(value);
+
+const scaled = (value: number, base: number, units: readonly string[]): string => {
+  let power = 0;
+  while (Math.abs(value) >= base * 0.9995 && power < units.length - 1) {
+    value /= base;
+    power++;
+  }
+  return `${power === 0 ? thousands(value) : digits(value)}${units[power] ? THIN + units[power] : ''}`;
+};
+
+/** A large count in short: 1 344, 258 k, 3.61 M. */
+export const compact = (value: Maybe): string =>
+  !known(value) ? UNKNOWN : Math.abs(value) < 1e4 ? count(value) : scaled(value, 1000, ['', 'k', 'M', 'G', 'T', 'P']);
+
+/** An amount of memory in units of 1024. */
+export const bytes = (value: Maybe): string =>
+  known(value) ? scaled(value, 1024, ['B', 'KB', 'MB', 'GB', 'TB']) : UNKNOWN;
+
+/** The size of a cache: without decimals that say nothing. */
+export const capacity = (value: Maybe): string => bytes(value).replace(/\.0+(?=\D)/, '');
+
+export const flop = (value: Maybe): string =>
+  known(value) ? scaled(value, 1000, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP']) : UNKNOWN;
+
+/** A share of one, 0.151 as 15.1 %. */
+export const percent = (share: Maybe): string =>
+  known(share) ? `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${THIN}%` : UNKNOWN;
+
+export function signedPercent(change: Maybe): string {
+  if (!known(change)) return UNKNOWN;
+  const text = Math.abs(100 * change).toFixed(1);
+  return text === '0.0' ? '0' : `${change < 0 ? MINUS : '+'}${text}${THIN}%`;
+}
+
+export function duration(seconds: Maybe): string {
+  if (!known(seconds)) return UNKNOWN;
+  const whole = Math.max(0, Math.round(seconds));
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  return whole < 3600 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
+export const plural = (n: number, one: string, many = `${one}s`): string => `${count(n)} ${n === 1 ? one : many}`;

@@ -1,0 +1,31 @@
+// Commands and steps in words, for the line that says what waits for the kernel, and for the history.
+
+import type { Json } from '../shared/types';
+
+type Dict = Readonly<Record<string, Json>>;
+const isDict = (value: Json): value is Dict => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** A value as it is written in a step: names without quotes, an open number as "?". */
+export function valueText(value: Json): string {
+  if (value === null) return 'rest';
+  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
+  if (isDict(value)) return typeof value.hole === 'string' ? `?${value.hole}` : '?';
+  return String(value);
+}
+
+export const stepText = (primitive: string, args: Dict): string =>
+  `${primitive}(${Object.values(args).map(valueText).join(', ')})`;
+
+const WORDS: Readonly<Record<string, string>> = {
+  open_task: 'open the task', goto: 'go to a step', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',
+  adopt: "use the tuner's best", back: 'back to my schedule', select: '', theme: '', figure: '', dismiss: ''
+};
+
+/** What a command does; empty for those that are not worth a word. */
+export function describe(cmd: string, args: Dict): string {
+  const step = args.step;
+  if (cmd === 'apply' && step !== undefined && isDict(step)) {
+    return stepText(String(step.primitive), isDict(step.args ?? null) ? (step.args as Dict) : {});
+  }
+  return WORDS[cmd] ?? cmd;
+}

@@ -1,0 +1,26 @@
+// The part of a widget model that the front end uses. Hosts differ: everything beyond the first six may be missing.
+
+export interface Signal<T> {
+  connect(slot: (sender: unknown, value: T) => void): unknown;
+  disconnect(slot: (sender: unknown, value: T) => void): unknown;
+}
+export interface Kernel {
+  readonly status?: string;
+  readonly statusChanged?: Signal<string>;
+  readonly disposed?: Signal<unknown>;
+}
+export interface WidgetManager {
+  readonly kernel?: Kernel | null;
+  get_model?(id: string): Promise<unknown>;
+  create_view?(model: unknown, options?: object): Promise<unknown>;
+}
+export interface Model {
+  get(name: string): unknown;
+  set(name: string, value: unknown): void;
+  save_changes(): void;
+  send(content: unknown, callbacks?: unknown, buffers?: unknown): void;
+  on(event: string, callback: (...args: never[]) => void): void;
+  off(event: string, callback?: (...args: never[]) => void): void;
+  readonly widget_manager?: WidgetManager;
+  readonly comm_live?: boolean;
+}
