@@ -1,4 +1,35 @@
-import type { JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
+import { ICommandPalette } from '@jupyterlab/apputils';
+import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import { ILauncher } from '@jupyterlab/launcher';
+import { INotebookTracker } from '@jupyterlab/notebook';
+import { addLogViewer } from './log';
+import { addSavedViews } from './saved';
+import { addTour } from './tour';
 
-const plugin: JupyterFrontEndPlugin<void> = { id: 'schedule-workbench:plugin', autoStart: true, activate: () => undefined };
-export default plugin;
+const tour: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:tour',
+  description: 'Launcher tile and command that open the tour',
+  autoStart: true,
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  activate: (app: JupyterFrontEnd, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null) =>
+    addTour(app, launcher, palette, browser)
+};
+
+const log: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:log',
+  description: 'Viewer for tuning logs (.tunelog.jsonl)',
+  autoStart: true,
+  optional: [ILayoutRestorer],
+  activate: (app: JupyterFrontEnd, restorer: ILayoutRestorer | null) => addLogViewer(app, restorer)
+};
+
+const saved: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:saved',
+  description: 'Shows the saved view of a widget whose kernel is gone',
+  autoStart: true,
+  optional: [INotebookTracker],
+  activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => addSavedViews(notebooks)
+};
+
+export default [tour, log, saved];

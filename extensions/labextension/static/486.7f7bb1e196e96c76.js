@@ -1,1 +1,0 @@
-"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[486],{2(e,c,s){s.r(c),s.d(c,{},{default:{id:"schedule-workbench:plugin",autoStart:!0,activate:()=>void 0}})}}]);

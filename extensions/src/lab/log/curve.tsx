@@ -1,0 +1,129 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { VNode } from 'preact';
+import { count, ms as formatMs } from './format';
+import type { Curve } from './summary';
+
+const HEIGHT = 250;
+const PAD = { left: 52, right: 18, top: 22, bottom: 34 };
+/** Room under the curve for its last value. */
+const BELOW = 22;
+/** Dots drawn at most; of more trials every n-th is shown, and the picture says so. */
+const DOTS = 600;
+const CROSSES = 80;
+
+export interface CurveProps {
+  title: string;
+  curve: Curve;
+  dots: Curve;
+  failedAt: number[];
+  trials: number;
+}
+
+interface Scale {
+  x: (n: number) => number;
+  y: (ms: number) => number;
+}
+
+/** Best latency so far over the trials; the vertical axis is logarithmic. */
+export function BestSoFar({ title, curve, dots, failedAt, trials }: CurveProps): VNode {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(600);
+  useEffect(() => {
+    const observer = new ResizeObserver(entries => setWidth(Math.max(260, Math.floor(entries[0].contentRect.width))));
+    observer.observe(box.current!);
+    return () => observer.disconnect();
+  }, []);
+  const empty = curve.ms.length === 0;
+  return (
+    <div ref={box} class="swbl-curve">
+      {empty ? (
+        <p class="swbl-quiet">{trials ? 'No trial has a time yet, so there is no curve.' : 'No trials yet, so there is no curve.'}</p>
+      ) : (
+        <Picture {...{ title, curve, dots, failedAt, trials, width }} />
+      )}
+    </div>
+  );
+}
+
+function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & { width: number }): VNode {
+  const first = curve.ms[0];
+  const best = curve.ms[curve.ms.length - 1];
+  const shown = thin(dots, DOTS);
+  const high = shown.ms.reduce((a, b) => Math.max(a, b), first) * 1.08;
+  const scale: Scale = {
+    x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
+    y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / best)
+  };
+  const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${count(trials)} trials`;
+  const end = scale.x(trials);
+  return (
+    <svg width={width} height={HEIGHT} role="img" aria-label={label}>
+      <Axes scale={scale} low={best} high={high} trials={trials} width={width} />
+      {shown.ms.map((v, i) => <circle class="swbl-dot" cx={scale.x(shown.xs[i])} cy={scale.y(v)} r={1.8} />)}
+      {thin({ xs: failedAt, ms: failedAt }, CROSSES).xs.map(n => (
+        <path class="swbl-cross" d={`M${scale.x(n) - 3} ${PAD.top - 11}l6 6m0 -6l-6 6`} />
+      ))}
+      <path class="swbl-best" d={steps(curve, scale, end)} />
+      <circle class="swbl-end" cx={end} cy={scale.y(best)} r={3.5} />
+      <text class="swbl-value" x={end} y={scale.y(best) + 16} text-anchor="end">{formatMs(best)} ms</text>
+    </svg>
+  );
+}
+
+function Axes({ scale, low, high, trials, width }: { scale: Scale; low: number; high: number; trials: number; width: number }): VNode {
+  const right = width - PAD.right;
+  const base = HEIGHT - PAD.bottom;
+  return (
+    <g class="swbl-axes">
+      {logTicks(low, high).map(v => (
+        <>
+          <line x1={PAD.left} x2={right} y1={scale.y(v)} y2={scale.y(v)} />
+          <text x={PAD.left - 8} y={scale.y(v) + 4} text-anchor="end">{Number(v.toPrecision(3))}</text>
+        </>
+      ))}
+      <line class="swbl-base" x1={PAD.left} x2={right} y1={base} y2={base} />
+      {linearTicks(trials).map(n => <text x={scale.x(n)} y={base + 16} text-anchor="middle">{count(n)}</text>)}
+      <text x={right} y={HEIGHT - 3} text-anchor="end">trials</text>
+    </g>
+  );
+}
+
+function steps(curve: Curve, { x, y }: Scale, end: number): string {
+  let d = `M${x(curve.xs[0])} ${y(curve.ms[0])}`;
+  for (let i = 1; i < curve.xs.length; i++) {
+    d += `H${x(curve.xs[i])}V${y(curve.ms[i])}`;
+  }
+  return `${d}H${end}`;
+}
+
+function thin(curve: Curve, most: number): Curve {
+  const step = Math.ceil(curve.xs.length / most) || 1;
+  const keep = (_: number, i: number): boolean => i % step === 0;
+  return step === 1 ? curve : { xs: curve.xs.filter(keep), ms: curve.ms.filter(keep) };
+}
+
+/** Round numbers between two bounds: the coarsest set that has four, or the finest. */
+export function logTicks(low: number, high: number): number[] {
+  let ticks: number[] = [];
+  for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]]) {
+    ticks = [];
+    for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+      ticks.push(...steps.map(step => step * 10 ** power).filter(v => v >= low && v <= high));
+    }
+    if (ticks.length >= 4) {
+      break;
+    }
+  }
+  return ticks;
+}
+
+export function linearTicks(trials: number): number[] {
+  const raw = trials / 5;
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, raw)));
+  const step = [1, 2, 5, 10].map(m => m * power).find(s => s >= raw) ?? 1;
+  const out: number[] = [];
+  for (let n = 0; n <= trials; n += step) {
+    out.push(n);
+  }
+  return out;
+}

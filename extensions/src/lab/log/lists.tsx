@@ -1,0 +1,74 @@
+import type { VNode } from 'preact';
+import * as f from './format';
+import { Failure, LogSummary, Message, Trial } from './summary';
+
+/** Different messages of a kind that are shown, the most frequent first. */
+const MESSAGES = 8;
+
+/** Failures by kind; the full text of the errors opens below each. */
+export function FailureList({ log }: { log: LogSummary }): VNode {
+  if (!log.failed) {
+    return <p class="swbl-quiet">{log.trials ? 'No trial failed.' : 'No trials yet.'}</p>;
+  }
+  const kinds = [...log.failures.values()].sort((a, b) => b.count - a.count);
+  return <div class="swbl-failures">{kinds.map(kind => <Kind key={kind.status} kind={kind} trials={log.trials} />)}</div>;
+}
+
+function Kind({ kind, trials }: { kind: Failure; trials: number }): VNode {
+  const messages = [...kind.messages.values()].sort((a, b) => b.count - a.count);
+  const hidden = messages.slice(MESSAGES).reduce((sum, m) => sum + m.count, kind.unlisted);
+  return (
+    <details>
+      <summary>
+        <strong>{f.count(kind.count)}</strong> {f.status(kind.status)}{' '}
+        <span class="swbl-quiet">({f.percent(kind.count / trials)} of all trials)</span>
+      </summary>
+      {messages.slice(0, MESSAGES).map(message => <Example key={message.text} message={message} />)}
+      {hidden > 0 && <p class="swbl-quiet">{f.plural(hidden, 'more trial')} with other messages, not shown.</p>}
+    </details>
+  );
+}
+
+function Example({ message }: { message: Message }): VNode {
+  return (
+    <div class="swbl-example">
+      <p>{f.plural(message.count, 'trial')}, first in trial {message.trial} of {message.task}</p>
+      <pre tabIndex={0}>{message.text || 'The log gives no message.'}</pre>
+    </div>
+  );
+}
+
+export function LastTrials({ log }: { log: LogSummary }): VNode {
+  if (!log.trials) {
+    return <p class="swbl-quiet">No trials yet.</p>;
+  }
+  return (
+    <div class="swbl-scroll" tabIndex={0} role="region" aria-label="Last trials">
+      <table class="swbl-table">
+        <thead>
+          <tr>
+            <th scope="col" class="swbl-num">Trial</th>
+            <th scope="col">Task</th>
+            <th scope="col">Proposed by</th>
+            <th scope="col" class="swbl-num">ms</th>
+            <th scope="col">Result</th>
+          </tr>
+        </thead>
+        <tbody>{log.lastTrials.map(trial => <LastTrial key={trial.trial} trial={trial} />)}</tbody>
+      </table>
+    </div>
+  );
+}
+
+function LastTrial({ trial }: { trial: Trial }): VNode {
+  const line = trial.error.split('\n', 1)[0];
+  return (
+    <tr>
+      <td class="swbl-num">{trial.trial}</td>
+      <th scope="row">{trial.task}</th>
+      <td>{trial.origin || f.UNKNOWN}</td>
+      <td class="swbl-num swbl-strong">{f.ms(trial.ms)}</td>
+      <td class={trial.ms === null ? 'swbl-bad' : ''}>{f.status(trial.status)}{line && `: ${line}`}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,161 @@
+/** The Lumino side of the log viewer: loads, follows the file while it is visible, draws. */
+import type { DocumentRegistry } from '@jupyterlab/docregistry';
+import type { Contents, ServiceManager } from '@jupyterlab/services';
+import { ServerConnection } from '@jupyterlab/services';
+import { PathExt } from '@jupyterlab/coreutils';
+import { Widget } from '@lumino/widgets';
+import type { Message } from '@lumino/messaging';
+import { h, render } from 'preact';
+import { bytes, clock } from './format';
+import { LogReader } from './reader';
+import { LogView, Notice, ViewState } from './view';
+
+const LOOK_EVERY_MS = 2000;
+/** Looks at a file that is gone or cannot be reached come less often. */
+const RETRY_EVERY_MS = 10000;
+
+export class LogPanel extends Widget {
+  private reader: LogReader;
+  private abort = new AbortController();
+  private timer = 0;
+  private reading = false;
+  private stamp = '';
+  private problem: Notice | null = null;
+  private renamed: Notice | null = null;
+  private state: ViewState;
+
+  constructor(private context: DocumentRegistry.Context, private services: ServiceManager.IManager) {
+    super();
+    this.addClass('jp-ScheduleWorkbenchLog');
+    this.node.tabIndex = -1;
+    this.reader = new LogReader(services.serverSettings);
+    this.state = {
+      log: this.reader.log, loaded: false, size: 0, torn: '', follow: 'Reading…', notices: [], selected: '', allTasks: false
+    };
+    context.pathChanged.connect(this.onPathChanged, this);
+    document.addEventListener('visibilitychange', this.lookSoon);
+    this.draw();
+  }
+
+  dispose(): void {
+    if (!this.isDisposed) {
+      this.abort.abort();
+      window.clearTimeout(this.timer);
+      document.removeEventListener('visibilitychange', this.lookSoon);
+      render(null, this.node);
+      super.dispose();
+    }
+  }
+
+  protected onAfterShow(_: Message): void {
+    this.lookSoon();
+  }
+
+  protected onAfterAttach(_: Message): void {
+    this.lookSoon();
+  }
+
+  protected onBeforeHide(_: Message): void {
+    window.clearTimeout(this.timer);
+  }
+
+  protected onActivateRequest(_: Message): void {
+    this.node.focus();
+  }
+
+  private lookSoon = (): void => {
+    this.schedule(0);
+  };
+
+  private schedule(delay: number): void {
+    window.clearTimeout(this.timer);
+    if (!this.isDisposed) {
+      this.timer = window.setTimeout(() => void this.look(), delay);
+    }
+  }
+
+  /** Ask for size and time of the file; read when they changed. */
+  private async look(): Promise<void> {
+    if (this.isDisposed || this.reading || !this.isVisible || document.visibilityState !== 'visible') {
+      return; // becoming visible looks again
+    }
+    this.reading = true;
+    let delay = LOOK_EVERY_MS;
+    try {
+      const file = await this.services.contents.get(this.context.path, { content: false });
+      const stamp = `${file.last_modified} ${file.size} ${file.path}`;
+      if (stamp !== this.stamp || this.problem) {
+        await this.load(file);
+        this.stamp = stamp;
+      }
+    } catch (error) {
+      if (!this.isDisposed) {
+        this.stumble(error);
+        delay = RETRY_EVERY_MS;
+      }
+    }
+    this.reading = false;
+    this.schedule(delay);
+  }
+
+  private async load(file: Contents.IModel): Promise<void> {
+    const url = await this.services.contents.getDownloadUrl(this.context.path);
+    const size = file.size ?? 0;
+    let told = performance.now();
+    const progress = (read: number): void => {
+      if (!this.state.loaded && performance.now() - told > 200) {
+        told = performance.now();
+        this.refresh({ follow: `Reading… ${bytes(read)} of ${bytes(size)}` });
+      }
+    };
+    await this.reader.read(url, size, progress, this.abort.signal);
+    this.problem = null;
+    const first = !this.state.loaded;
+    const { log, torn } = this.reader;
+    this.refresh({
+      log, torn, loaded: true, size: this.reader.size, follow: `following, updated ${clock(new Date())}`,
+      // A log of one task has nothing else to show.
+      ...(first && log.tasks.length === 1 ? { selected: log.tasks[0].key } : {})
+    });
+  }
+
+  private stumble(error: unknown): void {
+    this.reader.reset();
+    const name = PathExt.basename(this.context.path);
+    if (error instanceof ServerConnection.ResponseError && error.response.status === 404) {
+      this.problem = {
+        level: 'error', text: `${name} is no longer there: it was deleted, or renamed outside JupyterLab.`,
+        hint: 'What was read last stays on the page. Put the file back, or open it under its new name.'
+      };
+    } else {
+      const reason = error instanceof Error ? error.message : String(error);
+      this.problem = {
+        level: 'error', text: `${name} could not be read: ${reason}.`,
+        hint: `It is tried again every ${RETRY_EVERY_MS / 1000} seconds. Is the server still running?`
+      };
+    }
+    this.refresh({ follow: this.state.loaded ? 'not following' : '' });
+  }
+
+  private onPathChanged(): void {
+    const name = PathExt.basename(this.context.path);
+    this.renamed = { level: 'info', text: `The file was renamed: it is followed as ${name}.` };
+    this.refresh({});
+    this.lookSoon();
+  }
+
+  private refresh(change: Partial<ViewState>): void {
+    const notices = [this.problem, this.renamed].filter(notice => notice !== null);
+    this.state = { ...this.state, ...change, notices };
+    this.draw();
+  }
+
+  private draw(): void {
+    if (this.isDisposed) {
+      return;
+    }
+    const select = (selected: string): void => this.refresh({ selected });
+    const showAll = (): void => this.refresh({ allTasks: true });
+    render(h(LogView, { state: this.state, select, showAll }), this.node);
+  }
+}

@@ -1,0 +1,181 @@
+/** The viewer's page. Everything from the file goes in as text. */
+import { Fragment } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
+import { BestSoFar } from './curve';
+import { FailureList, LastTrials } from './lists';
+import * as f from './format';
+import { SCHEMA, LogSummary, number, taskCurve, text, totalCurve } from './summary';
+import { TaskTable } from './tasks';
+
+const SUM = 'Sum over the tasks: how often a task occurs (×) times its best time.';
+
+export interface Notice {
+  level: 'info' | 'warn' | 'error';
+  text: string;
+  hint?: string;
+}
+
+export interface ViewState {
+  log: LogSummary;
+  loaded: boolean;
+  size: number;
+  torn: string;
+  follow: string;
+  notices: Notice[];
+  /** Key of the chosen task, '' for the whole model. */
+  selected: string;
+  allTasks: boolean;
+}
+
+export interface ViewProps {
+  state: ViewState;
+  select: (key: string) => void;
+  showAll: () => void;
+}
+
+export function LogView({ state, select, showAll }: ViewProps): VNode {
+  const { log, loaded } = state;
+  return (
+    <div class="swbl">
+      <Status state={state} />
+      {[...state.notices, ...(loaded ? remarks(state) : [])].map(notice => <Note {...notice} />)}
+      {loaded && (log.header || log.trials > 0) && (
+        <>
+          <Summary log={log} />
+          <div class="swbl-columns">
+            <Section title="Tasks" aside={tasksAside(log)}>
+              <TaskTable log={log} selected={state.selected} select={select} all={state.allTasks} showAll={showAll} />
+            </Section>
+            <CurveSection log={log} selected={state.selected} select={select} />
+          </div>
+          <Section title="Failures" aside={log.failed ? `${f.count(log.failed)} of ${f.plural(log.trials, 'trial')}` : ''}>
+            <FailureList log={log} />
+          </Section>
+          <Section title="Last trials" aside="newest first">
+            <LastTrials log={log} />
+          </Section>
+        </>
+      )}
+    </div>
+  );
+}
+
+function Status({ state }: { state: ViewState }): VNode {
+  return <p class="swbl-status" role="status">{state.follow}</p>;
+}
+
+function Note({ level, text: message, hint }: Notice): VNode {
+  const word = { info: 'Note', warn: 'Please note', error: 'Problem' }[level];
+  return (
+    <p class={`swbl-note swbl-${level}`} role={level === 'error' ? 'alert' : 'note'}>
+      <strong>{word}: </strong>{message}{hint && <span class="swbl-hint"> {hint}</span>}
+    </p>
+  );
+}
+
+/** What the reader should know about the file itself. */
+function remarks({ log, size, torn }: ViewState): Notice[] {
+  const out: Notice[] = [];
+  if (size === 0) {
+    out.push({ level: 'info', text: 'The file is empty.', hint: 'The first trials appear here as soon as they are written.' });
+  } else if (!log.header && log.trials === 0) {
+    out.push({ level: 'warn', text: 'The file holds no trial and no header of a tuning log.', hint: 'Is it the right file?' });
+  } else if (log.trials === 0) {
+    out.push({ level: 'info', text: 'The log holds its header but no trial yet.' });
+  } else if (!log.header) {
+    out.push({ level: 'info', text: 'The log has no header, so model and untuned tasks are unknown.' });
+  }
+  if (log.newestSchema > SCHEMA) {
+    const told = `The log was written in format ${log.newestSchema}; this viewer knows format ${SCHEMA}.`;
+    out.push({ level: 'warn', text: told, hint: 'What it knows is shown, other fields are passed over. A newer Schedule Workbench shows all.' });
+  }
+  if (log.badCount) {
+    const more = log.badCount > log.badLines.length ? ' and more' : '';
+    const lines = `${f.plural(log.badCount, 'line')} could not be read: ${log.badLines.join(', ')}${more}.`;
+    out.push({ level: 'warn', text: lines, hint: 'They are left out here. They hold no complete trial; was the file changed by hand?' });
+  }
+  if (torn) {
+    const told = `The last line is not complete (${f.plural(torn.length, 'character')} without an end).`;
+    out.push({ level: 'info', text: told, hint: 'Either it is being written, or the tuner was stopped; it is left out.' });
+  }
+  return out;
+}
+
+function Summary({ log }: { log: LogSummary }): VNode {
+  const header = log.header ?? {};
+  const where = text(header.target);
+  const created = number(header.created) ?? log.firstTime;
+  const complete = log.measured.length === log.tasks.length;
+  const many = log.tasks.length > 1;
+  const best = many
+    ? `${f.ms(log.total)} ms${complete ? '' : ` for ${log.measured.length} of ${log.tasks.length} tasks`}`
+    : `${f.ms(log.tasks[0]?.best ?? null)} ms`;
+  const items: [string, ComponentChildren][] = [
+    ['Model', text(header.model) || 'not named'],
+    ['Target', where ? <span title={where}>{f.target(where)}</span> : 'not given'],
+    ['Trials', `${f.count(log.trials)}${log.failed ? `, ${f.count(log.failed)} failed` : ''}`],
+    ['Time', log.trials ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
+    ['Written', span(created, log.lastTime)],
+    [many ? 'Best, whole model' : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{best}</span>]
+  ];
+  return (
+    <dl class="swbl-summary" aria-label="Summary">
+      {items.map(([name, value]) => <div><dt>{name}</dt><dd>{value}</dd></div>)}
+    </dl>
+  );
+}
+
+function span(from: number | null, to: number | null): string {
+  if (from === null) {
+    return f.UNKNOWN;
+  }
+  if (to === null || f.day(from) === f.day(to)) {
+    return f.day(from);
+  }
+  const end = f.day(to);
+  return `${f.day(from)} to ${end.slice(0, 10) === f.day(from).slice(0, 10) ? end.slice(11) : end}`;
+}
+
+function tasksAside(log: LogSummary): string {
+  const missing = log.tasks.length - log.measured.length;
+  return missing ? `${missing} of ${f.plural(log.tasks.length, 'task')} without a result` : f.plural(log.tasks.length, 'task');
+}
+
+function CurveSection({ log, selected, select }: { log: LogSummary; selected: string; select: (key: string) => void }): VNode {
+  const task = log.tasks.find(t => t.key === selected);
+  const whole = log.measured.length === log.tasks.length ? 'Whole model' : `The ${log.measured.length} tasks with a result`;
+  const title = task ? task.name : whole;
+  const none = { xs: [], ms: [] };
+  return (
+    <Section title="Best so far" aside="ms, logarithmic">
+      <label class="swbl-pick">
+        <span>Task</span>
+        <select value={selected} onChange={event => select(event.currentTarget.value)}>
+          {log.tasks.length !== 1 && <option value="">{whole}</option>}
+          {log.tasks.map(t => <option value={t.key}>{t.name}</option>)}
+        </select>
+      </label>
+      <BestSoFar
+        title={title}
+        curve={task ? taskCurve(task) : totalCurve(log)}
+        dots={task ?? none}
+        failedAt={task?.failedAt ?? []}
+        trials={task ? task.trials : log.trials}
+      />
+      <p class="swbl-legend">
+        {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
+          {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
+          : `${SUM} The curve starts where each of these tasks has a first result.`}
+      </p>
+    </Section>
+  );
+}
+
+function Section({ title, aside, children }: { title: string; aside?: string; children: ComponentChildren }): VNode {
+  return (
+    <section class="swbl-section" aria-label={title}>
+      <header><h2>{title}</h2><span>{aside}</span></header>
+      {children}
+    </section>
+  );
+}
