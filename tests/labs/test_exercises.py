@@ -209,12 +209,17 @@ def test_texts_and_solution_fit_other_machines(name, target):
 def test_html_is_escaped_and_plain(lab, name):
     attempt = getattr(lab, name)
     attempt.predict(**{p.name: "<b>" for p in attempt.exercise.predictions if p.name == "loop"})
-    for shown in (attempt, attempt.show(), attempt.check(), attempt.hint(), attempt.solution(), lab, lab.report()):
+    for shown in (attempt.show(), attempt.check(), attempt.hint(), attempt.solution(), lab, lab.report()):
         text = shown._repr_html_()
         assert "<script" not in text
         assert "class=" not in text
         assert "&lt;b&gt;" in text or "<b>&" not in text
     assert (name != "lanes") or "&lt;b&gt;" in attempt.check()._repr_html_()
+
+
+def test_text_form_says_what_was_said(lab):
+    assert "nothing yet" in repr(lab.traffic)
+    assert "naive = 3 MiB" in repr(lab.traffic.predict(naive=3))
 
 
 def test_there_is_no_such_exercise(lab):
@@ -251,6 +256,21 @@ def test_a_real_loop_does_not_share_loads_but_an_unrolled_one_does():
 
     assert counted(order(False)).loaded["B"] == 512**3 * 4
     assert counted(order(True)).loaded["B"] == 512**3 * 4 // 8
+
+
+def test_steps_put_measurements_beside_counts():
+    steps = labs.Steps()
+    for name, steps_of in (("written", lambda s: None), ("tile", tile(2, 32)), ("tile", tile(8, 32))):
+        s = wb.Schedule(wb.workloads.matmul(64, 64, 64), AVX512 if LANES_HERE == 16 else AVX2)
+        steps_of(s)
+        shown = steps.add(name, s)
+    frame = shown.frame()
+    assert list(frame["step"]) == ["written", "tile"]  # a name that comes again is measured anew
+    assert (frame["ms"] > 0).all()
+    assert list(frame["loaded"]) == [2 * 64**3 * 4, 64**3 * 4 // 8 + 64**3 * 4 // 32]
+    assert frame["moved"][0] > frame["moved"][1]
+    assert "8 x" in repr(shown)
+    assert "<script" not in shown._repr_html_()
 
 
 def test_a_fused_loop_steps_unevenly():

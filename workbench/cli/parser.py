@@ -36,6 +36,10 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         )
     if not any(word in commands or word in ("-h", "--help", "--version") for word in argv):
         parser.error(f"a command is needed: {', '.join(commands)}")
+    rest: list[str] = []
+    if argv and argv[0] == "lab" and "--" in argv:  # what follows is for JupyterLab
+        cut = list(argv).index("--")
+        argv, rest = argv[:cut], list(argv[cut + 1 :])
     options, unknown = parser.parse_known_args(argv)
     if unknown:
         known = [name for action in commands[argv[0]]._actions for name in action.option_strings] if argv else []
@@ -43,6 +47,7 @@ def parse(argv: Sequence[str]) -> argparse.Namespace:
         raise UsageError("usage.option", f"Unknown argument: {' '.join(unknown)}", (), hint)
     if not hasattr(options, "module"):
         parser.error(f"a command is needed: {', '.join(commands)}")
+    options.jupyter = rest
     options.command = getattr(import_module(options.module), options.function)
     return options
 
@@ -52,12 +57,14 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     parser.add_argument("--version", action="version", version=_version())
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     built = {
+        "lab": commands.add_parser("lab", help="copy the notebooks to a folder and open JupyterLab on the tour"),
         "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
         "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
         "run": commands.add_parser("run", help="compile a model and run or time it"),
         "log": commands.add_parser("log", help="look at a tuning log"),
         "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
     }
+    _lab(built["lab"])
     _model(built["tasks"])
     _target(built["tasks"])
     built["tasks"].set_defaults(module="workbench.cli.model", function="tasks")
@@ -102,6 +109,20 @@ def _target(command: Parser) -> None:
     command.add_argument(
         "--target", metavar="STR", help="such as 'llvm -mcpu=skylake -threads=2' (default: this machine)"
     )
+
+
+def _lab(command: Parser) -> None:
+    command.usage = "workbench lab [-h] [--port N] [--no-browser] [DIR] [-- JUPYTER ARGUMENTS]"
+    command.add_argument(
+        "folder",
+        metavar="DIR",
+        nargs="?",
+        default="workbench-notebooks",
+        help="folder for the notebooks (default: workbench-notebooks); files that are there are kept",
+    )
+    command.add_argument("--port", type=port, metavar="N", help="port of JupyterLab (default: a free one from 8888 on)")
+    command.add_argument("--no-browser", action="store_true", help="only print the address")
+    command.set_defaults(module="workbench.cli.lab", function="lab")
 
 
 def _tune(command: Parser) -> None:
@@ -166,6 +187,14 @@ def positive(text: str) -> int:
         raise argparse.ArgumentTypeError(f"'{text}' is not a whole number") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
+    return value
+
+
+def port(text: str) -> int:
+    """Return a number that a TCP port can have."""
+    value = positive(text)
+    if value > 65535:
+        raise argparse.ArgumentTypeError(f"{value} is no port; the last one is 65535")
     return value
 
 

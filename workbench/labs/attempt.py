@@ -41,15 +41,14 @@ class Attempt:
         return Schedule(self.exercise.start(), self.target)
 
     def __repr__(self) -> str:
-        return f"<exercise {self.exercise.name}: {self.state}>"
+        units = {p.name: p.unit for p in self.exercise.predictions}
+        told = ", ".join(f"{name} = {_text(value, units[name])}" for name, value in self._said.items())
+        return f"<exercise {self.exercise.name}: {self.state}; you said: {told or 'nothing yet'}>"
 
     @property
     def state(self) -> str:
         """What the last ``check()`` found, or that there was none."""
         return "not checked yet" if self.verdict is None else self.verdict.state
-
-    def _repr_html_(self) -> str:
-        return self.show()._repr_html_()
 
     def show(self) -> Shown:
         """Say what is asked, and what has been answered so far."""
