@@ -1,0 +1,55 @@
+// Columns of the task table and the order of its rows.
+
+import type { TaskRow } from './types';
+
+export type Key = 'name' | 'weight' | 'ms' | 'gflops' | 'trials' | 'share' | 'delta' | 'failed' | 'state';
+export interface Sort { readonly key: Key; readonly down: boolean }
+export interface Column {
+  readonly key: Key | 'spark';
+  readonly text: string;
+  readonly title: string;
+  /** From which width on the column is shown: always, in a medium panel, in a wide one. */
+  readonly from: 's' | 'm' | 'l';
+  readonly left?: boolean;
+}
+
+export const COLUMNS: readonly Column[] = [
+  { key: 'name', text: 'task', title: 'Fused operators that become one kernel', from: 's', left: true },
+  { key: 'weight', text: '×', title: 'How often the model calls this task', from: 's' },
+  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds', from: 's' },
+  { key: 'gflops', text: 'GFLOP/s', title: 'Speed of the best schedule', from: 'm' },
+  { key: 'trials', text: 'trials', title: 'Measured candidates', from: 'm' },
+  { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call', from: 's' },
+  { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials of the task', from: 'm' },
+  { key: 'spark', text: 'best so far', title: 'Best time over the trials, logarithmic', from: 'l', left: true },
+  { key: 'failed', text: 'failed', title: 'Candidates without a result, by kind in the hint', from: 'l' },
+  { key: 'state', text: 'state', title: 'What the tuner does with the task', from: 'm', left: true }
+];
+
+/** A first click on a text sorts A to Z, on a number the largest first. */
+export const firstDown = (key: Key): boolean => key !== 'name' && key !== 'state';
+
+/** A sorted copy. What is not known goes last either way; equal rows keep the order of the tasks. */
+export function sortRows(rows: readonly TaskRow[], { key, down }: Sort): TaskRow[] {
+  const sign = down ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    const [x, y] = [a[key], b[key]];
+    if (x == null || y == null) return (x == null ? 1 : 0) - (y == null ? 1 : 0) || a.id - b.id;
+    const order = typeof x === 'string' ? x.localeCompare(String(y), undefined, { numeric: true }) : x - Number(y);
+    return sign * order || a.id - b.id;
+  });
+}
+
+const KINDS: Record<string, [string, string]> = {
+  build_error: ['build error', 'build errors'], run_error: ['run error', 'run errors'],
+  wrong_answer: ['wrong answer', 'wrong answers'], timeout: ['timeout', 'timeouts'], cancelled: ['cancelled', 'cancelled']
+};
+
+/** `{timeout: 11, wrong_answer: 1}` as `11 timeouts, 1 wrong answer`. */
+export function failureWords(failures: Readonly<Record<string, number>> | null | undefined): string {
+  return Object.entries(failures ?? {})
+    .filter(([, n]) => n > 0)
+    .sort((a, b) => b[1] - a[1])
+    .map(([kind, n]) => `${n} ${KINDS[kind]?.[n === 1 ? 0 : 1] ?? kind.replaceAll('_', ' ')}`)
+    .join(', ');
+}

@@ -1,0 +1,183 @@
+// The tasks of a model in one table that is updated in place: a row keeps its element, a changed cell lights up briefly.
+
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { Blank } from '../../shared/blank';
+import { count, milliseconds, percent, signedPercent } from '../../shared/format';
+import { memo } from '../../shared/memo';
+import { ShareBar } from '../../shared/sharebar';
+import { Spark } from '../../shared/spark';
+import { COLUMNS, failureWords, firstDown, sortRows, type Column, type Sort } from '../../shared/taskorder';
+import type { TaskRow } from '../../shared/types';
+import type { PanelProps } from '../panel';
+
+const FLASH_MS = 150;
+const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried' };
+const REASONS: Record<string, string> = {
+  waiting: 'The tuner has not come to this task yet', tuning: 'The tuner measures this task now',
+  exhausted: 'Every candidate of this task was tried', skipped: 'Not part of this run', 'no result': 'No candidate ran correctly'
+};
+
+/** A cell that lights up when its text changes, never when it first appears. */
+function Cell({ text, name, title, children }: {
+  text: string; name: string; title?: string; children?: ComponentChildren;
+}) {
+  const cell = useRef<HTMLTableCellElement>(null);
+  const before = useRef(text);
+  useEffect(() => {
+    if (before.current === text) return;
+    before.current = text;
+    const el = cell.current;
+    if (!el || matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+    const color = getComputedStyle(el).getPropertyValue('--swb-flash').trim();
+    if (color) el.animate([{ backgroundColor: color }, { backgroundColor: 'transparent' }], FLASH_MS);
+  }, [text]);
+  return <td ref={cell} class={name} title={title}>{children ?? text}</td>;
+}
+
+/**
+ * `conv2d 3x3 64→64 @56x56 + bias + relu`: what is fused into the kernel is drawn fainter. A narrow table leaves out what
+ * does not tell the tasks apart, so that `3x3 64→64 @56` stays readable; the title has it all.
+ */
+function Name({ name }: { name: string }) {
+  const at = name.indexOf(' + ');
+  const whole = at < 0 ? name : name.slice(0, at);
+  const kind = whole.startsWith('conv2d ') ? 'conv2d ' : '';
+  const square = /@(\d+)x\1$/.test(whole) ? whole.slice(whole.lastIndexOf('x')) : '';
+  return (
+    <>
+      {kind && <span class="swb-from-m">{kind}</span>}
+      {whole.slice(kind.length, whole.length - square.length)}
+      {square && <span class="swb-from-m">{square}</span>}
+      {at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}
+    </>
+  );
+}
+
+interface RowProps { row: TaskRow; top: number; open: boolean; stop: boolean; onOpen: (id: number) => void }
+
+const Row = memo<RowProps>(({ row, top, open, stop, onOpen }) => {
+  const failures = failureWords(row.failures);
+  const known = (value: number | null, text: string): string => (value == null ? '–' : text);
+  return (
+    <tr data-task={row.id} tabIndex={stop ? 0 : -1} aria-selected={open} onClick={() => onOpen(row.id)}
+      class={`swb-task${row.state === 'tuning' ? ' is-tuning' : ''}`}>
+      <td class="swb-l swb-name" title={row.name}><Name name={row.name} /></td>
+      <td class="swb-mut">{row.weight}</td>
+      <Cell text={known(row.ms, milliseconds(row.ms))} name="swb-strong"
+        title={row.untuned_ms == null ? undefined : `${milliseconds(row.untuned_ms)} ms untuned`} />
+      <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-m" />
+      <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
+      <Cell text={known(row.share, percent(row.share))} name="swb-share">
+        <ShareBar share={row.share} top={top} />
+        <span>{known(row.share, percent(row.share))}</span>
+      </Cell>
+      <Cell text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')} name={`swb-from-m${row.delta ? '' : ' swb-faint'}`} />
+      <td class="swb-l swb-from-l"><Spark values={row.spark} live={row.state === 'tuning'} /></td>
+      <Cell text={row.failed ? count(row.failed) : '0'} name={`swb-from-l${row.failed ? ' swb-careful' : ' swb-faint'}`}
+        title={failures || 'No failed candidates'} />
+      <Cell text={STATES[row.state] ?? row.state} name={`swb-l swb-from-m swb-state is-${row.state.replace(' ', '-') || 'none'}`}
+        title={row.reason || REASONS[row.state]} />
+    </tr>
+  );
+});
+
+function Head({ sort, onSort }: { sort: Sort; onSort: (key: Sort['key']) => void }) {
+  const heading = (column: Column) => {
+    const { key } = column;
+    const sorted = sort.key === key;
+    const name = `${column.left ? 'swb-l ' : ''}swb-from-${column.from}${key === 'name' ? ' swb-name' : ''}`;
+    if (key === 'spark') return <th key={key} scope="col" class={name} title={column.title}>{column.text}</th>;
+    const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
+    return (
+      <th key={key} scope="col" class={name} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
+        <button type="button" title={`${column.title}. Click to sort.`} onClick={() => onSort(key)}>
+          {sorted && !column.left && arrow}{column.text}{sorted && column.left && arrow}
+        </button>
+      </th>
+    );
+  };
+  return <thead><tr>{COLUMNS.map(heading)}</tr></thead>;
+}
+
+/** Rows in order. While the pointer is over the table the order stands still, so that no row slips away under a click. */
+function useOrder(rows: readonly TaskRow[], sort: Sort, held: boolean): TaskRow[] {
+  const last = useRef<{ sort: Sort; ids: number[] } | null>(null);
+  return useMemo(() => {
+    const before = last.current;
+    if (held && before?.sort === sort && before.ids.length === rows.length) {
+      const byId = new Map(rows.map(row => [row.id, row]));
+      const same = before.ids.flatMap(id => byId.get(id) ?? []);
+      if (same.length === rows.length) return same;
+    }
+    const sorted = sortRows(rows, sort);
+    last.current = { sort, ids: sorted.map(row => row.id) };
+    return sorted;
+  }, [rows, sort, held]);
+}
+
+function moveRow(event: KeyboardEvent, onOpen: (id: number) => void): void {
+  const row = (event.target as Element).closest<HTMLTableRowElement>('tr[data-task]');
+  if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+  const rows = [...(row.parentElement?.children ?? [])] as HTMLTableRowElement[];
+  const at = rows.indexOf(row);
+  const page = 10;
+  const to: Record<string, number> = {
+    ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: rows.length - 1, PageDown: at + page, PageUp: at - page
+  };
+  const next = to[event.key];
+  if (next !== undefined) rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
+  else if (event.key === 'Enter' || event.key === ' ') onOpen(Number(row.dataset.task));
+  else return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+function Total({ total, untuned, tasks }: { total: number | null; untuned: number | null; tasks: number }) {
+  const faster = total && untuned && untuned > total ? `, ${(untuned / total).toFixed(2)} times faster` : '';
+  return (
+    <header class="swb-tasks-head">
+      <h3 class="swb-h3">Tasks <span class="swb-faint">{tasks}</span></h3>
+      <span class="swb-total" title={`Sum over all tasks of calls × best time${faster}`}>
+        <span class="swb-from-m">end to end </span><b>{total == null ? '–' : `${milliseconds(total)} ms`}</b>
+        {untuned != null && <span class="swb-faint swb-from-m"> · was {milliseconds(untuned)} ms untuned</span>}
+      </span>
+    </header>
+  );
+}
+
+export function TasksPanel({ store }: PanelProps) {
+  const tasks = store.slice('tasks').value;
+  const open = store.slice('head').value?.task ?? null;
+  const [sort, setSort] = useState<Sort>({ key: 'share', down: true });
+  const [held, setHeld] = useState(false);
+  const [focused, setFocused] = useState<number | null>(null);
+  const rows = useOrder(tasks?.rows ?? [], sort, held);
+  const onOpen = useCallback((task: number) => store.act('open_task', { task }), [store]);
+  const onSort = (key: Sort['key']): void =>
+    setSort(({ key: old, down }) => ({ key, down: old === key ? !down : firstDown(key) }));
+  if (!tasks || rows.length === 0) {
+    return <Blank title="No tasks">Pass a model or a task to <code>Workbench</code> to see what takes the time.</Blank>;
+  }
+  const top = Math.max(0, ...rows.map(row => row.share ?? 0));
+  const has = (id: number | null): boolean => rows.some(row => row.id === id);
+  const stop = has(focused) ? focused : has(open) ? open : rows[0]?.id;
+  const onFocus = (event: FocusEvent): void => {
+    const row = (event.target as Element).closest<HTMLElement>('tr[data-task]');
+    if (row) setFocused(Number(row.dataset.task));
+  };
+  return (
+    <section class="swb-tasks" aria-label="Tasks">
+      <Total total={tasks.total_ms} untuned={tasks.untuned_ms} tasks={rows.length} />
+      <div class="swb-tasks-scroll">
+        <table role="grid" aria-label="Tasks; Enter opens one" aria-rowcount={rows.length + 1}>
+          <Head sort={sort} onSort={onSort} />
+          <tbody onKeyDown={event => moveRow(event, onOpen)} onFocusIn={onFocus}
+            onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
+            {rows.map(row => <Row key={row.id} row={row} top={top} open={row.id === open} stop={row.id === stop} onOpen={onOpen} />)}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

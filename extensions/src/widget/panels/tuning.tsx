@@ -1,0 +1,150 @@
+// The tuning run: how far it is, what it does, and the buttons that start, hold and end it.
+
+import { useSignal } from '@preact/signals';
+import { useId } from 'preact/hooks';
+import { Blank } from '../../shared/blank';
+import { count, duration } from '../../shared/format';
+import type { ErrorInfo, TuningSlice } from '../../shared/types';
+import type { PanelProps } from '../panel';
+import { ACTIONS, STATE_WORDS, whyNot, type Action } from './tuningstates';
+import { StartForm } from './tuningstart';
+
+type Run = (cmd: string, args?: object) => void;
+
+function Progress({ tuning }: { tuning: TuningSlice }) {
+  const done = tuning.state === 'done' ? 1 : tuning.fraction ?? 0;
+  const percent = Math.round(Math.min(1, Math.max(0, done)) * 100);
+  const trials = tuning.total == null ? `${count(tuning.trials)} trials` : `${count(tuning.trials)} of ${count(tuning.total)} trials`;
+  return (
+    <>
+      <span class="swb-mut swb-nowrap">{trials}</span>
+      <div class="swb-progress" role="progressbar" aria-label="Progress of the tuning run" aria-valuemin={0} aria-valuemax={100}
+        aria-valuenow={percent} aria-valuetext={`${trials}, ${percent} %`}>
+        <i style={{ width: `${percent}%` }} />
+      </div>
+    </>
+  );
+}
+
+function Pace({ tuning }: { tuning: TuningSlice }) {
+  const live = tuning.state === 'running';
+  const parts = [
+    live && tuning.rate ? `${tuning.rate.toFixed(tuning.rate < 10 ? 1 : 0)} trials/s` : '',
+    live && tuning.eta_s != null ? `${duration(tuning.eta_s)} left` : '',
+    !live && tuning.elapsed_s ? `${duration(tuning.elapsed_s)} used` : ''
+  ].filter(Boolean);
+  return (
+    <>
+      {parts.length > 0 && <span class="swb-mut swb-nowrap">{parts.join(' · ')}</span>}
+      {tuning.failed > 0 && (
+        <span class="swb-mut swb-nowrap" title="Candidates that did not compile, gave a wrong answer or took too long. The task table counts them by kind.">
+          {count(tuning.failed)} failed
+        </span>
+      )}
+    </>
+  );
+}
+
+function ActionButton({ action, tuning, needs, run, help }: {
+  action: Action; tuning: TuningSlice; needs: string; run: Run; help: string;
+}) {
+  const { label, meaning } = ACTIONS[action];
+  const reason = needs || whyNot(action, tuning.state);
+  return (
+    <button type="button" class="swb-button" data-action={action} aria-disabled={reason ? 'true' : 'false'} aria-describedby={help}
+      title={reason ? `${meaning} Not now: ${reason}` : meaning} onClick={() => { if (!reason) run(action); }}>
+      {label}
+    </button>
+  );
+}
+
+const actionsOf = (state: string): Action[] => [state === 'paused' ? 'resume' : 'pause', 'stop', 'cancel'];
+
+function Actions({ tuning, needs, run, help }: { tuning: TuningSlice; needs: string; run: Run; help: string }) {
+  return (
+    <span class="swb-actions" role="group" aria-label="Control the tuning run">
+      {actionsOf(tuning.state).map(action => <ActionButton key={action} {...{ action, tuning, needs, run, help }} />)}
+    </span>
+  );
+}
+
+function Meanings({ state, help }: { state: string; help: string }) {
+  return (
+    <p class="swb-meanings" id={help}>
+      {actionsOf(state).map(action => <span key={action}><b>{ACTIONS[action].label}</b> {ACTIONS[action].short}</span>)}
+    </p>
+  );
+}
+
+function Problem({ title, text, hint, onClose }: { title: string; text: string; hint: string; onClose?: () => void }) {
+  return (
+    <div class="swb-problem" role="alert">
+      <b>{title}</b> <span>{text}</span>
+      {hint && <p>{hint}</p>}
+      {onClose && <button type="button" class="swb-button" onClick={onClose}>Close</button>}
+    </div>
+  );
+}
+
+function Best({ store, tuning, needs, run }: PanelProps & { tuning: TuningSlice; needs: string; run: Run }) {
+  const head = store.slice('head').value;
+  if (!head) return null;
+  const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : 'the tuner has no result for this task yet');
+  const title = reason ? `Not now: ${reason}` : 'Makes the best schedule that was measured for this task the current one. You can go back.';
+  return (
+    <button type="button" class="swb-button" data-action="adopt" aria-disabled={reason ? 'true' : 'false'} title={title}
+      onClick={() => { if (!reason) run('adopt', { task: head.task }); }}>
+      Use the tuner's best
+    </button>
+  );
+}
+
+const basename = (path: string): string => path.split(/[\\/]/).pop() ?? path;
+
+function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: Run }) {
+  const { log } = props.tuning;
+  return (
+    <div class="swb-tuning-result">
+      <span class="swb-faint" title={log || undefined}>
+        {log ? <>log <span class="swb-mono">{basename(log)}</span></> : 'no log file yet'}
+      </span>
+      <Best {...props} />
+    </div>
+  );
+}
+
+const ACTIVE = new Set(['running', 'paused', 'stopping']);
+
+export function TuningPanel(props: PanelProps) {
+  const { store } = props;
+  const tuning = store.slice('tuning').value;
+  const help = useId();
+  const refused = useSignal<ErrorInfo | null>(null);
+  const link = store.link.value;
+  const needs = link === 'static' || link === 'dead' || link === 'restarting' ? 'this needs a running kernel.' : '';
+  const run: Run = (cmd, args) => {
+    refused.value = null;
+    store.do(cmd, args).catch((error: ErrorInfo) => { refused.value = error; });
+  };
+  if (!tuning) return <Blank title="Nothing to tune">Open a task first: <code>Workbench(task)</code></Blank>;
+  const active = ACTIVE.has(tuning.state);
+  const started = tuning.state !== 'none' && tuning.state !== 'idle';
+  const hint = store.slice('status').value?.note?.hint ?? '';
+  const error = refused.value;
+  return (
+    <section class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
+      <div class="swb-tuning-line">
+        <b class="swb-tuning-state" role="status">{STATE_WORDS[tuning.state] ?? tuning.state}</b>
+        {started && <><Progress tuning={tuning} /><Pace tuning={tuning} /></>}
+        {active && <Actions {...{ tuning, needs, run }} help={help} />}
+      </div>
+      {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message} hint={hint} />}
+      {tuning.state !== 'failed' && tuning.message && <p class="swb-tuning-message">{tuning.message}</p>}
+      {error && <Problem title="This was refused." text={error.message} hint={error.hint ?? ''} onClose={() => { refused.value = null; }} />}
+      <div class="swb-tuning-next">
+        {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
+        <Result {...props} tuning={tuning} needs={needs} run={run} />
+      </div>
+    </section>
+  );
+}

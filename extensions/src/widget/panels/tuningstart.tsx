@@ -1,0 +1,79 @@
+// The form that starts a tuning run: what to tune and for how long.
+
+import { useSignal } from '@preact/signals';
+import type { PanelProps } from '../panel';
+
+type Scope = 'schedule' | 'task' | 'all';
+type Unit = 'trials' | 'seconds';
+
+const USUAL: Record<Unit, number> = { trials: 200, seconds: 60 };
+const MOST: Record<Unit, number> = { trials: 1_000_000, seconds: 604_800 };
+
+interface Choice { scope: Scope; label: string; title: string; reason: string }
+
+function choices(holes: number, open: boolean, tasks: number): Choice[] {
+  const numbers = `${holes} open number${holes === 1 ? '' : 's'}`;
+  return [
+    { scope: 'schedule', label: holes ? `this schedule, ${numbers}` : 'this schedule',
+      title: 'Keeps the loops as they are and chooses the numbers that were left open',
+      reason: holes ? '' : 'No number is left open: tick "leave open" in a primitive first' },
+    { scope: 'task', label: 'this task', title: 'Searches all schedules of the open task', reason: open ? '' : 'No task is open' },
+    { scope: 'all', label: tasks > 1 ? `all ${tasks} tasks` : 'all tasks',
+      title: 'Shares the trials among all tasks, more where they save more time', reason: tasks > 1 ? '' : 'There is only one task' }
+  ];
+}
+
+export function StartForm({ store, needs, run, again }: {
+  store: PanelProps['store']; needs: string; run: (cmd: string, args?: object) => void; again: boolean;
+}) {
+  const head = store.slice('head').value;
+  const tasks = store.slice('tasks').value?.rows.length ?? 0;
+  const wanted = useSignal<Scope | null>(null);
+  const unit = useSignal<Unit>('trials');
+  const amount = useSignal(String(USUAL.trials));
+  const options = choices(head?.holes ?? 0, head != null, tasks);
+  const free = options.filter(option => !option.reason);
+  const scope = free.find(option => option.scope === wanted.value)?.scope ?? free[0]?.scope ?? null;
+  const number = Number(amount.value);
+  const good = amount.value.trim() !== '' && Number.isInteger(number) && number >= 1 && number <= MOST[unit.value];
+  const reason = needs || (scope == null ? 'there is no task to tune' : good ? '' : 'the budget must be a whole number from 1 on');
+
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    if (reason) return;
+    const { value } = unit;
+    run('tune', { scope, trials: value === 'trials' ? number : null, seconds: value === 'seconds' ? number : null });
+  };
+  const setUnit = (next: Unit): void => {
+    if (amount.value === String(USUAL[unit.value])) amount.value = String(USUAL[next]);
+    unit.value = next;
+  };
+  return (
+    <form class="swb-start" aria-label="Start a tuning run" onSubmit={submit} noValidate>
+      <fieldset>
+        <legend>Tune</legend>
+        {options.map(option => (
+          <label key={option.scope} title={option.reason || option.title} class={option.reason ? 'is-off' : ''}>
+            <input type="radio" name="scope" value={option.scope} checked={scope === option.scope} disabled={option.reason !== ''}
+              onChange={() => { wanted.value = option.scope; }} />
+            {option.label}
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>for</legend>
+        <input type="number" min={1} max={MOST[unit.value]} step={1} value={amount.value} aria-label="Budget" aria-invalid={!good}
+          onInput={event => { amount.value = event.currentTarget.value; }} />
+        <select aria-label="Unit of the budget" value={unit.value} onChange={event => setUnit(event.currentTarget.value as Unit)}>
+          <option value="trials">trials</option>
+          <option value="seconds">seconds</option>
+        </select>
+      </fieldset>
+      <button type="submit" class="swb-button is-primary" data-action="start" aria-disabled={reason ? 'true' : 'false'}
+        title={reason ? `Not now: ${reason}` : 'Runs in the background: the notebook stays usable'}>
+        {again ? 'Start again' : 'Start'}
+      </button>
+      {!good && <span class="swb-careful" role="status">A whole number from 1 to {MOST[unit.value].toLocaleString('en')}</span>}
+    </form>
+  );
+}
