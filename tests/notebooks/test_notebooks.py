@@ -1,0 +1,127 @@
+"""The notebooks as files, and as programs: every one runs from top to bottom, without a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from workbench.cli.lab import _kernel_of_this_python
+
+NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
+TOUR, LAB = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in ("01", "02"))
+EXERCISES = ("lanes", "traffic", "registers")
+
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+
+
+# ---------------------------------------------------------------------------------------------------------- the files
+
+
+@each
+def test_is_valid_and_carries_no_outputs(path):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    nbformat.validate(content)
+    assert (content["nbformat"], content["nbformat_minor"]) == (4, 5)
+    assert set(content["metadata"]) == {"kernelspec", "language_info"}
+    assert content["metadata"]["kernelspec"]["name"] == "python3"
+    assert set(content["metadata"]["language_info"]) == {"name"}  # no version of whoever saved it last
+    for cell in content["cells"]:
+        assert cell["metadata"] == {}
+        if cell["cell_type"] == "code":
+            assert cell["outputs"] == []
+            assert cell["execution_count"] is None
+
+
+@each
+def test_has_the_form_that_is_written_by_jupyterlab(path):
+    """One form, so that a change shows as what it is."""
+    text = path.read_text(encoding="utf-8")
+    assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+
+
+@each
+def test_cell_ids_are_names_and_unique(path):
+    ids = [c["id"] for c in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+    assert len(set(ids)) == len(ids)
+    # Names given by a person; JupyterLab makes up eight hexadecimal digits and more.
+    assert all(re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", i) and not re.fullmatch(r"[0-9a-f-]{8,}", i) for i in ids), ids
+
+
+@each
+def test_cells_are_short_and_texts_have_no_long_lines(path):
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        assert all(len(line.rstrip("\n")) <= 128 for line in cell["source"]), cell["id"]
+        if cell["cell_type"] == "code":
+            assert len(cell["source"]) <= 20, cell["id"]
+
+
+@each
+def test_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)]+)\)", text):
+        assert (path.parent / link).exists(), link
+
+
+# ------------------------------------------------------------------------------------------------------- the programs
+
+
+@pytest.fixture
+def execute(tmp_path, monkeypatch):
+    """Run a notebook in an empty folder; return its outputs by cell id, text and HTML together."""
+    monkeypatch.setenv("WORKBENCH_TOUR_SECONDS", "6")
+
+    def run(path, more=None):
+        notebook = nbformat.read(path, as_version=4)
+        for cell in notebook.cells:
+            cell.source += (more or {}).get(cell.id, "")
+        with _kernel_of_this_python() as environment:
+            monkeypatch.setenv("JUPYTER_PATH", environment["JUPYTER_PATH"])
+            resources = {"metadata": {"path": str(tmp_path)}}
+            NotebookClient(notebook, timeout=120, resources=resources, store_widget_state=False).execute()
+        return {c.id: "\n".join(map(shown, c.outputs)) for c in notebook.cells if c.cell_type == "code"}
+
+    return run
+
+
+def shown(output):
+    assert output.output_type != "error", output
+    data = output.get("data", {})
+    return "\n".join([output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")])
+
+
+def test_the_tour(execute, tmp_path):
+    out = execute(TOUR)
+    assert "Workbench" in out["model"]
+    assert "ReLU per tile, threads" in out["step-4"]
+    assert "carries the reduction" in out["illegal"]
+    assert "pixels" in out["hole"]
+    assert "ok" in out["hole"]
+    assert all(name in out["compare-task"] for name in ("as written", "numbers by the tuner", "the tuner alone"))
+    assert all(name in out["compare-network"] for name in ("untouched nests", "untuned", "tuned"))
+    values = re.findall(r"largest value ([\d.e-]+), largest difference ([\d.e-]+)", out["same"])
+    assert values
+    assert all(float(value) > 1e-3 >= 100 * float(difference) for value, difference in values)
+    # A second time goes on with the log.
+    log = tmp_path / "tour.tunelog.jsonl"
+    trials = len(log.read_text().splitlines())
+    execute(TOUR)
+    assert len(log.read_text().splitlines()) > trials
+
+
+def test_the_lab_as_nobody_has_touched_it(execute):
+    out = execute(LAB)
+    assert all("not attempted" in out[f"{name}-check"] for name in EXERCISES)
+    assert out["report"].count("not attempted") >= 3
+    rows = [line.split() for line in out["sweep"].splitlines() if " rows x 2 vectors" in line.partition("<")[0]]
+    assert len(rows) >= 4
+
+
+def test_the_lab_with_every_exercise_solved(execute):
+    out = execute(LAB, {f"{name}-do": f"\nlab.{name}.solution().apply()" for name in EXERCISES})
+    assert all(": solved" in out[f"{name}-check"] for name in EXERCISES)
+    assert out["report"].count(": solved") >= 3
