@@ -51,7 +51,9 @@ class LogFactory extends ABCWidgetFactory<DocumentWidget<LogPanel>> {
         return model ? { ...model, writable: false } : null;
       }
     });
-    return new DocumentWidget({ content: new LogPanel(context, this.services), context });
+    const widget = new DocumentWidget({ content: new LogPanel(context, this.services), context });
+    widget.toolbar.hide(); // nothing is in it
+    return widget;
   }
 }
 

@@ -1,0 +1,229 @@
+"""The extension in a real JupyterLab: the viewer of tuning logs, the tour's tile, saved views of widgets."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driver import OPEN_SERVER, Notebook, chromium, free_port, page_of
+
+from workbench.tune.log import Header, write_log
+from workbench.tune.record import Record
+
+ROOT = Path(__file__).parents[2]
+TARGET = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=generic -threads=2"
+MARKUP = '<img src="x" onerror="window.broken = 1">'
+WIDGET = """
+import anywidget, traitlets
+
+class Live(anywidget.AnyWidget):
+    _esm = "export default { render({ el }) { el.textContent = 'this is live' } }"
+
+    def _repr_mimebundle_(self, **kwargs):
+        data = dict(super()._repr_mimebundle_(**kwargs)[0])
+        html = "<table><tr><td>this is saved</td></tr></table><script>window.broken = 1</script>"
+        data["application/vnd.schedule-workbench.view+json"] = {"model_id": self.model_id, "html": html, "version": 1}
+        return data, {}
+
+Live()
+"""
+
+
+def record(trial: int, task: str, ms: float | None, **fields: Any) -> Record:
+    status = "run_error" if ms is None else "ok"
+    return Record(
+        task_key=f"key-{task}", task=task, trial=trial, status=fields.pop("status", status), target=TARGET,
+        weight=2, flops=10**9, latency_ms=ms, elapsed_s=float(trial), timestamp=1.7e9 + trial, **fields,
+    )  # fmt: skip
+
+
+def line(item: Record) -> str:
+    return json.dumps(item.to_json()) + "\n"
+
+
+@contextlib.contextmanager
+def jupyterlab(folder: Path, share: Path) -> Iterator[str]:
+    """Run a JupyterLab that finds the extension in `share` and keeps its own state there; yields its address."""
+    (share / "settings").mkdir()
+    news = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+    (share / "settings" / "overrides.json").write_text(json.dumps(news))
+    places = {
+        "JUPYTER_PATH": "",
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "run",
+        "JUPYTERLAB_WORKSPACES_DIR": "workspaces",
+        "JUPYTERLAB_SETTINGS_DIR": "user",
+    }
+    port = free_port()
+    command = [
+        sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}",
+        f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={share / 'settings'}", *OPEN_SERVER,
+    ]  # fmt: skip
+    environment = {**os.environ, **{name: str(share / place) for name, place in places.items()}}
+    with (share / "lab.log").open("w") as out:
+        server = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            with contextlib.suppress(OSError):
+                urllib.request.urlopen(f"{address}/api/status", timeout=2).close()
+                break
+            assert server.poll() is None, (share / "lab.log").read_text()[-3000:]
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("labextension") / "notebooks"
+
+
+@pytest.fixture(scope="module")
+def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """JupyterLab with the committed extension, whatever is installed."""
+    if chromium() is None:
+        if os.environ.get("WORKBENCH_REQUIRE_BROWSER"):
+            pytest.fail("browser tests must run here, but there is no Chromium")
+        pytest.skip("no Chromium on this machine")
+    pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
+    share = tmp_path_factory.mktemp("share")
+    place = share / "labextensions" / "schedule-workbench"
+    shutil.copytree(ROOT / "extensions" / "labextension", place)
+    shutil.copy(ROOT / "notebooks" / "01_tour.ipynb", place / "static")
+    folder.mkdir()
+    with jupyterlab(folder, share) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def page(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p, page_of(p, tmp_path_factory.mktemp("profile")) as shown:
+        yield shown
+
+
+def open_lab(page: Any, address: str) -> None:
+    page.goto(f"{address}/lab?reset")
+    page.wait_for_selector(".jp-DirListing-item", timeout=60_000)
+
+
+def text(page: Any) -> str:
+    return str(page.locator(".jp-ScheduleWorkbenchLog:visible").inner_text())
+
+
+def shows(page: Any, wanted: str, timeout: float = 10_000) -> None:
+    page.wait_for_function(
+        "w => [...document.querySelectorAll('.jp-ScheduleWorkbenchLog')].some(n => n.innerText.includes(w))",
+        arg=wanted,
+        timeout=timeout,
+    )
+
+
+def test_log_opens_by_double_click_and_is_followed(page: Any, address: str, folder: Path) -> None:
+    log = folder / "a.tunelog.jsonl"
+    header = Header(tasks=(("key-matmul", "matmul"), ("key-relu", "relu")), target=TARGET, model="net")
+    write_log(log, header, [record(0, "matmul", 4.0), record(1, "relu", None, error="first line\nsecond line")])
+    open_lab(page, address)
+    page.locator(".jp-DirListing-item", has_text="a.tunelog").dblclick()
+    shows(page, "following, updated")
+    assert "x86_64 · generic · 2 threads" in text(page)
+    assert "2, 1 failed" in text(page)
+    assert "4.000 ms for 1 of 2 tasks" not in text(page), "the weight is 2"
+    assert "8.000 ms for 1 of 2 tasks" in text(page)
+    page.locator(".swbl-failures summary").click()
+    assert "second line" in text(page)
+    page.get_by_role("button", name="matmul").click()
+    curve = page.locator(".swbl-curve svg")
+    assert "to 4.000 ms in 1 trials" in curve.get_attribute("aria-label")
+    with log.open("a") as file:
+        torn = line(record(3, "relu", 1.0))
+        file.write(line(record(2, "matmul", 2.5)) + torn[:40])
+        file.flush()
+        shows(page, "The last line is not complete (40 characters")
+        assert "to 2.500 ms in 2 trials" in curve.get_attribute("aria-label")
+        assert page.get_by_role("button", name="matmul").get_attribute("aria-pressed") == "true"
+        file.write(torn[40:])
+        file.flush()
+    shows(page, "7.000 ms")
+    assert "not complete" not in text(page)
+    log.unlink()
+    shows(page, "a.tunelog.jsonl is no longer there")
+
+
+def test_damaged_log_is_shown_as_far_as_it_goes(page: Any, address: str, folder: Path) -> None:
+    log = folder / "b.tunelog.jsonl"
+    name = f"relu {MARKUP}"
+    newer = {**record(1, name, 2.0).to_json(), "schema": 7, "new_field": [1]}
+    log.write_text(
+        line(record(0, name, 3.0)) + "{no json\n[1]\n" + json.dumps({"kind": "trial"}) + "\n" + json.dumps(newer)
+    )
+    (folder / "c.tunelog.jsonl").touch()
+    open_lab(page, address)
+    page.locator(".jp-DirListing-item", has_text="b.tunelog").dblclick()
+    shows(page, "3 lines could not be read: 2, 3, 4.")
+    assert "format 7; this viewer knows format 1" in text(page)
+    assert "2.000 ms" in text(page), "a last line that lacks only its newline counts"
+    assert MARKUP in text(page)
+    assert not page.evaluate("window.broken")
+    page.locator(".jp-DirListing-item", has_text="c.tunelog").dblclick()
+    shows(page, "The file is empty.")
+
+
+def test_tile_opens_the_tour_under_a_new_name(page: Any, address: str, folder: Path) -> None:
+    (folder / "Schedule Workbench tour.ipynb").write_text("mine")
+    open_lab(page, address)
+    page.locator(".jp-LauncherCard", has_text="Schedule Workbench").click()
+    page.wait_for_function("window.jupyterapp.shell.currentWidget?.context?.path === 'Schedule Workbench tour 1.ipynb'")
+    Notebook(page, address).wait_kernel()
+    assert (folder / "Schedule Workbench tour.ipynb").read_text() == "mine"
+    made = json.loads((folder / "Schedule Workbench tour 1.ipynb").read_text())
+    tour = json.loads((ROOT / "notebooks" / "01_tour.ipynb").read_text())
+    assert [c["source"] for c in made["cells"]] == [c["source"] for c in tour["cells"]]
+    assert not list(folder.glob("Untitled*"))
+
+
+def test_missing_tour_is_explained(page: Any, address: str) -> None:
+    open_lab(page, address)
+    page.route("**/01_tour.ipynb*", lambda route: route.fulfill(status=404, body=""))
+    page.evaluate("() => { window.jupyterapp.commands.execute('schedule-workbench:tour'); }")
+    page.wait_for_selector(".jp-Dialog")
+    assert "Install it again" in page.locator(".jp-Dialog").inner_text()
+    page.keyboard.press("Escape")
+    page.unroute("**/01_tour.ipynb*")
+
+
+def test_saved_view_until_the_cell_runs_again(page: Any, address: str, folder: Path) -> None:
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "execution_count": None, "outputs": [], "source": WIDGET}
+    spec = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    (folder / "w.ipynb").write_text(json.dumps({"cells": [cell], "metadata": spec, "nbformat": 4, "nbformat_minor": 5}))
+    notebook = Notebook(page, address).open("w.ipynb")
+    shown = "() => window.jupyterapp.shell.currentWidget.content.widgets[0].outputArea.node.innerText"
+    notebook.run(0)
+    notebook.poll(f"() => ({shown})().includes('this is live')")
+    assert "Saved view" not in page.evaluate(shown)
+    page.evaluate(
+        "async () => { const w = window.jupyterapp.shell.currentWidget; await w.context.save();"
+        " await w.sessionContext.shutdown(); }"
+    )
+    notebook.open("w.ipynb")
+    notebook.poll(f"() => ({shown})().includes('Saved view: run the cell to bring it to life.')")
+    assert "this is saved" in page.evaluate(shown)
+    assert not page.evaluate("window.broken")
+    notebook.run(0)
+    notebook.poll(f"() => ({shown})().includes('this is live')")
+    assert "this is saved" not in page.evaluate(shown)

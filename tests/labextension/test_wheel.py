@@ -1,0 +1,36 @@
+"""The wheel carries the extension and the widget's script; nothing of Node is needed to install it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BUILT = ROOT / "extensions" / "labextension"
+UNREACHABLE = ("No matching distribution", "Connection", "connection", "Network is unreachable")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_wheel_contains_extension_and_script(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "-q", "-w", str(tmp_path), str(ROOT)]
+    made = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    if made.returncode and any(word in made.stderr for word in UNREACHABLE):
+        pytest.skip("pip cannot fetch the build backend, so no wheel can be built here")
+    assert made.returncode == 0, made.stderr[-3000:]
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        place = next(n for n in names if n.endswith("labextensions/schedule-workbench/package.json")).rpartition("/")[0]
+        assert place.endswith(".data/data/share/jupyter/labextensions/schedule-workbench")
+        for file in BUILT.rglob("*"):
+            if file.is_file():
+                assert archive.read(f"{place}/{file.relative_to(BUILT)}") == file.read_bytes()
+        assert f"{place}/install.json" in names
+        assert f"{place}/static/01_tour.ipynb" in names
+        assert "workbench/widgets/static/workbench.js" in names
+    assert not [n for n in names if "node_modules" in n or n.endswith((".ts", ".tsx"))]
