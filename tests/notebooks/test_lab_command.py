@@ -44,7 +44,7 @@ def test_copies_every_notebook_and_opens_the_tour(tmp_path, no_jupyter, capfd):
         assert cells(folder / name) == cells(NOTEBOOKS / name)
     (line,) = no_jupyter
     assert line[:3] == [sys.executable, "-m", "jupyterlab"]
-    assert str(folder / "01_tour.ipynb") in line
+    assert "--LabApp.default_url=/lab/tree/01_tour.ipynb" in line
     assert f"--ServerApp.root_dir={folder}" in line
     assert "--no-browser" in line
     assert not any(word.startswith("--port") for word in line)
@@ -159,6 +159,7 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
             process.kill()
     said = (tmp_path / "log").read_text()
     assert code == 0, said
+    assert f":{port}/lab/tree/01_tour.ipynb" in said  # the address to open by hand
     assert "Traceback" not in said
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(f"http://127.0.0.1:{port}/api", timeout=2)

@@ -126,7 +126,9 @@ def _check_port(port: int) -> None:
 
 
 def _command(options: Namespace, folder: Path) -> list[str]:
-    command = [sys.executable, "-m", "jupyterlab", str(folder / TOUR), f"--ServerApp.root_dir={folder}"]
+    # As the default address it is also in what JupyterLab prints, for those who open the browser themselves.
+    opened = [f"--ServerApp.root_dir={folder}", f"--LabApp.default_url=/lab/tree/{TOUR}"]
+    command = [sys.executable, "-m", "jupyterlab", *opened]
     if options.port is not None:
         command += [f"--port={options.port}", "--ServerApp.port_retries=0"]
     if options.no_browser:
