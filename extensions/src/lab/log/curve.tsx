@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { VNode } from 'preact';
-import { count, ms as formatMs } from './format';
+import { count, ms as formatMs, plural } from './format';
 import type { Curve } from './summary';
 
 const HEIGHT = 250;
@@ -54,7 +54,7 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
     x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
     y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / best)
   };
-  const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${count(trials)} trials`;
+  const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${plural(trials, 'trial')}`;
   const end = scale.x(trials);
   return (
     <svg width={width} height={HEIGHT} role="img" aria-label={label}>
@@ -102,7 +102,7 @@ function thin(curve: Curve, most: number): Curve {
   return step === 1 ? curve : { xs: curve.xs.filter(keep), ms: curve.ms.filter(keep) };
 }
 
-/** Round numbers between two bounds: the coarsest set that has four, or the finest. */
+/** Round numbers between two bounds: the coarsest set that has three, or the finest. */
 export function logTicks(low: number, high: number): number[] {
   let ticks: number[] = [];
   for (const steps of [[1], [1, 2, 5], [1, 1.5, 2, 3, 5, 7], [1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9]]) {
@@ -110,7 +110,7 @@ export function logTicks(low: number, high: number): number[] {
     for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
       ticks.push(...steps.map(step => step * 10 ** power).filter(v => v >= low && v <= high));
     }
-    if (ticks.length >= 4) {
+    if (ticks.length >= 3) {
       break;
     }
   }

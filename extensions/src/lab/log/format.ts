@@ -1,43 +1,10 @@
-/** Numbers as the viewer prints them. */
+/** Numbers as the viewer prints them: those of the widget, and what only a log has. */
+import { UNKNOWN, count } from '../../shared/format';
 
-export const UNKNOWN = '–';
-
-/** Three significant digits, four from one millisecond on. */
-export function ms(value: number | null): string {
-  if (value === null) {
-    return UNKNOWN;
-  }
-  return value >= 1000 ? count(Math.round(value)) : value.toPrecision(value >= 1 ? 4 : 3);
-}
+export { UNKNOWN, bytes, count, duration, milliseconds as ms, percent, plural } from '../../shared/format';
 
 export function gflops(flops: number | null, latency: number | null): string {
-  if (!flops || latency === null) {
-    return UNKNOWN;
-  }
-  const speed = flops / (latency * 1e6);
-  return speed >= 100 ? count(Math.round(speed)) : speed.toPrecision(3);
-}
-
-/** Thousands apart, with a narrow space. */
-export function count(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, '\u202f');
-}
-
-export function percent(share: number): string {
-  return `${(100 * share).toFixed(1)} %`;
-}
-
-export function bytes(value: number): string {
-  return value < 1e6 ? `${Math.ceil(value / 1e3)} KB` : `${(value / 1e6).toFixed(value < 1e7 ? 1 : 0)} MB`;
-}
-
-export function duration(seconds: number): string {
-  const whole = Math.round(seconds);
-  if (whole < 120) {
-    return `${whole} s`;
-  }
-  const minutes = Math.floor(whole / 60);
-  return whole < 7200 ? `${minutes} min ${whole % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+  return flops && latency !== null ? count(flops / (latency * 1e6)) : UNKNOWN;
 }
 
 export function clock(date: Date): string {
@@ -74,8 +41,4 @@ const STATUS: Record<string, string> = {
 
 export function status(name: string): string {
   return STATUS[name] ?? name;
-}
-
-export function plural(n: number, one: string, many = `${one}s`): string {
-  return `${count(n)} ${n === 1 ? one : many}`;
 }

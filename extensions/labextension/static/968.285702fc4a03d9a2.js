@@ -41,7 +41,7 @@
 .swbl-curve text { font-size: 11px; fill: var(--jp-ui-font-color2); }
 .swbl-axes line { stroke: var(--jp-border-color2); }
 .swbl-axes .swbl-base { stroke: var(--jp-border-color1); }
-.swbl-dot { fill: var(--jp-ui-font-color3); opacity: 0.6; }
+.swbl-dot { fill: var(--jp-ui-font-color3); opacity: 0.75; }
 .swbl-cross { stroke: var(--jp-error-color1); stroke-width: 1.4; fill: none; }
 .swbl-best { fill: none; stroke: var(--jp-brand-color1); stroke-width: 2; }
 .swbl-end { fill: var(--jp-brand-color1); }
