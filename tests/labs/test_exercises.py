@@ -269,7 +269,7 @@ def test_steps_put_measurements_beside_counts():
     assert (frame["ms"] > 0).all()
     assert list(frame["loaded"]) == [2 * 64**3 * 4, 64**3 * 4 // 8 + 64**3 * 4 // 32]
     assert frame["moved"][0] > frame["moved"][1]
-    assert "8 x" in repr(shown)
+    assert "8 × " in repr(shown)
     assert "<script" not in shown._repr_html_()
 
 

@@ -117,7 +117,7 @@ def test_the_lab_as_nobody_has_touched_it(execute):
     out = execute(LAB)
     assert all("not attempted" in out[f"{name}-check"] for name in EXERCISES)
     assert out["report"].count("not attempted") >= 3
-    rows = [line.split() for line in out["sweep"].splitlines() if " rows x 2 vectors" in line.partition("<")[0]]
+    rows = [line.split() for line in out["sweep"].splitlines() if " rows × 2 vectors" in line.partition("<")[0]]
     assert len(rows) >= 4
 
 

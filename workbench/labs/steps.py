@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HEADS = ("step", "ms", "GFLOP/s", "of peak", "lanes", "tile", "loaded", "sum touches", "fits", "moved")
 _NOTE = (
     "Measured: ms (fastest repeat) and GFLOP/s; of peak: of the measured multiply-add rate of the cores in use. "
-    "Counted from the nest: lanes of the vector loop; tile of accumulators, rows x vectors; loaded: bytes that the "
+    "Counted from the nest: lanes of the vector loop; tile of accumulators, rows × vectors; loaded: bytes that the "
     "core loads, the same one as often as it is loaded; sum touches: what one run of the loop over the sum touches, in "
     "whole cache lines; fits: the smallest cache that holds this; moved: this times the number of runs."
 )
@@ -32,7 +32,7 @@ class Step:
     name: str
     measured: Measurement
     peak_share: float
-    lanes: int
+    lanes: str
     tile: str
     loaded: int
     touched: int | None
@@ -47,7 +47,7 @@ class Step:
             f"{m.min_ms:.4g}",
             f"{m.gflops:.3g}",
             f"{self.peak_share:.0%}",
-            str(self.lanes) if self.lanes > 1 else "–",
+            self.lanes,
             self.tile,
             _size(self.loaded),
             _size(self.touched),
@@ -83,8 +83,8 @@ class Steps:
             name,
             measured,
             measured.gflops / (target.peak_gflops() * target.threads),
-            found.lanes,
-            f"{found.rows} x {found.vectors}" if found.accumulators else "–",
+            _lanes(found.lanes, target.lanes("float32")),
+            f"{found.rows} × {found.vectors}" if found.accumulators else "–",
             sum(found.loaded.values()),
             row.working_set,
             row.level,
@@ -118,6 +118,12 @@ class Steps:
         heads = "".join(f"<th>{html.escape(h)}</th>" for h in _HEADS)
         rows = "".join("<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in s.cells()) + "</tr>" for s in self.steps)
         return f"<table><tr>{heads}</tr>{rows}</table><p><small>{html.escape(_NOTE)}</small></p>"
+
+
+def _lanes(extent: int, lanes: int) -> str:
+    if extent == 1:
+        return "–"
+    return f"{extent // lanes} × {lanes}" if extent > lanes and extent % lanes == 0 else str(extent)
 
 
 def _size(count: int | None) -> str:

@@ -177,7 +177,7 @@ def _enough_accumulators(func: Func, target: Target) -> tuple[bool, str]:
             "vectorised, and one of them vectorised."
         )
     end = "." if found.accumulators >= need else f"; at least {need} are needed."
-    shape = f"{found.rows} rows x {found.vectors} vectors"
+    shape = f"{found.rows} rows × {found.vectors} vectors"
     return found.accumulators >= need, f"{found.accumulators} accumulators ({shape}) stay in registers{end}"
 
 
