@@ -59,7 +59,7 @@ function Node({ node, props }: { node: DagNode; props: CanvasProps }) {
   return (
     <g
       class={classOf(node, props)} transform={`translate(${node.x} ${node.y})`} data-node={node.id}
-      role="button" tabIndex={stop ? 0 : -1} aria-label={props.words(node)}
+      role="button" tabindex={stop ? 0 : -1} aria-label={props.words(node)}
       aria-current={current ? 'true' : undefined} aria-disabled={props.openable(node) ? undefined : 'true'}
     >
       {(current || stop) && (

@@ -21,6 +21,8 @@ export interface DagIndex {
   readonly byId: ReadonlyMap<string, DagNode>;
   readonly near: ReadonlyMap<string, readonly string[]>;
   readonly of: ReadonlyMap<string, readonly DagEdge[]>;
+  /** Whether the edges run downwards rather than sideways. */
+  readonly downwards: boolean;
 }
 
 const ROUND = 6;
@@ -49,6 +51,7 @@ export function indexDag(graph: DagData): DagIndex {
   const byId = new Map(graph.nodes.map(node => [node.id, node]));
   const near = new Map<string, string[]>();
   const of = new Map<string, DagEdge[]>();
+  let down = 0;
   const push = <T>(map: Map<string, T[]>, key: string, value: T): void => {
     const list = map.get(key);
     if (list) list.push(value);
@@ -59,8 +62,10 @@ export function indexDag(graph: DagData): DagIndex {
     push(near, edge.b, edge.a);
     push(of, edge.a, edge);
     push(of, edge.b, edge);
+    const [a, b] = [byId.get(edge.a), byId.get(edge.b)];
+    if (a && b) down += Number(b.y >= a.y + a.h) - Number(b.x >= a.x + a.w);
   }
-  return { byId, near, of };
+  return { byId, near, of, downwards: down >= 0 };
 }
 
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -85,11 +90,12 @@ function nearest(from: DagNode, nodes: Iterable<DagNode>, [dx, dy]: readonly [nu
   return best;
 }
 
-/** The node an arrow key leads to: along an edge where one goes that way, else the nearest node that way. */
+/** The node an arrow key leads to: with or against the flow along an edge, across the flow the nearest node. */
 export function step(graph: DagData, index: DagIndex, id: string, key: string): DagNode | null {
   const from = index.byId.get(id);
   const way = ARROWS[key];
   if (!from || !way) return graph.nodes[0] ?? null;
-  const linked = (index.near.get(id) ?? []).flatMap(other => index.byId.get(other) ?? []);
+  const across = index.downwards === (way[0] !== 0);
+  const linked = across ? [] : (index.near.get(id) ?? []).flatMap(other => index.byId.get(other) ?? []);
   return nearest(from, linked, way) ?? nearest(from, graph.nodes, way);
 }

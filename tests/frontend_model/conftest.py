@@ -1,0 +1,87 @@
+"""The panels of the model and of tuning in the system's Chromium, without a notebook: a page with a fake kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser.driver import FLAGS, chromium
+
+HERE = Path(__file__).parent
+BUNDLE = HERE.parents[1] / "workbench" / "widgets" / "static" / "workbench.js"
+ADDRESS = "http://workbench.test/"
+REQUIRED = bool(os.environ.get("WORKBENCH_REQUIRE_BROWSER"))
+
+Json = dict[str, Any]
+
+
+class Panels:
+    """One page; `open` shows a panel of the widget there."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+
+    def load(self) -> None:
+        self.page.goto(ADDRESS)
+        self.page.wait_for_function("window.here === true")
+
+    def open(self, panel: str, slices: Json, *, width: int = 860, height: int = 480) -> float:
+        """Show a panel; returns the milliseconds until it was painted."""
+        style = f"width:{width}px;height:{height}px"
+        return float(self.page.evaluate("a => kernel.open(...a)", [panel, slices, style]))
+
+    @property
+    def sent(self) -> list[tuple[str, Json]]:
+        """Commands that the front end sent."""
+        return [(cmd, args) for cmd, args in self.page.evaluate("kernel.sent")]
+
+    def patch(self, ops: Json) -> None:
+        self.page.evaluate("ops => kernel.patch(ops)", ops)
+
+    def settle(self) -> None:
+        """Wait until what was sent is drawn."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => setTimeout(done, 30)))")
+
+    def focused(self, attribute: str) -> str | None:
+        """An attribute of the element that has the focus."""
+        value: str | None = self.page.evaluate("a => document.activeElement.getAttribute(a)", attribute)
+        return value
+
+
+@pytest.fixture(scope="module")
+def chrome() -> Iterator[Any]:
+    path = chromium()
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        path = None
+    if path is None:
+        reason = "browser test not run: Chromium or the Python package playwright is missing"
+        if REQUIRED:
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def panels(chrome: Any) -> Iterator[Panels]:
+    """A page where one panel can be opened; an error on the page fails the test."""
+    bundle = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
+    page = chrome.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(5000)
+    page.route(ADDRESS, lambda r: r.fulfill(body=(HERE / "page.html").read_text(), content_type="text/html"))
+    page.route(ADDRESS + "workbench.js", lambda r: r.fulfill(body=bundle.read_text(), content_type="text/javascript"))
+    found = Panels(page)
+    found.load()
+    yield found
+    page.close()
+    assert found.errors == []

@@ -1,0 +1,218 @@
+"""States of a workbench that the front-end tests show: what the kernel would send, built from a few rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Json = dict[str, Any]
+
+_SHAPES = [
+    ("conv2d 3x3 256→256 @14x14 + bias + relu", 6, 0.412, 231),
+    ("conv2d 3x3 512→512 @7x7 + bias + relu", 3, 0.553, 231),
+    ("conv2d 3x3 128→128 @28x28 + bias + relu", 4, 0.403, 231),
+    ("conv2d 3x3 64→64 @56x56 + bias + relu", 3, 0.438, 231),
+    ("conv2d 1x1 256→1024 @14x14 + bias + add + relu", 6, 0.211, 103),
+    ("conv2d 1x1 1024→256 @14x14 + bias + relu", 5, 0.205, 103),
+    ("conv2d 1x1 64→256 @56x56 + bias + add + relu", 3, 0.277, 103),
+    ("conv2d 7x7 3→64 /2 @112x112 + bias + relu", 1, 0.742, 236),
+    ("max_pool 3x3 /2 64 @56x56", 1, 0.121, 2),
+    ("global_avg_pool 2048 @7x7", 1, 0.02, 0.1),
+    ("dense 2048→1000 + bias", 1, 0.31, 4),
+]
+
+
+def tasks(trials: int = 96, *, measured: bool = True) -> Json:
+    """The `tasks` slice."""
+    rows: list[Json] = []
+    total = sum(w * ms for _, w, ms, _ in _SHAPES)
+    for i, (name, weight, ms, mflop) in enumerate(_SHAPES):
+        done = max(0, trials - 12 * i) if measured else 0
+        known = done > 0
+        state = "" if not measured else "tuning" if i == 3 else "exhausted" if i == 9 else "measured"
+        if measured and not known:
+            state = "waiting" if i < 10 else "no result"
+        rows.append(
+            {
+                "id": i,
+                "key": f"k{i}",
+                "name": name,
+                "weight": weight,
+                "flops": int(mflop * 1e6),
+                "ms": ms if known else None,
+                "gflops": mflop / ms if known else None,
+                "trials": done,
+                "failed": 17 if i == 1 else (i % 3 if known else 0),
+                "failures": {"timeout": 11, "wrong_answer": 4, "run_error": 2} if i == 1 else {},
+                "untuned_ms": 2 * ms,
+                "share": weight * ms / total if known else None,
+                "state": state,
+                "reason": "",
+                "delta": None if not known else 0.0 if i in (5, 9) else -0.06 / (i + 1),
+                "spark": [ms * (1 + 1.5 / (k + 1) ** 1.3) for k in range(min(24, done // 4))],
+            }
+        )
+    return {
+        "rows": rows,
+        "total_ms": sum(r["weight"] * r["ms"] for r in rows if r["ms"]) if measured else None,
+        "untuned_ms": 2 * total,
+    }
+
+
+def graph() -> Json:
+    """The `graph` slice: a residual network in small."""
+    boxes: list[Json] = []
+    edges: list[Json] = []
+
+    def box(label: str, sub: str, task: int | None, kind: str, x: int, level: int) -> str:
+        node = f"n{len(boxes)}"
+        y = 8 + level * 56
+        entry = {"id": node, "label": label, "sub": sub, "task": task, "kind": kind, "x": x, "y": y, "w": 168, "h": 36}
+        boxes.append(entry)
+        return node
+
+    def edge(a: str, b: str) -> None:
+        p, q = (next(n for n in boxes if n["id"] == i) for i in (a, b))
+        start, end = [p["x"] + 84, p["y"] + 36], [q["x"] + 84, q["y"]]
+        middle = (start[1] + end[1]) / 2
+        edges.append({"a": a, "b": b, "points": [start, [start[0], middle], [end[0], middle], end]})
+
+    last = box("data", "1x224x224x3", None, "input", 8, 0)
+    level = 1
+    for label, task in (("conv 7x7 /2", 7), ("max_pool 3x3", 8)):
+        node = box(label, "1x112x112x64", task, "task", 8, level)
+        edge(last, node)
+        last, level = node, level + 1
+    for block in range(8):
+        first = box("conv 1x1", "1x56x56x64", 5, "task", 8, level)
+        second = box("conv 3x3", "1x56x56x64", block % 4, "task", 8, level + 1)
+        skip = box("reshape", "1x3136x64", None, "view", 200, level + 1)
+        joined = box("conv 1x1 + add", "1x56x56x256", 4, "task", 8, level + 2)
+        for a, b in ((last, first), (first, second), (last, skip), (second, joined), (skip, joined)):
+            edge(a, b)
+        last, level = joined, level + 3
+    for label, task, kind in (("global_avg_pool", 9, "task"), ("dense 1000", 10, "task"), ("prob", None, "output")):
+        node = box(label, "1x1000", task, kind, 8, level)
+        edge(last, node)
+        last, level = node, level + 1
+    return {"nodes": boxes, "edges": edges, "width": 376, "height": level * 56}
+
+
+def huge_graph(count: int = 2000, columns: int = 10) -> Json:
+    """A graph of `count` nodes in rows of `columns`."""
+    nodes = [
+        {
+            "id": f"h{i}",
+            "label": f"conv2d 3x3 {i}",
+            "sub": "1x56x56x64",
+            "task": i % len(_SHAPES),
+            "kind": "task",
+            "x": 8 + (i % columns) * 190,
+            "y": 8 + (i // columns) * 60,
+            "w": 168,
+            "h": 36,
+        }
+        for i in range(count)
+    ]
+    edges = [
+        {"a": a["id"], "b": b["id"], "points": [[a["x"] + 84, a["y"] + 36], [b["x"] + 84, b["y"]]]}
+        for a, b in zip(nodes, nodes[columns:], strict=False)
+    ]
+    return {"nodes": nodes, "edges": edges, "width": columns * 190, "height": (count // columns) * 60 + 16}
+
+
+def stages() -> Json:
+    """The `stages` slice of a convolution."""
+    places = [
+        ("in", "1x56x56x64 float32", "input", 8, 8),
+        ("w", "3x3x64x64 float32", "input", 200, 8),
+        ("pad", "1x58x58x64 float32", "task", 8, 72),
+        ("acc", "1x56x56x64 float32", "task", 104, 136),
+        ("out", "1x56x56x64 float32", "task", 104, 200),
+    ]
+    nodes = [
+        {"id": n, "label": n, "sub": s, "task": None, "kind": k, "x": x, "y": y, "w": 168, "h": 40}
+        for n, s, k, x, y in places
+    ]
+    at = {n["id"]: n for n in nodes}
+    pairs = [("in", "pad"), ("pad", "acc"), ("w", "acc"), ("acc", "out")]
+    edges = [
+        {
+            "a": a,
+            "b": b,
+            "points": [[at[a]["x"] + 84, at[a]["y"] + 40], [at[b]["x"] + 84, at[b]["y"]]],
+        }
+        for a, b in pairs
+    ]
+    return {"nodes": nodes, "edges": edges, "width": 376, "height": 248}
+
+
+def tuning(state: str = "running", **more: Any) -> Json:
+    """The `tuning` slice in one of its states."""
+    slice_: Json = {
+        "state": state,
+        "trials": 1216,
+        "total": 2000,
+        "elapsed_s": 641.0,
+        "eta_s": 413.0,
+        "fraction": 0.608,
+        "rate": 1.9,
+        "failed": 17,
+        "scope": "all",
+        "log": "/home/someone/resnet50.tunelog.jsonl",
+        "message": "",
+        "best_ready": True,
+    }
+    if state in ("none", "idle"):
+        blank = {"trials": 0, "total": None, "elapsed_s": 0.0, "eta_s": None, "fraction": None, "rate": None}
+        slice_.update(blank, failed=0, log="", best_ready=False)
+    if state == "failed":
+        slice_["message"] = "The log file could not be written: no space left on the device."
+    return {**slice_, **more}
+
+
+def state(**more: Any) -> Json:
+    """All slices of a model that is being tuned; `more` replaces some."""
+    return {
+        "meta": {
+            "version": "0.1.0",
+            "kind": "model",
+            "title": "ResNet-50",
+            "target": "x86-64 · 2 threads · AVX-512",
+            "threads": 2,
+            "peak_gflops": 742.0,
+            "caches": [{"name": "L1", "bytes": 49152}, {"name": "L2", "bytes": 1048576}],
+            "primitives": [],
+            "panels": ["graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve"],
+        },
+        "graph": graph(),
+        "tasks": tasks(),
+        "head": {
+            "task": 3,
+            "name": "conv2d 3x3 64→64 @56x56 + bias + relu",
+            "weight": 3,
+            "flops": 231000000,
+            "step": "v5",
+            "ms": 0.512,
+            "spread": 0.006,
+            "gflops": 452.0,
+            "peak_share": 0.609,
+            "best_ms": 0.438,
+            "best_by": "tuner",
+            "holes": 0,
+        },
+        "stages": stages(),
+        "nest": {"rows": [], "loops": 0, "statements": 0, "hidden": 0, "buffers": ["in", "w", "acc"], "holes": []},
+        "selection": {"id": ""},
+        "palette": {"at": "", "about": "", "items": []},
+        "history": {
+            "rows": [],
+            "at": 0,
+            "can_undo": False,
+            "can_redo": False,
+            "can_back": False,
+            "auto": True,
+        },
+        "tuning": tuning(),
+        "status": {"busy": "", "note": None, "log": ""},
+        **more,
+    }

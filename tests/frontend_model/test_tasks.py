@@ -1,0 +1,170 @@
+"""The task table: updated in place, sorted, opened by mouse and keyboard, and narrow enough for a side panel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from frontend_model import states
+from frontend_model.conftest import Json, Panels
+
+KEEP = "() => { window.rows = new Map([...document.querySelectorAll('tr[data-task]')].map(r => [r.dataset.task, r])) }"
+SAME = "() => [...document.querySelectorAll('tr[data-task]')].every(r => window.rows.get(r.dataset.task) === r)"
+WATCH = """() => {
+  window.touched = new Set();
+  new MutationObserver(list => list.forEach(one => {
+    const el = one.target.nodeType === 1 ? one.target : one.target.parentElement;
+    const row = el.closest('tr[data-task]');
+    window.touched.add(row ? row.dataset.task : el.tagName);
+  })).observe(document.querySelector('tbody'), { subtree: true, childList: true, characterData: true, attributes: true });
+}"""
+
+
+def order(panels: Panels) -> list[int]:
+    return [int(r.get_attribute("data-task")) for r in panels.page.locator("tr[data-task]").all()]
+
+
+def cell(panels: Panels, task: int, column: int) -> Any:
+    return panels.page.locator(f'tr[data-task="{task}"] td').nth(column)
+
+
+def changed(task: int, **values: Any) -> Json:
+    return {"tasks": {"~": {"set": [{**states.tasks()["rows"][task], **values}]}}}
+
+
+def test_an_update_touches_the_changed_row_only(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    panels.page.evaluate(KEEP)
+    panels.page.evaluate(WATCH)
+    panels.patch(changed(2, ms=0.391, trials=73))
+    panels.settle()
+    assert cell(panels, 2, 2).inner_text() == "0.391"
+    assert cell(panels, 2, 4).inner_text() == "73"
+    assert panels.page.evaluate(SAME)
+    assert panels.page.evaluate("[...window.touched]") == ["2"]
+
+
+def test_rows_keep_their_elements_when_the_order_changes(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    panels.page.evaluate(KEEP)
+    before = order(panels)
+    panels.patch(changed(7, share=0.5))
+    panels.settle()
+    assert order(panels) == [7, *[i for i in before if i != 7]]
+    assert panels.page.evaluate(SAME)
+
+
+def test_the_order_stands_still_under_the_pointer(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    before = order(panels)
+    cell(panels, 3, 0).hover()
+    panels.patch(changed(7, share=0.5))
+    panels.settle()
+    assert order(panels) == before
+    panels.page.mouse.move(1, 1)
+    panels.page.mouse.move(1000, 800)
+    panels.settle()
+    assert order(panels)[0] == 7
+
+
+def test_a_changed_cell_lights_up_for_a_moment(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    running = "() => document.getAnimations().map(a => [a.effect.target.textContent, a.effect.getTiming().duration])"
+    panels.patch(changed(2, ms=0.391))
+    panels.page.wait_for_function(f"({running})().length > 0", timeout=2000, polling=5)
+    panels.settle()
+    panels.page.wait_for_function(f"({running})().length === 0", timeout=2000)
+    panels.page.evaluate(
+        "() => { const f = Element.prototype.animate; window.flashes = [];"
+        " Element.prototype.animate = function (k, d) { window.flashes.push([this.textContent, d]); return f.call(this, k, d) } }"
+    )
+    panels.patch(changed(2, ms=0.38))
+    panels.settle()
+    assert panels.page.evaluate("window.flashes") == [["0.380", 150]]
+
+
+def test_nothing_lights_up_with_reduced_motion(panels: Panels) -> None:
+    panels.page.emulate_media(reduced_motion="reduce")
+    panels.open("tasks", states.state())
+    panels.page.evaluate("() => { window.flashes = 0; Element.prototype.animate = () => { window.flashes++ } }")
+    panels.patch(changed(2, ms=0.391))
+    panels.settle()
+    assert cell(panels, 2, 2).inner_text() == "0.391"
+    assert panels.page.evaluate("window.flashes") == 0
+
+
+def test_headers_sort_and_say_so(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    rows = states.tasks()["rows"]
+    by_share = sorted(rows, key=lambda r: (r["share"] is None, -(r["share"] or 0), r["id"]))
+    assert order(panels) == [r["id"] for r in by_share]
+    ms = panels.page.locator("th", has_text="ms").first
+    ms.get_by_role("button").click()
+    panels.settle()
+    known = sorted((r for r in rows if r["ms"] is not None), key=lambda r: -r["ms"])
+    unknown = [r["id"] for r in rows if r["ms"] is None]
+    assert order(panels) == [r["id"] for r in known] + unknown
+    assert ms.get_attribute("aria-sort") == "descending"
+    ms.get_by_role("button").click()
+    panels.settle()
+    assert order(panels) == [r["id"] for r in reversed(known)] + unknown
+    assert ms.get_attribute("aria-sort") == "ascending"
+    assert panels.page.locator("th[aria-sort]").count() == 1
+
+
+def test_click_and_enter_open_a_task(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    cell(panels, 5, 0).click()
+    panels.page.keyboard.press("Tab")
+    panels.page.locator('tr[data-task="0"]').focus()
+    panels.page.keyboard.press("ArrowDown")
+    panels.page.keyboard.press("Enter")
+    second = order(panels)[1]
+    assert panels.sent == [("open_task", {"task": 5}), ("open_task", {"task": second})]
+
+
+def test_one_row_is_the_tab_stop(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    stop = panels.page.locator('tr[data-task][tabindex="0"]')
+    assert [e.get_attribute("data-task") for e in stop.all()] == ["3"]
+    stop.focus()
+    panels.page.keyboard.press("End")
+    panels.settle()
+    last = str(order(panels)[-1])
+    assert panels.focused("data-task") == last
+    assert [e.get_attribute("data-task") for e in stop.all()] == [last]
+
+
+def test_failures_name_their_kinds_and_long_names_are_whole_in_the_title(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    assert cell(panels, 1, 8).get_attribute("title") == "11 timeouts, 4 wrong answers, 2 run errors"
+    assert cell(panels, 4, 0).get_attribute("title") == states.tasks()["rows"][4]["name"]
+
+
+def test_end_to_end_and_before(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    text = panels.page.locator(".swb-total").inner_text()
+    total, untuned = states.tasks()["total_ms"], states.tasks()["untuned_ms"]
+    assert f"{total:.1f} ms" in text
+    assert f"was {untuned:.1f} ms untuned" in text
+
+
+def test_a_narrow_table_keeps_task_calls_time_and_share(panels: Panels) -> None:
+    panels.open("tasks", states.state(), width=248)
+    shown = [h.inner_text().strip("↓↑ ") for h in panels.page.locator("th").all() if h.is_visible()]
+    assert shown == ["task", "×", "ms", "share"]
+    assert cell(panels, 3, 0).inner_text() == "3x3 64→64 @56"
+    table = panels.page.locator("table").bounding_box()
+    assert table["width"] <= 248
+
+
+def test_the_header_stays_while_the_rows_scroll(panels: Panels) -> None:
+    panels.open("tasks", states.state(), height=160)
+    head = panels.page.locator("th").first
+    before = head.bounding_box()
+    panels.page.locator('tr[data-task="10"]').scroll_into_view_if_needed()
+    assert head.bounding_box() == before
+
+
+def test_without_tasks_it_says_what_to_do(panels: Panels) -> None:
+    panels.open("tasks", states.state(tasks=None))
+    assert "Workbench" in panels.page.locator(".swb-blank").inner_text()

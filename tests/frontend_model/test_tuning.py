@@ -1,0 +1,138 @@
+"""The tuning panel: what it says in every state, which buttons can be pressed and what they send."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from frontend_model import states
+from frontend_model.conftest import Json, Panels
+
+BUTTONS: dict[str, dict[str, bool]] = {
+    "none": {"start": True, "adopt": False},
+    "idle": {"start": True, "adopt": False},
+    "running": {"pause": True, "stop": True, "cancel": True, "adopt": True},
+    "paused": {"resume": True, "stop": True, "cancel": True, "adopt": True},
+    "stopping": {"pause": False, "stop": False, "cancel": True, "adopt": True},
+    "done": {"start": True, "adopt": True},
+    "cancelled": {"start": True, "adopt": True},
+    "failed": {"start": True, "adopt": True},
+}
+
+
+def button(panels: Panels, action: str) -> Any:
+    return panels.page.locator(f"[data-action={action}]")
+
+
+def buttons(panels: Panels) -> dict[str, bool]:
+    found = panels.page.locator("[data-action]").all()
+    return {b.get_attribute("data-action"): b.get_attribute("aria-disabled") == "false" for b in found}
+
+
+@pytest.mark.parametrize("state", BUTTONS)
+def test_buttons_follow_the_state_and_send_their_command(panels: Panels, state: str) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning(state)))
+    assert buttons(panels) == BUTTONS[state]
+    for action, enabled in BUTTONS[state].items():
+        b = button(panels, action)
+        assert b.get_attribute("title")
+        if enabled and action not in ("start", "adopt"):
+            b.click()
+            assert panels.sent[-1] == (action, {})
+        elif not enabled:
+            assert "Not now" in b.get_attribute("title")
+            count = len(panels.sent)
+            b.click(force=True)
+            assert len(panels.sent) == count
+
+
+def test_progress_rate_and_time_left(panels: Panels) -> None:
+    panels.open("tuning", states.state())
+    line = panels.page.locator(".swb-tuning-line").inner_text()
+    for words in ("Running", "1.9 trials/s", "6 min 53 s left", "17 failed"):
+        assert words in line
+    bar = panels.page.get_by_role("progressbar")
+    assert bar.get_attribute("aria-valuenow") == "61"
+    panels.patch({"tuning": {"=": states.tuning(trials=1800, fraction=0.9, eta_s=61.0)}})
+    panels.settle()
+    assert bar.get_attribute("aria-valuenow") == "90"
+    assert "1 min 1 s left" in panels.page.locator(".swb-tuning-line").inner_text()
+
+
+def test_the_meaning_of_each_button_is_written_out(panels: Panels) -> None:
+    panels.open("tuning", states.state())
+    text = panels.page.locator(f'[id="{button(panels, "pause").get_attribute("aria-describedby")}"]').inner_text()
+    assert "no new trial, the running one finishes" in text
+    assert "kills the running trial now" in text
+    assert "keeps everything" in text
+
+
+@pytest.mark.parametrize(
+    ("holes", "scope", "amount", "unit", "args"),
+    [
+        (0, "task", "64", "trials", {"scope": "task", "trials": 64, "seconds": None}),
+        (0, "all", "90", "seconds", {"scope": "all", "trials": None, "seconds": 90}),
+        (2, "schedule", "32", "trials", {"scope": "schedule", "trials": 32, "seconds": None}),
+    ],
+)
+def test_the_form_starts_a_run(panels: Panels, holes: int, scope: str, amount: str, unit: str, args: Json) -> None:
+    state = states.state(tuning=states.tuning("none"))
+    state["head"] = {**state["head"], "holes": holes}
+    panels.open("tuning", state)
+    panels.page.locator(f"input[value={scope}]").check()
+    panels.page.get_by_label("Unit of the budget").select_option(unit)
+    panels.page.get_by_label("Budget", exact=True).fill(amount)
+    panels.page.keyboard.press("Enter")
+    assert panels.sent == [("tune", args)]
+
+
+def test_a_schedule_without_open_numbers_cannot_be_chosen(panels: Panels) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning("none")))
+    choice = panels.page.locator("input[value=schedule]")
+    assert choice.is_disabled()
+    assert "No number is left open" in panels.page.locator("label", has=choice).get_attribute("title")
+
+
+@pytest.mark.parametrize("amount", ["", "0", "-3", "1.5", "2000000"])
+def test_a_wrong_budget_is_not_sent(panels: Panels, amount: str) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning("none")))
+    panels.page.get_by_label("Budget", exact=True).fill(amount)
+    button(panels, "start").click(force=True)
+    assert panels.sent == []
+    assert "whole number" in panels.page.locator(".swb-start").inner_text()
+
+
+def test_a_refused_start_is_shown_with_its_hint(panels: Panels) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning("none")))
+    error = {"code": "log.locked", "message": "Another run writes this log.", "where": [], "hint": "Stop that run."}
+    panels.page.evaluate("e => { kernel.refuse.tune = e }", error)
+    button(panels, "start").click()
+    panels.settle()
+    alert = panels.page.get_by_role("alert")
+    assert "Another run writes this log." in alert.inner_text()
+    assert "Stop that run." in alert.inner_text()
+    alert.get_by_role("button", name="Close").click()
+    panels.settle()
+    assert alert.count() == 0
+
+
+def test_a_failed_run_says_why(panels: Panels) -> None:
+    note = {"level": "error", "text": "…", "code": "log.full", "hint": "Free some space.", "where": []}
+    status = {"busy": "", "note": note, "log": ""}
+    panels.open("tuning", states.state(tuning=states.tuning("failed"), status=status))
+    alert = panels.page.get_by_role("alert").inner_text()
+    assert "no space left on the device" in alert
+    assert "Free some space." in alert
+
+
+def test_the_best_of_the_tuner_is_adopted(panels: Panels) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning("done")))
+    button(panels, "adopt").click()
+    assert panels.sent == [("adopt", {"task": 3})]
+
+
+def test_the_log_is_named_without_its_folder(panels: Panels) -> None:
+    panels.open("tuning", states.state())
+    log = panels.page.get_by_title(states.tuning()["log"])
+    assert log.inner_text() == "log resnet50.tunelog.jsonl"
