@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.cli.interrupt import load_heavy_modules
@@ -41,19 +39,6 @@ def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def find_model(name: str) -> Path:
-    """Return the path of a model: a file, or one that the onnx package carries (``light_squeezenet``)."""
-    path = Path(name)
-    if path.exists() or not re.fullmatch(r"\w+", name):
-        return path
-    spec = find_spec("onnx")
-    for folder in (spec.submodule_search_locations or []) if spec else []:
-        shipped = Path(folder) / "backend" / "test" / "data" / "light" / f"{name}.onnx"
-        if shipped.exists():
-            return shipped
-    return path
-
-
 def make_target(options: Namespace) -> Target:
     """Return the target of ``--target`` and ``--threads``."""
     from workbench.target import Target
@@ -75,9 +60,11 @@ def check_model_options(options: Namespace) -> None:
 
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
+    from workbench.graph import load_onnx
+    from workbench.graph.shipped import find_model
+
     path = find_model(options.model)
     shapes = parse_shapes(options.shape) or None
-    from workbench.graph import load_onnx
 
     if options.fill_weights is None:
         return load_onnx(path, shapes).optimize()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.cli.model import find_model
+from workbench.graph.shipped import find_model
 
 if TYPE_CHECKING:
     from workbench.graph import Graph

@@ -1,0 +1,11 @@
+"""What a user interface works with, free of any user interface: commands in, patches out.
+
+`Session` owns the schedule on show, the tasks, the tuning run and one immutable `Snapshot` of all that is shown.
+"""
+
+from __future__ import annotations
+
+from .protocol import Snapshot, apply_delta, delta
+from .session import Session
+
+__all__ = ["Session", "Snapshot", "apply_delta", "delta"]

@@ -1,0 +1,53 @@
+"""Measuring the schedule on show, and keeping what came out by trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from workbench.errors import WorkbenchError, render
+from workbench.runtime import services
+
+from .protocol import error_json
+
+if TYPE_CHECKING:
+    from workbench.runtime.results import Measurement
+    from workbench.schedule import Schedule
+    from workbench.target import Target
+    from workbench.tune.record import Record
+
+Key = tuple[int, str]
+"""A state of a schedule: the task's number, and the steps as text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What measuring one state gave; `status` is that of a measurement ("ok", "build_error", ...)."""
+
+    status: str
+    ms: float | None = None
+    spread: float | None = None
+    gflops: float | None = None
+    error: str = ""
+
+    @staticmethod
+    def of(measurement: Measurement) -> Result:
+        """Keep what is shown of a measurement."""
+        if not measurement.ok:
+            return Result(measurement.status, error=measurement.error)
+        return Result("ok", measurement.min_ms, measurement.spread, measurement.gflops or None)
+
+    @staticmethod
+    def of_record(record: Record) -> Result:
+        """Keep what is shown of a trial."""
+        return Result(record.status, record.latency_ms, record.spread, record.gflops, record.error)
+
+
+def measure(view: Schedule, target: Target) -> Result:
+    """Build, check and time the schedule; an error that is raised becomes a result like any other."""
+    try:
+        return Result.of(services.measure(view.func, view.base, target))
+    except WorkbenchError as error:
+        return Result("run_error", error=render(error))
+    except Exception as error:
+        return Result("run_error", error=f"{error_json(error)['message']} [internal]")

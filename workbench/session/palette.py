@@ -1,0 +1,159 @@
+"""What can be done next at the selection, primitive by primitive, and why the rest cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench.errors import WorkbenchError
+from workbench.schedule import Hole, Schedule
+from workbench.schedule.fields import BlockRef, BufferRef, Factors, LoopRef, LoopRefs
+from workbench.schedule.holes import divisors
+from workbench.schedule.moves import Move, judge
+from workbench.schedule.primitive import Json, Primitive, from_json, registry
+
+QUICK = 12
+"""Moves of one primitive that are listed."""
+
+QUICK_ANYWHERE = 3
+"""The same when nothing is selected; only as many are judged as it takes to find them, and at most `QUICK`."""
+
+_KINDS = {LoopRef: "a loop", LoopRefs: "a loop", BlockRef: "a statement", BufferRef: "a buffer"}
+
+
+def primitives() -> list[dict[str, Any]]:
+    """Describe all primitives, as the forms need it."""
+    return [
+        {
+            "name": cls.name,
+            "category": cls.category,
+            "summary": cls.summary(),
+            "returns": cls.returns,
+            "fields": [f.describe() for f in cls.fields()],
+        }
+        for cls in registry
+    ]
+
+
+def name_of(row: str) -> str:
+    """Return the loop, block or buffer that a row of the nest stands for."""
+    kind, colon, name = row.partition(":")
+    return name if colon and kind in ("stmt", "init") else row
+
+
+def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the slice `palette` for a row of the nest, a buffer, or nothing ("")."""
+    name = name_of(selected)
+    found: dict[str, list[Move]] = {cls.name: [] for cls in registry}
+    if name:
+        for move in view.moves(name):
+            found[move.primitive].append(move)
+    else:
+        for cls in registry:
+            found[cls.name] = _some(view, cls)
+    extent = next((r["extent"] for r in rows if r["id"] == name and r["kind"] == "loop"), None)
+    kind = _kind(view, name)
+    items = [_item(cls, found[cls.name], name, kind, extent) for cls in registry]
+    items.sort(key=lambda item: not item["legal"])
+    return {"at": selected, "about": _about(view, selected, rows), "items": items}
+
+
+def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
+    """Judge candidates all over the nest until a few legal ones are known."""
+    out: list[Move] = []
+    func = view.func
+    for step in cls.candidates(func, view.target, None):
+        out.append(judge(func, step, view.target))
+        if len(out) == QUICK or sum(m.legal for m in out) == QUICK_ANYWHERE:
+            break
+    return sorted(out, key=lambda m: not m.legal)[:QUICK_ANYWHERE]
+
+
+def _item(cls: type[Primitive], moves: list[Move], name: str, kind: str, extent: object) -> dict[str, Any]:
+    first = moves[0] if moves else None
+    legal = first is not None and first.legal
+    item: dict[str, Any] = {
+        "primitive": cls.name, "legal": legal, "count": sum(m.legal for m in moves), "reason": "", "hint": "",
+        "code": "", "where": [], "witness": None, "quick": [_quick(m, name) for m in moves[:QUICK]], "divisors": None,
+    }  # fmt: skip
+    if first is None:
+        item["reason"], item["hint"] = _nothing(cls, name, kind)
+    elif not legal:
+        item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
+    if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
+        item["divisors"] = list(divisors(extent))
+    return item
+
+
+def _quick(move: Move, name: str) -> dict[str, Any]:
+    return {"args": move.args, "label": _label(move.step, name), "legal": move.legal, "reason": move.reason}
+
+
+def _label(step: Primitive, name: str) -> str:
+    """Text of a button under the primitive's name: the arguments without what is selected anyway."""
+    parts = [_text(v) for v in step.args.values() if v != name]
+    return ", ".join(p for p in parts if p) or name
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Hole):
+        return "?" if value.name is None else f"?{value.name}"
+    if isinstance(value, tuple):
+        times = not value or not all(isinstance(v, str) for v in value)
+        return (" × " if times else ", ").join("rest" if v is None else _text(v) for v in value)
+    return str(value)
+
+
+def _nothing(cls: type[Primitive], name: str, kind: str) -> tuple[str, str]:
+    """Say why a primitive has nothing to offer here."""
+    wants = list(dict.fromkeys(_KINDS[type(f.kind)] for f in cls.fields() if type(f.kind) in _KINDS))
+    if name and wants and kind not in wants:
+        return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
+    place = f"{name!r}" if name else "this program"
+    return f"There is nothing to do for it at {place}.", "fill in the form to try something else"
+
+
+def _kind(view: Schedule, name: str) -> str:
+    if any(lp.name == name for lp in view.loops):
+        return "a loop"
+    return "a statement" if any(b.name == name for b in view.blocks) else "a buffer"
+
+
+def _about(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    if not selected:
+        return "the whole program"
+    row = next((r for r in rows if r["id"] == selected), None)
+    if row is not None and row["kind"] == "loop":
+        sort = f"{row['chips'][0]} " if row["reduce"] and row["chips"] else ""
+        mark = {"parallel": "parallel ", "vectorize": "vectorised ", "unroll": "unrolled "}.get(row["mark"], "")
+        return f"{mark}{sort}loop, extent {row['extent']}"
+    if row is not None:
+        return f"{'first value' if row['kind'] == 'init' else 'statement'} of {row['block']}"
+    buffer = next((b for b in view.buffers if b.name == selected), None)
+    if buffer is None:
+        return selected
+    shape = ", ".join(map(str, buffer.shape))
+    return f"{'temporary' if buffer.role == 'temp' else buffer.role} {buffer.dtype}[{shape}]"
+
+
+def verdict(view: Schedule, step: object) -> dict[str, Json]:
+    """Answer the question "judge": whether a step is legal, why not, and which names it would make."""
+    out: dict[str, Json] = {
+        "legal": False, "code": "", "reason": "", "hint": "", "where": [], "witness": None, "makes": []
+    }  # fmt: skip
+    func = view.func
+    try:
+        parsed = from_json(step)
+        first: WorkbenchError | None = None
+        for closed in parsed.resolve(func).variants():
+            try:
+                return {**out, "legal": True, "makes": list(closed.run(func)[1])}
+            except WorkbenchError as error:
+                first = first or error
+        if first is not None:
+            raise first
+    except WorkbenchError as error:
+        witness = getattr(error, "witness", None)
+        out |= {"code": error.code, "reason": error.message, "hint": error.hint, "where": list(error.where)}
+        out["witness"] = None if witness is None else witness.to_json()
+    return out

@@ -1,0 +1,497 @@
+"""`Session`: commands in, patches out; one thread works, one measures, and both end when there is nothing to do."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import is_a, path
+from workbench.errors import UsageError, did_you_mean
+
+from . import commands, measuring
+from .desk import NO_PROGRAM_HINT, Desk
+from .history import View
+from .measuring import Key, Result
+from .pace import TUNING_GAP_S, Pace
+from .palette import verdict
+from .protocol import Snapshot, delta, error_json, state_message
+from .subject import open_subject
+from .view import Slices
+from .worker import Lane, Worker
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.schedule import Schedule
+    from workbench.target import Target
+    from workbench.tune.record import Record
+    from workbench.tune.session import TuningSession
+
+Message = dict[str, Any]
+Deliver = Callable[[Message], object]
+
+CLOCK_S = 1.0
+"""How often elapsed time and the like are renewed while tuning runs and nothing else happens."""
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """What a user interface works with, free of any user interface.
+
+    Every method may be called from any thread. Commands are queued and run one after the other; whoever subscribed gets
+    the difference after them. See the commands in `workbench.session.commands`.
+
+    Parameters
+    ----------
+    subject : Graph, path, Task, list of Task, Func, Schedule, TuningSession or DataFrame
+        A path is that of an ONNX model (or the name of one that the onnx package carries) or of a tuning log. A
+        schedule and a tuning session are shared, not copied.
+    log : path, optional
+        Where tuning writes; by default a name made from the subject's in the working directory. What it holds already
+        is shown.
+    target : Target, optional
+        What to compile for; that of the subject, else this machine.
+    auto_measure : bool
+        Whether every step that is taken through the session is measured.
+
+    Raises
+    ------
+    UsageError
+        "workbench.subject" for something that cannot be shown.
+    ModelError, LogError
+        What is wrong with a file.
+    """
+
+    def __init__(
+        self,
+        subject: Any,
+        *,
+        log: str | os.PathLike[str] | None = None,
+        target: Target | None = None,
+        auto_measure: bool = True,
+    ) -> None:
+        from workbench.target import Target as TargetType
+
+        if target is not None:
+            is_a("target", target, TargetType)
+        log_path = None if log is None else path("log", log)
+        opened = open_subject(subject, target, log_path)
+        runs_here = not opened.target.missing_here()
+        self._lock = threading.Lock()
+        self._subscribers: tuple[Deliver, ...] = ()
+        self._asked: dict[str, tuple[Any, Deliver]] = {}
+        self._noticed = False
+        self._worker = Worker("workbench-session", self._between)
+        self._lane = Lane("workbench-session-measure")
+        self._pace = Pace()
+        self._settled: list[tuple[str, BaseException | None]] = []
+        self._barriers: list[threading.Event] = []
+        self._calls: list[Call] = []
+        self._stale = False  # whether the slices have to be computed again
+        self._urgent = False  # whether somebody waits for the next patch
+        self._tuning_news = self._tuning_urgent = False
+        self._computed_at = 0.0
+        self._peak_asked = False
+        self._closed = False
+        self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
+        self._slices = Slices(self.desk)
+        self._first_note()
+        self._snapshot = self._sent = Snapshot(1, self._slices.all())
+
+    def _first_note(self) -> None:
+        desk = self.desk
+        if desk.opened.kind == "log":
+            desk.note = note("info", "The log does not hold the program", "log.no_program", NO_PROGRAM_HINT)
+        elif missing := desk.target.missing_here():
+            text = f"This machine cannot run code for this target: it lacks {', '.join(missing)}"
+            desk.note = note("warn", text, "target.host", "schedules can be made, but not measured here")
+
+    # ----- what there is
+
+    def snapshot(self) -> Snapshot:
+        """Return everything that is shown, as of the last command that was finished."""
+        return self._snapshot
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule on show; None for a tuning log."""
+        return self.desk.schedule
+
+    @property
+    def task(self) -> Task | None:
+        """The task on show."""
+        return self.desk.task
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks; empty for a tuning log."""
+        return tuple(t.task for t in self.desk.infos if t.task is not None)
+
+    @property
+    def tuning(self) -> TuningSession | None:
+        """The tuning run that is followed, or was last."""
+        return None if self.desk.watch is None else self.desk.watch.tuning
+
+    def curve_source(self) -> tuple[Sequence[Record], str | None]:
+        """Return all trials, and the key of the task on show: what a plot of the best latency so far is made of."""
+        index = self.desk.index
+        return tuple(self.desk.stats.records), None if index is None else self.desk.infos[index].key
+
+    # ----- commands and questions
+
+    def submit(self, cmd: str | Callable[..., object], args: Mapping[str, Any] | None = None, id: str = "") -> None:
+        """Queue a command; returns at once and never raises. A patch with `id` in ``done`` or ``failed`` settles it.
+
+        A function instead of a name is called in the session's thread.
+        """
+        self._worker.put(lambda: self._do(cmd, {} if args is None else args, id))
+
+    def run(self, cmd: str | Callable[..., object], **args: Any) -> None:
+        """Run a command and wait until it is done and `snapshot` shows it.
+
+        Raises
+        ------
+        WorkbenchError
+            What the command raises; "session.closed" after `close`.
+        """
+        if self._worker.here():
+            commands.run(self, cmd, args)
+            self._stale = self._urgent = True
+            return
+        call = Call()
+        with self._lock:
+            self._calls.append(call)
+        if not self._worker.put(lambda: self._call(call, cmd, args)) or self._closed:
+            call.end(_closed())
+        call.event.wait()
+        if call.error is not None:
+            raise call.error
+
+    def ask(self, q: str, args: Any, reply: Deliver) -> None:
+        """Ask a question; `reply` gets ``{ok, value}`` or ``{ok, error}`` in the session's thread.
+
+        The only question is "judge": ``{step: {primitive, args}}``. A newer question takes the place of one that waits,
+        which is answered with the error "session.superseded".
+        """
+        with self._lock:
+            older = self._asked.get(q)
+            self._asked[q] = (args, reply)
+        if older is not None:
+            text = "A newer question took its place"
+            self._worker.put(lambda: _reply(older[1], {"ok": False, "error": error_json(_usage("superseded", text))}))
+        self._worker.put(lambda: self._answer(q))
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Wait until all that was submitted is done and sent; False when `timeout` seconds passed first.
+
+        A measurement that runs is not waited for.
+        """
+        if self._worker.here():
+            return True
+        barrier = threading.Event()
+        if not self._worker.put(lambda: self._barriers.append(barrier)) or self._closed:
+            return True
+        return barrier.wait(timeout)
+
+    # ----- who listens
+
+    def subscribe(self, callback: Deliver) -> Callable[[], None]:
+        """Call `callback` with every patch, in the session's thread; returns the function that ends this."""
+        with self._lock:
+            self._subscribers = (*self._subscribers, callback)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._subscribers = tuple(s for s in self._subscribers if s is not callback)
+
+        return unsubscribe
+
+    def greet(self, deliver: Deliver) -> None:
+        """Send the whole state to `deliver`; patches sent from then on go on from there."""
+
+        def answer() -> None:
+            self._renew()
+            self._send()
+            _reply(deliver, state_message(self._snapshot))
+            self._ask_peak()
+
+        self._worker.put(answer)
+
+    def close(self) -> None:
+        """End the session: its threads end, nobody is told anything more. Tuning goes on."""
+        with self._lock:
+            self._closed = True
+            self._subscribers = ()
+        self._lane.close()
+        self._worker.close(5.0)
+        self.desk.close()
+        for call in self._calls:
+            call.end(_closed())
+        for barrier in self._barriers:
+            barrier.set()
+
+    # ----- in the session's thread: jobs
+
+    def _do(self, cmd: str | Callable[..., object], args: Any, id: str) -> None:
+        try:
+            commands.run(self, cmd, args)
+            error: BaseException | None = None
+        except Exception as caught:
+            error = caught
+            _report(caught)
+        if id:
+            self._settled.append((id, error))
+        self._stale = self._urgent = True
+
+    def _call(self, call: Call, cmd: str | Callable[..., object], args: Any) -> None:
+        try:
+            commands.run(self, cmd, args)
+            error: BaseException | None = None
+        except Exception as caught:
+            error = caught
+        self._stale = self._urgent = True
+        self._renew()
+        with self._lock:
+            self._calls.remove(call)
+        call.end(error)
+
+    def _answer(self, q: str) -> None:
+        with self._lock:
+            found = self._asked.pop(q, None)
+        if found is None:
+            return
+        args, reply = found
+        try:
+            value = self._judge(q, args)
+            _reply(reply, {"ok": True, "value": value})
+        except Exception as error:
+            _report(error)
+            _reply(reply, {"ok": False, "error": error_json(error)})
+
+    def _judge(self, q: str, args: Any) -> Any:
+        if q != "judge":
+            raise _usage("question", f"There is no question {q!r}", did_you_mean(str(q), ["judge"], "questions"))
+        view = self.desk.view()
+        if not isinstance(args, Mapping) or "step" not in args:
+            raise _usage("arguments", "judge needs a step")
+        if view is None:
+            raise _usage("no_program", "There is no schedule on show", NO_PROGRAM_HINT)
+        return verdict(view.schedule, args["step"])
+
+    # ----- in the session's thread: measuring
+
+    def request(self, view: View) -> None:
+        """Measure a state in the lane; a request that still waits gives way."""
+        doing = self.desk.doing
+        if doing.get(view.key) == "measuring":
+            return
+        for key in [k for k, word in doing.items() if word == "queued"]:
+            del doing[key]
+        doing[view.key] = "queued" if doing else "measuring"
+        self._ask_peak()
+        self._lane.submit("measure", lambda: self._measure(view))
+
+    def _measure(self, view: View) -> None:
+        """Measure, in the lane's thread; tuning waits meanwhile."""
+        watch = self.desk.watch
+        held = watch.hold() if watch is not None else False
+        self._worker.put(lambda: self._measuring(view.key, held))
+        try:
+            result = measuring.measure(view.schedule, self.desk.target)
+        finally:
+            if watch is not None and held:
+                watch.release()
+        self._worker.put(lambda: self._measured(view.key, result))
+
+    def _measuring(self, key: Key, held: bool) -> None:
+        if held or self.desk.doing.get(key) != "measuring":
+            self._stale = self._urgent = True
+        self.desk.doing[key] = "measuring"
+
+    def _measured(self, key: Key, result: Result) -> None:
+        self.desk.doing.pop(key, None)
+        self.desk.history.results[key] = result
+        self._stale = self._urgent = True
+
+    def _ask_peak(self) -> None:
+        """Measure the peak of this machine once, beside everything else."""
+        if self.desk.peak is not None or self._peak_asked or self.desk.target.missing_here():
+            return
+        self._peak_asked = True
+        self._lane.submit("peak", self._measure_peak)
+
+    def _measure_peak(self) -> None:
+        peak = self.desk.target.peak_gflops()
+        self._worker.put(lambda: self._take_peak(peak))
+
+    def _take_peak(self, peak: float) -> None:
+        self.desk.peak = peak
+        self._stale = self._urgent = True
+
+    # ----- news from other threads
+
+    def _notice(self) -> None:
+        """Take note that the schedule moved; may run in any thread, under the schedule's own lock."""
+        with self._lock:
+            if self._noticed or self._worker.here():
+                return
+            self._noticed = True
+        self._worker.put(self._take_notice)
+
+    def _take_notice(self) -> None:
+        with self._lock:
+            self._noticed = False
+        self._stale = self._urgent = True
+
+    def _tuning_event(self, urgent: bool) -> None:
+        with self._lock:
+            told = self._tuning_news
+            self._tuning_news, self._tuning_urgent = True, self._tuning_urgent or urgent
+        if not told or urgent:
+            self._worker.put(_wake)
+
+    def _follow(self, now: float) -> None:
+        """Take in what tuning has brought, not more often than it may be shown."""
+        watch = self.desk.watch
+        if watch is None:
+            return
+        with self._lock:
+            news, urgent = self._tuning_news, self._tuning_urgent
+            clock = watch.tuning.state == "running" and now - self._computed_at >= CLOCK_S
+            if not clock and not urgent and not (news and now - self._computed_at >= TUNING_GAP_S):
+                return
+            self._tuning_news = self._tuning_urgent = False
+        self.desk.stats.add(watch.fresh())
+        self._stale = True
+
+    def _tell_failure(self) -> bool:
+        """Make a note of a failed run once its reason is known; returns whether that is still to come."""
+        watch = self.desk.watch
+        if watch is None or watch.told or watch.live:
+            return False
+        if not watch.ended:
+            return True
+        watch.told = True
+        self.desk.stats.add(watch.fresh())
+        if (error := watch.failure()) is not None:
+            self.desk.note = note("error", error.message, error.code, error.hint, error.where)
+        self._stale = self._urgent = True
+        return False
+
+    # ----- in the session's thread: showing
+
+    def shown(self) -> Mapping[str, Any]:
+        """Return the slices as they are now."""
+        self._renew()
+        return self._snapshot.slices
+
+    def _between(self) -> float | None:
+        """Compute, send when it is time, and return when to look again."""
+        now = time.monotonic()
+        self._follow(now)
+        ending = self._tell_failure()
+        self._renew()
+        waits = [TUNING_GAP_S] if ending else []
+        watch = self.desk.watch
+        if watch is not None and watch.tuning.state == "running" and self._subscribers:
+            waits.append(max(0.01, CLOCK_S - (now - self._computed_at)))
+        if self._tuning_news:
+            waits.append(max(0.01, TUNING_GAP_S - (now - self._computed_at)))
+        if self._pending():
+            rest = self._pace.wait(now, self._urgent)
+            if rest <= 0.0:
+                self._send()
+            else:
+                waits.append(rest)
+        else:
+            self._urgent = False
+        if not self._pending() and not self._lane.pending("peak"):
+            barriers, self._barriers = self._barriers, []
+            for barrier in barriers:
+                barrier.set()
+        elif self._barriers:
+            waits.append(0.05)
+        return min(waits, default=None)
+
+    def _renew(self) -> None:
+        """Replace the snapshot when something has changed."""
+        if not self._stale:
+            return
+        self._stale = False
+        self._computed_at = time.monotonic()
+        slices = self._slices.all()
+        old = self._snapshot
+        if any(slices[name] is not old.slices[name] and slices[name] != old.slices[name] for name in slices):
+            self._snapshot = Snapshot(old.rev + 1, slices)
+
+    def _pending(self) -> bool:
+        return bool(self._settled) or self._snapshot is not self._sent
+
+    def _send(self) -> None:
+        """Send what has changed since the last patch."""
+        if not self._pending():
+            return
+        settled, self._settled = self._settled, []
+        old, new = self._sent, self._snapshot
+        self._sent, self._urgent = new, False
+        with self._lock:
+            subscribers = self._subscribers
+        if not subscribers:
+            return
+        message = {
+            "t": "patch", "rev": new.rev, "base": old.rev, "ops": delta(old.slices, new.slices),
+            "done": [id for id, error in settled if error is None],
+            "failed": [{"id": id, "error": error_json(error)} for id, error in settled if error is not None],
+        }  # fmt: skip
+        self._pace.sent(time.monotonic())
+        for deliver in subscribers:
+            _reply(deliver, message)
+
+
+class Call:
+    """A command that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.error: BaseException | None = None
+
+    def end(self, error: BaseException | None) -> None:
+        """Let go of who waits."""
+        if not self.event.is_set():
+            self.error = error
+            self.event.set()
+
+
+def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a note of the status line."""
+    return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
+
+
+def _usage(code: str, text: str, hint: str = "") -> UsageError:
+    return UsageError(f"session.{code}", text, (), hint)
+
+
+def _closed() -> UsageError:
+    return _usage("closed", "The session was closed", "open a new one")
+
+
+def _report(error: BaseException) -> None:
+    """Log what no user caused."""
+    if error_json(error)["code"] == "internal":
+        _log.error("a command of a session failed", exc_info=error)
+
+
+def _reply(deliver: Deliver, message: Message) -> None:
+    """Hand a message over; whoever cannot take it does no harm."""
+    try:
+        deliver(message)
+    except Exception:
+        _log.exception("a message of a session could not be delivered")
+
+
+def _wake() -> None:
+    """Make the session's thread look."""

@@ -1,0 +1,177 @@
+"""What a session can be opened on, and what each brings: tasks, a schedule, a graph, trials."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.errors import InputError, UsageError, WorkbenchError
+from workbench.graph.graph import Graph
+from workbench.graph.tasks import Task, extract_tasks
+from workbench.ir.func import Func
+from workbench.schedule import Schedule
+from workbench.target import Target
+from workbench.tune.log import check_model, load_log
+from workbench.tune.record import Record
+from workbench.tune.session import TuningSession
+
+if TYPE_CHECKING:
+    import pandas
+
+Kind = Literal["model", "task", "schedule", "tuning", "log"]
+ACCEPTS = (
+    "give a Graph or the path of an ONNX model, a Task or a list of them, a Func, a Schedule, a TuningSession, "
+    "or a tuning log (its path, or the table of read_log)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """A task as the table shows it; that of a log has no program."""
+
+    key: str
+    name: str
+    weight: int
+    flops: int
+    task: Task | None = None
+
+    @staticmethod
+    def of(task: Task) -> TaskInfo:
+        """Describe a task."""
+        return TaskInfo(task.key, task.name, task.weight, int(task.flops), task)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A subject, taken apart."""
+
+    kind: Kind
+    title: str
+    target: Target
+    tasks: tuple[TaskInfo, ...] = ()
+    graph: Graph | None = None
+    schedule: Schedule | None = None
+    tuning: TuningSession | None = None
+    records: tuple[Record, ...] = field(default=())
+
+
+def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened:
+    """Take apart whatever a user passed.
+
+    Raises
+    ------
+    UsageError
+        "workbench.subject" for something that cannot be shown.
+    ModelError, LogError
+        What is wrong with a file; "log.other_model" when `log` belongs to another model.
+    """
+    opened = _open(subject, target)
+    if log is None or opened.kind == "log" or not Path(log).exists():
+        return opened
+    found = load_log(log)
+    keys = [t.key for t in opened.tasks]
+    check_model(found.header, found.records, keys, log)
+    records = tuple(r for r in found.records if r.task_key in set(keys))
+    return Opened(
+        opened.kind, opened.title, opened.target, opened.tasks, opened.graph, opened.schedule, opened.tuning, records
+    )
+
+
+def _open(subject: Any, target: Target | None) -> Opened:
+    if isinstance(subject, str | os.PathLike):
+        return _file(os.fspath(subject), target)
+    if isinstance(subject, Graph):
+        return _graph(subject, target)
+    if isinstance(subject, Task):
+        own = target or subject.target or Target.host()
+        return Opened("task", subject.name, own, (TaskInfo.of(subject),))
+    if isinstance(subject, Func):
+        own = target or Target.host()
+        return Opened("task", subject.name, own, (TaskInfo.of(Task.of_func(subject, own)),))
+    if isinstance(subject, Schedule):
+        own = target or subject.target or Target.host()
+        task = Task.of_schedule(subject, own)
+        return Opened("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
+    if isinstance(subject, TuningSession):
+        return _tuning(subject, target)
+    if type(subject).__name__ == "DataFrame":
+        return _table(subject, target)
+    return _tasks(subject, target)
+
+
+def _file(path: str, target: Target | None) -> Opened:
+    if path.endswith(".jsonl"):
+        log = load_log(path)
+        names = [(key, name) for key, name in log.header.tasks] if log.header else []
+        return _log(Path(path).name, log.records, names, target)
+    from workbench.graph import load_onnx
+    from workbench.graph.shipped import find_model
+
+    return _graph(load_onnx(find_model(path)), target)
+
+
+def _graph(graph: Graph, target: Target | None) -> Opened:
+    own = target or Target.host()
+    ready = graph if graph.groups else graph.optimize()
+    return Opened("model", graph.name, own, tuple(map(TaskInfo.of, extract_tasks(ready, own))), graph=ready)
+
+
+def _tuning(tuning: TuningSession, target: Target | None) -> Opened:
+    tasks = tuning.tasks
+    own = target or next((t.target for t in tasks if t.target is not None), None) or Target.host()
+    title = Path(tuning.log).name if tuning.log else tasks[0].name
+    return Opened("tuning", title, own, tuple(map(TaskInfo.of, tasks)), tuning=tuning)
+
+
+def _tasks(subject: Any, target: Target | None) -> Opened:
+    items = tuple(subject) if isinstance(subject, Iterable) and not isinstance(subject, bytes) else ()
+    if not items or not all(isinstance(t, Task) for t in items):
+        what = "An empty list" if isinstance(subject, list | tuple) and not items else f"A {type(subject).__name__}"
+        if items:
+            what = "A list of something other than tasks"
+        raise UsageError("workbench.subject", f"{what} cannot be shown", (), ACCEPTS)
+    own = target or items[0].target or Target.host()
+    title = items[0].name if len(items) == 1 else f"{len(items)} tasks"
+    return Opened("task" if len(items) == 1 else "model", title, own, tuple(map(TaskInfo.of, items)))
+
+
+def _table(frame: pandas.DataFrame, target: Target | None) -> Opened:
+    try:
+        records = tuple(Record.from_json(_plain(row)) for row in frame.to_dict("records"))
+    except (WorkbenchError, TypeError, ValueError) as error:
+        why = error.message if isinstance(error, WorkbenchError) else str(error)
+        raise UsageError("workbench.subject", f"The table is not a tuning log: {why}", (), ACCEPTS) from error
+    return _log("tuning log", records, [], target)
+
+
+def _plain(row: dict[Any, Any]) -> dict[str, Any]:
+    """Turn a row of a table back into the JSON form of a record: pandas has NaN where a record has nothing."""
+    out: dict[str, Any] = {}
+    for name, value in row.items():
+        if isinstance(value, tuple):
+            value = list(value)
+        elif isinstance(value, float) and value != value:
+            value = None
+        if name not in ("gflops", "schema"):
+            out[str(name)] = value
+    return out
+
+
+def _log(title: str, records: tuple[Record, ...], names: list[tuple[str, str]], target: Target | None) -> Opened:
+    found = {key: TaskInfo(key, name, 1, 0) for key, name in names}
+    for r in records:
+        found[r.task_key] = TaskInfo(r.task_key, r.task, int(r.weight), int(r.flops))
+    return Opened("log", title, target or _recorded(records), tuple(found.values()), records=records)
+
+
+def _recorded(records: tuple[Record, ...]) -> Target:
+    """Return the target that the trials were made for; this machine when there are none or it cannot be read."""
+    if not records:
+        return Target.host()
+    try:
+        return Target(records[-1].target)
+    except InputError:
+        return Target.host()

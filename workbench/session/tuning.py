@@ -1,0 +1,167 @@
+"""A tuning run as the session sees it: what has come in, what it says, where its log lies."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import LogError, WorkbenchError
+from workbench.tune.events import FINAL, Event, Snapshot
+from workbench.tune.log import load_log
+from workbench.tune.record import Record
+from workbench.tune.session import TuningSession
+from workbench.tune.start import TRIALS_PER_TASK, tune
+
+from .stats import rounded
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.schedule import Schedule
+    from workbench.target import Target
+
+NONE: dict[str, Any] = {
+    "state": "none", "trials": 0, "total": None, "elapsed_s": None, "eta_s": None, "fraction": None, "rate": None,
+    "failed": 0, "scope": "", "log": "", "message": "", "best_ready": False,
+}  # fmt: skip
+
+
+class TuningWatch:
+    """Follows one tuning run.
+
+    Parameters
+    ----------
+    changed : callable
+        Called in the tuning thread with whether it is urgent (the state changed); it only takes note.
+    """
+
+    def __init__(self, tuning: TuningSession, scope: str, changed: Callable[[bool], object]) -> None:
+        self.tuning, self.scope = tuning, scope
+        self.message = ""
+        self.told = False  # whether the failure was told
+        self._new: deque[Record] = deque()
+        self._changed = changed
+        self._hold = threading.Lock()
+        self.held = False
+        self._unsubscribe = tuning.events.subscribe(self._event)
+        self._new.extend(tuning.records)  # what came before; one that comes twice is left out by `Stats`
+
+    def _event(self, event: Event) -> None:
+        if event.record is not None and event.kind == "trial":
+            self._new.append(event.record)
+        if event.kind == "warning":
+            self.message = event.message
+        self._changed(event.kind == "state")
+
+    def fresh(self) -> list[Record]:
+        """Return the trials that came in since the last call."""
+        out = []
+        while self._new:
+            out.append(self._new.popleft())
+        return out
+
+    @property
+    def live(self) -> bool:
+        """Whether it may still change."""
+        return self.tuning.state not in FINAL
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything is tidied up, so that `failure` is known."""
+        return self.tuning.join(0.0)
+
+    def failure(self) -> WorkbenchError | None:
+        """Return why it failed, once it has ended."""
+        try:
+            self.tuning.wait(0.0)
+        except WorkbenchError as error:
+            return error
+        return None
+
+    def hold(self) -> bool:
+        """Pause for a measurement by hand; False when it was not running."""
+        with self._hold:
+            if self.tuning.state != "running":
+                return False
+            self.held = True
+            self.tuning.pause()
+            return True
+
+    def release(self) -> None:
+        """Go on after `hold`, unless somebody has paused meanwhile."""
+        with self._hold:
+            if self.held:
+                self.held = False
+                self.tuning.resume()
+
+    def pause(self) -> None:
+        """Pause because a person wants it."""
+        with self._hold:
+            self.held = False
+            self.tuning.pause()
+
+    def resume(self) -> None:
+        """Go on."""
+        with self._hold:
+            self.held = False
+            self.tuning.resume() if self.tuning.state != "idle" else self.tuning.start()
+
+    def slice(self, snapshot: Snapshot) -> dict[str, Any]:
+        """Return the slice `tuning`, but for `best_ready`."""
+        p = snapshot.progress
+        state = "running" if self.held and snapshot.state == "paused" else snapshot.state
+        return {
+            "state": state, "trials": p.trials, "total": p.total, "elapsed_s": round(p.elapsed_s, 1),
+            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(p.fraction, 4),
+            "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
+            "log": self.tuning.log or "", "message": self.message, "best_ready": False,
+        }  # fmt: skip
+
+    def close(self) -> None:
+        """Stop listening; the run goes on, and is not left on hold."""
+        self._unsubscribe()
+        self.release()
+
+
+def start(
+    what: Schedule | Sequence[Task], scope: str, only: str | None, target: Target, log: str | None, title: str,
+    trials: int | None, seconds: float | None,
+) -> TuningSession:  # fmt: skip
+    """Start a run of `trials` new trials or `seconds`; a log that fits is gone on with.
+
+    Parameters
+    ----------
+    only : str or None
+        Key of the one task to tune.
+    log : str or None
+        The file to write to; by default one named after `title` in the working directory, or the first free name after
+        it when that belongs to another model.
+    """
+    tasks = 1 if scope == "schedule" or only is not None else len(what)
+    if trials is None and seconds is None:
+        trials = TRIALS_PER_TASK * tasks
+    for name in [log] if log is not None else _names(title):
+        try:
+            total = None if trials is None else trials + _trials(name)
+            chosen = None if only is None else [only]
+            return tune(what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen)
+        except LogError as error:
+            if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):
+                raise
+    raise AssertionError("the names never end")
+
+
+def _names(title: str) -> Any:
+    """``resnet50.tunelog.jsonl``, ``resnet50-2.tunelog.jsonl``, ..."""
+    slug = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].strip("-") or "schedule"
+    yield f"{slug}.tunelog.jsonl"
+    for n in count(2):
+        yield f"{slug}-{n}.tunelog.jsonl"
+
+
+def _trials(log: str) -> int:
+    return len(load_log(log).records) if Path(log).exists() else 0

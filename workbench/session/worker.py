@@ -1,0 +1,143 @@
+"""Threads that exist while there is work: the session's own, and the one that measures."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+IDLE_S = 1.0
+"""Seconds that a thread waits for more work before it ends."""
+
+BURST_S = 0.06
+"""Seconds of work in a row after which what has changed is shown, even if more work waits."""
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Runs jobs one after the other, in a thread that is started on demand.
+
+    Parameters
+    ----------
+    between : callable
+        Called in the thread whenever no job waits (or jobs have kept it busy for `BURST_S`). Returns the seconds after
+        which it wants to be called again, or None.
+    """
+
+    def __init__(self, name: str, between: Callable[[], float | None]) -> None:
+        self._name, self._between = name, between
+        self._jobs: deque[Callable[[], None]] = deque()
+        self._condition = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def put(self, job: Callable[[], None]) -> bool:
+        """Add a job, which must not raise; False (and nothing is done) after `close`."""
+        with self._condition:
+            if self._closed:
+                return False
+            self._jobs.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
+            self._condition.notify_all()
+            return True
+
+    def here(self) -> bool:
+        """Whether the caller runs in this worker's thread."""
+        return threading.current_thread() is self._thread
+
+    def close(self, timeout: float) -> None:
+        """Let the job in hand end and drop the others."""
+        with self._condition:
+            self._closed = True
+            self._jobs.clear()
+            thread = self._thread
+            self._condition.notify_all()
+        if thread is not None and not self.here():
+            thread.join(timeout)
+
+    def _run(self) -> None:
+        wake: float | None = None
+        began: float | None = None
+        while (job := self._next(wake)) is not None:
+            began = began or time.monotonic()
+            _guarded(job)
+            if not self._jobs or time.monotonic() - began > BURST_S:
+                wake, began = self._tick(), None
+
+    def _tick(self) -> float | None:
+        try:
+            return self._between()
+        except Exception:
+            _log.exception("a session could not show what has changed")
+            return None
+
+    def _next(self, wake: float | None) -> Callable[[], None] | None:
+        """Wait for a job; an empty one when it is time for `between`; None when the thread is to end."""
+        with self._condition:
+            end = time.monotonic() + (IDLE_S if wake is None else wake)
+            while not self._jobs and not self._closed:
+                left = end - time.monotonic()
+                if left <= 0 and wake is not None:
+                    return _nothing
+                if left <= 0:
+                    break
+                self._condition.wait(left)
+            if self._jobs and not self._closed:
+                return self._jobs.popleft()
+            self._thread = None
+            return None
+
+
+def _nothing() -> None:
+    """Stand in for a job when only the time has come."""
+
+
+def _guarded(job: Callable[[], None]) -> None:
+    try:
+        job()
+    except Exception:
+        _log.exception("a job of a session failed")
+
+
+class Lane:
+    """A thread of its own for work that takes long; of each kind only the newest request waits."""
+
+    def __init__(self, name: str) -> None:
+        self._waiting: dict[str, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+        self._running = ""
+        self._worker = Worker(name, lambda: None)
+
+    def submit(self, kind: str, work: Callable[[], None]) -> None:
+        """Ask for `work`; it takes the place of waiting work of the same kind."""
+        with self._lock:
+            self._waiting[kind] = work
+        self._worker.put(self._one)
+
+    def pending(self, kind: str) -> bool:
+        """Whether work of this kind waits or runs."""
+        with self._lock:
+            return kind in self._waiting or kind == self._running
+
+    def _one(self) -> None:
+        with self._lock:
+            if not self._waiting:
+                return
+            self._running = next(iter(self._waiting))
+            work = self._waiting.pop(self._running)
+        try:
+            work()
+        finally:
+            with self._lock:
+                self._running = ""
+
+    def close(self) -> None:
+        """Drop what waits; what runs ends by itself and is not waited for."""
+        with self._lock:
+            self._waiting.clear()
+        self._worker.close(0.0)
