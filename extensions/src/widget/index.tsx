@@ -1,3 +1,60 @@
-import css from '../../style/workbench.css';
+// Entry of the widget: one store per model, any number of views of it.
 
-export default { render: ({ el }: { el: HTMLElement }) => { el.textContent = css.slice(0, 1); } };
+import { render } from 'preact';
+import model_css from '../../style/model.css';
+import workbench_css from '../../style/workbench.css';
+import { Frame } from './frame';
+import type { Model } from './model';
+import { register, roots, type Mount } from './registry';
+import { Store } from './store';
+import { watchTheme } from './theme';
+
+const STYLE_ID = 'schedule-workbench-style';
+const CSS = `${workbench_css}\n${model_css}`;
+/** Hosts whose models have no key give every model a module of its own. */
+let only = '';
+
+/** Once per document, or per shadow root where the host uses one. */
+function addStyle(el: HTMLElement): void {
+  const root = el.getRootNode();
+  const home = root instanceof ShadowRoot ? root : document.head;
+  const old = home.querySelector(`#${STYLE_ID}`);
+  if (old?.textContent === CSS) return;
+  old?.remove();
+  const style = document.createElement('style');
+  style.id = STYLE_ID;
+  style.textContent = CSS;
+  home.append(style);
+}
+
+function initialize({ model }: { model: Model }): () => void {
+  const key = String(model.get('key') || (only ||= Math.random().toString(36).slice(2)));
+  let store: Store | undefined;
+  const { theme, stop } = watchTheme(next => { void store?.do('theme', { theme: next }).catch(() => undefined); });
+  const made = (store = new Store(model, theme));
+  const views = new Set<HTMLElement>();
+  const mount: Mount = (panel, el) => {
+    addStyle(el);
+    views.add(el);
+    render(<Frame store={made} model={model} panel={panel} />, el);
+    return () => {
+      views.delete(el);
+      render(null, el);
+    };
+  };
+  const unregister = register(key, { mount, store: made });
+  return () => {
+    unregister();
+    for (const el of views) render(null, el);
+    made.dispose();
+    stop();
+  };
+}
+
+export default {
+  initialize,
+  render({ model, el }: { model: Model; el: HTMLElement }): (() => void) | undefined {
+    const root = roots().get(String(model.get('key') || only));
+    return root?.mount(String(model.get('panel') || 'all'), el);
+  }
+};

@@ -1,14 +1,111 @@
+// The whole workbench: header, notes, one of two screens, status bar.
+
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { Button, Key } from '../shared/a11y';
+import { Blank } from '../shared/blank';
+import { capacity } from '../shared/format';
+import { Header } from './header';
+import { Notes } from './notes';
 import type { PanelProps } from './panel';
 import { PANELS } from './panels';
+import { useUi } from './ui';
+import { linkWords } from './words';
 
-export function Shell({ store, model }: PanelProps) {
-  const shown = store.slice('meta').value?.panels ?? [];
+function Slot({ name, store, model }: PanelProps & { name: string }) {
+  const Panel = PANELS[name];
+  return Panel ? <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name}><Panel store={store} model={model} /></div> : null;
+}
+
+/** The model's graph, or the stages of the open task; both where there are both. */
+function Pictures({ names, ...props }: PanelProps & { names: readonly string[] }) {
+  const wanted = useSignal('');
+  const name = names.includes(wanted.value) ? wanted.value : names[0]!;
+  return (
+    <div class="swb-pictures">
+      {names.length > 1 && (
+        <div class="swb-switch" role="group" aria-label="Which graph">
+          {names.map(one => (
+            <button key={one} type="button" aria-pressed={one === name ? 'true' : 'false'} onClick={() => { wanted.value = one; }}>
+              {one === 'graph' ? 'Model' : 'Stages'}
+            </button>
+          ))}
+        </div>
+      )}
+      <Slot key={name} {...props} name={name} />
+    </div>
+  );
+}
+
+function Schedule({ has, ...props }: PanelProps & { has: (name: string) => boolean }) {
+  const pictures = ['graph', 'stages'].filter(has);
+  const left = pictures.length > 0 || has('tasks');
+  const main = has('nest') || has('palette');
+  return (
+    <div class={`swb-schedule${left ? '' : ' no-left'}${main ? '' : ' no-main'}`} role="tabpanel" aria-label="Schedule">
+      {main && <Area name="nest">{has('nest') && <Slot {...props} name="nest" />}</Area>}
+      {has('palette') && <Area name="palette"><Slot {...props} name="palette" /></Area>}
+      {left && (
+        <Area name="left">
+          {pictures.length > 0 && <Pictures {...props} names={pictures} />}
+          {has('tasks') && <Slot {...props} name="tasks" />}
+        </Area>
+      )}
+      {has('history') && <Area name="history"><Slot {...props} name="history" /></Area>}
+    </div>
+  );
+}
+
+const Area = ({ name, children }: { name: string; children: ComponentChildren }) => <div class={`swb-area-${name}`}>{children}</div>;
+
+function Tuning({ has, ...props }: PanelProps & { has: (name: string) => boolean }) {
+  return (
+    <div class="swb-tuning-screen" role="tabpanel" aria-label="Tuning">
+      <Slot {...props} name="tuning" />
+      <div class="swb-tuning-grid">
+        {has('tasks') && <Slot {...props} name="tasks" />}
+        {has('curve') && <Slot {...props} name="curve" />}
+      </div>
+    </div>
+  );
+}
+
+function StatusBar({ store }: PanelProps) {
+  const ui = useUi();
+  const meta = store.slice('meta').value;
+  const log = store.slice('status').value?.log ?? '';
+  const words = linkWords(store);
+  const caches = meta?.caches.map(cache => `${cache.name} ${capacity(cache.bytes)}`) ?? [];
+  const target = [meta?.target, ...caches].filter(Boolean).join(' · ');
+  return (
+    <footer class="swb-foot">
+      <span class="swb-foot-link swb-cut" role="status" title={words.short}><i class={`swb-lamp is-${words.level}`} />{words.short}</span>
+      <span class="swb-foot-target swb-cut" title={target}>{target}</span>
+      {log && <span class="swb-foot-log swb-cut" title={log}>{log.split(/[\\/]/).pop()}</span>}
+      <Button class="swb-link" onPress={() => { ui.sheet.value = true; }}>Keyboard<Key>?</Key></Button>
+    </footer>
+  );
+}
+
+function Nothing() {
+  return (
+    <Blank title="Nothing is open">
+      Pass a model, a task, a schedule or a tuning log: <code>Workbench(load_onnx("model.onnx"))</code>
+    </Blank>
+  );
+}
+
+export function Shell(props: PanelProps) {
+  const ui = useUi();
+  const panels = props.store.slice('meta').value?.panels ?? [];
+  const has = (name: string): boolean => panels.includes(name);
+  const tuning = has('tuning') && ui.tab.value === 'tuning';
   return (
     <>
-      {shown.map(name => {
-        const Panel = PANELS[name];
-        return Panel && <section key={name}><Panel store={store} model={model} /></section>;
-      })}
+      <Header store={props.store} />
+      <Notes store={props.store} />
+      {panels.length === 0 ? <Nothing /> : tuning ? <Tuning {...props} has={has} /> : <Schedule {...props} has={has} />}
+      <StatusBar {...props} />
     </>
   );
 }

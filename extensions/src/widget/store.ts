@@ -40,6 +40,7 @@ export class Store {
   private readonly started: Signal<boolean> = signal(false);
   private readonly ownSelection: Signal<string | null> = signal(null);
   private readonly foreign: Signal<number | null> = signal(null);
+  private readonly selectingNow: Signal<boolean> = signal(false);
   private readonly busyNow: Signal<boolean> = signal(false);
   private readonly unwatch: () => void;
   private readonly prefix = Math.random().toString(36).slice(2, 8);
@@ -48,7 +49,6 @@ export class Store {
   private greeted = 0;
   private heard = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private selecting = false;
 
   /** True when a first state has arrived. */
   readonly ready: ReadonlySignal<boolean> = this.started;
@@ -64,6 +64,8 @@ export class Store {
   readonly selected: ReadonlySignal<string> = computed(
     () => this.ownSelection.value ?? (this.slice('selection').value?.id ?? '')
   );
+  /** True while the kernel has not answered to the newest selection. */
+  readonly selecting: ReadonlySignal<boolean> = this.selectingNow;
   /** Ids of rows that a reason is about, marked in the nest until something else is done. */
   readonly marked: Signal<ReadonlySet<string>> = signal(new Set<string>());
   /** Why a command that has no place of its own did not work. */
@@ -105,7 +107,7 @@ export class Store {
       this.ownSelection.value = id;
       this.marked.value = new Set();
     });
-    if (!this.selecting && !this.stopped()) this.sendSelection();
+    if (!this.selectingNow.peek() && !this.stopped()) this.sendSelection();
   }
 
   dispose(): void {
@@ -123,9 +125,9 @@ export class Store {
 
   private sendSelection(): void {
     const id = this.ownSelection.peek() ?? '';
-    this.selecting = true;
+    this.selectingNow.value = true;
     this.do('select', { id }).catch((error: ErrorInfo) => { this.problem.value = error; }).then(() => {
-      this.selecting = false;
+      this.selectingNow.value = false;
       if (this.ownSelection.peek() === id) this.ownSelection.value = null;
       else if (this.state.peek() !== 'dead') this.sendSelection();
     });

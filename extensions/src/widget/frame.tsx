@@ -1,0 +1,66 @@
+// The frame of every view, a whole workbench or one panel: theme, keys, notes about the link, the box with a reason.
+
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { onKey } from './keys';
+import { Notes } from './notes';
+import type { PanelProps } from './panel';
+import { PANELS } from './panels';
+import { Sheet } from './sheet';
+import { Shell } from './shell';
+import { UiContext, type Shown, type Tab, type Ui } from './ui';
+import { linkWords } from './words';
+import { WitnessBox } from './witness';
+
+const NAMES: Readonly<Record<string, string>> = {
+  all: 'Schedule Workbench', graph: 'Model', tasks: 'Tasks', stages: 'Stages', nest: 'Loop nest', palette: 'Primitives',
+  history: 'History', tuning: 'Tuning', curve: 'Best so far'
+};
+
+function Single({ panel, ...props }: PanelProps & { panel: string }) {
+  const Panel = PANELS[panel];
+  const words = linkWords(props.store);
+  if (!Panel) return <p class="swb-blank">There is no panel “{panel}”.</p>;
+  return (
+    <>
+      <div class={`swb-slot swb-slot-${panel}`}><Panel {...props} /></div>
+      {words.level === 'busy' && <p class="swb-single-foot"><i class="swb-lamp is-busy" />{words.short}</p>}
+    </>
+  );
+}
+
+function Waiting({ store }: { store: PanelProps['store'] }) {
+  const words = linkWords(store);
+  return words.title ? null : <p class="swb-waiting" role="status">Waiting for the kernel…</p>;
+}
+
+export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
+  const root = useRef<HTMLDivElement>(null);
+  const tab = useSignal<Tab>('schedule');
+  const sheet = useSignal(false);
+  const shown = useSignal<Shown | null>(null);
+  const said = useSignal('');
+  const ui = useMemo<Ui>(() => ({ root, tab, sheet, shown, said }), []);
+  useEffect(() => () => { store.marked.value = new Set(); }, []);
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.defaultPrevented || !onKey(event, store, ui)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const busy = linkWords(store).level === 'busy';
+  return (
+    <UiContext.Provider value={ui}>
+      <div ref={root} class={`swb${panel === 'all' ? '' : ' swb-single'}`} data-swb-theme={store.theme.value} role="region"
+        aria-label={NAMES[panel] ?? panel} data-lm-suppress-shortcuts="true" onKeyDown={onKeyDown}>
+        {busy && <div class="swb-pulse" aria-hidden="true"><i /></div>}
+        {!store.ready.value && <Notes store={store} />}
+        {!store.ready.value ? <Waiting store={store} />
+          : panel === 'all' ? <Shell store={store} model={model} />
+          : <><Notes store={store} /><Single store={store} model={model} panel={panel} /></>}
+        <WitnessBox store={store} />
+        <Sheet />
+        <div class="swb-aside" role="status" aria-live="polite">{said.value}</div>
+      </div>
+    </UiContext.Provider>
+  );
+}

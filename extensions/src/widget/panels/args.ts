@@ -1,0 +1,90 @@
+// The arguments of a step while a form holds them: where they come from, what they still lack, what they mean in words.
+
+import type { Args, FieldInfo, Json, NestSlice, PaletteItem, PrimitiveInfo } from '../../shared/types';
+import { valueText } from '../describe';
+
+export type Draft = Record<string, Json>;
+export const OPEN: Json = { hole: null };
+export const isHole = (value: Json | undefined): boolean => typeof value === 'object' && value !== null && 'hole' in value;
+
+const REST: readonly Json[] = [null, null];
+
+/** Names that a field may hold, by what it names: the field says it itself, or its name does. */
+export function optionsOf(field: FieldInfo, nest: NestSlice | null): readonly string[] {
+  if (field.options?.length) return field.options.map(String);
+  const rows = nest?.rows ?? [];
+  const unique = (names: readonly (string | null)[]): string[] => [...new Set(names.filter((name): name is string => !!name))];
+  switch (field.name.replace(/s$/, '')) {
+    case 'loop': return unique(rows.map(row => (row.kind === 'loop' ? row.name : null)));
+    case 'block': return unique(rows.map(row => (row.kind === 'stmt' ? row.block : null)));
+    case 'buffer': return nest?.buffers ?? [];
+    default: return [];
+  }
+}
+
+function blank(field: FieldInfo, at: string, nest: NestSlice | null): Json {
+  if (field.default !== undefined) return field.default;
+  const options = optionsOf(field, nest);
+  switch (field.widget) {
+    case 'select': return options.includes(at) ? at : (options[0] ?? '');
+    case 'multiselect': return options.includes(at) ? [at] : [];
+    case 'factors': return [null, 1];
+    case 'size': return 8;
+    case 'number': return 0;
+    case 'checkbox': return false;
+    default: return '';
+  }
+}
+
+/** What the form starts with: the first suggestion that is legal, else the selection and the defaults. */
+export function prefill(info: PrimitiveInfo, item: PaletteItem, at: string, nest: NestSlice | null): Draft {
+  const start = item.quick.find(move => move.legal)?.args ?? item.quick[0]?.args ?? {};
+  return Object.fromEntries(info.fields.map(field => [field.name, start[field.name] ?? blank(field, at, nest)]));
+}
+
+/** What is still missing before the kernel can be asked; empty when nothing is. */
+export function missing(info: PrimitiveInfo, draft: Draft): string {
+  for (const field of info.fields) {
+    const value = draft[field.name];
+    const none = value === '' || value === undefined || (Array.isArray(value) && value.length === 0);
+    if (none && field.required) return `choose: ${field.label || field.name}`;
+  }
+  return '';
+}
+
+export const sameArgs = (a: Args, b: Args): boolean => canonical(a) === canonical(b);
+
+function canonical(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const dict = value as Readonly<Record<string, Json>>;
+  return `{${Object.keys(dict).filter(key => dict[key] !== undefined && !(key === 'choices' && dict[key] === null)).sort().map(key => `${key}:${canonical(dict[key]!)}`).join()}}`;
+}
+
+// ------------------------------------------------------------------------------------------------------------ factors
+
+/** Inner factors of a list: the first place takes the rest. */
+export function innerOf(value: Json | undefined, extent: number | null): readonly Json[] {
+  if (!Array.isArray(value)) return REST.slice(1);
+  const rest = value.indexOf(null);
+  if (rest <= 0) return value.slice(1);
+  const others = value.filter((_, i) => i !== rest);
+  if (extent === null || !others.every(one => typeof one === 'number')) return value.slice(1);
+  const left = extent / (others as number[]).reduce((a, b) => a * b, 1);
+  return value.map((one, i) => (i === rest ? left : one)).slice(1);
+}
+
+/** Divisors worth a button: all when there are few, else the small ones. */
+export function divisors(n: number, most = 14): readonly number[] {
+  const found: number[] = [];
+  for (let d = 1; d * d <= n; d++) if (n % d === 0) found.push(d, ...(d * d === n ? [] : [n / d]));
+  return found.sort((a, b) => a - b).slice(0, most);
+}
+
+/** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open. */
+export function splitParts(loop: string, extent: number | null, inner: readonly Json[]): readonly { name: string; size: string }[] {
+  const numbers = inner.every(one => typeof one === 'number');
+  const product = numbers ? (inner as number[]).reduce((a, b) => a * b, 1) : NaN;
+  const rest = extent !== null && extent % product === 0 ? String(extent / product) : '?';
+  return [rest, ...inner.map(one => (isHole(one) ? '?' : valueText(one)))].map((size, i) => ({ name: `${loop}.${i}`, size }));
+}

@@ -1,0 +1,62 @@
+// Factors of a loop: divisors first, any number by hand, or left open for the tuner. The outermost takes what is left.
+
+import { Button, Choices } from '../../shared/a11y';
+import type { Json } from '../../shared/types';
+import { divisors as divisorsOf, innerOf, isHole, OPEN, splitParts } from './args';
+import type { FieldProps } from './fields';
+
+interface OneProps {
+  label: string;
+  value: Json;
+  options: readonly number[];
+  mayBeOpen: boolean;
+  onChange: (value: Json) => void;
+  onRemove?: () => void;
+}
+
+function Factor({ label, value, options, mayBeOpen, onChange, onRemove }: OneProps) {
+  const open = isHole(value);
+  const number = typeof value === 'number' ? value : null;
+  return (
+    <div class="swb-factor" role="group" aria-label={label}>
+      {onRemove && <div class="swb-line"><span class="swb-mono">{label}</span><Button class="swb-mini" aria-label={`Remove ${label}`} title="Remove this loop" onPress={onRemove}>×</Button></div>}
+      <div class="swb-line">
+        {options.length > 0 && <Choices label={`Extent of ${label}`} values={options} value={number} off={open} onPick={onChange} />}
+        <input class="swb-size" type="number" min={1} step={1} aria-label={`Extent of ${label}, any number`} placeholder={open ? '?' : ''} value={number ?? ''}
+          onInput={event => { const n = event.currentTarget.valueAsNumber; if (Number.isInteger(n) && n >= 1) onChange(n); }} />
+      </div>
+      {mayBeOpen && (
+        <label class="swb-check"><input type="checkbox" data-swb-open checked={open} onChange={event => onChange(event.currentTarget.checked ? OPEN : (options.find(n => n > 1) ?? 1))} />
+          Leave open: the tuner chooses{open && options.length > 1 && <span class="swb-faint">, {options.length} ways</span>}
+        </label>
+      )}
+    </div>
+  );
+}
+
+export function FactorsField({ field, value, nest, loop, divisors, onChange }: FieldProps) {
+  const found = nest?.rows.find(row => row.kind === 'loop' && row.name === loop)?.extent;
+  const extent = typeof found === 'number' ? found : null;
+  const inner = innerOf(value, extent);
+  const set = (next: readonly Json[]): void => onChange([null, ...next]);
+  const choices = (i: number): readonly number[] => {
+    const others = inner.filter((one, j): one is number => j !== i && typeof one === 'number').reduce((a, b) => a * b, 1);
+    if (inner.length === 1 && divisors?.length) return divisors.slice(0, 14);
+    return extent !== null && extent % others === 0 ? divisorsOf(extent / others) : [];
+  };
+  return (
+    <div class="swb-field" role="group" aria-label={field.label}>
+      {inner.map((one, i) => (
+        <Factor key={i} label={`${loop}.${i + 1}`} value={one} options={choices(i)} mayBeOpen={field.may_be_open}
+          onChange={next => set(inner.map((old, j) => (j === i ? next : old)))}
+          onRemove={inner.length > 1 ? () => set(inner.filter((_, j) => j !== i)) : undefined} />
+      ))}
+      <p class="swb-equation" aria-live="polite">
+        {loop} → {splitParts(loop, extent, inner).map((part, i) => (
+          <span key={part.name}>{i > 0 && ' × '}{part.name} <b class={part.size === '?' ? 'swb-hole' : ''}>{part.size}</b></span>
+        ))}
+      </p>
+      <Button class="swb-link" data-swb-more onPress={() => set([...inner, 1])}>Add another loop</Button>
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+// One row of the nest, and the scales of its bars. A row is drawn again only when something about it changed.
+
+import { bytes, compact, count, flop } from '../../shared/format';
+import { memo } from '../../shared/memo';
+import type { Cache, NestRow } from '../../shared/types';
+import { Icon } from '../icons';
+
+export interface Scale {
+  readonly iters: number;
+  readonly bytes: readonly [number, number];
+  readonly ws: readonly [number, number];
+  /** Caches that get a tick, with their place from 0 to 1. */
+  readonly ticks: readonly { readonly name: string; readonly at: number }[];
+}
+
+const SMALLEST = 64;
+const log = (value: number, [low, high]: readonly [number, number]): number =>
+  high > low ? Math.min(1, Math.max(0, Math.log(value / low) / Math.log(high / low))) : 1;
+const known = (values: readonly (number | null)[]): number[] => values.filter((v): v is number => v !== null && v > 0);
+
+export function scaleOf(rows: readonly NestRow[], caches: readonly Cache[]): Scale {
+  const loops = rows.filter(row => row.kind === 'loop');
+  const traffic = known(loops.map(row => row.bytes));
+  const ticked = caches.filter(cache => cache.name === 'L1' || cache.name === 'L2');
+  const high = Math.max(SMALLEST * 2, ...ticked.map(cache => cache.bytes * 8), ...known(loops.map(row => row.ws)));
+  const ws = [SMALLEST, high] as const;
+  return {
+    iters: Math.max(2, ...known(loops.map(row => row.iters))),
+    bytes: traffic.length ? [Math.min(...traffic) / 2, Math.max(...traffic)] : [1, 2],
+    ws,
+    ticks: ticked.map(cache => ({ name: cache.name, at: log(cache.bytes, ws) }))
+  };
+}
+
+const place = (at: number): { left: string } => ({ left: `${(100 * at).toFixed(1)}%` });
+export const headTicks = (scale: Scale) => scale.ticks.map(tick => <b key={tick.name} style={place(tick.at)}>{tick.name}</b>);
+
+function Bar({ at, ticks = [] }: { at: number | null; ticks?: Scale['ticks'] }) {
+  return (
+    <span class="swb-barbox" aria-hidden="true">
+      {at !== null && <i style={{ width: `${Math.max(4, 100 * at).toFixed(1)}%` }} />}
+      {ticks.map(tick => <b key={tick.name} style={place(tick.at)} />)}
+    </span>
+  );
+}
+
+function iconOf(chip: string): string {
+  if (chip.startsWith('parallel')) return 'parallel';
+  if (/lanes|vector/.test(chip)) return 'vectorize';
+  return chip.startsWith('unroll') ? 'unroll' : 'buffer';
+}
+
+const REDUCTIONS = new Set(['sum', 'product', 'max', 'min']);
+
+function Chip({ text, reduce }: { text: string; reduce: boolean }) {
+  if (reduce && REDUCTIONS.has(text)) {
+    return <span class="swb-sum" title="The iterations meet in one element: their order matters">{text}</span>;
+  }
+  return <span class="swb-chip" title={text}><Icon name={iconOf(text)} size={10} />{text}</span>;
+}
+
+/** Text in which open numbers stand out. */
+function WithHoles({ text }: { text: string }) {
+  if (!text.includes('?')) return <>{text}</>;
+  return <>{text.split(/(\?[\w.]*)/).map((part, i) => (i % 2 ? <span key={i} class="swb-hole">{part}</span> : part))}</>;
+}
+
+const HOLE_WORDS = 'open number';
+const extentWords = (extent: NestRow['extent']): string => (typeof extent === 'string' ? `${HOLE_WORDS} ${extent}` : String(extent ?? ''));
+
+function words(row: NestRow): string {
+  if (row.kind !== 'loop') return [row.kind === 'init' ? 'first value' : 'statement', row.text].join(': ');
+  const ws = row.ws === null ? '' : `working set ${bytes(row.ws)}${row.level ? ` in ${row.level}` : ''}`;
+  const iters = row.iters === null ? '' : `${compact(row.iters)} iterations`;
+  return [`loop ${row.name}`, `extent ${extentWords(row.extent)}`, ...row.chips, iters, ws].filter(Boolean).join(', ');
+}
+
+const LEVEL_WORDS: Readonly<Record<string, string>> = { reg: 'Fits the vector registers', RAM: 'Fits no cache' };
+
+function Costs({ row, scale }: { row: NestRow; scale: Scale }) {
+  return (
+    <>
+      <span class="swb-num" role="gridcell" title={typeof row.extent === 'string' ? `Open number: ${row.extent}` : undefined}>
+        {typeof row.extent === 'string' ? <WithHoles text={row.extent} /> : count(row.extent)}
+      </span>
+      <span class="swb-num swb-col-iters" role="gridcell" title={row.iters === null ? 'Depends on an open number' : `${count(row.iters)} iterations, ${flop(row.flops)}`}>
+        {compact(row.iters)}<Bar at={row.iters === null ? null : log(row.iters, [1, scale.iters])} />
+      </span>
+      <span class="swb-num swb-col-bytes" role="gridcell">{bytes(row.bytes)}<Bar at={row.bytes === null ? null : log(row.bytes, scale.bytes)} /></span>
+      <span class="swb-num swb-col-ws" role="gridcell">
+        {bytes(row.ws)}<Bar at={row.ws === null ? null : log(row.ws, scale.ws)} ticks={scale.ticks} />
+        <span class={`swb-level${row.level ? ` is-${row.level}` : ''}`} title={row.level ? (LEVEL_WORDS[row.level] ?? `Fits ${row.level}`) : undefined}>{row.level ?? ''}</span>
+      </span>
+    </>
+  );
+}
+
+interface RowProps { row: NestRow; scale: Scale; open: boolean | null; selected: boolean; marked: boolean; stop: boolean }
+
+export const Row = memo(function Row({ row, scale, open, selected, marked, stop }: RowProps) {
+  const loop = row.kind === 'loop';
+  const title = loop ? undefined : `${row.text}\nexecuted ${count(row.iters)} times, ${flop(row.flops)}, ${bytes(row.bytes)} loaded and stored`;
+  return (
+    <div class={`swb-row is-${row.kind}${marked ? ' is-marked' : ''}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={words(row)}
+      aria-level={row.depth + 1} aria-expanded={open === null ? undefined : open ? 'true' : 'false'} aria-selected={selected ? 'true' : 'false'}>
+      <span class="swb-cell-name" role="gridcell" title={title}>
+        <span class="swb-indent" style={{ width: `${row.depth * 12}px` }} aria-hidden="true" />
+        <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
+        {loop ? <b class="swb-loop" title={row.name}>{row.name}</b> : <span class="swb-code"><WithHoles text={row.text} /></span>}
+        {row.chips.map(chip => <Chip key={chip} text={chip} reduce={row.reduce} />)}
+      </span>
+      {loop && <Costs row={row} scale={scale} />}
+    </div>
+  );
+});

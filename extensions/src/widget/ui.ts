@@ -1,0 +1,40 @@
+// What belongs to one view and not to the model: the open tab, the key sheet, the box with a reason, what was said aloud.
+
+import { createContext, type RefObject } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Signal } from '@preact/signals';
+import type { WitnessInfo } from '../shared/types';
+
+export type Tab = 'schedule' | 'tuning';
+
+/** A step that is not legal, with what its reason is about. */
+export interface Shown {
+  readonly step: string;
+  readonly reason: string;
+  readonly hint: string;
+  readonly where: readonly string[];
+  readonly witness: WitnessInfo | null;
+}
+export interface Ui {
+  readonly root: RefObject<HTMLDivElement>;
+  readonly tab: Signal<Tab>;
+  readonly sheet: Signal<boolean>;
+  readonly shown: Signal<Shown | null>;
+  /** Read out by a screen reader when it changes. */
+  readonly said: Signal<string>;
+}
+
+export const UiContext = createContext<Ui | null>(null);
+
+export function useUi(): Ui {
+  const ui = useContext(UiContext);
+  if (!ui) throw new Error('a panel needs a frame');
+  return ui;
+}
+
+/** Focus the first element that matches, inside this view. */
+export function focusOn(ui: Ui, selector: string): boolean {
+  const el = ui.root.current?.querySelector<HTMLElement>(selector);
+  el?.focus();
+  return el != null;
+}
