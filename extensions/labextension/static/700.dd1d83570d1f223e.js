@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[968],{21(r,o,e){var t=e(22),n=e.n(t),a=e(23),l=e.n(a),i=e(24),s=l()(n());s.i(i.A),s.push([r.id,`
+"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{21(r,o,e){var t=e(22),n=e.n(t),a=e(23),l=e.n(a),i=e(24),s=l()(n());s.i(i.A),s.push([r.id,`
 `,""]),e.d(o,{},{A:s})},24(r,o,e){var t=e(22),n=e.n(t),a=e(23),l=(e.n(a))()(n());l.push([r.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
 .jp-ScheduleWorkbenchLog { overflow: auto; background: var(--jp-layout-color1); color: var(--jp-ui-font-color1); outline: none; }
 .swbl { box-sizing: border-box; max-width: 1500px; margin: 0 auto; padding: 10px 18px 32px; font: var(--jp-ui-font-size1)/1.45 var(--jp-ui-font-family); font-variant-numeric: tabular-nums; container-type: inline-size; }
