@@ -5,6 +5,8 @@ Nothing here schedules or measures anything.
 
 from __future__ import annotations
 
+from workbench.analysis.layered import Box, Layout, layout
 from workbench.analysis.nest import NestRow, NestView, nest_rows
+from workbench.analysis.networks import model_graph, stage_graph
 
-__all__ = ["NestRow", "NestView", "nest_rows"]
+__all__ = ["Box", "Layout", "NestRow", "NestView", "layout", "model_graph", "nest_rows", "stage_graph"]

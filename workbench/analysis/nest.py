@@ -268,10 +268,17 @@ class _Rows:
         item = itemsize(self.buffers[block.buffer].dtype)
         self.rows.append(
             NestRow(
-                f"init:{block.name}", outer[-1].name if outer else None, first, "init", block.name, iters=count,
-                text=init_text(block, own, self.shrunk, inside), block=block.name, flops=0,
+                f"init:{block.name}",
+                outer[-1].name if outer else None,
+                first,
+                "init",
+                block.name,
+                iters=count,
+                text=init_text(block, own, self.shrunk, inside),
+                block=block.name,
+                flops=0,
                 bytes=None if count is None else count * item,
-            )  # fmt: skip
+            )
         )
 
     def _stmt(self, block: Block, own: Block, path: tuple[For, ...]) -> NestRow:

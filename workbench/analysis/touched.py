@@ -66,7 +66,7 @@ def _grow(patch: Patch, loop: str, extents: Mapping[str, Dim], relations: Sequen
     """Let one more loop run."""
     if all(d.var != loop for terms in patch.start for d, _ in terms):
         return patch
-    start, offset, width, count = (list(x) for x in (patch.start, patch.offset, patch.width, patch.count))
+    start, offset, width, count = list(patch.start), list(patch.offset), list(patch.width), list(patch.count)
     for k, terms in enumerate(patch.start):
         mine = [(d, c) for d, c in terms if d.var == loop]
         if not mine:
@@ -79,7 +79,7 @@ def _grow(patch: Patch, loop: str, extents: Mapping[str, Dim], relations: Sequen
             count[k] = normal(count[k] * values, relations)
             if down:
                 offset[k] = offset[k] + c * (values - 1)
-    return Patch(tuple(start), tuple(offset), tuple(width), tuple(count))  # type: ignore[arg-type]
+    return Patch(tuple(start), tuple(offset), tuple(width), tuple(count))
 
 
 def touched(buffers: Mapping[str, Buffer], by_buffer: Mapping[str, Collection[Patch]], line: int) -> Touched | None:
@@ -135,9 +135,7 @@ def _distance(a: Dim, b: Dim) -> int | None:
     return d if isinstance(d, int) else None
 
 
-def _size(
-    width: Sequence[Dim], count: Sequence[Dim], shape: Sequence[Dim], item: int, line: int
-) -> Touched | None:
+def _size(width: Sequence[Dim], count: Sequence[Dim], shape: Sequence[Dim], item: int, line: int) -> Touched | None:
     """Elements and lines of a box; a row that is covered completely runs on into the next one."""
     w, c, s = _ints(width), _ints(count), _ints(shape)
     if w is None or c is None or s is None:

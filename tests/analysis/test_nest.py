@@ -1,0 +1,233 @@
+import functools
+import time
+
+import pytest
+from analysis.replay import Replay
+
+import workbench as wb
+from workbench import te, workloads
+from workbench.analysis import nest_rows
+from workbench.ir.flops import count_flops
+from workbench.ir.interp import random_inputs, trace_run
+from workbench.ir.parser import parse
+
+TARGET = wb.Target("llvm -mcpu=skylake-avx512 -l1=32K -l2=1M -l3=16M -threads=4")
+
+
+def tiled_matmul():
+    s = wb.Schedule(workloads.matmul(32, 64, 16, bias=True, relu=True))
+    s.compute_inline("bias_add")
+    s.split("i", [None, 4])
+    s.split("j", [None, 32])
+    s.reorder("i.0", "j.0", "k", "i.1", "j.1").vectorize("j.1").unroll("i.1").parallel("i.0")
+    return s.func
+
+
+def tiled_conv(inline):
+    s = wb.Schedule(workloads.conv2d_nhwc(4, 8, 16, 16, relu=True))
+    s.split("relu_w", [None, 4])
+    s.compute_at("conv", "relu_w.0")
+    if inline:
+        s.compute_inline("pad")
+    s.parallel("relu_n", "relu_h")
+    return s.func
+
+
+def strided_conv():
+    return wb.Schedule(workloads.conv2d_nhwc(7, 9, 4, 16, kernel=3, stride=2, padding=0)).func
+
+
+def stencil():
+    x = te.placeholder((10, 48), name="X")
+    y = te.compute((10, 46), lambda i, j: x[i, j] + x[i, j + 1] + x[i, j + 2], name="Y")
+    return te.func(y, "stencil")
+
+
+def transposed():
+    x = te.placeholder((32, 48), name="X")
+    return te.func(te.compute((48, 32), lambda i, j: x[j, i] * 2.0, name="Y"), "transposed")
+
+
+def fused():
+    s = wb.Schedule(workloads.matmul(8, 16, 8))
+    s.split("i", [None, 2])
+    s.fuse("i.0", "i.1")
+    return s.func
+
+
+EXACT = {
+    "matmul": lambda: workloads.matmul(8, 32, 12),
+    "tiled_matmul": tiled_matmul,
+    "strided_conv": strided_conv,
+    "stencil": stencil,
+    "transposed": transposed,
+    "fused": fused,
+    "softmax": lambda: workloads.softmax(8, 32),
+}
+#: Every run of neighbours begins on a cache line here.
+ALIGNED = ("tiled_matmul", "transposed", "softmax")
+PADDED = {"conv_pad": lambda: tiled_conv(False), "conv_inlined_pad": lambda: tiled_conv(True)}
+
+
+@functools.cache
+def build(name):
+    return {**EXACT, **PADDED}[name]()
+
+
+@functools.cache
+def replay(name):
+    return Replay(build(name))
+
+
+@pytest.mark.parametrize("name", [*EXACT, *PADDED])
+def test_counts_are_those_of_a_run(name):
+    for r in nest_rows(build(name), TARGET).rows:
+        if r.kind == "loop":
+            assert r.iters == replay(name).trips[r.id], r.id
+        elif r.kind == "stmt":
+            assert r.iters == replay(name).points[r.block], r.id
+
+
+@pytest.mark.parametrize("name", [*EXACT, *PADDED])
+def test_statements_run_as_often_as_the_interpreter_stores(name):
+    func = build(name)
+    got = trace_run(func, random_inputs(func))
+    stores = {b: int(c.sum()) for b, c in got.writes.items()}
+    updates = {b: int(c.sum()) for b, c in got.updates.items()}
+    rows = {r.id: r for r in nest_rows(func, TARGET).rows}
+    for block in {r.block for r in rows.values() if r.block}:
+        first = rows.get(f"init:{block}")
+        assert (first or rows[f"stmt:{block}"]).iters == stores[block]
+        assert first is None or rows[f"stmt:{block}"].iters == updates[block]
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_elements_of_a_working_set_are_those_of_a_run(name):
+    fine = wb.Target("llvm -mcpu=skylake-avx512 -line=4")
+    for r in nest_rows(build(name), fine).rows:
+        if r.kind == "loop":
+            assert r.working_set == replay(name).elements[r.id], r.id
+            assert r.bytes == r.working_set * (r.iters // r.extent)
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_lines_of_a_working_set_are_those_of_a_run(name):
+    for r in nest_rows(build(name), TARGET).rows:
+        if r.kind == "loop":
+            real = replay(name).lines[r.id]
+            assert r.working_set == real or (name not in ALIGNED and 0.9 * real - 64 <= r.working_set < real), r.id
+
+
+@pytest.mark.parametrize("name", PADDED)
+def test_padding_makes_a_working_set_at_most_too_large(name):
+    for r in nest_rows(build(name), TARGET).rows:
+        if r.kind == "loop":
+            real = replay(name).lines[r.id]
+            assert real <= r.working_set <= 1.2 * real + 64, r.id
+
+
+@pytest.mark.parametrize("name", ["matmul", "tiled_matmul", "strided_conv", "stencil", "softmax"])
+def test_flops_add_up(name):
+    func = build(name)
+    rows = nest_rows(func, TARGET).rows
+    assert sum(r.flops for r in rows if r.parent is None) == count_flops(func)
+    for parent in rows:
+        if parent.kind == "loop":
+            assert parent.flops == sum(r.flops for r in rows if r.parent == parent.id)
+
+
+def test_ids_and_parents_survive_a_step():
+    s = wb.Schedule(workloads.conv2d_nhwc(8, 8, 4, 16, relu=True))
+    before = {r.id for r in nest_rows(s.func, TARGET).rows}
+    s.split("relu_w", [None, 4])
+    rows = nest_rows(s.func, TARGET).rows
+    assert before - {r.id for r in rows} == {"relu_w"}
+    seen = {None: -1}
+    for r in rows:  # a parent stands before its children, one level up
+        assert seen[r.parent] == r.depth - 1
+        seen[r.id] = r.depth
+    assert len({r.id for r in rows}) == len(rows)
+
+
+def test_a_tile_says_what_a_person_wants_to_know():
+    s = wb.Schedule(workloads.conv2d_nhwc(8, 8, 16, 64, relu=True))
+    s.compute_inline("pad")
+    s.split("relu_o", [None, 32])
+    s.reorder("relu_o.0", "relu_h", "relu_w", "relu_o.1")
+    s.compute_at("conv", "relu_w")
+    s.reorder("conv_kh", "conv_kw", "conv_c", "conv_o").vectorize("conv_o")
+    s.parallel("relu_n", "relu_o.0")
+    rows = {r.id: r for r in nest_rows(s.func, TARGET).rows}
+    assert rows["relu_w"].chips == ("conv 1×1×1×32",)
+    assert rows["conv_o"].chips == ("vectorize · 2 × 16 lanes",)
+    assert rows["conv_o"].level == "reg"
+    assert rows["conv_c"].chips == ("sum",)
+    assert rows["conv_c"].reduce
+    assert rows["conv_c"].level == "L1"  # a loop cannot step through registers, however little it touches
+    assert rows["relu_o.0"].chips == ("parallel · 2 threads",)
+    assert rows["init:conv"].parent == "conv_w"
+    assert rows["init:conv"].text == "conv[0, 0, 0, :] = 0"
+    assert rows["stmt:conv"].text == "conv[0, 0, 0, o] += pad(X[n, h+kh-1, kw+w-1, c]) * W[kh, kw, c, o]"
+    assert rows["stmt:relu"].text == "relu[n, h, w, o] = max(conv[0, 0, 0, relu_o.1], 0)"
+
+
+def test_levels_follow_the_caches():
+    func = workloads.matmul(64, 64, 64)
+    small = wb.Target("llvm -mcpu=haswell -l1=4K -l2=16K -l3=32K")
+    assert [r.level for r in nest_rows(func, small).rows if r.kind == "loop"] == ["RAM", "L3", "L2"]
+    assert {r.level for r in nest_rows(func, TARGET).rows if r.kind == "loop"} == {"L1", "L2"}
+
+
+def test_an_open_number_leaves_open_what_it_decides():
+    s = wb.Schedule(workloads.matmul(64, 64, 64))
+    s.split("i", [wb.Hole("a"), wb.Hole("b")])
+    rows = {r.id: r for r in nest_rows(s.func, TARGET).rows}
+    assert (rows["i.0"].extent, rows["i.0"].iters, rows["i.0"].flops) == ("?a", None, 2 * 64**3)
+    assert rows["i.0"].working_set == 3 * 64 * 64 * 4
+    assert (rows["i.1"].extent, rows["i.1"].iters, rows["i.1"].bytes, rows["i.1"].level) == ("?b", 64, None, None)
+    assert (rows["j"].iters, rows["stmt:C"].iters, rows["init:C"].iters) == (64 * 64, 64**3, 64 * 64)
+    assert [h["name"] for h in nest_rows(s.func, TARGET).to_json()["holes"]] == ["a", "b"]
+
+
+def many_stages(n, around=""):
+    """A chain of stages, each a loop of its own; all of them inside of a loop `around`."""
+    names = ["X", *(f"S{k}" for k in range(n - 1)), "Y"]
+    lines = ["stages(X: input float32[4, 16], Y: output float32[4, 16]):"]
+    lines += [f"  temp {name}: float32[4, 16]" for name in names[1:-1]]
+    lines += [f"  for {around} in 4:"] if around else []
+    for k in range(n):
+        pad, row = ("    ", "i") if around else ("  ", "0")
+        axis = "i: 4, " if around else ""
+        lines += [f"{pad}for j{k} in 16:", f"{pad}  block B{k}({axis}j: 16 = j{k}):"]
+        lines += [f"{pad}    {names[k + 1]}[{row}, j] = {names[k]}[{row}, j] + 1.0"]
+    return parse("\n".join(lines) + "\n")
+
+
+def test_a_huge_nest_is_cut_and_says_so():
+    func = many_stages(2500)
+    started = time.perf_counter()
+    view = nest_rows(func, TARGET)
+    assert time.perf_counter() - started < 1.0
+    assert (len(view.rows), view.loops, view.statements, view.hidden) == (400, 2500, 2500, 4600)
+    short = many_stages(300)
+    assert nest_rows(short, TARGET, 100).rows == nest_rows(short, TARGET, 1000).rows[:100]
+
+
+def test_an_ordinary_nest_is_described_at_once():
+    func = workloads.conv2d_nhwc(56, 56, 64, 64, bias=True, relu=True)
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        nest_rows(func, TARGET)
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.05
+
+
+def test_a_cut_keeps_the_size_of_what_later_statements_read():
+    s = wb.Schedule(workloads.matmul(8, 16, 8, bias=True, relu=True))
+    whole = nest_rows(s.func, TARGET)
+    cut = nest_rows(s.func, TARGET, 5)
+    assert cut.rows == whole.rows[:5]
+    assert cut.hidden == len(whole.rows) - 5
+    with pytest.raises(wb.WorkbenchError):
+        whole.row("nowhere")
