@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from browser.driver import FLAGS, chromium
 
 HERE = Path(__file__).parent

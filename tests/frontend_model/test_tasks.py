@@ -15,7 +15,13 @@ WATCH = """() => {
     const el = one.target.nodeType === 1 ? one.target : one.target.parentElement;
     const row = el.closest('tr[data-task]');
     window.touched.add(row ? row.dataset.task : el.tagName);
-  })).observe(document.querySelector('tbody'), { subtree: true, childList: true, characterData: true, attributes: true });
+  })).observe(document.querySelector('tbody'),
+    { subtree: true, childList: true, characterData: true, attributes: true });
+}"""
+
+RECORD = """() => {
+  window.flashes = [];
+  Element.prototype.animate = function (frames, time) { window.flashes.push([this.textContent, time]) };
 }"""
 
 
@@ -73,10 +79,7 @@ def test_a_changed_cell_lights_up_for_a_moment(panels: Panels) -> None:
     panels.page.wait_for_function(f"({running})().length > 0", timeout=2000, polling=5)
     panels.settle()
     panels.page.wait_for_function(f"({running})().length === 0", timeout=2000)
-    panels.page.evaluate(
-        "() => { const f = Element.prototype.animate; window.flashes = [];"
-        " Element.prototype.animate = function (k, d) { window.flashes.push([this.textContent, d]); return f.call(this, k, d) } }"
-    )
+    panels.page.evaluate(RECORD)
     panels.patch(changed(2, ms=0.38))
     panels.settle()
     assert panels.page.evaluate("window.flashes") == [["0.380", 150]]
@@ -152,7 +155,7 @@ def test_a_narrow_table_keeps_task_calls_time_and_share(panels: Panels) -> None:
     panels.open("tasks", states.state(), width=248)
     shown = [h.inner_text().strip("↓↑ ") for h in panels.page.locator("th").all() if h.is_visible()]
     assert shown == ["task", "×", "ms", "share"]
-    assert cell(panels, 3, 0).inner_text() == "3x3 64→64 @56"
+    assert cell(panels, 3, 0).inner_text() == "3x3 64 @56"
     table = panels.page.locator("table").bounding_box()
     assert table["width"] <= 248
 

@@ -1,6 +1,6 @@
 // The tasks of a model in one table that is updated in place: a row keeps its element, a changed cell lights up briefly.
 
-import type { ComponentChildren } from 'preact';
+import type { ComponentChildren, RefObject } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, milliseconds, percent, signedPercent } from '../../shared/format';
@@ -35,23 +35,23 @@ function Cell({ text, name, title, children }: {
   return <td ref={cell} class={name} title={title}>{children ?? text}</td>;
 }
 
+/** Pieces of a name that do not tell tasks apart: the usual kind, an equal channel count, the second side of a square. */
+const REPEATS = /^conv2d |(?<=\b(\d+))→\1(?= )|(?<=@(\d+))x\2$/g;
+
 /**
  * `conv2d 3x3 64→64 @56x56 + bias + relu`: what is fused into the kernel is drawn fainter. A narrow table leaves out what
- * does not tell the tasks apart, so that `3x3 64→64 @56` stays readable; the title has it all.
+ * repeats, so that `3x3 64 @56` stays readable; the title has it all.
  */
 function Name({ name }: { name: string }) {
   const at = name.indexOf(' + ');
   const whole = at < 0 ? name : name.slice(0, at);
-  const kind = whole.startsWith('conv2d ') ? 'conv2d ' : '';
-  const square = /@(\d+)x\1$/.test(whole) ? whole.slice(whole.lastIndexOf('x')) : '';
-  return (
-    <>
-      {kind && <span class="swb-from-m">{kind}</span>}
-      {whole.slice(kind.length, whole.length - square.length)}
-      {square && <span class="swb-from-m">{square}</span>}
-      {at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}
-    </>
-  );
+  const parts: ComponentChildren[] = [];
+  let from = 0;
+  for (const { 0: piece, index } of whole.matchAll(REPEATS)) {
+    parts.push(whole.slice(from, index), <span key={index} class="swb-from-m">{piece}</span>);
+    from = index + piece.length;
+  }
+  return <>{parts}{whole.slice(from)}{at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}</>;
 }
 
 interface RowProps { row: TaskRow; top: number; open: boolean; stop: boolean; onOpen: (id: number) => void }
@@ -86,7 +86,7 @@ function Head({ sort, onSort }: { sort: Sort; onSort: (key: Sort['key']) => void
   const heading = (column: Column) => {
     const { key } = column;
     const sorted = sort.key === key;
-    const name = `${column.left ? 'swb-l ' : ''}swb-from-${column.from}${key === 'name' ? ' swb-name' : ''}`;
+    const name = `${column.left ? 'swb-l ' : ''}swb-from-${column.from}${key === 'name' || key === 'share' ? ` swb-${key}` : ''}`;
     if (key === 'spark') return <th key={key} scope="col" class={name} title={column.title}>{column.text}</th>;
     const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
     return (
@@ -146,12 +146,29 @@ function Total({ total, untuned, tasks }: { total: number | null; untuned: numbe
   );
 }
 
+/** Bring the open task into the scrolled part of the table, without moving the page. */
+function useShown(open: number | null): RefObject<HTMLDivElement> {
+  const scroll = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const box = scroll.current;
+    const row = box?.querySelector<HTMLElement>('tr[aria-selected="true"]');
+    if (!box || !row || box.scrollHeight <= box.clientHeight) return;
+    const head = box.querySelector('thead')?.clientHeight ?? 0;
+    const top = row.offsetTop - head;
+    const bottom = row.offsetTop + row.offsetHeight;
+    if (top < box.scrollTop) box.scrollTop = top;
+    else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
+  }, [open]);
+  return scroll;
+}
+
 export function TasksPanel({ store }: PanelProps) {
   const tasks = store.slice('tasks').value;
   const open = store.slice('head').value?.task ?? null;
   const [sort, setSort] = useState<Sort>({ key: 'share', down: true });
   const [held, setHeld] = useState(false);
   const [focused, setFocused] = useState<number | null>(null);
+  const scroll = useShown(open);
   const rows = useOrder(tasks?.rows ?? [], sort, held);
   const onOpen = useCallback((task: number) => store.act('open_task', { task }), [store]);
   const onSort = (key: Sort['key']): void =>
@@ -169,7 +186,7 @@ export function TasksPanel({ store }: PanelProps) {
   return (
     <section class="swb-tasks" aria-label="Tasks">
       <Total total={tasks.total_ms} untuned={tasks.untuned_ms} tasks={rows.length} />
-      <div class="swb-tasks-scroll">
+      <div ref={scroll} class="swb-tasks-scroll">
         <table role="grid" aria-label="Tasks; Enter opens one" aria-rowcount={rows.length + 1}>
           <Head sort={sort} onSort={onSort} />
           <tbody onKeyDown={event => moveRow(event, onOpen)} onFocusIn={onFocus}
