@@ -112,9 +112,7 @@ def _layers(boxes: Sequence[Box], links: Sequence[tuple[int, int]]) -> list[int]
                 ready.append(b)
     if len(ready) < n:
         stuck = tuple(boxes[k].id for k in range(n) if missing[k])
-        raise InputError(
-            "layout.cycle", "The edges go around in a circle, so nothing can stand above all of it.", stuck
-        )
+        raise InputError("layout.cycle", "The edges go around in a circle: nothing can stand on top.", stuck)
     for a in sources:
         if below[a]:
             layer[a] = min(layer[b] for b in below[a]) - 1

@@ -185,7 +185,11 @@ class _Rows:
     def __init__(self, func: Func, part: Func, own: Func, target: Target, limit: int) -> None:
         self.func, self.part, self.own, self.target, self.limit = func, part, own, target, limit
         self.buffers = {b.name: b for b in own.buffers}
-        self.shrunk = {b.name for b in part.buffers if self.buffers[b.name].shape != b.shape}
+        self.shrunk = {
+            b.name: tuple(d for d, n in enumerate(self.buffers[b.name].shape) if n != 1)
+            for b in part.buffers
+            if self.buffers[b.name].shape != b.shape
+        }
         self.rows: list[NestRow] = []
         self.below: dict[str, _Below] = {}
         self.inits: dict[str, list[tuple[Block, Block, tuple[For, ...], int]]] = {}
@@ -308,7 +312,7 @@ def _extent(dim: Dim) -> int | str:
 
 
 def _lives(buffer: Buffer) -> str:
-    return f"{buffer.name} {'×'.join(map(dim_text, buffer.shape)) or '1'}"
+    return f"{buffer.name} {'×'.join(dim_text(n) for n in buffer.shape if n != 1) or '1'}"
 
 
 def _lanes(extent: int, lanes: int) -> str:

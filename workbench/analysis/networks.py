@@ -99,8 +99,10 @@ def kernel_label(description: str) -> tuple[str, str]:
     parts = text.split(" + ")
     main = next((k for k, p in enumerate(parts) if "@" in p), 0)
     head, _, size = parts[main].partition(" @")
-    if not size and (found := re.fullmatch(r"([a-z ]+?) ((?:\d+×)*\d+(?: to [\d×]+)?)", head)):
-        head, size = found[1], found[2].split(" to ")[-1]
+    if not size:
+        head, _, size = head.partition(" to ")
+        if found := re.fullmatch(r"([a-z ]+) (\d+(?:×\d+)+)", head):
+            head, size = found[1], size or found[2]
     rest = "".join(f"{p} + " for p in parts[:main]) + "".join(f"+ {p} " for p in parts[main + 1 :])
     return _short(head), _short(" · ".join(x for x in (rest.strip(), size) if x), LONGEST + 10)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
@@ -15,7 +15,7 @@ _ATOM = 8
 _UPDATE = {"add": "+=", "mul": "*="}
 
 
-def update_text(block: Block, own: Block, shrunk: Collection[str]) -> str:
+def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -> str:
     """What `block` does at one point.
 
     Parameters
@@ -24,11 +24,17 @@ def update_text(block: Block, own: Block, shrunk: Collection[str]) -> str:
         As scheduled: indices in the block's axes.
     own : Block
         The same block after `compact`: indices in loops.
-    shrunk : collection of str
-        Temporaries of which only a part exists; their elements are named by the loops that walk over that part.
+    shrunk : mapping of str to sequence of int
+        Temporaries of which only a part exists, with the dimensions that this part extends in; their elements are named
+        by the loops that walk over these.
     """
-    names = {a: b for a, b in zip(loads(block.value), loads(own.value), strict=True) if a.buffer in shrunk}
-    target = _element(block.buffer, own.index if block.buffer in shrunk else block.index)
+    names = {
+        a: Load(b.buffer, tuple(b.index[d] for d in shrunk[b.buffer]))
+        for a, b in zip(loads(block.value), loads(own.value), strict=True)
+        if a.buffer in shrunk
+    }
+    kept = shrunk.get(block.buffer)
+    target = _element(block.buffer, block.index if kept is None else [own.index[d] for d in kept])
     if block.is_reduction:
         op, term = block.update()
         text = _expr(term, 0, names)
@@ -40,12 +46,14 @@ def update_text(block: Block, own: Block, shrunk: Collection[str]) -> str:
     return _cut(body)
 
 
-def init_text(block: Block, own: Block, shrunk: Collection[str], inside: Collection[str]) -> str:
+def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Collection[str]) -> str:
     """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, :] = 0``."""
     assert block.init is not None
-    shown = own.index if block.buffer in shrunk else block.index
-    index = [":" if x.vars & set(inside) else _form(y) for x, y in zip(own.index, shown, strict=True)]
-    return _cut(f"{block.buffer}[{', '.join(index)}] = {_expr(block.init, 0, {})}")
+    kept = shrunk.get(block.buffer)
+    shown = block.index if kept is None else own.index
+    dims = range(len(shown)) if kept is None else kept
+    index = [":" if own.index[d].vars & set(inside) else _form(shown[d]) for d in dims]
+    return _cut(f"{block.buffer}{_brackets(index)} = {_expr(block.init, 0, {})}")
 
 
 def _cut(text: str) -> str:
@@ -57,7 +65,11 @@ def _form(x: Affine) -> str:
 
 
 def _element(buffer: str, index: Sequence[Affine]) -> str:
-    return f"{buffer}[{', '.join(map(_form, index))}]"
+    return buffer + _brackets([_form(x) for x in index])
+
+
+def _brackets(index: Sequence[str]) -> str:
+    return f"[{', '.join(index)}]" if index else ""
 
 
 def _bounds(conds: Sequence[Bound]) -> str:
