@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from workbench.arguments import whole
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.schedule.primitive import from_json
 
 from . import tuning
 from .desk import NO_PROGRAM_HINT, Desk
 from .history import View
-from .view import known
+from .view import known, note
 
 
 class Host(Protocol):
@@ -82,8 +82,10 @@ def _measure_new(host: Host) -> None:
 
 @command
 def select(host: Host, id: str) -> None:
-    """Select a row of the nest or a buffer; "" selects nothing."""
+    """Select a row of the nest, a block or a buffer; "" selects nothing."""
     nest = host.shown().get("nest")
+    if nest is not None and id not in known(nest) and f"stmt:{id}" in known(nest):
+        id = f"stmt:{id}"
     if id and (nest is None or id not in known(nest)):
         hint = did_you_mean(str(id), sorted(known(nest)), "rows") if nest is not None else NO_PROGRAM_HINT
         raise UsageError("session.select", f"There is nothing called {id!r} to select", (), hint)
@@ -142,7 +144,10 @@ def goto(host: Host, step: int) -> None:
 def measure(host: Host) -> None:
     """Measure the schedule on show, again if it was measured before."""
     view = _view(host)
-    view.schedule._need_concrete("measure")
+    if view.schedule.holes:
+        names = [h.name for h in view.schedule.holes]
+        text = f"Cannot measure while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
+        raise ScheduleError("schedule.open", text, names, "tune the schedule, or choose numbers")
     host.desk.target.require_here()
     host.request(view)
 
@@ -181,6 +186,9 @@ def tune(host: Host, scope: str = "task", trials: int | None = None, seconds: fl
     if trials is not None:
         whole("trials", trials, code="usage.trials")
     started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds)
+    if known_trials := len(started.records) - started.new_trials:
+        text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already"
+        desk.note = note("info", text, "session.resumed")
     desk.attach(started, scope)
 
 

@@ -80,6 +80,8 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kind: str, extent:
         item["reason"], item["hint"] = _nothing(cls, name, kind)
     elif not legal:
         item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
+        for quick in item["quick"]:  # one sentence for all is said once
+            quick["reason"] = quick["reason"] if quick["reason"] != item["reason"] else ""
     if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
         item["divisors"] = list(divisors(extent))
     return item
@@ -109,8 +111,7 @@ def _nothing(cls: type[Primitive], name: str, kind: str) -> tuple[str, str]:
     wants = list(dict.fromkeys(_KINDS[type(f.kind)] for f in cls.fields() if type(f.kind) in _KINDS))
     if name and wants and kind not in wants:
         return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
-    place = f"{name!r}" if name else "this program"
-    return f"There is nothing to do for it at {place}.", "fill in the form to try something else"
+    return "Nothing to do with it here.", ""
 
 
 def _kind(view: Schedule, name: str) -> str:

@@ -13,14 +13,15 @@ from workbench.arguments import is_a, path
 from workbench.errors import UsageError, did_you_mean
 
 from . import commands, measuring
+from .board import Board, Deliver, hand_over
 from .desk import NO_PROGRAM_HINT, Desk
 from .history import View
 from .measuring import Key, Result
-from .pace import TUNING_GAP_S, Pace
+from .pace import TUNING_GAP_S
 from .palette import verdict
-from .protocol import Snapshot, delta, error_json, state_message
+from .protocol import Snapshot, error_json, state_message
 from .subject import open_subject
-from .view import Slices
+from .view import Slices, note
 from .worker import Lane, Worker
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from workbench.target import Target
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
-
-Message = dict[str, Any]
-Deliver = Callable[[Message], object]
 
 CLOCK_S = 1.0
 """How often elapsed time and the like are renewed while tuning runs and nothing else happens."""
@@ -82,25 +80,18 @@ class Session:
         opened = open_subject(subject, target, log_path)
         runs_here = not opened.target.missing_here()
         self._lock = threading.Lock()
-        self._subscribers: tuple[Deliver, ...] = ()
         self._asked: dict[str, tuple[Any, Deliver]] = {}
         self._noticed = False
         self._worker = Worker("workbench-session", self._between)
         self._lane = Lane("workbench-session-measure")
-        self._pace = Pace()
-        self._settled: list[tuple[str, BaseException | None]] = []
         self._barriers: list[threading.Event] = []
         self._calls: list[Call] = []
-        self._stale = False  # whether the slices have to be computed again
-        self._urgent = False  # whether somebody waits for the next patch
         self._tuning_news = self._tuning_urgent = False
-        self._computed_at = 0.0
         self._peak_asked = False
         self._closed = False
         self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
-        self._slices = Slices(self.desk)
         self._first_note()
-        self._snapshot = self._sent = Snapshot(1, self._slices.all())
+        self._board = Board(Slices(self.desk))
 
     def _first_note(self) -> None:
         desk = self.desk
@@ -114,7 +105,7 @@ class Session:
 
     def snapshot(self) -> Snapshot:
         """Return everything that is shown, as of the last command that was finished."""
-        return self._snapshot
+        return self._board.snapshot
 
     @property
     def schedule(self) -> Schedule | None:
@@ -160,7 +151,8 @@ class Session:
         """
         if self._worker.here():
             commands.run(self, cmd, args)
-            self._stale = self._urgent = True
+            self._board.changed()
+            self._worker.put(_wake)
             return
         call = Call()
         with self._lock:
@@ -182,7 +174,9 @@ class Session:
             self._asked[q] = (args, reply)
         if older is not None:
             text = "A newer question took its place"
-            self._worker.put(lambda: _reply(older[1], {"ok": False, "error": error_json(_usage("superseded", text))}))
+            self._worker.put(
+                lambda: hand_over(older[1], {"ok": False, "error": error_json(_usage("superseded", text))})
+            )
         self._worker.put(lambda: self._answer(q))
 
     def flush(self, timeout: float | None = None) -> bool:
@@ -201,31 +195,23 @@ class Session:
 
     def subscribe(self, callback: Deliver) -> Callable[[], None]:
         """Call `callback` with every patch, in the session's thread; returns the function that ends this."""
-        with self._lock:
-            self._subscribers = (*self._subscribers, callback)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self._subscribers = tuple(s for s in self._subscribers if s is not callback)
-
-        return unsubscribe
+        return self._board.subscribe(callback)
 
     def greet(self, deliver: Deliver) -> None:
         """Send the whole state to `deliver`; patches sent from then on go on from there."""
 
         def answer() -> None:
-            self._renew()
-            self._send()
-            _reply(deliver, state_message(self._snapshot))
+            self._board.renew()
+            self._board.send()
+            hand_over(deliver, state_message(self._board.snapshot))
             self._ask_peak()
 
         self._worker.put(answer)
 
     def close(self) -> None:
         """End the session: its threads end, nobody is told anything more. Tuning goes on."""
-        with self._lock:
-            self._closed = True
-            self._subscribers = ()
+        self._closed = True
+        self._board.forget()
         self._lane.close()
         self._worker.close(5.0)
         self.desk.close()
@@ -244,8 +230,8 @@ class Session:
             error = caught
             _report(caught)
         if id:
-            self._settled.append((id, error))
-        self._stale = self._urgent = True
+            self._board.settle(id, error)
+        self._board.changed()
 
     def _call(self, call: Call, cmd: str | Callable[..., object], args: Any) -> None:
         try:
@@ -253,8 +239,8 @@ class Session:
             error: BaseException | None = None
         except Exception as caught:
             error = caught
-        self._stale = self._urgent = True
-        self._renew()
+        self._board.changed()
+        self._board.renew()
         with self._lock:
             self._calls.remove(call)
         call.end(error)
@@ -267,10 +253,10 @@ class Session:
         args, reply = found
         try:
             value = self._judge(q, args)
-            _reply(reply, {"ok": True, "value": value})
+            hand_over(reply, {"ok": True, "value": value})
         except Exception as error:
             _report(error)
-            _reply(reply, {"ok": False, "error": error_json(error)})
+            hand_over(reply, {"ok": False, "error": error_json(error)})
 
     def _judge(self, q: str, args: Any) -> Any:
         if q != "judge":
@@ -309,13 +295,13 @@ class Session:
 
     def _measuring(self, key: Key, held: bool) -> None:
         if held or self.desk.doing.get(key) != "measuring":
-            self._stale = self._urgent = True
+            self._board.changed()
         self.desk.doing[key] = "measuring"
 
     def _measured(self, key: Key, result: Result) -> None:
         self.desk.doing.pop(key, None)
         self.desk.history.results[key] = result
-        self._stale = self._urgent = True
+        self._board.changed()
 
     def _ask_peak(self) -> None:
         """Measure the peak of this machine once, beside everything else."""
@@ -330,7 +316,7 @@ class Session:
 
     def _take_peak(self, peak: float) -> None:
         self.desk.peak = peak
-        self._stale = self._urgent = True
+        self._board.changed()
 
     # ----- news from other threads
 
@@ -345,7 +331,7 @@ class Session:
     def _take_notice(self) -> None:
         with self._lock:
             self._noticed = False
-        self._stale = self._urgent = True
+        self._board.changed()
 
     def _tuning_event(self, urgent: bool) -> None:
         with self._lock:
@@ -361,12 +347,12 @@ class Session:
             return
         with self._lock:
             news, urgent = self._tuning_news, self._tuning_urgent
-            clock = watch.tuning.state == "running" and now - self._computed_at >= CLOCK_S
-            if not clock and not urgent and not (news and now - self._computed_at >= TUNING_GAP_S):
+            clock = watch.tuning.state == "running" and now - self._board.computed_at >= CLOCK_S
+            if not clock and not urgent and not (news and now - self._board.computed_at >= TUNING_GAP_S):
                 return
             self._tuning_news = self._tuning_urgent = False
         self.desk.stats.add(watch.fresh())
-        self._stale = True
+        self._board.changed(urgent=False)
 
     def _tell_failure(self) -> bool:
         """Make a note of a failed run once its reason is known; returns whether that is still to come."""
@@ -379,77 +365,36 @@ class Session:
         self.desk.stats.add(watch.fresh())
         if (error := watch.failure()) is not None:
             self.desk.note = note("error", error.message, error.code, error.hint, error.where)
-        self._stale = self._urgent = True
+        self._board.changed()
         return False
 
     # ----- in the session's thread: showing
 
     def shown(self) -> Mapping[str, Any]:
         """Return the slices as they are now."""
-        self._renew()
-        return self._snapshot.slices
+        self._board.renew()
+        return self._board.snapshot.slices
 
     def _between(self) -> float | None:
         """Compute, send when it is time, and return when to look again."""
-        now = time.monotonic()
+        now, board, watch = time.monotonic(), self._board, self.desk.watch
         self._follow(now)
-        ending = self._tell_failure()
-        self._renew()
-        waits = [TUNING_GAP_S] if ending else []
-        watch = self.desk.watch
-        if watch is not None and watch.tuning.state == "running" and self._subscribers:
-            waits.append(max(0.01, CLOCK_S - (now - self._computed_at)))
+        waits = [TUNING_GAP_S] if self._tell_failure() else []
+        board.renew()
+        since = now - board.computed_at
+        if watch is not None and watch.tuning.state == "running" and board.watched:
+            waits.append(max(0.01, CLOCK_S - since))
         if self._tuning_news:
-            waits.append(max(0.01, TUNING_GAP_S - (now - self._computed_at)))
-        if self._pending():
-            rest = self._pace.wait(now, self._urgent)
-            if rest <= 0.0:
-                self._send()
-            else:
-                waits.append(rest)
-        else:
-            self._urgent = False
-        if not self._pending() and not self._lane.pending("peak"):
+            waits.append(max(0.01, TUNING_GAP_S - since))
+        if (rest := board.post(now)) is not None:
+            waits.append(rest)
+        elif not self._lane.pending("peak"):
             barriers, self._barriers = self._barriers, []
             for barrier in barriers:
                 barrier.set()
         elif self._barriers:
             waits.append(0.05)
         return min(waits, default=None)
-
-    def _renew(self) -> None:
-        """Replace the snapshot when something has changed."""
-        if not self._stale:
-            return
-        self._stale = False
-        self._computed_at = time.monotonic()
-        slices = self._slices.all()
-        old = self._snapshot
-        if any(slices[name] is not old.slices[name] and slices[name] != old.slices[name] for name in slices):
-            self._snapshot = Snapshot(old.rev + 1, slices)
-
-    def _pending(self) -> bool:
-        return bool(self._settled) or self._snapshot is not self._sent
-
-    def _send(self) -> None:
-        """Send what has changed since the last patch."""
-        if not self._pending():
-            return
-        settled, self._settled = self._settled, []
-        old, new = self._sent, self._snapshot
-        self._sent, self._urgent = new, False
-        with self._lock:
-            subscribers = self._subscribers
-        if not subscribers:
-            return
-        message = {
-            "t": "patch", "rev": new.rev, "base": old.rev, "ops": delta(old.slices, new.slices),
-            "done": [id for id, error in settled if error is None],
-            "failed": [{"id": id, "error": error_json(error)} for id, error in settled if error is not None],
-        }  # fmt: skip
-        self._pace.sent(time.monotonic())
-        for deliver in subscribers:
-            _reply(deliver, message)
 
 
 class Call:
@@ -466,11 +411,6 @@ class Call:
             self.event.set()
 
 
-def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
-    """Return a note of the status line."""
-    return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
-
-
 def _usage(code: str, text: str, hint: str = "") -> UsageError:
     return UsageError(f"session.{code}", text, (), hint)
 
@@ -483,14 +423,6 @@ def _report(error: BaseException) -> None:
     """Log what no user caused."""
     if error_json(error)["code"] == "internal":
         _log.error("a command of a session failed", exc_info=error)
-
-
-def _reply(deliver: Deliver, message: Message) -> None:
-    """Hand a message over; whoever cannot take it does no harm."""
-    try:
-        deliver(message)
-    except Exception:
-        _log.exception("a message of a session could not be delivered")
 
 
 def _wake() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
@@ -257,3 +257,8 @@ def status(desk: Desk, view: View | None) -> dict[str, Any]:
                 busy += "; tuning waits for it"
     log = desk.watch.tuning.log if desk.watch is not None else desk.log
     return {"busy": busy, "note": desk.note, "log": log or ""}
+
+
+def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a note of the status line."""
+    return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
