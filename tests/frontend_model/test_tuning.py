@@ -121,9 +121,8 @@ def test_a_failed_run_says_why(panels: Panels) -> None:
     note = {"level": "error", "text": "…", "code": "log.full", "hint": "Free some space.", "where": []}
     status = {"busy": "", "note": note, "log": ""}
     panels.open("tuning", states.state(tuning=states.tuning("failed"), status=status))
-    alert = panels.page.get_by_role("alert").inner_text()
-    assert "no space left on the device" in alert
-    assert "Free some space." in alert
+    assert "no space left on the device" in panels.page.locator(".swb-problem").inner_text()
+    assert panels.page.get_by_text("Free some space.").count() == 1
 
 
 def test_the_best_of_the_tuner_is_adopted(panels: Panels) -> None:

@@ -76,7 +76,7 @@ function Meanings({ state, help }: { state: string; help: string }) {
   );
 }
 
-function Problem({ title, text, hint, onClose }: { title: string; text: string; hint: string; onClose?: () => void }) {
+function Problem({ title, text, hint, onClose }: { title: string; text: string; hint?: string; onClose?: () => void }) {
   return (
     <div class="swb-problem" role="alert">
       <b>{title}</b> <span>{text}</span>
@@ -129,7 +129,6 @@ export function TuningPanel(props: PanelProps) {
   if (!tuning) return <Blank title="Nothing to tune">Open a task first: <code>Workbench(task)</code></Blank>;
   const active = ACTIVE.has(tuning.state);
   const started = tuning.state !== 'none' && tuning.state !== 'idle';
-  const hint = store.slice('status').value?.note?.hint ?? '';
   const error = refused.value;
   return (
     <section class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
@@ -138,9 +137,9 @@ export function TuningPanel(props: PanelProps) {
         {started && <><Progress tuning={tuning} /><Pace tuning={tuning} /></>}
         {active && <Actions {...{ tuning, needs, run }} help={help} />}
       </div>
-      {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message} hint={hint} />}
+      {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message || 'The note above says why.'} />}
       {tuning.state !== 'failed' && tuning.message && <p class="swb-tuning-message">{tuning.message}</p>}
-      {error && <Problem title="This was refused." text={error.message} hint={error.hint ?? ''} onClose={() => { refused.value = null; }} />}
+      {error && <Problem title="This was refused." text={error.message} hint={error.hint} onClose={() => { refused.value = null; }} />}
       <div class="swb-tuning-next">
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
         <Result {...props} tuning={tuning} needs={needs} run={run} />
