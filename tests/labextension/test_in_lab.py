@@ -155,12 +155,18 @@ def test_log_opens_by_double_click_and_is_followed(page: Any, address: str, fold
         file.write(line(record(2, "matmul", 2.5)) + torn[:40])
         file.flush()
         shows(page, "The last line is not complete (40 characters")
+        assert "could not be read" not in text(page)
         assert "to 2.50 ms in 2 trials" in curve.get_attribute("aria-label")
         assert page.get_by_role("button", name="matmul").get_attribute("aria-pressed") == "true"
         file.write(torn[40:])
         file.flush()
     shows(page, "7.00 ms")
     assert "not complete" not in text(page)
+    other = Header(tasks=(("key-relu", "relu"),), model="another")
+    write_log(log, other, [record(i, "relu", 9.0 - i) for i in range(8)])
+    shows(page, "another")
+    assert "2.00 ms" in text(page)
+    assert "could not be read" not in text(page)
     log.unlink()
     shows(page, "a.tunelog.jsonl is no longer there")
 
