@@ -35,7 +35,7 @@ class Html(str):
     __slots__ = ()
 
 
-# ---------------------------------------------------------------------------------------------------------- small pieces
+# ----- small pieces
 
 
 def text(value: object, limit: int = 0) -> Html:
@@ -102,7 +102,7 @@ def bar(share: float | None, width: int = 80) -> Html:
     return Html(f'<span style="{style}"></span>')
 
 
-# --------------------------------------------------------------------------------------------------------------- blocks
+# ----- blocks
 
 
 def page(*parts: object) -> Html:
@@ -161,6 +161,13 @@ class Column(NamedTuple):
     code: bool = False
 
 
+class Wide(NamedTuple):
+    """A cell that takes the place of several."""
+
+    value: object
+    columns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What is left of a long list: the first ones, and how many more there are."""
@@ -181,21 +188,26 @@ def table(columns: Sequence[Column], shown: Shown | Sequence[Sequence[object]]) 
         for c in columns
     )
     styles = [_cell_style(c) for c in columns]
-    body = [
-        f'<tr style="border: none; background-color: rgba(0, 0, 0, 0)">{_cells(row, styles)}</tr>' for row in shown.rows
-    ]
+    body = [f"<tr>{_cells(row, styles)}</tr>" for row in shown.rows]
     if shown.more > 0:
         rest = faint(f"… {counted(shown.more)} more{' ' + shown.of if shown.of else ''}")
         style = "text-align: left; padding: 1px 10px 1px 0"
         body.append(f'<tr><td colspan="{len(columns)}" style="{style}">{rest}</td></tr>')
+    frame = f"{_FONT}; border-collapse: collapse; border: none; margin: 2px 0; table-layout: auto; width: auto"
     return Html(
-        f'<table style="{_FONT}; border-collapse: collapse; border: none; margin: 2px 0; table-layout: auto; width: auto">'
-        f'<thead><tr style="{line_}">{heads}</tr></thead><tbody>{"".join(body)}</tbody></table>'
+        f'<table style="{frame}"><thead><tr style="{line_}">{heads}</tr></thead><tbody>{"".join(body)}</tbody></table>'
     )
 
 
 def _cells(row: Sequence[object], styles: Sequence[str]) -> str:
-    return "".join(f'<td style="{style}">{text(cell)}</td>' for style, cell in zip(styles, row, strict=True))
+    out, at = [], 0
+    for cell in row:
+        span = cell.columns if isinstance(cell, Wide) else 1
+        wide, value = (f' colspan="{span}"', cell.value) if isinstance(cell, Wide) else ("", cell)
+        out.append(f'<td{wide} style="{styles[at]}">{text(value)}</td>')
+        at += span
+    assert at == len(styles), "a row has as many cells as the table has columns"
+    return "".join(out)
 
 
 def _side(column: Column) -> str:
@@ -203,7 +215,8 @@ def _side(column: Column) -> str:
 
 
 def _cell_style(column: Column) -> str:
-    wide = f"; {_MONO}; white-space: nowrap" if column.number or column.code else ""
+    wide = f"; {_MONO}" if column.number or column.code else ""
+    wide += "; white-space: nowrap" if column.number else ""
     return f"text-align: {_side(column)}; vertical-align: top; padding: 1px 10px 1px 0{wide}"
 
 
@@ -214,7 +227,7 @@ def cut(rows: Sequence[Sequence[object]], limit: int, of: str = "", total: int |
     return Shown(kept, many - len(kept), of)
 
 
-# -------------------------------------------------------------------------------------------------------------- numbers
+# ----- numbers
 
 
 def digits(value: float | None) -> str:
@@ -292,6 +305,13 @@ def duration(seconds: float | None) -> str:
 def plural(n: int, one: str, many: str = "") -> str:
     """``1 node``, ``3 nodes``."""
     return f"{counted(n)} {one if n == 1 else many or one + 's'}"
+
+
+def log_share(value: float | None, largest: float) -> float | None:
+    """Length of a logarithmic bar: 0 for one, 1 for `largest`."""
+    if value is None or value <= 1:
+        return None
+    return math.log(value) / math.log(largest) if largest > 1 else 1.0
 
 
 def shape(dims: Iterable[object]) -> str:
