@@ -79,16 +79,10 @@ def _layout(curve: Curve) -> dict[str, Any]:
         "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "font": {"color": INK, "size": 12},
         "margin": {"l": 56, "r": 20, "t": 36, "b": 44}, "height": 320, "showlegend": False, "hovermode": "closest",
         "xaxis": {**axis, "title": {"text": "trials"}, "rangemode": "tozero", "showgrid": False},
-        "yaxis": {**axis, "title": {"text": "ms"}, "type": "log", "minexponent": 4, "dtick": _ticks(curve)},
+        "yaxis": {**axis, "title": {"text": "ms"}, "type": "log", "minexponent": 4, "nticks": 7},
         "yaxis2": {"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True},
         "annotations": _notes(curve),
     }  # fmt: skip
-
-
-def _ticks(curve: Curve) -> str | None:
-    """Label 1, 2 and 5 of each decade when there are few decades."""
-    shown = curve.latency_ms if len(curve.latency_ms) else curve.best_ms
-    return "D2" if len(shown) and shown.max() < 200 * shown.min() else None
 
 
 def _notes(curve: Curve) -> list[dict[str, Any]]:

@@ -120,7 +120,7 @@ def _layers(boxes: Sequence[Box], links: Sequence[tuple[int, int]]) -> list[int]
 
 
 class _Net:
-    """The graph with bends: nodes ``0 .. len(boxes) - 1`` are boxes, the rest bends; links join adjacent layers only."""
+    """The graph with bends: nodes ``0 .. len(boxes) - 1`` are boxes, the rest bends; links join adjacent layers."""
 
     def __init__(self, boxes: Sequence[Box], layer: list[int], links: Sequence[tuple[int, int]]) -> None:
         self.row = list(layer)

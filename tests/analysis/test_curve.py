@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+
+import workbench as wb
+from workbench.analysis import best_so_far, best_so_far_figure, failures
+from workbench.tune.log import Header, to_frame, write_log
+from workbench.tune.record import Record
+
+
+def record(trial, key, latency=None, status="ok", weight=1, error=""):
+    return Record(
+        task_key=key, task=f"task {key}", trial=trial, status=status, target="llvm", weight=weight, latency_ms=latency,
+        error=error,
+    )  # fmt: skip
+
+
+RECORDS = (
+    record(0, "a", 4.0),
+    record(1, "a", status="timeout", error="took too long"),
+    record(2, "b", 1.0, weight=3),
+    record(3, "a", 5.0),
+    record(4, "b", 0.5, weight=3),
+    record(5, "a", 2.0),
+    record(6, "a", status="timeout"),
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_log(tmp_path / "x.tunelog.jsonl", Header(tasks=(("a", "task a"), ("b", "task b"))), RECORDS)
+    return tmp_path / "x.tunelog.jsonl"
+
+
+def test_best_of_a_task():
+    c = best_so_far(RECORDS, "a")
+    assert (c.name, c.count, c.missing) == ("task a", 5, 0)
+    assert c.trials.tolist() == [0, 3, 5]
+    assert c.nth.tolist() == [1, 3, 4]
+    assert c.latency_ms.tolist() == [4.0, 5.0, 2.0]
+    assert c.best_ms.tolist() == [4.0, 4.0, 2.0]
+    assert (c.failed_trials.tolist(), c.failed_nth.tolist()) == ([1, 6], [2, 5])
+    assert c.failed_status == ("timeout", "timeout")
+    assert best_so_far(RECORDS, "task a").trials.tolist() == [0, 3, 5]
+
+
+def test_the_whole_starts_once_every_task_has_a_value():
+    c = best_so_far(RECORDS)
+    assert c.trials.tolist() == [2, 3, 4, 5, 6]
+    assert c.best_ms.tolist() == [7.0, 7.0, 5.5, 3.5, 3.5]
+    assert not len(c.latency_ms)
+    assert best_so_far(RECORDS[:2]).best_ms.tolist() == [4.0, 4.0]
+    waiting = best_so_far(RECORDS, tasks=["a", "b", "c"])
+    assert (len(waiting.best_ms), waiting.missing) == (0, 1)
+
+
+def test_every_source_gives_the_same_curve(path):
+    for source in (to_frame(RECORDS), path, str(path), wb.read_log(path), iter(RECORDS)):
+        c = best_so_far(source)
+        assert c.best_ms.tolist() == [7.0, 7.0, 5.5, 3.5, 3.5]
+        assert c.failed_trials.tolist() == [1, 6]
+
+
+def test_a_log_waits_for_all_tasks_of_its_header(tmp_path):
+    write_log(tmp_path / "y.jsonl", Header(tasks=(("a", "A"), ("b", "B"), ("c", "C"))), RECORDS)
+    assert best_so_far(tmp_path / "y.jsonl").missing == 1
+    assert best_so_far(tmp_path / "y.jsonl", "c").count == 0
+    assert not best_so_far(wb.read_log(tmp_path / "y.jsonl")).missing
+
+
+def test_wrong_sources_are_told(path):
+    for call, code in (
+        (lambda: best_so_far(RECORDS, "q"), "curve.task"),
+        (lambda: best_so_far(7), "usage.type"),
+        (lambda: best_so_far([1]), "usage.type"),
+        (lambda: best_so_far(wb.read_log(path).drop(columns="weight")), "curve.columns"),
+    ):
+        with pytest.raises(wb.WorkbenchError) as error:
+            call()
+        assert error.value.code == code
+
+
+def test_failures_by_task_and_kind():
+    frame = failures(to_frame(RECORDS))
+    assert frame.to_dict("records") == [{"task": "task a", "status": "timeout", "count": 2, "error": "took too long"}]
+    assert list(failures([]).columns) == ["task", "status", "count", "error"]
+
+
+def test_the_figure_shows_points_line_end_and_crosses():
+    fig = best_so_far_figure(RECORDS, "a")
+    measured, line, end, failed = fig.data
+    assert (list(measured.x), list(measured.y)) == ([1, 3, 4], [4.0, 5.0, 2.0])
+    assert (list(line.x), list(line.y), line.line.shape) == ([1, 3, 4, 5], [4.0, 4.0, 2.0, 2.0], "hv")
+    assert (list(end.x), list(end.y)) == ([5], [2.0])
+    assert list(failed.x) == [2, 5]
+    assert [list(c) for c in failed.customdata] == [[1, "timeout"], [6, "timeout"]]
+    assert fig.layout.yaxis.type == "log"
+    assert "2 ms" in fig.layout.annotations[0].text
+    assert fig.layout.annotations[0].y == pytest.approx(np.log10(2.0))
+    assert fig.layout.paper_bgcolor == "rgba(0,0,0,0)"
+
+
+def test_the_figure_always_has_the_same_traces():
+    names = [t.name for t in best_so_far_figure(RECORDS, "a").data]
+    assert [t.name for t in best_so_far_figure(RECORDS).data] == names
+    assert [t.name for t in best_so_far_figure([]).data] == names
+    assert (
+        best_so_far_figure(RECORDS, tasks=["a", "q"]).layout.annotations[0].text.startswith("No total yet: 1 task has")
+    )
