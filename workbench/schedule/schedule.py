@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -353,7 +352,9 @@ class Schedule:
         return f"{steps}\n{self.nest()}" if steps else self.nest()
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        from .html import schedule_html
+
+        return schedule_html(self)
 
     # ----- running
 

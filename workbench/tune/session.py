@@ -19,6 +19,7 @@ from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import Measurer, Toolbox, TuneOptions, TuningLoop
 from workbench.tune.record import Record, speed
 from workbench.tune.selection import position, select_tasks
+from workbench.tune.table import render_table
 
 if TYPE_CHECKING:
     import pandas
@@ -255,6 +256,11 @@ class TuningSession:
         return tuple(self._loop.records)
 
     @property
+    def failure(self) -> BaseException | None:
+        """What ended the session when its state is ``failed``; `wait` raises it."""
+        return self._error
+
+    @property
     def new_trials(self) -> int:
         """Trials of this run."""
         return self._loop.new_trials
@@ -367,6 +373,20 @@ class TuningSession:
             hint = "let the session measure some trials first, or read the errors in frame()"
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
         return schedule_of(found, record)
+
+
+    def __repr__(self) -> str:
+        tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
+        done, total = len(self._loop.records), self._loop.trials
+        return f"<TuningSession {self.state}: {tasks}, {done}{f' of {total}' if total is not None else ''} trials>"
+
+    def __str__(self) -> str:
+        return "\n".join(render_table(self.snapshot()))
+
+    def _repr_html_(self) -> str:
+        from workbench.tune.html import session_html
+
+        return session_html(self)
 
 
 _LIVE: weakref.WeakSet[TuningSession] = weakref.WeakSet()

@@ -1,0 +1,180 @@
+"""A workbench without its browser: what a saved notebook, a printed page or a terminal shows of it.
+
+It is made from the same slices that the live view gets, so it shows the state at the time the cell was run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from workbench import markup as m
+from workbench.schedule.html import nest_table
+from workbench.tune.html import task_table, totals
+
+LARGEST = 40_000
+"""Bytes of the HTML at most; long tables are cut shorter until it fits."""
+
+_ROWS = (60, 40, 25, 15, 8, 4)
+_FEW = 40
+_HISTORY = (
+    m.Column("Step", number=True),
+    m.Column("", code=True),
+    m.Column("Latency", number=True),
+    m.Column(""),
+    m.Column("GFLOP/s", number=True),
+    m.Column(""),
+)
+_NODES = (m.Column("Node"), m.Column("Shape or detail"), m.Column("Kind"))
+
+
+def static_html(slices: Mapping[str, Any], panel: str = "all") -> str:
+    """Return a readable copy of a workbench that survives a notebook's sanitiser.
+
+    Parameters
+    ----------
+    slices : mapping
+        The slices of a snapshot; those that are missing or None are left out.
+    panel : str
+        "all", or the one part to show.
+    """
+    out = ""
+    for limit in _ROWS:
+        out = m.page(_title(slices), *_parts(slices, panel, limit))
+        if len(out.encode()) <= LARGEST:
+            break
+    return out
+
+
+def static_text(slices: Mapping[str, Any]) -> str:
+    """Return one or two lines about a workbench."""
+    meta, head = slices.get("meta") or {}, slices.get("head")
+    lines = [f"Workbench: {m.clean(meta.get('title', ''))}".rstrip(": ")]
+    if head:
+        ms = f", {m.milliseconds(head['ms'])}" if head.get("ms") is not None else ""
+        lines.append(f"  {m.clean(head['name'])} {head.get('step', '')}".rstrip() + ms)
+    tuning = slices.get("tuning") or {}
+    if tuning.get("state", "none") not in ("none", ""):
+        lines.append(f"  tuning {tuning['state']}, {m.plural(tuning.get('trials') or 0, 'trial')}")
+    return "\n".join(lines)
+
+
+def _title(slices: Mapping[str, Any]) -> m.Html:
+    meta = slices.get("meta") or {}
+    return m.heading("Workbench", meta.get("title", ""), m.clean(meta.get("target", "")))
+
+
+def _parts(slices: Mapping[str, Any], panel: str, limit: int) -> list[m.Html]:
+    if panel == "all":
+        names = ("tasks", "tuning", "head", "nest", "history")
+        return [part for name in names if (part := _part(slices, name, limit))]
+    around = [_part(slices, "head", limit)] if panel in ("stages", "nest", "palette", "history") else []
+    found = _part(slices, "tuning" if panel == "curve" else panel, limit)
+    return [*around, found or m.line(m.faint("There is nothing to show here yet."))]
+
+
+def _part(slices: Mapping[str, Any], name: str, limit: int) -> m.Html:
+    value = slices.get(name)
+    if not value:
+        return m.Html("")
+    draw = {
+        "tasks": _tasks, "tuning": _tuning, "head": _head, "nest": _nest, "history": _history, "palette": _palette,
+        "graph": _drawing, "stages": _drawing,
+    }[name]  # fmt: skip
+    return draw(value, limit)
+
+
+def _tasks(tasks: Mapping[str, Any], limit: int) -> m.Html:
+    if not tasks["rows"]:
+        return m.Html("")
+    total = totals(tasks["total_ms"], tasks["untuned_ms"])
+    return m.join(m.section("Tasks"), total, task_table(tasks["rows"], min(limit, _FEW)))
+
+
+def _tuning(tuning: Mapping[str, Any], limit: int) -> m.Html:
+    if tuning["state"] == "none" and not tuning.get("trials"):
+        return m.Html("")
+    done, total = m.counted(tuning["trials"]), tuning.get("total")
+    trials = f"{done} of {m.counted(total)} trials" if total is not None else m.plural(tuning["trials"], "trial")
+    state = "" if tuning["state"] == "none" else tuning["state"]
+    failed = f"{m.counted(tuning['failed'])} failed" if tuning.get("failed") else ""
+    facts = [state, trials, failed, m.duration(tuning["elapsed_s"]) if tuning.get("elapsed_s") else ""]
+    parts = [m.section("Tuning"), m.line(" · ".join(f for f in facts if f))]
+    if tuning.get("fraction"):
+        parts.append(m.line(m.bar(tuning["fraction"], 240), " ", m.percent(tuning["fraction"]), " of the budget"))
+    if tuning.get("message"):
+        parts.append(m.line((m.bad if state == "failed" else m.text)(tuning["message"], 300)))
+    return m.join(*parts)
+
+
+def _head(head: Mapping[str, Any], limit: int) -> m.Html:
+    name = m.join(m.text(head["name"], 100), m.faint(f" ×{head['weight']}") if (head.get("weight") or 1) > 1 else "")
+    step = head.get("step") or ""
+    facts: list[object] = [step, m.operations(head.get("flops"))]
+    if head.get("ms") is not None:
+        facts.append(m.Html(f"<b>{m.milliseconds(head['ms'])}</b>"))
+        facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
+        facts.append(f"{m.percent(head['peak_share'])} of the peak" if head.get("peak_share") else "")
+    if head.get("best_ms") is not None:
+        by = {"hand": " by hand", "tuner": " by the tuner"}.get(head.get("best_by") or "", "")
+        facts.append(f"best {m.milliseconds(head['best_ms'])}{by}")
+    if head.get("holes"):
+        facts.append(m.plural(head["holes"], "open number"))
+    shown = [m.text(f) for f in facts if f != ""]
+    return m.join(m.section("Task"), m.line(name), m.line(m.Html(" · ".join(shown))))
+
+
+def _nest(nest: Mapping[str, Any], limit: int) -> m.Html:
+    counts = f"{m.plural(nest['loops'], 'loop')}, {m.plural(nest['statements'], 'statement')}"
+    return m.join(m.section("Loop nest"), m.line(m.faint(counts)), nest_table(nest, limit))
+
+
+def _history(history: Mapping[str, Any], limit: int) -> m.Html:
+    rows, at = history["rows"], history["at"]
+    if not rows:
+        return m.Html("")
+    start = max(0, min(at - limit // 2, len(rows) - limit))  # the current step is always among those shown
+    slowest = max((r["ms"] for r in rows if r["ms"] is not None), default=0.0)
+    shown = [_step(r, at, slowest) for r in rows[start : start + limit]]
+    before = m.line(m.faint(f"… {start} earlier steps")) if start else ""
+    return m.join(m.section("History"), before, m.table(_HISTORY, m.cut(shown, limit, "steps", len(rows) - start)))
+
+
+def _step(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
+    text = m.text(row["text"], 90)
+    if row["undone"]:
+        text = m.faint(text)
+    notes: list[m.Html] = []
+    if row["id"] == at:
+        notes.append(m.chip("now"))
+    if row["undone"]:
+        notes.append(m.chip("undone"))
+    if row["by"] == "tuner":
+        notes.append(m.chip("tuner"))
+    if row["holes"]:
+        notes.append(m.chip(m.plural(row["holes"], "open number")))
+    if row["status"] in ("queued", "measuring"):
+        notes.append(m.chip(row["status"]))
+    elif row["status"] not in ("", "ok"):
+        last = (row["error"].strip().splitlines() or [""])[-1]
+        notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
+    ms = row["ms"]
+    return [
+        f"v{row['id']}", text, m.milliseconds(ms) if ms is not None else "",
+        m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
+        m.Html(" ".join(notes)),
+    ]  # fmt: skip
+
+
+def _palette(palette: Mapping[str, Any], limit: int) -> m.Html:
+    items = palette["items"]
+    rows = [[m.mono(i["primitive"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
+    columns = (m.Column("Primitive"), m.Column(""), m.Column("Why not"))
+    about = m.line(m.faint("at "), m.text(palette["about"], 100)) if palette.get("about") else ""
+    return m.join(m.section("Primitives"), about, m.table(columns, m.cut(rows, limit, "primitives")))
+
+
+def _drawing(drawing: Mapping[str, Any], limit: int) -> m.Html:
+    nodes: Sequence[Mapping[str, Any]] = drawing["nodes"]
+    rows = [[m.text(n["label"], 60), m.text(n["sub"] or "", 60), n["kind"]] for n in nodes]
+    return m.table(_NODES, m.cut(rows, limit, "nodes"))
