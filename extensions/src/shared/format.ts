@@ -2,6 +2,7 @@
 
 export const UNKNOWN = '–';
 const THIN = '\u202f';
+const NBSP = '\u00a0';
 const MINUS = '\u2212';
 
 type Maybe = number | null | undefined;
@@ -21,12 +22,15 @@ function digits(value: number): string {
 /** A time in milliseconds, without its unit. */
 export const milliseconds = (value: Maybe): string => (known(value) ? digits(value) : UNKNOWN);
 
-/** The spread of a time, with as many decimals as the time itself. */
-export function spread(value: Maybe, ms: Maybe): string {
-  if (!known(value) || !known(ms)) return '';
+/**
+ * The spread of a time as ± milliseconds, with as many decimals as the time itself. It arrives as the distance of the
+ * quartiles relative to the median; half of it lies on either side.
+ */
+export function spread(relative: Maybe, ms: Maybe): string {
+  if (!known(relative) || !known(ms)) return '';
   const decimals = digits(ms).split('.')[1]?.length ?? 0;
-  const text = value.toFixed(decimals);
-  return `± ${Number(text) === 0 && value > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;
+  const text = ((ms * relative) / 2).toFixed(decimals);
+  return `± ${Number(text) === 0 && relative > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;
 }
 
 /** A number of things: whole ones exactly, others with three digits. */
@@ -39,7 +43,7 @@ const scaled = (value: number, base: number, units: readonly string[]): string =
     value /= base;
     power++;
   }
-  return `${power === 0 ? thousands(value) : digits(value)}${units[power] ? THIN + units[power] : ''}`;
+  return `${power === 0 ? thousands(value) : digits(value)}${units[power] ? NBSP + units[power] : ''}`;
 };
 
 /** A large count in short: 1 344, 258 k, 3.61 M. */
@@ -58,12 +62,12 @@ export const flop = (value: Maybe): string =>
 
 /** A share of one, 0.151 as 15.1 %. */
 export const percent = (share: Maybe): string =>
-  known(share) ? `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${THIN}%` : UNKNOWN;
+  known(share) ? `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%` : UNKNOWN;
 
 export function signedPercent(change: Maybe): string {
   if (!known(change)) return UNKNOWN;
   const text = Math.abs(100 * change).toFixed(1);
-  return text === '0.0' ? '0' : `${change < 0 ? MINUS : '+'}${text}${THIN}%`;
+  return text === '0.0' ? '0' : `${change < 0 ? MINUS : '+'}${text}${NBSP}%`;
 }
 
 export function duration(seconds: Maybe): string {

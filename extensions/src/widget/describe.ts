@@ -13,8 +13,11 @@ export function valueText(value: Json): string {
   return String(value);
 }
 
+const isNames = (value: Json): value is readonly string[] => Array.isArray(value) && value.every(one => typeof one === 'string');
+
+/** A step as it is called: a list of names is written as several arguments. */
 export const stepText = (primitive: string, args: Dict): string =>
-  `${primitive}(${Object.values(args).map(valueText).join(', ')})`;
+  `${primitive}(${Object.values(args).map(value => (isNames(value) ? value.join(', ') : valueText(value))).join(', ')})`;
 
 const WORDS: Readonly<Record<string, string>> = {
   open_task: 'open the task', goto: 'go to a step', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',

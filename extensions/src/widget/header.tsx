@@ -87,7 +87,7 @@ function Figures({ head, peak }: { head: HeadSlice; peak: number | null }) {
   const tuner = head.best_by === 'tuner' ? ' by the tuner' : '';
   return (
     <div class="swb-figures">
-      <div class="swb-figure is-main" title="Median time of one call of the schedule on show">
+      <div class="swb-figure is-main" title="Fastest of the repeated runs of one call; ± half the distance of the quartiles">
         <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
         <span>ms {spread(head.spread, head.ms)}</span>
       </div>

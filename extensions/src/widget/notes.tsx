@@ -8,7 +8,7 @@ import type { ErrorInfo } from '../shared/types';
 import { markRows } from './marks';
 import type { Store } from './store';
 import { useUi } from './ui';
-import { linkWords, noKernel } from './words';
+import { linkWords, noKernel, sentence } from './words';
 
 /** A short wait is told in the status bar; only a longer one takes room from the content. */
 const NOTE_AFTER = 1200;
@@ -24,8 +24,6 @@ function NoteLine({ level, title, text, hint, children }: NoteProps) {
     </div>
   );
 }
-
-const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1) + (/[.?!:]$/.test(text) ? '' : '.');
 
 function LinkNote({ store }: { store: Store }) {
   const { title, text, level } = linkWords(store);

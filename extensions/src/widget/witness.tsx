@@ -5,6 +5,7 @@ import { Button } from '../shared/a11y';
 import type { WitnessInfo } from '../shared/types';
 import type { Store } from './store';
 import { useUi } from './ui';
+import { sentence } from './words';
 
 function Iteration({ name, at, other }: { name: string; at: Readonly<Record<string, number>>; other: Readonly<Record<string, number>> }) {
   return (
@@ -58,7 +59,7 @@ export function WitnessBox({ store }: { store: Store }) {
       <h4><span class="swb-mono">{shown.step}</span> would change the result</h4>
       <p>{shown.reason}</p>
       {shown.witness && <Meeting witness={shown.witness} />}
-      {shown.hint && <p class="swb-pop-hint"><b>What to do instead</b> {shown.hint}</p>}
+      {shown.hint && <p class="swb-pop-hint"><b>What to do instead</b> {sentence(shown.hint)}</p>}
       <Button class="swb-close" aria-label="Close" title="Close (Esc)" onPress={close}>×</Button>
     </div>
   );

@@ -49,3 +49,10 @@ export function noKernel(store: Store): string {
   if (gone) return `${gone[1]}: run the cell again`;
   return store.link.value === 'static' ? 'this page has no kernel' : '';
 }
+
+/** A hint as a sentence of its own; one that begins with code keeps its first letter. */
+export function sentence(text: string): string {
+  if (!text) return '';
+  const first = /^[\w.]+\(/.test(text) ? text.charAt(0) : text.charAt(0).toUpperCase();
+  return first + text.slice(1) + (/[.?!:]$/.test(text) ? '' : '.');
+}

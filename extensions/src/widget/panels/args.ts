@@ -7,7 +7,8 @@ export type Draft = Record<string, Json>;
 export const OPEN: Json = { hole: null };
 export const isHole = (value: Json | undefined): boolean => typeof value === 'object' && value !== null && 'hole' in value;
 
-const REST: readonly Json[] = [null, null];
+/** The loop, block or buffer that a row of the nest stands for. */
+export const nameOf = (id: string): string => id.replace(/^(stmt|init):/, '');
 
 /** Names that a field may hold, by what it names: the field says it itself, or its name does. */
 export function optionsOf(field: FieldInfo, nest: NestSlice | null): readonly string[] {
@@ -65,7 +66,7 @@ function canonical(value: Json): string {
 
 /** Inner factors of a list: the first place takes the rest. */
 export function innerOf(value: Json | undefined, extent: number | null): readonly Json[] {
-  if (!Array.isArray(value)) return REST.slice(1);
+  if (!Array.isArray(value)) return [1];
   const rest = value.indexOf(null);
   if (rest <= 0) return value.slice(1);
   const others = value.filter((_, i) => i !== rest);

@@ -8,7 +8,7 @@ import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
-import { noKernel } from '../words';
+import { noKernel, sentence } from '../words';
 import { missing, prefill, sameArgs, type Draft } from './args';
 import { FieldInput } from './fields';
 
@@ -56,7 +56,7 @@ function Opinion({ verdict, lacks, onShow }: { verdict: Verdict | null; lacks: s
   if (lacks) return <p class="swb-opinion swb-faint" role="status">{`To do: ${lacks}`}</p>;
   if (!verdict || verdict.legal) return <p class="swb-opinion swb-aside" role="status">{verdict ? 'Legal' : ''}</p>;
   return (
-    <p class="swb-opinion is-not" role="status"><b>Not legal.</b> {verdict.reason}{verdict.hint && <span class="swb-mut"> {verdict.hint}</span>}{' '}
+    <p class="swb-opinion is-not" role="status"><b>Not legal.</b> {verdict.reason}{verdict.hint && ` ${sentence(verdict.hint)}`}{' '}
       {(verdict.where.length > 0 || verdict.witness) && <Button class="swb-link" onPress={() => onShow(verdict)}>Show me</Button>}
     </p>
   );
@@ -119,7 +119,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
           divisors={loop === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft.value, [field.name]: value })} />
       ))}
       <Opinion verdict={verdict.value} lacks={lacks} onShow={one => onShow(draft.value, one)} />
-      {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {failure.value.hint}</p>}
+      {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
       <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
     </form>
   );

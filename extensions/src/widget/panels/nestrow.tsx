@@ -56,7 +56,7 @@ function Chip({ text, reduce }: { text: string; reduce: boolean }) {
   if (reduce && REDUCTIONS.has(text)) {
     return <span class="swb-sum" title="The iterations meet in one element: their order matters">{text}</span>;
   }
-  return <span class="swb-chip" title={text}><Icon name={iconOf(text)} size={10} />{text}</span>;
+  return <span class="swb-chip" title={text}><Icon name={iconOf(text)} size={10} /><span>{text}</span></span>;
 }
 
 /** Text in which open numbers stand out. */

@@ -8,15 +8,16 @@ import { stepText } from '../describe';
 import { markRows } from '../marks';
 import type { PanelProps } from '../panel';
 import { useUi } from '../ui';
-import type { Draft } from './args';
+import { sentence } from '../words';
+import { nameOf, type Draft } from './args';
 import { PrimitiveForm } from './form';
 
 type Show = (step: string, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>) => void;
 
 /** What stands beside the name of a legal primitive. */
-function offer(item: PaletteItem, info: PrimitiveInfo | undefined): string {
+function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): string {
   const legal = item.quick.filter(move => move.legal);
-  if (legal.length === 1) return legal[0]!.label;
+  if (legal.length === 1 && legal[0]!.label !== at) return legal[0]!.label;
   return info?.summary ?? '';
 }
 
@@ -25,7 +26,7 @@ interface LegalProps extends PanelProps {
 }
 
 function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: LegalProps) {
-  const text = offer(item, info);
+  const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
       <button type="button" data-swb-legal data-swb-item={item.primitive} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary} onClick={onToggle}>
@@ -41,17 +42,29 @@ function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: 
   );
 }
 
-function Illegal({ item, at, stop, show }: { item: PaletteItem; at: string; stop: boolean; show: Show }) {
+interface IllegalProps extends PanelProps {
+  item: PaletteItem; info: PrimitiveInfo | undefined; at: string; open: boolean; stop: boolean; onToggle: () => void; show: Show;
+}
+
+/** What was tried is not legal; other values may be, so the form is at hand here too. */
+function Illegal({ item, info, at, open, stop, onToggle, show, ...props }: IllegalProps) {
   const first = item.quick[0];
   const step = first ? stepText(item.primitive, first.args) : at ? `${item.primitive}(${at})` : item.primitive;
   const visible = item.where.length > 0 || item.witness !== null;
+  // Where another selection is asked for, no value would help.
+  const form = item.quick.length > 0 || !item.hint.startsWith('select');
   const onShow = (): void => { if (visible) show(step, item); };
   return (
-    <li class="swb-illegal">
+    <li class={`swb-illegal${open ? ' is-open' : ''}`}>
       <button type="button" aria-disabled="true" data-swb-item={item.primitive} tabIndex={stop ? 0 : -1} onClick={onShow}
-        aria-label={`${item.primitive}, not legal here: ${item.reason}`} title={visible ? 'Not legal here. Click to see why' : 'Not legal here'}><s>{item.primitive}</s></button>
-      <p>{item.reason} {item.hint && <span class="swb-faint">{item.hint} </span>}
-        {visible && <Button class="swb-link" data-swb-show={item.primitive} aria-label={`Show me why ${item.primitive} is not legal`} onPress={onShow}>Show me</Button>}</p>
+        aria-label={`${item.primitive}, not legal here: ${item.reason}`} title={visible ? 'Not legal here. Press to see why' : 'Not legal here'}><s>{item.primitive}</s></button>
+      <p>{item.reason} {item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}
+        {visible && <><Button class="swb-link" data-swb-show={item.primitive} aria-label={`Show me why ${item.primitive} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
+        {info && form && <Button class="swb-link is-quiet" aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.primitive}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
+      {open && info && (
+        <PrimitiveForm key={`${item.primitive} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
+          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.primitive, draft), verdict)} />
+      )}
     </li>
   );
 }
@@ -59,7 +72,7 @@ function Illegal({ item, at, stop, show }: { item: PaletteItem; at: string; stop
 function Title({ palette, stale }: { palette: PaletteSlice; stale: boolean }) {
   return (
     <header class={`swb-pal-head${stale ? ' is-stale' : ''}`} aria-live="polite">
-      {palette.at ? <><b class="swb-mono">{palette.at}</b> <span class="swb-mut">{palette.about}</span></> : <span class="swb-mut">{palette.about || 'The whole schedule'}</span>}
+      {palette.at ? <><b class="swb-mono">{nameOf(palette.at)}</b> <span class="swb-mut">{palette.about}</span></> : <span class="swb-mut">{palette.about || 'The whole schedule'}</span>}
     </header>
   );
 }
@@ -79,6 +92,9 @@ export function PalettePanel(props: PanelProps) {
     ui.said.value = said;
     ui.shown.value = witness ? { step, reason, hint, where, witness } : null;
   };
+  const at = nameOf(palette.at);
+  const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.primitive);
+  const toggle = (item: PaletteItem): void => { opened.value = opened.value === item.primitive ? '' : item.primitive; };
   const legal = palette.items.filter(item => item.legal);
   const illegal = palette.items.filter(item => !item.legal);
   const all = [...legal, ...illegal];
@@ -94,14 +110,19 @@ export function PalettePanel(props: PanelProps) {
           <h3 class="swb-h3 swb-pal-group">Legal here<span>{legal.length}</span></h3>
           {legal.length === 0 && <p class="swb-pal-none">{palette.at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
           {legal.map((item, i) => (
-            <Legal key={item.primitive} {...props} item={item} info={infos.find(info => info.name === item.primitive)} at={palette.at} place={i + 1} show={show}
+            <Legal key={item.primitive} {...props} item={item} info={infoOf(item)} at={at} place={i + 1} show={show}
               open={opened.value === item.primitive} stop={item.primitive === stop}
-              onToggle={() => { opened.value = opened.value === item.primitive ? '' : item.primitive; }} />
+              onToggle={() => toggle(item)} />
           ))}
         </div>
         <div class="swb-pal-part">
           <h3 class="swb-h3 swb-pal-group">Not legal here<span>{illegal.length}</span></h3>
-          <ul class="swb-illegals">{illegal.map(item => <Illegal key={item.primitive} item={item} at={palette.at} stop={item.primitive === stop} show={show} />)}</ul>
+          <ul class="swb-illegals">
+            {illegal.map(item => (
+              <Illegal key={item.primitive} {...props} item={item} info={infoOf(item)} at={at} stop={item.primitive === stop} show={show}
+                open={opened.value === item.primitive} onToggle={() => toggle(item)} />
+            ))}
+          </ul>
         </div>
       </div>
     </section>
