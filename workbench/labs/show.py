@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from workbench import markup
 
 from .exercise import Exercise, Prediction, said
 
@@ -34,14 +35,13 @@ class Shown:
         return "\n".join(p for p in [*parts, self.code] if p)
 
     def _repr_html_(self) -> str:
-        parts = [f"<p><b>{html.escape(self.title)}</b></p>"]
-        parts += [f"<p>{html.escape(p)}</p>" for p in self.text.split("\n\n") if p]
+        parts = [markup.styled("font-weight: bold", self.title, "p")]
+        parts += [markup.styled("margin: 4px 0", p, "p") for p in self.text.split("\n\n") if p]
         for head, lines in self.lists:
-            items = "".join(f"<li>{html.escape(line)}</li>" for line in lines)
-            parts.append(f"<p>{html.escape(head)}:</p><ul>{items}</ul>")
+            parts += [markup.section(head), *(markup.line("• ", line) for line in lines)]
         if self.code:
-            parts.append(f"<pre>{html.escape(self.code)}</pre>")
-        return f"<div>{''.join(parts)}</div>"
+            parts.append(markup.code(self.code))
+        return markup.page(*parts)
 
 
 @dataclass(frozen=True)
@@ -83,17 +83,15 @@ class Verdict:
         return "\n".join([*lines, *([self.note] if self.note else [])])
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f'<tr><td style="color: {_COLOUR[f.good]}; text-align: center">{_MARK[f.good]}</td>'
-            f'<td style="text-align: left">{html.escape(f.text)}</td></tr>'
-            for f in self.findings
-        )
-        colour = _COLOUR[True if self.solved else None if self.state == UNATTEMPTED else False]
-        note = f"<p>{html.escape(self.note)}</p>" if self.note else ""
-        return (
-            f'<div><p><b>{html.escape(self.title)}: <span style="color: {colour}">{self.state}</span></b></p>'
-            f"<table>{rows}</table>{note}</div>"
-        )
+        good = True if self.solved else None if self.state == UNATTEMPTED else False
+        head = markup.join(self.title, ": ", _coloured(good, self.state))
+        rows = [(_coloured(f.good, _MARK[f.good]), f.text) for f in self.findings]
+        table = markup.table((markup.Column(""), markup.Column("")), rows)
+        return markup.page(markup.styled("font-weight: bold", head, "p"), table, markup.line(markup.faint(self.note)))
+
+
+def _coloured(good: bool | None, value: str) -> markup.Html:
+    return markup.styled(f"color: {_COLOUR[good]}", value)
 
 
 def verdict(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from workbench import markup
 from workbench.analysis import nest_rows
 
 from .counters import count
@@ -115,9 +115,8 @@ class Steps:
         return "\n".join("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in rows)
 
     def _repr_html_(self) -> str:
-        heads = "".join(f"<th>{html.escape(h)}</th>" for h in _HEADS)
-        rows = "".join("<tr>" + "".join(f"<td>{html.escape(x)}</td>" for x in s.cells()) + "</tr>" for s in self.steps)
-        return f"<table><tr>{heads}</tr>{rows}</table><p><small>{html.escape(_NOTE)}</small></p>"
+        columns = [markup.Column(name, number=k > 0) for k, name in enumerate(_HEADS)]
+        return markup.page(markup.table(columns, [s.cells() for s in self.steps]), markup.line(markup.faint(_NOTE)))
 
 
 def _lanes(extent: int, lanes: int) -> str:
