@@ -1,3 +1,4 @@
+import itertools
 import random
 import time
 
@@ -21,19 +22,19 @@ def check(boxes, edges, found):
     rows = {}
     for b in boxes:
         x, y = found.positions[b.id]
-        assert -0.01 <= x
+        assert x >= -0.01
         assert x + b.w <= found.width + 0.01
         assert y + b.h <= found.height + 0.01
         rows.setdefault(y + b.h / 2, []).append((x, x + b.w, b.id))
     for row in rows.values():
         row.sort()
-        for (_, end, a), (start, _, b) in zip(row, row[1:], strict=False):
+        for (_, end, a), (start, _, b) in itertools.pairwise(row):
             assert end <= start, (a, b)
     for (a, b), line in zip(edges, found.edges, strict=True):
         (ax, ay), (bx, by) = found.positions[a], found.positions[b]
         assert line[0] == pytest.approx((ax + size[a][0] / 2, ay + size[a][1]), abs=0.02)
         assert line[-1] == pytest.approx((bx + size[b][0] / 2, by), abs=0.02)
-        assert all(p[1] <= q[1] for p, q in zip(line, line[1:], strict=False))
+        assert all(p[1] <= q[1] for p, q in itertools.pairwise(line))
         assert line[0][1] < line[-1][1]
 
 
@@ -45,7 +46,7 @@ def passes_through(boxes, edges, found):
             if b.id in edge:
                 continue
             x, y = found.positions[b.id]
-            for (px, py), (qx, qy) in zip(line, line[1:], strict=False):
+            for (px, py), (qx, qy) in itertools.pairwise(line):
                 top, bottom = max(py, y), min(qy, y + b.h)
                 if top < bottom and x + 0.1 < px < x + b.w - 0.1 and px == qx:
                     out.append((edge, b.id))

@@ -37,7 +37,7 @@ def test_edges_of_a_network_are_its_tensors(squeezenet):
         assert e["points"][0][1] < e["points"][-1][1]
     for id, n in nodes.items():
         assert len(into.get(id, [])) == (0 if n["kind"] == "input" else 2 if n["label"] == "concat of 2" else 1)
-    assert all(0 <= n["x"] and n["x"] + n["w"] <= drawn["width"] + 0.01 for n in nodes.values())
+    assert all(n["x"] >= 0 and n["x"] + n["w"] <= drawn["width"] + 0.01 for n in nodes.values())
 
 
 def test_a_graph_is_optimised_where_that_has_not_happened(squeezenet):
@@ -50,7 +50,7 @@ def test_a_graph_is_optimised_where_that_has_not_happened(squeezenet):
     [
         ("conv2d 3x3 64→64 @56x56 + bias + relu", "conv 3×3 64→64", "+ bias + relu · 56×56"),
         ("conv2d 7x7/2 3→64 @224x224", "conv 7×7 /2 3→64", "224×224"),
-        ("mul + conv2d 1x1 8→8 @4x4 + relu", "conv 1×1 8→8", "mul + + relu · 4×4"),
+        ("mul + conv2d 1x1 8→8 @4x4 + relu", "conv 1×1 8→8", "mul ahead + relu · 4×4"),
         ("global_avg_pool 1000 @13x13", "global avg pool 1000", "13×13"),
         ("transpose 1x3x224x224 to 1x224x224x3", "transpose", "1×224×224×3"),
         ("concat of 2 to 1x56x56x96", "concat of 2", "1×56×56×96"),

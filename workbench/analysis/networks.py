@@ -103,7 +103,7 @@ def kernel_label(description: str) -> tuple[str, str]:
         head, _, size = head.partition(" to ")
         if found := re.fullmatch(r"([a-z ]+) (\d+(?:×\d+)+)", head):
             head, size = found[1], size or found[2]
-    rest = "".join(f"{p} + " for p in parts[:main]) + "".join(f"+ {p} " for p in parts[main + 1 :])
+    rest = "".join(f"{p} ahead " for p in parts[:main]) + "".join(f"+ {p} " for p in parts[main + 1 :])
     return _short(head), _short(" · ".join(x for x in (rest.strip(), size) if x), LONGEST + 10)
 
 

@@ -6,13 +6,14 @@ the innermost loop that all its uses share. Both keep the meaning of the nest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ..errors import ScheduleError
 from .affine import Affine
 from .expr import Load, map_loads
 from .func import Func
-from .region import Span, region
+from .region import Span, spans_of, union
 from .stmt import Block, For, Iter, Stmt, accesses, blocks, map_block, rewrite
 
 
@@ -52,16 +53,26 @@ def compact(func: Func) -> Func:
     A temporary whose accesses cannot be ordered for every filling keeps its full shape.
     """
     func = loop_axes(func)
-    for name, scope in scopes(func).items():
-        if not scope.path:
-            continue
-        try:
-            spans = region(func, scope.path[-1].body, name)
-        except ScheduleError:
-            continue
-        if spans is not None:
-            func = _shift(func, name, spans)
-    return func
+    live = _live(func)
+    return _shift(func, live) if live else func
+
+
+def _live(func: Func) -> dict[str, tuple[Span, ...]]:
+    """Part of each temporary that is live under its scope, in one pass over all accesses."""
+    inside = {name: len(scope.path) for name, scope in scopes(func).items() if scope.path}
+    found: dict[str, tuple[Span, ...]] = {}
+    for block, path in blocks(func.body):
+        for acc in accesses(block):
+            name = acc.buffer
+            if name not in inside:
+                continue
+            spans = spans_of(acc.index, {lp.name: lp.extent for lp in path[inside[name] :]}, func.relations)
+            try:
+                found[name] = union(found[name], spans, func.relations) if name in found else spans
+            except ScheduleError:
+                del inside[name]
+                found.pop(name, None)
+    return found
 
 
 def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:
@@ -74,21 +85,21 @@ def _loop_axes(s: Stmt, path: tuple[For, ...]) -> Stmt:
     return replace(inlined, iters=iters, binds=tuple(Affine.var(lp.name) for lp in path))
 
 
-def _shift(func: Func, name: str, spans: tuple[Span, ...]) -> Func:
-    def index(idx: tuple[Affine, ...]) -> tuple[Affine, ...]:
-        return tuple((x - sp.base).normal(func.relations) for x, sp in zip(idx, spans, strict=True))
+def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
+    def index(name: str, idx: tuple[Affine, ...]) -> tuple[Affine, ...]:
+        return tuple((x - sp.base).normal(func.relations) for x, sp in zip(idx, live[name], strict=True))
 
     def load(ld: Load) -> Load:
-        return Load(name, index(ld.index)) if ld.buffer == name else ld
+        return Load(ld.buffer, index(ld.buffer, ld.index)) if ld.buffer in live else ld
 
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
-        if not isinstance(s, Block) or all(a.buffer != name for a in accesses(s)):
+        if not isinstance(s, Block) or all(a.buffer not in live for a in accesses(s)):
             return None
-        own = index(s.index) if s.buffer == name else s.index
+        own = index(s.buffer, s.index) if s.buffer in live else s.index
         return (replace(s, index=own, value=map_loads(s.value, load)),)
 
-    buffer = replace(func.buffer(name), shape=tuple(sp.width for sp in spans))
-    return replace(func.with_buffers([buffer]), body=rewrite(func.body, fn))
+    buffers = [replace(func.buffer(name), shape=tuple(sp.width for sp in spans)) for name, spans in live.items()]
+    return replace(func.with_buffers(buffers), body=rewrite(func.body, fn))
 
 
 def _common(paths: list[tuple[For, ...]]) -> tuple[For, ...]:

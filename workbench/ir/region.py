@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
@@ -49,12 +49,14 @@ def region(func: Func, body: tuple[Stmt, ...], buffer: str, *, writes: bool | No
         for acc in accesses(block):
             if acc.buffer != buffer or (writes is not None and acc.is_write != writes):
                 continue
-            spans = tuple(
-                Span(split_base(x, inner).normal(func.relations), normal(width(x, inner), func.relations))
-                for x in acc.index
-            )
+            spans = spans_of(acc.index, inner, func.relations)
             hull = spans if hull is None else union(hull, spans, func.relations)
     return hull
+
+
+def spans_of(index: tuple[Affine, ...], inner: Mapping[str, Dim], relations: Sequence[Relation]) -> tuple[Span, ...]:
+    """Part that one access touches while the loops `inner` (name: extent) run."""
+    return tuple(Span(split_base(x, inner).normal(relations), normal(width(x, inner), relations)) for x in index)
 
 
 def union(a: tuple[Span, ...], b: tuple[Span, ...], relations: Sequence[Relation]) -> tuple[Span, ...]:
