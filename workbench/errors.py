@@ -24,7 +24,11 @@ the loops, blocks, nodes or files concerned; `hint` says what to do next.
 from __future__ import annotations
 
 import difflib
+import linecache
+import os
+import traceback
 from collections.abc import Iterable
+from types import TracebackType
 
 
 class WorkbenchError(Exception):
@@ -60,6 +64,19 @@ class WorkbenchError(Exception):
     def to_json(self) -> dict[str, object]:
         """Return ``{"code", "message", "where", "hint"}``, the form that the command line prints."""
         return {"code": self.code, "message": self.message, "where": list(self.where), "hint": self.hint}
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines that IPython shows in place of a traceback. ``sys.last_exc`` still has the whole of it."""
+        lines = [f"{type(self).__name__} [{self.code}]", *_calls(self.__traceback__)]
+        lines += [f"  {line}" for line in self.message.splitlines()]
+        lines += [f"  at: {', '.join(self.where)}"] if self.where else []
+        lines += [f"  hint: {self.hint}"] if self.hint else []
+        cause = self.__cause__
+        if cause is not None and not isinstance(cause, WorkbenchError):
+            lines += [f"  caused by {line.rstrip()}" for line in traceback.format_exception_only(cause)[-1:]]
+        lines += [f"  note: {note}" for note in getattr(self, "__notes__", ())]
+        # Names come from models and logs; what a terminal would obey must not come with them.
+        return ["".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in line) for line in lines]
 
 
 class UsageError(WorkbenchError, ValueError):
@@ -123,6 +140,25 @@ def render(error: WorkbenchError) -> str:
     place = f" (at {', '.join(error.where)})" if error.where else ""
     hint = f"\n  hint: {error.hint}" if error.hint else ""
     return f"{error.message}{place} [{error.code}]{hint}"
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _calls(start: TracebackType | None) -> list[str]:
+    """Name the line of the cell that ran, and the line that called into this package where that is another one."""
+    lines: list[str] = []
+    running = ""
+    for frame, number in traceback.walk_tb(start):
+        file = frame.f_code.co_filename
+        if file.startswith(_PACKAGE):
+            break
+        text = linecache.getline(file, number, frame.f_globals).strip()
+        in_cell = not os.path.exists(file)  # a cell is known to `linecache` only
+        running = running or (file if in_cell and text else "")
+        place = file if not in_cell else "this cell" if file == running else "an earlier cell"
+        lines += [f"  {place}, line {number}: {text}"] if running and text else []
+    return [*lines[:1], *lines[1:][-1:]]
 
 
 def did_you_mean(name: str, known: Iterable[str], label: str = "known") -> str:
