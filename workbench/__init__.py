@@ -28,7 +28,9 @@ _HOME = {
     "Target": "target:Target",
     "Task": "graph.tasks:Task",
     "TuningSession": "tune.session:TuningSession",
+    "Workbench": "widgets:Workbench",
     "WorkbenchError": "errors:WorkbenchError",
+    "analysis": "analysis:",
     "compile": "tune.compile:compile",
     "errors": "errors:",
     "extract_tasks": "graph:extract_tasks",
@@ -52,7 +54,9 @@ __all__ = [
     "Target",
     "Task",
     "TuningSession",
+    "Workbench",
     "WorkbenchError",
+    "analysis",
     "compile",
     "errors",
     "extract_tasks",
@@ -80,6 +84,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from . import analysis as analysis
     from . import errors as errors
     from .errors import WorkbenchError as WorkbenchError
     from .ir import te as te
