@@ -158,7 +158,7 @@ def _calls(start: TracebackType | None) -> list[str]:
         running = running or (file if in_cell and text else "")
         place = file if not in_cell else "this cell" if file == running else "an earlier cell"
         lines += [f"  {place}, line {number}: {text}"] if running and text else []
-    return [*lines[:1], *lines[1:][-1:]]
+    return list(dict.fromkeys([*lines[:1], *lines[-1:]]))
 
 
 def did_you_mean(name: str, known: Iterable[str], label: str = "known") -> str:
