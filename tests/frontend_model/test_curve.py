@@ -25,6 +25,27 @@ def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None
     assert panels.page.evaluate("kernel.lumino") == [["before-attach", False], ["after-attach", True]]
 
 
+def test_without_trials_nothing_is_asked_until_there_are_some(panels: Panels) -> None:
+    panels.open("curve", states.state(tuning=states.tuning("none"), tasks=states.tasks(measured=False)))
+    assert panels.sent == []
+    assert "No trials yet" in panels.page.locator(".swb-blank").inner_text()
+    panels.patch({"tuning": {"=": states.tuning(trials=1)}})
+    panels.settle()
+    assert panels.sent == [("figure", {})]
+
+
+def test_a_refused_figure_is_asked_for_again_when_there_is_more(panels: Panels) -> None:
+    error = {"code": "log.empty", "message": "No trial of this task.", "where": [], "hint": ""}
+    panels.page.evaluate("e => { kernel.refuse.figure = e }", error)
+    panels.open("curve", states.state())
+    panels.settle()
+    assert "No trial of this task." in panels.page.locator(".swb-blank").inner_text()
+    panels.page.evaluate("() => { delete kernel.refuse.figure }")
+    panels.patch({"tuning": {"=": states.tuning(trials=1300)}})
+    panels.settle()
+    assert panels.sent == [("figure", {})] * 2
+
+
 def test_another_figure_takes_the_place_of_the_first(panels: Panels) -> None:
     panels.open("curve", states.state())
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")

@@ -5,6 +5,7 @@ import type { RefObject } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { mountView, type HostedView } from '../hosted';
+import type { ErrorInfo } from '../../shared/types';
 import type { PanelProps } from '../panel';
 
 const FIGURE = 'figure';
@@ -31,7 +32,7 @@ function watchSize(el: HTMLElement): () => void {
 }
 
 function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: Signal<Phase>, live: boolean): void {
-  const { model, store } = props;
+  const { model } = props;
   useEffect(() => {
     const el = place.current;
     if (!el || !live) return;
@@ -57,9 +58,6 @@ function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: S
     model.on(`change:${FIGURE}`, changed);
     const unwatch = watchSize(el);
     changed();
-    if (!model.get(FIGURE)) {
-      store.do('figure', {}).catch((error: { message?: string }) => { phase.value = error.message ?? 'The plot could not be made.'; });
-    }
     return () => {
       turn++;
       model.off(`change:${FIGURE}`, changed);
@@ -67,6 +65,20 @@ function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: S
       view?.dispose();
     };
   }, [live, model]);
+}
+
+/** Ask for the plot as soon as there is something to draw, and again after a refusal when there is more. */
+function useRequest({ model, store }: PanelProps, phase: Signal<Phase>, live: boolean, trials: number): void {
+  const asking = useRef(false);
+  const task = store.slice('head').value?.task;
+  const state = store.slice('tuning').value?.state;
+  useEffect(() => {
+    if (!live || trials === 0 || asking.current || model.get(FIGURE)) return;
+    asking.current = true;
+    store.do('figure', {})
+      .catch((error: ErrorInfo) => { if (phase.value !== 'shown') phase.value = error.message; })
+      .then(() => { asking.current = false; });
+  }, [live, trials, task, state]);
 }
 
 export function CurvePanel(props: PanelProps) {
@@ -77,7 +89,10 @@ export function CurvePanel(props: PanelProps) {
   const live = link !== 'static' && link !== 'dead' && link !== 'restarting';
   const tuning = store.slice('tuning').value;
   useFigure(props, place, phase, live);
-  const nothing = !tuning || (tuning.trials === 0 && tuning.state !== 'running');
+  const rows = store.slice('tasks').value?.rows ?? [];
+  const trials = Math.max(tuning?.trials ?? 0, rows.reduce((sum, row) => sum + row.trials, 0));
+  const nothing = trials === 0;
+  useRequest(props, phase, live, trials);
   const name = store.slice('head').value?.name;
   return (
     <section class="swb-curve" aria-label="Best time so far">
@@ -88,7 +103,7 @@ export function CurvePanel(props: PanelProps) {
       {!live && <Blank title="The plot needs a running kernel">Run the cell again to see the curve; the table keeps the last numbers.</Blank>}
       {live && phase.value === 'waiting' && (
         <Blank title={nothing ? 'No trials yet' : 'The plot is on its way'}>
-          {nothing ? 'Start a tuning run to see how the best time falls.' : 'It is drawn once; after that only new points are sent.'}
+          {nothing ? 'Start a tuning run to see how the best time falls over the trials.' : 'It is drawn once; after that only new points are sent.'}
         </Blank>
       )}
       {live && phase.value !== 'waiting' && phase.value !== 'shown' && <Blank title="No plot">{phase.value}</Blank>}
