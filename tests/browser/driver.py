@@ -1,0 +1,184 @@
+"""Drive a real JupyterLab in the system's Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+QUIET = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
+OPEN_SERVER = [
+    "--IdentityProvider.token=",
+    "--ServerApp.password=",
+    "--ServerApp.disable_check_xsrf=True",
+    "--expose-app-in-browser",
+]
+
+
+def chromium() -> str | None:
+    """Path of the system's Chromium."""
+    return next((p for name in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(name))), None)
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+@contextlib.contextmanager
+def lab(folder: Path, settings: dict[str, Any] | None = None, timeout: float = 60.0) -> Iterator[str]:
+    """Run ``workbench lab FOLDER`` without opening a browser; yields its address."""
+    state = folder.parent / f"{folder.name}-jupyter"
+    state.mkdir(exist_ok=True)
+    (state / "overrides").mkdir(exist_ok=True)
+    (state / "overrides" / "overrides.json").write_text(json.dumps({**QUIET, **(settings or {})}))
+    port = free_port()
+    environment = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(state / "config"),
+        "JUPYTER_DATA_DIR": str(state / "data"),
+        "JUPYTER_RUNTIME_DIR": str(state / "runtime"),
+        "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
+        "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
+        "PYTHONUNBUFFERED": "1",
+    }
+    command = [sys.executable, "-m", "workbench", "lab", str(folder), "--no-browser", "--port", str(port), "--"]
+    log = state / "lab.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            [
+                *command,
+                *OPEN_SERVER,
+                f"--LabServerApp.app_settings_dir={state / 'overrides'}",
+                f"--LabApp.app_settings_dir={state / 'overrides'}",
+            ],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + timeout
+        while not _answers(f"{address}/api/status"):
+            if server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return answer.status == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+class Notebook:
+    """A notebook that is open in the browser, run through the application itself rather than through its editors."""
+
+    def __init__(self, page: Any, address: str) -> None:
+        self.page, self.address = page, address
+
+    def open(self, path: str) -> Notebook:
+        """Open a notebook and wait until its kernel is connected and idle."""
+        self.page.goto(f"{self.address}/lab/tree/{path}?reset")
+        self.page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
+        self.wait_kernel()
+        return self
+
+    def wait_kernel(self, timeout_ms: int = 60_000) -> None:
+        # The toolbar says idle before there is a kernel at all, so ask the session.
+        self.poll(
+            """() => { const w = window.jupyterapp?.shell?.currentWidget;
+                       const k = w?.sessionContext?.session?.kernel;
+                       return !!k && k.connectionStatus === 'connected' && k.status === 'idle'; }""",
+            timeout_ms,
+        )
+
+    def poll(self, expression: str, timeout_ms: int = 20_000, arg: Any = None) -> None:
+        """Wait until a JavaScript function gives true."""
+        self.page.wait_for_function(expression, arg=arg, timeout=timeout_ms, polling=50)
+
+    def run(self, cell: int, wait: bool = True) -> None:
+        """Run a cell by its number among all cells; without `wait` return at once."""
+        self.page.evaluate(
+            """async ([i, wait]) => { const app = window.jupyterapp, nb = app.shell.currentWidget.content;
+                   nb.activeCellIndex = i; const done = app.commands.execute('notebook:run-cell');
+                   if (wait) await done; }""",
+            [cell, wait],
+        )
+
+    def code(self, text: str, wait: bool = True) -> int:
+        """Append a code cell, run it, and return its number."""
+        index = self.page.evaluate(
+            """(source) => { const nb = window.jupyterapp.shell.currentWidget.content, m = nb.model.sharedModel;
+                   m.insertCell(m.cells.length, { cell_type: 'code', source, metadata: { trusted: true } });
+                   return m.cells.length - 1; }""",
+            text,
+        )
+        self.run(int(index), wait)
+        return int(index)
+
+    def outputs(self, cell: int) -> str:
+        """Text of a cell's outputs."""
+        js = """(i) => {
+            const c = window.jupyterapp.shell.currentWidget.content.widgets[i];
+            const text = o => o.text ?? o.traceback?.join('\\n') ?? o.data?.['text/plain'] ?? '';
+            return (c.model.outputs?.toJSON() || []).map(o => [].concat(text(o)).join('')).join('\\n'); }"""
+        return str(self.page.evaluate(js, cell))
+
+
+@contextlib.contextmanager
+def page_of(playwright: Any, profile: Path, size: tuple[int, int] = (1300, 1000)) -> Iterator[Any]:
+    """A page in a fresh profile; requests that leave this machine are recorded in ``page.outside``."""
+    context = playwright.chromium.launch_persistent_context(
+        str(profile),
+        executable_path=chromium(),
+        headless=True,
+        args=FLAGS,
+        viewport={"width": size[0], "height": size[1]},
+    )
+    page = context.pages[0] if context.pages else context.new_page()
+    page.outside, page.errors = [], []
+    page.on("request", lambda r: None if _local(r.url) else page.outside.append(r.url))
+    page.on("pageerror", lambda e: page.errors.append(str(e)))
+    page.on("console", lambda m: page.errors.append(m.text) if m.type == "error" else None)
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+def _local(url: str) -> bool:
+    return url.startswith(
+        ("http://127.0.0.1", "http://localhost", "ws://127.0.0.1", "data:", "blob:", "about:", "chrome")
+    )

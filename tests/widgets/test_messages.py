@@ -1,0 +1,159 @@
+"""How much the widget says: budgets of messages and bytes, seen at the comm."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import pytest
+
+from workbench import Schedule, Target, Task, workloads
+from workbench.schedule.primitives.loop import Split
+from workbench.widgets import Workbench
+
+
+def convolution() -> Task:
+    """A 3x3 convolution of ResNet-50."""
+    return Task.of_func(workloads.conv2d_nhwc(56, 56, 64, 64, bias=True, relu=True), Target.host(threads=1))
+
+
+def opened(task, **options):
+    """A workbench that a browser has greeted."""
+    w = Workbench(task, **options)
+    w.comm.receive({"t": "hello", "v": 1, "theme": "light"})
+    assert w.session.flush(30)
+    return w
+
+
+def wait_until(condition, seconds=30.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def size_since(comms, n):
+    return len(comms) - n, sum(size for _, _, _, size in comms[n:])
+
+
+def test_hello_is_answered_with_the_whole_state(comms, sent):
+    w = opened(convolution())
+    states = [m for m in sent(w) if m["t"] == "state"]
+    assert len(states) == 1
+    assert {"meta", "nest", "palette", "history", "status", "selection", "head"} <= states[0]["slices"].keys()
+
+
+def test_opening_stays_under_250_kilobytes(comms):
+    opened(convolution())
+    assert sum(size for _, _, _, size in comms) < 250_000
+
+
+@pytest.mark.parametrize("factors", [[None, 16], [None, 8, 4]])
+def test_one_primitive_is_two_messages_and_eight_kilobytes(comms, sent, factors):
+    w = opened(convolution())
+    w.comm.receive({"t": "do", "id": "a", "cmd": "select", "args": {"id": "relu_h"}})
+    w.session.flush(30)
+    n = len(comms)
+    step = {"primitive": "split", "args": {"loop": "o", "factors": factors}}
+    w.comm.receive({"t": "do", "id": "b", "cmd": "apply", "args": {"step": step}})
+    wait_until(lambda: any(r["status"] == "ok" for r in w.session.snapshot().slices["history"]["rows"][1:]))
+    w.session.flush(30)
+    time.sleep(0.3)
+    count, size = size_since(comms, n)
+    assert count <= 2
+    assert size <= 8_192
+    assert sent(w)[-2]["done"] == ["b"]
+
+
+def test_sixty_seconds_of_tuning_stay_under_500_messages(comms):
+    """Ten seconds with the plotly figure on show, times six."""
+    w = opened(convolution(), auto_measure=False)
+    w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
+    w.session.flush(30)
+    n = len(comms)
+    tuning = w.tune("task", seconds=10)
+    assert tuning.wait(60)
+    w.session.flush(30)
+    count, size = size_since(comms, n)
+    assert tuning.new_trials > 20, "too few trials to say anything"
+    assert count * 6 <= 500
+    assert size < 200_000 * 10
+
+
+def test_twenty_workbenches_leave_nothing_behind(comms):
+    from ipywidgets.widgets.widget import _instances
+
+    task = convolution()
+    opened(task).close()  # what is made once and kept may stay
+    widgets, threads = len(_instances), set(threading.enumerate())
+    for _ in range(20):
+        w = opened(task, auto_measure=False)
+        part = w.show("nest")
+        w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
+        w.session.run("apply", step=Split("o", (None, 16)).to_json())
+        w.close()
+        assert part.comm is None
+    del w, part
+    gc.collect()
+    wait_until(lambda: set(threading.enumerate()) <= threads, 10)
+    assert len(_instances) == widgets
+
+
+def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):
+    s = Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1))
+    w = Workbench(s, auto_measure=False)
+    w.comm.receive({"t": "hello", "v": 1, "theme": "light"})
+    w.session.flush(30)
+    s.split("i", [None, 8])
+    w.session.flush(30)
+    rows = w.session.snapshot().slices["nest"]["rows"]
+    assert {"i.0", "i.1"} <= {r["id"] for r in rows}
+    assert sent(w)[-1]["t"] == "patch"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        [],
+        "hello",
+        {},
+        {"t": "do"},
+        {"t": "do", "id": 3, "cmd": "apply", "args": []},
+        {"t": "do", "id": "x", "cmd": "nothing", "args": {}},
+        {"t": "do", "id": "x", "cmd": "apply", "args": {"step": {"primitive": "split"}}},
+        {"t": "do", "id": "x", "cmd": "__init__", "args": {}},
+        {"t": "ask", "id": "x", "q": "judge", "args": {"step": 3}},
+        {"t": "ask", "id": "x", "q": "nothing", "args": {}},
+    ],
+)
+def test_odd_messages_do_no_harm(comms, sent, caplog, content):
+    w = opened(convolution(), auto_measure=False)
+    w.comm.receive(content)
+    w.session.flush(30)
+    assert "Traceback" not in caplog.text
+    w.comm.receive({"t": "do", "id": "ok", "cmd": "select", "args": {"id": "o"}})
+    w.session.flush(30)
+    assert any("ok" in m.get("done", []) for m in sent(w))
+
+
+def test_a_failed_command_says_why(comms, sent):
+    w = opened(convolution(), auto_measure=False)
+    step = {"primitive": "parallel", "args": {"loops": ["kh"]}}
+    w.comm.receive({"t": "do", "id": "p", "cmd": "apply", "args": {"step": step}})
+    w.session.flush(30)
+    failed = [f for m in sent(w) for f in m.get("failed", [])]
+    assert [f["id"] for f in failed] == ["p"]
+    assert failed[0]["error"]["code"].startswith("parallel.")
+    assert failed[0]["error"]["message"]
+
+
+def test_selection_is_a_trait_both_ways(comms):
+    w = opened(convolution(), auto_measure=False)
+    w.selection = "kh"
+    w.session.flush(30)
+    assert w.session.snapshot().slices["selection"]["id"] == "kh"
+    w.comm.receive({"t": "do", "id": "s", "cmd": "select", "args": {"id": "o"}})
+    w.session.flush(30)
+    wait_until(lambda: w.selection == "o")

@@ -1,0 +1,85 @@
+"""The one live plotly figure of a workbench: best latency so far against trials, updated in place."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from workbench.analysis import best_so_far_figure
+
+if TYPE_CHECKING:
+    from workbench.session import Session
+
+INTERVAL_S = 1.5
+"""Least time between two updates while tuning runs; a change of state or of task is drawn at once."""
+
+INK = {"light": "#1b1f24", "dark": "#e7e9ec"}
+"""Colour of text by theme; everything else of the figure is readable on both."""
+
+
+class LiveCurve:
+    """Keeps a `FigureWidget` up to date with a session.
+
+    A `FigureWidget` costs megabytes in the browser, so it is made when a view first asks for it, and there is one.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._widget: go.FigureWidget | None = None
+        self._theme = "light"
+        self._drawn_at = 0.0
+        self._drawn: tuple[object, ...] = ()
+
+    def widget(self) -> go.FigureWidget:
+        """Return the figure, made on the first call."""
+        if self._widget is None:
+            self._widget = go.FigureWidget(self._figure())
+            self._paint()
+        return self._widget
+
+    def set_theme(self, theme: str) -> None:
+        """Draw for a "light" or a "dark" page."""
+        self._theme = theme if theme in INK else "light"
+        if self._widget is not None:
+            self._paint()
+
+    def follow(self, ops: Mapping[str, Any]) -> None:
+        """Draw what a patch changed: new trials at most every `INTERVAL_S`, a new state or task at once."""
+        if self._widget is None or not ops.keys() & {"tuning", "tasks", "head"}:
+            return
+        now, shown = time.monotonic(), self._shown()
+        if shown == self._drawn and now - self._drawn_at < INTERVAL_S:
+            return
+        self._drawn_at, self._drawn = now, shown
+        self._update(self._widget)
+
+    def close(self) -> None:
+        """Remove the figure from the page."""
+        if self._widget is not None:
+            self._widget.close()
+            self._widget = None
+
+    def _shown(self) -> tuple[object, ...]:
+        """What makes a redraw urgent when it changes."""
+        slices = self._session.snapshot().slices
+        tuning, head = slices.get("tuning") or {}, slices.get("head") or {}
+        return tuning.get("state"), head.get("task"), tuning.get("scope")
+
+    def _figure(self) -> go.Figure:
+        source, task = self._session.curve_source()
+        return best_so_far_figure(source, task)
+
+    def _update(self, widget: go.FigureWidget) -> None:
+        fresh = self._figure()
+        with widget.batch_update():
+            for old, new in zip(widget.data, fresh.data, strict=True):
+                old.x, old.y, old.text, old.customdata = new.x, new.y, new.text, new.customdata
+            widget.layout.annotations = fresh.layout.annotations
+            widget.layout.title.text = fresh.layout.title.text
+
+    def _paint(self) -> None:
+        assert self._widget is not None
+        self._widget.layout.font.color = INK[self._theme]

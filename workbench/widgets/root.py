@@ -1,0 +1,312 @@
+"""`Workbench`: the root widget. It carries messages between one `Session` and any number of views of it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+import weakref
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import anywidget
+import traitlets
+
+from workbench.arguments import is_a
+from workbench.errors import UsageError, did_you_mean
+from workbench.session import Session
+
+from .figure import LiveCurve
+from .static_view import static_html, static_text
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.schedule import Schedule
+    from workbench.schedule.primitive import Primitive
+    from workbench.target import Target
+    from workbench.tune.session import TuningSession
+
+PANELS = ("graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve")
+"""Parts of a workbench that can be shown on their own."""
+
+VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
+"""MIME type by which a saved notebook keeps a readable copy beside the live view."""
+
+_STATIC = resources.files("workbench.widgets") / "static"
+# Text, not a Path: a path would be watched, and what watches it outlives the widget.
+_ESM = (_STATIC / "workbench.js").read_text(encoding="utf-8")
+_PANEL_ESM = (_STATIC / "panel.js").read_text(encoding="utf-8")
+
+
+class Workbench(anywidget.AnyWidget):
+    """See, change and tune a tensor program.
+
+    Parameters
+    ----------
+    subject : Graph, Task, Func, Schedule, TuningSession, path or DataFrame
+        What to show: a model (or the path of one), a task, a program, a schedule (shared: a step taken on it in another
+        cell shows up here, and the other way round), a tuning session to watch and steer, or a tuning log.
+    log : path, optional
+        Where tuning that is started here writes; by default a name made from the model's in the working directory.
+    target : Target, optional
+        What to compile for; this machine by default.
+    panel : str
+        "all", or the one part to show, see `PANELS`.
+    auto_measure : bool
+        Whether every step that is taken here is measured at once.
+
+    Attributes
+    ----------
+    selection : str
+        Name of the selected loop, block or buffer; may be set, observed and linked.
+
+    Raises
+    ------
+    UsageError
+        "workbench.subject" for something that cannot be shown.
+    """
+
+    _esm = _ESM
+    panel = traitlets.Unicode("all").tag(sync=True)
+    key = traitlets.Unicode("").tag(sync=True)
+    figure = traitlets.Unicode("").tag(sync=True)
+    selection = traitlets.Unicode("")
+
+    def __init__(
+        self,
+        subject: Any,
+        *,
+        log: str | os.PathLike[str] | None = None,
+        target: Target | None = None,
+        panel: str = "all",
+        auto_measure: bool = True,
+        **traits: Any,
+    ) -> None:
+        _check_panel(panel, ("all", *PANELS))
+        given = isinstance(subject, Session)
+        session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
+        super().__init__(panel=panel, key=uuid.uuid4().hex, **traits)
+        self._owns_layout = "layout" not in traits
+        self._session = session
+        self._owns_session = not given
+        self._curve = LiveCurve(session)
+        self._panels: weakref.WeakSet[Panel] = weakref.WeakSet()
+        self._unsubscribe = session.subscribe(self._deliver)
+        self.on_msg(self._receive)
+        self.observe(self._selection_set, "selection")
+
+    # ----- what Python sees
+
+    @property
+    def session(self) -> Session:
+        """What is shown, as a value that needs no browser."""
+        return self._session
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The schedule on show; steps taken on it appear in the widget."""
+        return self._session.schedule
+
+    @property
+    def task(self) -> Task | None:
+        """The task on show."""
+        return self._session.task
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """All tasks of the model."""
+        return tuple(self._session.tasks)
+
+    @property
+    def tuning(self) -> TuningSession | None:
+        """The tuning session that runs, or ran last."""
+        return self._session.tuning
+
+    def open_task(self, task: Task | int | str) -> Workbench:
+        """Show a task: the task itself, its position, key or name."""
+        self._session.run("open_task", task=getattr(task, "key", task))
+        return self
+
+    def apply(self, step: Primitive) -> Workbench:
+        """Take a step of the schedule; the same as ``w.schedule.apply(step)``, measured as a click would be."""
+        self._session.run("apply", step=step.to_json())
+        return self
+
+    def undo(self, n: int = 1) -> Workbench:
+        """Take back the last `n` steps."""
+        self._session.run("undo", n=n)
+        return self
+
+    def redo(self, n: int = 1) -> Workbench:
+        """Take the last `n` undone steps again."""
+        self._session.run("redo", n=n)
+        return self
+
+    def measure(self) -> Workbench:
+        """Measure the schedule on show and wait for the number, so that what a cell times next is not disturbed."""
+        news = threading.Event()
+        unsubscribe = self._session.subscribe(lambda _message: news.set())
+        try:
+            self._session.run("measure")
+            while self._measuring():
+                news.wait(1.0)
+                news.clear()
+        finally:
+            unsubscribe()
+        return self
+
+    def _measuring(self) -> bool:
+        history = self._session.snapshot().slices["history"]
+        return history is not None and history["rows"][history["at"]]["status"] in ("queued", "measuring")
+
+    def tune(
+        self, scope: str | None = None, *, trials: int | None = None, seconds: float | None = None
+    ) -> TuningSession:
+        """Start tuning.
+
+        Parameters
+        ----------
+        scope : {"schedule", "task", "all"}, optional
+            The open numbers of the schedule on show, its task, or all tasks. By default the first of these that there
+            is something to do for.
+        trials, seconds : int, float, optional
+            Budget.
+
+        Returns
+        -------
+        TuningSession
+            Running; the widget follows it.
+        """
+        if scope is None:
+            schedule = self._session.schedule
+            scope = "schedule" if schedule is not None and not schedule.is_concrete else "all"
+        self._session.run("tune", scope=scope, trials=trials, seconds=seconds)
+        tuning = self._session.tuning
+        assert tuning is not None
+        return tuning
+
+    def show(self, name: str) -> Panel:
+        """Return one part of the workbench as a widget of its own; it follows the same selection and schedule."""
+        panel = Panel(self, name)
+        self._panels.add(panel)
+        return panel
+
+    def close(self) -> None:
+        """Remove the widget and its parts from the page. Tuning that runs goes on; see `tuning`."""
+        if getattr(self, "_unsubscribe", None) is not None:
+            self._unsubscribe()
+            for panel in list(self._panels):
+                panel.close()
+            self._curve.close()
+            if self._owns_session:
+                self._session.close()
+            _close_layout(self)
+        super().close()
+
+    # ----- messages
+
+    def _receive(self, _widget: object, content: Any, _buffers: object) -> None:
+        """Take a message from the browser. Runs on whichever thread the kernel chose, so it only passes it on."""
+        if not isinstance(content, Mapping):
+            return
+        kind, name, args = content.get("t"), str(content.get("id", "")), content.get("args") or {}
+        if kind == "hello":
+            self._curve.set_theme(str(content.get("theme", "light")))
+            self._session.greet(self._deliver)
+        elif kind == "ask":
+            self._session.ask(str(content.get("q")), args, self._reply(name))
+        elif kind == "do":
+            self._session.submit(*self._own(str(content.get("cmd")), args), id=name)
+
+    def _own(self, command: str, args: Mapping[str, Any]) -> tuple[Any, Mapping[str, Any]]:
+        """Replace the two commands that are about the browser by what the session is to run for them."""
+        if command == "figure":
+            return self._make_figure, {}
+        if command == "theme":
+            return self._set_theme, args
+        return command, args
+
+    def _make_figure(self) -> None:
+        self.figure = "IPY_MODEL_" + self._curve.widget().model_id
+
+    def _set_theme(self, theme: str = "light") -> None:
+        self._curve.set_theme(theme)
+
+    def _reply(self, name: str) -> Any:
+        def reply(answer: Mapping[str, Any]) -> None:
+            self.send({"t": "ret", "id": name, **answer})
+
+        return reply
+
+    def _deliver(self, message: Mapping[str, Any]) -> None:
+        """Send a message to every view; runs in the session's thread."""
+        if self.comm is None:  # closed meanwhile
+            return
+        self.send(message)
+        self._curve.follow(message.get("ops", {}))
+        selected = self._session.snapshot().slices.get("selection") or {}
+        if selected.get("id", "") != self.selection:
+            self.selection = selected.get("id", "")
+
+    def _selection_set(self, change: Mapping[str, Any]) -> None:
+        shown = self._session.snapshot().slices.get("selection") or {}
+        if change["new"] != shown.get("id", ""):
+            self._session.submit("select", {"id": change["new"]})
+
+    # ----- without a browser
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        if not data:
+            return bundle
+        snapshot = self._session.snapshot()
+        html = static_html(snapshot.slices, self.panel)
+        saved = {"model_id": self.model_id, "html": html, "version": 1}
+        return {**data, "text/plain": static_text(snapshot.slices), "text/html": html, VIEW_TYPE: saved}, metadata
+
+    def __repr__(self) -> str:
+        return static_text(self._session.snapshot().slices)
+
+
+class Panel(anywidget.AnyWidget):
+    """One part of a `Workbench`, to be placed anywhere; make it with ``workbench.show(name)``."""
+
+    _esm = _PANEL_ESM
+    panel = traitlets.Unicode("nest").tag(sync=True)
+    key = traitlets.Unicode("").tag(sync=True)
+    root = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, workbench: Workbench, name: str, **traits: Any) -> None:
+        _check_panel(name, PANELS)
+        is_a("workbench", workbench, Workbench)
+        super().__init__(panel=name, key=workbench.key, root="IPY_MODEL_" + workbench.model_id, **traits)
+        self._owns_layout = "layout" not in traits
+        self._workbench = workbench
+
+    def close(self) -> None:
+        """Remove the panel from the page; the workbench stays."""
+        _close_layout(self)
+        super().close()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        bundle = super()._repr_mimebundle_(**kwargs)
+        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+        if not data:
+            return bundle
+        html = static_html(self._workbench.session.snapshot().slices, self.panel)
+        saved = {"model_id": self.model_id, "html": html, "version": 1}
+        return {**data, "text/html": html, VIEW_TYPE: saved}, metadata
+
+
+def _close_layout(widget: Workbench | Panel) -> None:
+    """Close the layout that a widget made for itself: ipywidgets would keep it for the life of the kernel."""
+    if getattr(widget, "_owns_layout", False):
+        widget._owns_layout = False
+        widget.layout.close()
+
+
+def _check_panel(name: object, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise UsageError("workbench.panel", f"There is no panel {name!r}", (), did_you_mean(str(name), known, "panels"))
