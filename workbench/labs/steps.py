@@ -116,7 +116,9 @@ class Steps:
 
     def _repr_html_(self) -> str:
         columns = [markup.Column(name, number=k > 0) for k, name in enumerate(_HEADS)]
-        return markup.page(markup.table(columns, [s.cells() for s in self.steps]), markup.line(markup.faint(_NOTE)))
+        return markup.page(
+            markup.table(columns, [s.cells() for s in self.steps]), markup.fold("What the columns mean", _NOTE)
+        )
 
 
 def _lanes(extent: int, lanes: int) -> str:
