@@ -93,6 +93,16 @@ def test_crossings_that_can_be_avoided_are():
     assert sorted("abc", key=lambda n: found.positions[n][0]) == [{"z": "a", "y": "b", "x": "c"}[n] for n in order]
 
 
+def test_sweeps_improve_on_the_first_order(monkeypatch):
+    rng = random.Random(1)
+    layers = [list(range(r * 8, r * 8 + 8)) for r in range(4)]
+    down = [sorted(rng.sample(layers[k // 8 + 1], 2)) if k < 24 else [] for k in range(32)]
+    up = [[j for j in range(32) if k in down[j]] for k in range(32)]
+    swept = crossings(order_layers(layers, down, up), down)
+    monkeypatch.setattr("workbench.analysis.ordering.SWEEPS", 0)
+    assert swept < crossings(order_layers(layers, down, up), down)
+
+
 def test_a_source_stands_right_above_its_reader():
     boxes = [Box(n, 30.0, 20.0) for n in ("x", "a", "b", "w")]
     found = layout(boxes, [("x", "a"), ("a", "b"), ("w", "b")])

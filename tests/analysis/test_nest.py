@@ -43,6 +43,11 @@ def stencil():
     return te.func(y, "stencil")
 
 
+def skipping():
+    x = te.placeholder((15, 40), name="X")
+    return te.func(te.compute((5, 10), lambda i, j: x[i * 3, j * 4 + 1] * 2.0, name="Y"), "skipping")
+
+
 def transposed():
     x = te.placeholder((32, 48), name="X")
     return te.func(te.compute((48, 32), lambda i, j: x[j, i] * 2.0, name="Y"), "transposed")
@@ -60,6 +65,7 @@ EXACT = {
     "tiled_matmul": tiled_matmul,
     "strided_conv": strided_conv,
     "stencil": stencil,
+    "skipping": skipping,
     "transposed": transposed,
     "fused": fused,
     "softmax": lambda: workloads.softmax(8, 32),

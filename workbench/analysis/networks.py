@@ -132,7 +132,7 @@ def stage_graph(func: Func) -> dict[str, Any]:
     for block in stages:
         shapes.append(_Shape(block.name, _short(block.name), _buffer(table[block.buffer]), "task"))
         for a in accesses(block):
-            edges |= {} if a.is_write else {(m, block.name): None for m in makers.get(a.buffer, ()) if m != block.name}
+            edges |= {} if a.is_write else {(m, block.name): None for m in makers.get(a.buffer, ())}
         makers.setdefault(block.buffer, []).append(block.name)
     for b in func.outputs:
         shapes.append(_Shape(f"out:{b.name}", b.name, _buffer(b), "output"))
