@@ -114,7 +114,8 @@ def heading(kind: str, name: object, *notes: object) -> Html:
     """First line: what it is, what it is called, and a few facts."""
     facts = [text(n) for n in notes if n != ""]
     tail = styled("opacity: 0.75", Html(" " + " · ".join(facts))) if facts else Html("")
-    return Html(f'<div style="margin: 2px 0 4px 0">{faint(kind)} <b>{text(name, 100)}</b>{tail}</div>')
+    named = f" <b>{text(name, 100)}</b>" if name else ""
+    return Html(f'<div style="margin: 2px 0 4px 0">{faint(kind)}{named}{tail}</div>')
 
 
 def line(*parts: object) -> Html:

@@ -199,6 +199,11 @@ class Graph:
         ends = f"inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}"
         return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"
 
+    def _repr_html_(self) -> str:
+        from .html import graph_html
+
+        return graph_html(self)
+
 
 def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]) -> tuple[Node, ...]:
     """Sort nodes so that each comes after what it reads, otherwise in the given order.

@@ -58,6 +58,15 @@ class Task:
     target: Target | None = None
     groups: tuple[str, ...] = field(default=())
 
+    def __repr__(self) -> str:
+        often = f" ×{self.weight}" if self.weight > 1 else ""
+        return f"<Task {self.name}{often}: {self.flops:,} operations>"
+
+    def _repr_html_(self) -> str:
+        from .html import task_html
+
+        return task_html(self)
+
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:
         """Task of a computation that belongs to no network."""

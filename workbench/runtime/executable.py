@@ -80,6 +80,11 @@ class BenchmarkResult:
         numbers = (self.mean_ms, self.median_ms, self.max_ms, self.min_ms, self.std_ms)
         return f"Execution time summary:\n {heads}\n " + " ".join(f"{n:^12.4f}" for n in numbers)
 
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import benchmark_html
+
+        return benchmark_html(self)
+
 
 class Executable:
     """A compiled network.
@@ -147,6 +152,11 @@ class Executable:
         plan = self.plan
         size = (plan.arena_bytes + sum(a.nbytes for a in plan.constants)) / 2**20
         return f"<Executable {plan.name}: {len(plan.calls)} calls, {size:.1f} MiB, {self.threads} threads>"
+
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import executable_html
+
+        return executable_html(self)
 
     @property
     def inputs(self) -> tuple[ArraySpec, ...]:

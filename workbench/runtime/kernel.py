@@ -75,6 +75,21 @@ class Kernel:
         params = ", ".join(f"{b.name}: {b.dtype}{list(logical_shape(b))}" for b in self.func.params)
         return f"<Kernel {self.func.name}({params}), {self.threads} threads>"
 
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import kernel_html
+
+        return kernel_html(self)
+
+    @property
+    def code_bytes(self) -> int:
+        """Size of the object file."""
+        return len(self._code.object)
+
+    @property
+    def workspace_bytes(self) -> int:
+        """Memory for temporaries that a call uses with the current number of threads."""
+        return self._loaded.image.workspace_bytes(self.threads)
+
     @property
     def threads(self) -> int:
         """Number of threads that a call may use."""

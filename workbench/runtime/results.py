@@ -148,6 +148,14 @@ class Measurement:
         noise = f", spread {self.spread:.1%}" if self.spread is not None else ""
         return f"{self.min_ms:.4f} ms (median {self.median_ms:.4f}{noise}, {self.repeats} repeats){speed}"
 
+    def __repr__(self) -> str:
+        return f"<Measurement {self}>"
+
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import measurement_html
+
+        return measurement_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class BuildJob:

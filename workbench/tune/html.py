@@ -94,11 +94,15 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     lines = [
         [
             r["id"], task_name(r["name"], r["weight"]), m.milliseconds(r["ms"]), m.percent(r["share"]),
-            m.bar(r["share"]), m.digits(r["gflops"]), m.counted(r["trials"]), failed(r["failed"], r["failures"]), r["state"],
+            m.bar(r["share"]), m.digits(r["gflops"]), m.counted(r["trials"]), failed(r["failed"], r["failures"]),
+            r["state"],
         ]
         for r in shown
     ]  # fmt: skip
-    return m.table(_COLUMNS, m.cut(lines, limit, "tasks", len(rows)))
+    columns: Sequence[m.Column] = _COLUMNS
+    if not any(r["state"] for r in rows):  # a log does not know
+        columns, lines = columns[:-1], [line[:-1] for line in lines]
+    return m.table(columns, m.cut(lines, limit, "tasks", len(rows)))
 
 
 def task_name(name: str, weight: int) -> m.Html:

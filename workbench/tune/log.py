@@ -154,10 +154,10 @@ def load_log(path: str | os.PathLike[str]) -> Log:
 
 def to_frame(records: Iterable[Record]) -> pandas.DataFrame:
     """Return records as a table with the columns `COLUMNS`."""
-    import pandas
+    from workbench.tune.log_frame import LogFrame
 
     rows = [[getattr(record, name) for name in COLUMNS] for record in records]
-    frame = pandas.DataFrame(rows, columns=list(COLUMNS))
+    frame = LogFrame(rows, columns=list(COLUMNS))
     for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error"):
         frame[name] = frame[name].astype("float64")
     return frame

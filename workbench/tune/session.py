@@ -19,7 +19,6 @@ from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import Measurer, Toolbox, TuneOptions, TuningLoop
 from workbench.tune.record import Record, speed
 from workbench.tune.selection import position, select_tasks
-from workbench.tune.table import render_table
 
 if TYPE_CHECKING:
     import pandas
@@ -374,14 +373,10 @@ class TuningSession:
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
         return schedule_of(found, record)
 
-
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
         done, total = len(self._loop.records), self._loop.trials
         return f"<TuningSession {self.state}: {tasks}, {done}{f' of {total}' if total is not None else ''} trials>"
-
-    def __str__(self) -> str:
-        return "\n".join(render_table(self.snapshot()))
 
     def _repr_html_(self) -> str:
         from workbench.tune.html import session_html

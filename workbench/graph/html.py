@@ -1,0 +1,102 @@
+"""Networks and tasks in a notebook."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .. import markup as m
+from ..ir.printer import to_text
+from ..schedule.html import interface
+from .describe import describe
+from .graph import Graph, TensorType
+from .passes.fuse import is_view
+
+if TYPE_CHECKING:
+    from .tasks import Task
+
+ROWS = 30
+_OPERATORS = 12
+
+
+def graph_html(graph: Graph) -> str:
+    """Return what a notebook shows of a network."""
+    held = graph.constants.values()
+    parameters = sum(a.size for a in held if a.dtype.kind == "f")
+    memory = sum(a.nbytes for a in held)
+    weights = f"{m.compact(parameters)} parameters ({m.size(memory)})" if graph.constants else "no parameters"
+    kernels = m.plural(len(graph.groups), "kernel") if graph.groups else ""
+    parts: list[object] = [
+        m.heading("Network", graph.name, m.plural(len(graph.nodes), "node"), kernels, weights),
+        m.label("inputs", _tensors(graph, graph.inputs)),
+        m.label("outputs", _tensors(graph, graph.outputs)),
+    ]
+    if graph.nodes:
+        parts += [m.label("operators", _operators(graph)), _kernels(graph) if graph.groups else _nodes(graph)]
+    if graph.history:
+        lines = [[k, m.text(done, 200)] for k, done in enumerate(graph.history, 1)]
+        ran = m.table((m.Column("", number=True), m.Column("")), m.cut(lines, ROWS, "passes"))
+        parts.append(m.fold(f"{m.plural(len(graph.history), 'pass', 'passes')} ran", ran))
+    return m.page(*parts)
+
+
+def _tensors(graph: Graph, names: Iterable[str], limit: int = 8) -> m.Html:
+    every = list(names)
+    shown = [m.join(m.mono(n, 50), " ", _type(graph.types[n])) for n in every[:limit]]
+    if len(every) > limit:
+        shown.append(m.faint(f"… {len(every) - limit} more"))
+    return m.Html(", ".join(shown)) if shown else m.faint("none")
+
+
+def _type(kind: TensorType) -> m.Html:
+    return m.join(m.shape(kind.shape), " ", m.faint(kind.dtype))
+
+
+def _operators(graph: Graph) -> m.Html:
+    counts = Counter(n.op for n in graph.nodes).most_common()
+    shown = [m.join(m.text(op, 40), " ", m.faint(f"×{n}")) for op, n in counts[:_OPERATORS]]
+    if len(counts) > _OPERATORS:
+        shown.append(m.faint(f"… {len(counts) - _OPERATORS} more"))
+    return m.Html(", ".join(shown))
+
+
+def _kernels(graph: Graph) -> m.Html:
+    by_name = {n.name: n for n in graph.nodes}
+    rows = []
+    for k, group in enumerate(graph.groups[:ROWS]):
+        nodes = [by_name[name] for name in group.nodes]
+        what = m.text(describe(graph, nodes), 90)
+        if all(is_view(graph, n) for n in nodes):
+            what = m.join(what, " ", m.chip("view"))
+        made = next((o for o in nodes[-1].outputs if o), "")
+        rows.append([k, what, _type(graph.types[made]) if made else "", m.text(" + ".join(n.op for n in nodes), 50)])
+    columns = (m.Column("#", number=True), m.Column("Kernel"), m.Column("Output"), m.Column("Nodes"))
+    return m.table(columns, m.cut(rows, ROWS, "kernels", len(graph.groups)))
+
+
+def _nodes(graph: Graph) -> m.Html:
+    rows = []
+    for k, node in enumerate(graph.nodes[:ROWS]):
+        made = [_type(graph.types[o]) for o in node.outputs if o]
+        rows.append([k, m.text(node.op, 40), m.mono(node.name, 50), m.Html(", ".join(made[:4]))])
+    columns = (m.Column("#", number=True), m.Column("Operator"), m.Column("Node"), m.Column("Output"))
+    return m.table(columns, m.cut(rows, ROWS, "nodes", len(graph.nodes)))
+
+
+def task_html(task: Task) -> str:
+    """Return what a notebook shows of a task."""
+    times = f"{m.counted(task.weight)} times in the model" if task.weight > 1 else ""
+    parts: list[object] = [
+        m.heading("Task", task.name, m.operations(task.flops), times),
+        interface(task.func),
+    ]
+    moved = sum(b.nbytes for b in task.func.params if isinstance(b.size, int))
+    if moved and task.flops:
+        parts.append(m.label("memory", m.size(moved), m.faint(f", {m.digits(task.flops / moved)} FLOP per byte")))
+    if task.target is not None:
+        parts.append(m.label("target", m.mono(task.target, 120)))
+    if any(g != task.func.name for g in task.groups):
+        more = f", … {len(task.groups) - 6} more" if len(task.groups) > 6 else ""
+        parts.append(m.label("kernels", m.text(", ".join(task.groups[:6]) + more, 240)))
+    return m.page(*parts, m.code(to_text(task.func)))

@@ -1,0 +1,121 @@
+"""Compiled code and measurements in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from workbench import markup as m
+from workbench.ir.printer import to_text
+from workbench.schedule import hooks
+from workbench.schedule.html import interface, nest_table, operations
+
+if TYPE_CHECKING:
+    from workbench.runtime.executable import BenchmarkResult, Executable
+    from workbench.runtime.kernel import Kernel
+    from workbench.runtime.plan import ArraySpec
+    from workbench.runtime.results import Measurement
+
+CALLS = 30
+_UNTUNED = 8
+
+
+def kernel_html(kernel: Kernel) -> str:
+    """Return what a notebook shows of a compiled function."""
+    func = kernel.func
+    workspace = kernel.workspace_bytes
+    more = f"{m.size(workspace)} of workspace" if workspace else ""
+    head = m.heading(
+        "Kernel",
+        func.name,
+        m.plural(kernel.threads, "thread"),
+        operations(func),
+        f"{m.size(kernel.code_bytes)} of code",
+        more,
+    )
+    nest = nest_table(hooks.nest(func, kernel.target, CALLS), CALLS)
+    target = m.label("target", m.mono(kernel.target, 120))
+    return m.page(head, interface(func), target, nest, m.fold("The nest as text", m.code(to_text(func))))
+
+
+def executable_html(executable: Executable) -> str:
+    """Return what a notebook shows of a compiled network."""
+    plan = executable.plan
+    flops = sum(c.flops for c in plan.calls)
+    weights = sum(a.nbytes for a in plan.constants)
+    kernels = len({id(c.code) for c in plan.calls})
+    head = m.heading(
+        "Executable", plan.name, f"{m.plural(len(plan.calls), 'call')} of {m.plural(kernels, 'kernel')}",
+        m.operations(flops), m.plural(executable.threads, "thread"),
+    )  # fmt: skip
+    parts: list[object] = [
+        head,
+        m.label("inputs", _arrays(plan.inputs)),
+        m.label("outputs", _arrays(plan.outputs)),
+        m.label("memory", f"{m.size(plan.arena_bytes)} for intermediate results, {m.size(weights)} of constants"),
+        _tuned(plan.untuned),
+    ]
+    most = max((c.flops for c in plan.calls), default=0)
+    rows = [
+        [k, m.text(c.name, 70), m.operations(c.flops) if c.flops else "", m.bar(c.flops / most if most else None),
+         "tuned" if c.tuned else "default"]
+        for k, c in enumerate(plan.calls[:CALLS])
+    ]  # fmt: skip
+    columns = (
+        m.Column("#", number=True), m.Column("Kernel"), m.Column("Arithmetic", number=True), m.Column(""),
+        m.Column("Schedule"),
+    )  # fmt: skip
+    return m.page(*parts, m.table(columns, m.cut(rows, CALLS, "calls", len(plan.calls))))
+
+
+def _arrays(specs: tuple[ArraySpec, ...], limit: int = 8) -> m.Html:
+    shown = [m.join(m.mono(s.name, 50), " ", m.shape(s.shape), " ", m.faint(s.dtype)) for s in specs[:limit]]
+    if len(specs) > limit:
+        shown.append(m.faint(f"… {len(specs) - limit} more"))
+    return m.Html(", ".join(shown)) if shown else m.faint("none")
+
+
+def _tuned(untuned: tuple[str, ...]) -> m.Html:
+    if not untuned:
+        return m.line("Every task has a tuned schedule.")
+    names = [m.text(name, 60) for name in untuned[:_UNTUNED]]
+    if len(untuned) > _UNTUNED:
+        names.append(m.faint(f"… {len(untuned) - _UNTUNED} more"))
+    verb = "runs with its" if len(untuned) == 1 else "run with their"
+    return m.line(f"{m.plural(len(untuned), 'task')} {verb} default schedule: ", m.Html(", ".join(names)))
+
+
+def benchmark_html(result: BenchmarkResult) -> str:
+    """Return what a notebook shows of a timed network."""
+    numbers: Mapping[str, float | int] = {k: v for k, v in result.to_json().items() if k.endswith("_ms")}
+    names = [k.removesuffix("_ms").replace("std", "deviation") for k in numbers]
+    head = m.heading(
+        "Execution time", m.milliseconds(result.median_ms), m.plural(len(result.costs_ms), "repetition"),
+        m.plural(result.threads, "thread"),
+    )  # fmt: skip
+    table = m.table([m.Column(n, number=True) for n in names], [[m.milliseconds(v) for v in numbers.values()]])
+    longest = result.max_ms
+    costs = [
+        [k, m.milliseconds(c), m.bar(c / longest if longest else None, 160)] for k, c in enumerate(result.costs_ms, 1)
+    ]
+    each = m.table(
+        (m.Column("#", number=True), m.Column("Time", number=True), m.Column("")), m.cut(costs, CALLS, "repetitions")
+    )
+    return m.page(head, table, m.fold("Each repetition", each))
+
+
+def measurement_html(found: Measurement) -> str:
+    """Return what a notebook shows of a measured candidate: one line, or what went wrong."""
+    if not found.ok:
+        lines = found.error.strip()
+        head = m.line(
+            m.bad(found.status.replace("_", " ")), ": ", m.text((lines.splitlines() or ["no message"])[-1], 200)
+        )
+        return m.page(head, m.fold("Full text", m.code(lines, 40)) if "\n" in lines else "")
+    facts = [f"median {m.milliseconds(found.median_ms)}"]
+    if found.spread is not None:
+        facts.append(f"spread {m.percent(found.spread)}")
+    facts.append(m.plural(found.repeats, "repetition"))
+    if found.flops:
+        facts.append(f"{m.digits(found.gflops)} GFLOP/s")
+    return m.page(m.heading("Measured", m.milliseconds(found.min_ms), *facts))
