@@ -1,0 +1,171 @@
+"""Measuring beside everything else: results by trace, failures in the row, the newest request wins."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from session.conftest import Mirror, matmul, own_threads, split, until
+
+from workbench import Hole, Schedule, Target, Task, workloads
+from workbench.errors import RunError, ScheduleError, TargetError
+from workbench.session import measuring
+from workbench.session.measuring import Result
+from workbench.tune.default import default_schedule
+
+
+def row(s, k):
+    return s.snapshot().slices["history"]["rows"][k]
+
+
+def test_a_step_is_measured_for_real(session):
+    s = session(auto_measure=True)
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == "ok")
+    assert row(s, 1)["ms"] > 0
+    head = s.snapshot().slices["head"]
+    assert head["ms"] == row(s, 1)["ms"] == head["best_ms"]
+    assert head["best_by"] == "hand"
+    assert 0 < head["peak_share"] < 1.5
+
+
+def test_results_come_back_with_undo_and_redo(session, fake):
+    s = session(auto_measure=True)
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == "ok")
+    s.run("undo")
+    assert s.snapshot().slices["head"]["ms"] is None
+    assert row(s, 1)["undone"]
+    s.run("redo")
+    assert s.snapshot().slices["head"]["ms"] == 1.5
+    s.run("undo")
+    s.run("apply", step=split("j", None, 16))
+    assert row(s, 1)["status"] == "ok"
+    assert len(fake.seen) == 1
+    s.run("measure")
+    until(lambda: len(fake.seen) == 2)
+
+
+def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session, fake):
+    s = session(auto_measure=True)
+    fake.gate.clear()
+    began = time.monotonic()
+    for k in (2, 2, 2, 2):
+        s.run("apply", step=split(s.schedule.loops[0].name, None, k))
+    s.run("undo")
+    s.run("select", id="k")
+    assert time.monotonic() - began < 5
+    assert row(s, 1)["status"] == "measuring"
+    assert [row(s, k)["status"] for k in (2, 3, 4)] == ["", "queued", ""]
+    assert s.snapshot().slices["status"]["busy"] == "measuring v1"
+    fake.gate.set()
+    until(lambda: not s.desk.doing)
+    s.flush(5)
+    assert [len(trace) for trace in fake.seen] == [1, 3]
+    assert s.snapshot().slices["status"]["busy"] == ""
+
+
+@pytest.mark.parametrize("status", ["build_error", "run_error", "wrong_answer", "timeout"])
+def test_a_failed_measurement_is_kept_in_its_row(session, fake, status):
+    s = session(auto_measure=True)
+    fake.result = Result(status, error="line one\nline two")
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == status)
+    assert row(s, 1)["error"] == "line one\nline two"
+    assert row(s, 1)["ms"] is None
+    fake.result = Result("ok", 2.0)
+    s.run("apply", step=split("i", None, 16))
+    until(lambda: row(s, 2)["status"] == "ok")
+    assert s.snapshot().slices["head"]["best_ms"] == 2.0
+
+
+@pytest.mark.parametrize("error", [RunError("run.worker", "No worker", hint="look"), OSError("disk")])
+def test_an_error_while_measuring_becomes_a_row(session, monkeypatch, error):
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(measuring.services, "measure", fails)
+    s = session(auto_measure=True)
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == "run_error")
+    assert "No worker" in row(s, 1)["error"] or "disk" in row(s, 1)["error"]
+
+
+def test_a_schedule_with_holes_is_not_measured(session, fake):
+    mine = Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1))
+    mine.split("i", [None, Hole()])
+    s = session(mine, auto_measure=True)
+    s.run("apply", step=split("j", None, 16))
+    assert s.snapshot().slices["head"]["holes"] == 1
+    assert row(s, 2)["holes"] == row(s, 1)["holes"] == 1
+    assert row(s, 0)["holes"] == 0
+    with pytest.raises(ScheduleError) as e:
+        s.run("measure")
+    assert e.value.code == "schedule.open"
+    assert not fake.seen
+
+
+def test_a_target_of_another_machine_is_shown_but_not_measured(session, fake):
+    other = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=generic", threads=2)
+    if not other.missing_here():
+        other = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2)
+    s = session(Task.of_func(workloads.matmul(64, 64, 64), other), auto_measure=True)
+    assert s.snapshot().slices["status"]["note"]["code"] == "target.host"
+    s.run("apply", step=split("j", None, 16))
+    for cmd, args in (("measure", {}), ("auto_measure", {"on": True}), ("tune", {})):
+        with pytest.raises(TargetError):
+            s.run(cmd, **args)
+    assert not fake.seen
+
+
+def test_closing_while_measuring(session, fake):
+    s = session(auto_measure=True)
+    fake.gate.clear()
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: fake.seen)
+    began = time.monotonic()
+    s.close()
+    assert time.monotonic() - began < 2
+    fake.gate.set()
+    until(lambda: not own_threads(), 5)
+    assert s.desk.history.results == {}
+
+
+def convolution():
+    """A 3x3 convolution of ResNet-50."""
+    return Task.of_func(workloads.conv2d_nhwc(28, 28, 128, 128, bias=True, relu=True), Target.host(threads=2))
+
+
+def test_one_step_is_two_messages_and_eight_kilobytes(session, fake):
+    """Every step of the default schedule, each with its measurement."""
+    task = convolution()
+    s = session(task, auto_measure=True)
+    mirror = Mirror(s)
+    for step in default_schedule(task, task.target).to_json():
+        time.sleep(0.5)  # a person's pace: the budget of patches is full again
+        count, size = len(mirror.messages), sum(mirror.sizes)
+        fake.gate.clear()
+        s.submit("apply", {"step": step}, "x")
+        until(lambda n=count: len(mirror.messages) > n)
+        fake.gate.set()
+        until(lambda: not s.desk.doing)
+        assert s.flush(10)
+        assert len(mirror.messages) - count == 2, step
+        assert sum(mirror.sizes) - size <= 8192, step
+    assert mirror.agrees(s)
+
+
+def test_selecting_is_one_small_message(session):
+    s = session(convolution())
+    mirror = Mirror(s)
+    for row_id in ("h", "stmt:conv", "X", "", "c"):
+        count = len(mirror.messages)
+        s.submit("select", {"id": row_id}, "x")
+        assert s.flush(10)
+        assert len(mirror.messages) == count + 1
+        assert mirror.sizes[-1] <= 6_000, row_id
+
+
+def test_opening_a_second_session_of_a_task_needs_no_thread(session):
+    session(matmul())
+    assert not own_threads()

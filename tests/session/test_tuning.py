@@ -1,0 +1,212 @@
+"""Tuning through a session: it is steered, followed, shown sparingly, and outlives the session."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from session.conftest import Mirror, matmul, own_threads, split, until
+
+from workbench import tune
+from workbench.errors import UsageError
+from workbench.session.stats import Stats
+from workbench.tune.record import Record
+from workbench.tune.session import TuningSession
+
+FINAL = {"done", "cancelled", "failed"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Logs are written to the working directory."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def slice_of(s, name="tuning"):
+    return s.snapshot().slices[name]
+
+
+def finished(s):
+    until(lambda: slice_of(s)["state"] in FINAL, 60)
+    assert s.tuning.join(30)
+    until(lambda: s.desk.watch.told)
+    assert s.flush(10)
+
+
+def test_a_small_run_with_real_workers(session):
+    s = session([matmul(64), matmul(128)])
+    mirror = Mirror(s)
+    s.run("tune", scope="all", trials=24)
+    assert slice_of(s)["scope"] == "all"
+    assert slice_of(s, "status")["log"] == "2-tasks.tunelog.jsonl"
+    with pytest.raises(UsageError) as e:
+        s.run("tune", scope="all", trials=2)
+    assert e.value.code == "session.tuning"
+    finished(s)
+    tuning, tasks = slice_of(s), slice_of(s, "tasks")
+    assert (tuning["trials"], tuning["total"], tuning["fraction"], tuning["best_ready"]) == (24, 24, 1.0, True)
+    assert sum(r["trials"] for r in tasks["rows"]) == 24
+    assert sum(r["share"] for r in tasks["rows"]) == pytest.approx(1.0, abs=1e-3)
+    assert tasks["total_ms"] == pytest.approx(sum(r["ms"] * r["weight"] for r in tasks["rows"]), rel=1e-3)
+    until(lambda: mirror.agrees(s), 5)
+    s.run("adopt", task=0)
+    assert slice_of(s, "head")["best_by"] == "tuner"
+    s.run("back")
+    assert not s.schedule.trace
+    assert len(s.curve_source()[0]) == 24
+
+
+def test_a_log_that_fits_is_gone_on_with_and_another_is_left_alone(session, here):
+    name = "matmul-64x64-64x64-64x64.tunelog.jsonl"
+    s = session(matmul(64))
+    s.run("tune", scope="task", trials=3)
+    finished(s)
+    assert s.tuning.log == name
+    s.run("tune", scope="task", trials=3)
+    assert slice_of(s, "status")["note"]["code"] == "session.resumed"
+    finished(s)
+    assert (s.tuning.log, s.tuning.new_trials, slice_of(s)["trials"]) == (name, 3, 6)
+    other = tune([matmul(128)], trials=2, log=here / "x.jsonl")
+    other.wait(60)
+    (here / name).write_bytes((here / "x.jsonl").read_bytes())
+    s.run("tune", scope="task", trials=2)
+    finished(s)
+    assert s.tuning.log == name.replace(".tunelog", "-2.tunelog")
+
+
+def test_pause_resume_stop_cancel(session):
+    s = session(matmul(64))
+    for end, state in (("stop", "done"), ("cancel", "cancelled")):
+        s.run("tune", scope="task", seconds=60.0)
+        until(lambda: s.tuning.new_trials > 0, 60)
+        s.run("pause")
+        assert slice_of(s)["state"] == "paused"
+        s.run("resume")
+        assert slice_of(s)["state"] == "running"
+        s.run(end)
+        finished(s)
+        assert slice_of(s)["state"] == state
+
+
+def test_open_numbers_are_tuned(session):
+    s = session(matmul(64))
+    for step in (split("j", None, {"hole": "tj"}), split("i", None, {"hole": "ti"})):
+        s.run("apply", step=step)
+    assert slice_of(s, "head")["holes"] == 2
+    s.run("tune", scope="schedule", trials=6)
+    finished(s)
+    s.run("adopt")
+    assert slice_of(s, "head")["holes"] == 0
+    assert [p.name for p in s.schedule.trace] == ["split", "split"]
+
+
+def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):
+    s = session(matmul(64))
+    s.run("tune", scope="task", seconds=60.0)
+    until(lambda: s.tuning.new_trials > 0, 60)
+    fake.gate.clear()
+    s.run("measure")
+    until(lambda: fake.seen)
+    s.flush(5)
+    assert s.tuning.state == "paused"
+    assert slice_of(s)["state"] == "running"
+    assert slice_of(s, "status")["busy"] == "measuring v0; tuning waits for it"
+    fake.gate.set()
+    until(lambda: s.tuning.state == "running")
+    fake.gate.clear()
+    s.run("measure")
+    until(lambda: len(fake.seen) == 2)
+    s.run("pause")
+    fake.gate.set()
+    until(lambda: not s.desk.doing)
+    assert s.tuning.state == "paused"  # a person paused it, so it stays so
+    s.run("resume")
+    s.run("stop")
+    finished(s)
+
+
+def test_a_run_of_another_cell_is_attached_and_outlives_the_session(session):
+    tuning = tune([matmul(64)], seconds=60.0)
+    try:
+        s = session(tuning)
+        mirror = Mirror(s)
+        until(lambda: mirror.slices["tuning"]["trials"] > 2, 60)
+        s.run("pause")
+        assert tuning.state == "paused"
+        s.run("resume")
+        s.close()
+        count = len(mirror.messages)
+        time.sleep(0.5)
+        assert tuning.state == "running"
+        assert len(mirror.messages) == count
+        assert not own_threads()
+        assert s.tuning is tuning
+    finally:
+        tuning.cancel()
+        tuning.join(30)
+
+
+def test_few_messages_while_tuning(session):
+    s = session([matmul(64), matmul(128)])
+    mirror = Mirror(s)
+    time.sleep(1.0)
+    s.run("tune", scope="all", seconds=4.0)
+    finished(s)
+    times = mirror.times[1:]
+    assert s.tuning.new_trials > 40
+    assert max(sum(t <= x < t + 1 for x in times) for t in times) <= 8
+    assert len(times) <= 4 * 4 + 8
+    gaps = [b - a for a, b in itertools.pairwise(times)]
+    assert sum(g < 0.2 for g in gaps) <= 4
+    assert mirror.agrees(s)
+
+
+class Broken:
+    """A measurer whose machine fails."""
+
+    def measure(self, task, schedules, best_ms):
+        raise OSError("the disk is on fire")
+
+    def kill(self):
+        pass
+
+    def close(self):
+        time.sleep(0.3)
+
+
+def test_a_failed_run_says_why(session):
+    from workbench import Target
+    from workbench.tune.toolbox import LocalToolbox
+
+    toolbox = LocalToolbox(Target.host(threads=1), "random", 0, {})
+    tuning = TuningSession([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4)
+    s = session(tuning)
+    mirror = Mirror(s)
+    tuning.start()
+    until(lambda: slice_of(s, "status")["note"] is not None)
+    s.flush(10)
+    assert mirror.slices["tuning"]["state"] == "failed"
+    assert "on fire" in mirror.slices["status"]["note"]["text"]
+    assert mirror.slices["status"]["note"]["level"] == "error"
+    s.run("dismiss")
+    assert slice_of(s, "status")["note"] is None
+
+
+def trial(n, ms=None, **more):
+    return Record(task_key="t", task="t", trial=n, status="ok" if ms else "timeout", target="", latency_ms=ms, **more)
+
+
+def test_trials_are_counted_as_they_come():
+    stats = Stats()
+    stats.add([trial(0, 4.0, origin="default"), trial(1), trial(2, 2.0), trial(2, 2.0)])
+    task = stats.of("t")
+    assert (task.trials, task.best_ms, task.untuned_ms, dict(task.failures)) == (3, 2.0, 4.0, {"timeout": 1})
+    assert task.spark == [4.0, 4.0, 2.0]
+    assert task.delta is None
+    stats.add(trial(n, 1.0 if n > 90 else 3.0) for n in range(3, 100))
+    assert len(task.spark) == 24
+    assert (task.spark[0], task.spark[-1]) == (4.0, 1.0)
+    assert task.delta == -0.5
+    assert stats.of("unknown").spark == []
