@@ -12,10 +12,12 @@ from ..ir.printer import dim_text, to_text
 from . import hooks
 
 if TYPE_CHECKING:
+    from .moves import Move
     from .schedule import Schedule
 
 NEST_ROWS = 80
 STEPS = 60
+MOVES = 40
 _INDENT = "\u00a0\u00a0\u00a0"
 _DEEPEST = 16
 _COLUMNS = (
@@ -115,3 +117,16 @@ def steps(texts: Sequence[str], limit: int = STEPS) -> m.Html:
     """Numbered steps of a trace."""
     rows = [[m.faint(str(k)), m.mono(step, 160)] for k, step in enumerate(texts, 1)]
     return m.table((m.Column("", number=True), m.Column("")), m.cut(rows, limit, "steps"))
+
+
+def moves_html(moves: Sequence[Move]) -> str:
+    """Return what a notebook shows of moves; of very many, the first."""
+    legal = sum(move.legal for move in moves)
+    head = m.heading("Moves", m.plural(len(moves), "step"), f"{m.counted(legal)} of them legal")
+    rows = []
+    for move in moves[:MOVES]:
+        hint = m.faint(f" {move.hint}") if move.hint else ""
+        reason: object = "legal" if move.legal else m.join(m.bad(move.reason, 200), hint)
+        rows.append([m.mono(move.step, 100), reason])
+    table = m.table((m.Column("Step"), m.Column("Judgement")), m.cut(rows, MOVES, "moves", len(moves)))
+    return m.page(head, table if rows else "")

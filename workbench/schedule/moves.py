@@ -44,6 +44,9 @@ class Move:
     def __str__(self) -> str:
         return str(self.step) if self.legal else f"{self.step}: {self.reason}"
 
+    def __repr__(self) -> str:
+        return f"<Move {self}>"
+
     def to_json(self) -> dict[str, Json]:
         """Plain form for a user interface."""
         return {
@@ -56,6 +59,15 @@ class Move:
             "witness": None if self.witness is None else self.witness.to_json(),
             "hint": self.hint,
         }
+
+
+class Moves(list[Move]):
+    """A list of moves that a notebook shows as a table."""
+
+    def _repr_html_(self) -> str:
+        from .html import moves_html
+
+        return moves_html(self)
 
 
 def judge(func: Func, step: Primitive, target: object) -> Move:

@@ -15,7 +15,7 @@ from . import holes as _holes
 from . import hooks, primitives
 from .domain import Domain
 from .holes import Row
-from .moves import Move, judge, method_doc
+from .moves import Move, Moves, judge, method_doc
 from .primitive import Json, Primitive, registry
 from .trace import Trace, script, trace_from_json, trace_to_json
 
@@ -241,7 +241,7 @@ class Schedule:
                     did_you_mean(at, known, "names"),
                 )
         found = [judge(func, c, self.target) for cls in registry for c in cls.candidates(func, self.target, at)]
-        return sorted(found, key=lambda m: not m.legal)
+        return Moves(sorted(found, key=lambda m: not m.legal))
 
     # ----- open numbers
 
