@@ -202,7 +202,7 @@ def test_repr_shows_steps_and_nest():
     text = repr(s)
     assert text.startswith("# 0: split('i', [None, 4])")
     assert "for i.0 in 3:" in text
-    assert s._repr_html_().startswith("<pre>")
+    assert "i.0" in s._repr_html_()
 
 
 def test_watchers_hear_every_change_and_copies_are_not_watched():
