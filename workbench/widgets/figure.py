@@ -69,8 +69,9 @@ class LiveCurve:
         return tuning.get("state"), head.get("task"), tuning.get("scope")
 
     def _figure(self) -> go.Figure:
-        source, task = self._session.curve_source()
-        return best_so_far_figure(source, task)
+        records, task = self._session.curve_source()
+        keys = [t.key for t in self._session.tasks] or {r.task_key for r in records}
+        return best_so_far_figure(records, task, keys)
 
     def _update(self, widget: go.FigureWidget) -> None:
         fresh = self._figure()
