@@ -22,6 +22,7 @@ def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None
     assert figures(panels) == ["abc"]
     assert panels.page.locator(".figure").is_visible()
     assert panels.page.locator(".swb-blank").count() == 0
+    assert panels.page.evaluate("kernel.told") == ["_config", {"responsive": True}]
     assert panels.page.evaluate("kernel.lumino") == [["before-attach", False], ["after-attach", True]]
 
 

@@ -11,11 +11,13 @@ const message = (type: string): object => ({ type, isConflatable: false, conflat
 
 /** Show model `id` inside `place`. Null when `wanted` turned false while the view was being made. */
 export async function mountView(
-  host: Model, id: string, place: HTMLElement, wanted: () => boolean
+  host: Model, id: string, place: HTMLElement, wanted: () => boolean, prepare: (model: Model) => void
 ): Promise<HostedView | null> {
   const manager = host.widget_manager;
   if (!manager?.get_model || !manager.create_view) throw new Error('this page cannot show widgets of the kernel');
-  const view = (await manager.create_view(await manager.get_model(id))) as ForeignView;
+  const model = await manager.get_model(id);
+  prepare(model as Model);
+  const view = (await manager.create_view(model)) as ForeignView;
   if (!wanted()) {
     view.remove();
     return null;

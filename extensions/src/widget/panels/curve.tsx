@@ -6,6 +6,7 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { mountView, type HostedView } from '../hosted';
 import type { ErrorInfo } from '../../shared/types';
+import type { Model } from '../model';
 import type { PanelProps } from '../panel';
 
 const FIGURE = 'figure';
@@ -13,6 +14,11 @@ const PREFIX = 'IPY_MODEL_';
 const RESIZE_MS = 120;
 
 type Phase = 'waiting' | 'shown' | string;
+
+/** Let plotly follow the window; said to this page's copy of the model only. */
+function responsive(figure: Model): void {
+  figure.set('_config', { ...(figure.get('_config') as object | undefined), responsive: true });
+}
 
 /** Plotly fits a figure to its place when the window says that it changed; a panel changes without the window. */
 function watchSize(el: HTMLElement): () => void {
@@ -46,7 +52,7 @@ function useFigure(props: PanelProps, place: RefObject<HTMLDivElement>, phase: S
       phase.value = 'waiting';
       if (!ref.startsWith(PREFIX)) return;
       try {
-        const next = await mountView(model, ref.slice(PREFIX.length), el, () => mine === turn);
+        const next = await mountView(model, ref.slice(PREFIX.length), el, () => mine === turn, responsive);
         if (!next) return;
         view = next;
         phase.value = 'shown';
