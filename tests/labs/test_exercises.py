@@ -185,12 +185,13 @@ def test_predictions_of_the_wrong_kind(lab, answers):
     assert lab.traffic.check().state == "not attempted"
 
 
-def test_none_takes_a_prediction_back_and_reset_everything(lab):
+def test_none_takes_a_prediction_back_and_reset_the_steps(lab):
     assert lab.traffic.predict(naive=3).check().state == "not yet"
     assert lab.traffic.predict(naive=None).check().state == "not attempted"
-    lab.traffic.solution().apply()
-    assert lab.traffic.reset().check().state == "not attempted"
-    assert lab.traffic.schedule.trace == ()
+    schedule = lab.traffic.solution().apply().schedule
+    assert lab.traffic.reset().check().state == "not yet"  # the predictions are still there
+    assert lab.traffic.schedule is schedule  # a widget may be showing it
+    assert schedule.trace == ()
 
 
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=["avx2", "avx512"])

@@ -10,6 +10,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+from workbench import Target
 from workbench.cli.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
@@ -125,3 +126,12 @@ def test_the_lab_with_every_exercise_solved(execute):
     out = execute(LAB, {f"{name}-do": f"\nlab.{name}.solution().apply()" for name in EXERCISES})
     assert all(": solved" in out[f"{name}-check"] for name in EXERCISES)
     assert out["report"].count(": solved") >= 3
+
+
+@pytest.mark.bench
+def test_the_lab_reaches_what_it_promises(execute):
+    """At least 100 GFLOP/s on a core with AVX-512, and never less than a third of the core's own peak."""
+    target = Target.host(threads=1)
+    out = execute(LAB)["sweep"]
+    best = max(float(x) for x in re.findall(r" rows × 2 vectors +[\d.]+ +([\d.e+]+) ", out))
+    assert best >= (100 if target.vector_bytes == 64 else target.peak_gflops() / 3), out

@@ -86,8 +86,12 @@ class Attempt:
         return self
 
     def reset(self) -> Attempt:
-        """Forget what was said and done, and start from the nest as it was."""
-        self.schedule, self._said, self._hints, self.verdict = self._fresh(), {}, 0, None
+        """Start again from the nest as it was: all steps are taken back, what you predicted stays.
+
+        The schedule stays the same object, so that a widget which shows it follows.
+        """
+        self.schedule.undo(len(self.schedule.trace))
+        self.verdict = None
         return self
 
     def hint(self, n: int | None = None) -> Shown:
@@ -181,9 +185,7 @@ class Solution:
 
     def apply(self) -> Attempt:
         """Take over answers and steps, as if you had given them; what you did on the nest is taken back first."""
-        schedule = self.attempt.schedule
-        schedule.undo(len(schedule.trace))
-        self.attempt.exercise.solve(schedule)
+        self.attempt.exercise.solve(self.attempt.reset().schedule)
         return self.attempt.predict(**self.answers)
 
 
