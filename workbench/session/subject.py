@@ -97,7 +97,7 @@ def _open(subject: Any, target: Target | None) -> Opened:
         return Opened("schedule", task.name, own, (TaskInfo.of(task),), schedule=subject)
     if isinstance(subject, TuningSession):
         return _tuning(subject, target)
-    if type(subject).__name__ == "DataFrame":
+    if any(kind.__name__ == "DataFrame" for kind in type(subject).__mro__):  # pandas stays unloaded
         return _table(subject, target)
     return _tasks(subject, target)
 
