@@ -7,7 +7,7 @@ import { count, plural } from '../../shared/format';
 import type { NestRow, NestSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
-import { headTicks, Row, scaleOf } from './nestrow';
+import { headTicks, Row, scaleOf, tickStyle } from './nestrow';
 
 /** Rows that no folded loop hides, in order. */
 function visible(rows: readonly NestRow[], folded: ReadonlySet<string>): readonly NestRow[] {
@@ -37,9 +37,9 @@ function useNest({ store }: PanelProps, nest: NestSlice | null) {
   return { folded, rows, parents, scale, shown, selected };
 }
 
-function Head({ nest, scale }: { nest: NestSlice; scale: ReturnType<typeof scaleOf> }) {
+function Head({ scale }: { scale: ReturnType<typeof scaleOf> }) {
   return (
-    <div class="swb-row swb-row-head" role="row" aria-label={plural(nest.rows.length, 'row')}>
+    <div class="swb-row swb-row-head" role="row">
       <span role="columnheader">loop</span>
       <span role="columnheader" title="Iterations of one run of the loop">extent</span>
       <span role="columnheader" class="swb-col-iters" title="How often the body runs in one call; the bar is logarithmic">iterations</span>
@@ -127,9 +127,9 @@ export function NestPanel(props: PanelProps) {
         <Holes nest={nest} />
         <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
       </header>
-      <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" aria-rowcount={nest.rows.length + nest.hidden + 1}
+      <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={tickStyle(scale)} aria-rowcount={nest.rows.length + nest.hidden + 1}
         onClick={onClick} onKeyDown={onKeyDown}>
-        <Head nest={nest} scale={scale} />
+        <Head scale={scale} />
         {shown.map(row => (
           <Row key={row.id} row={row} scale={scale} open={parents.has(row.id) ? !folded.value.has(row.id) : null}
             selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} />

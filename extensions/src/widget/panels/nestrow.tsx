@@ -35,14 +35,14 @@ export function scaleOf(rows: readonly NestRow[], caches: readonly Cache[]): Sca
 const place = (at: number): { left: string } => ({ left: `${(100 * at).toFixed(1)}%` });
 export const headTicks = (scale: Scale) => scale.ticks.map(tick => <b key={tick.name} style={place(tick.at)}>{tick.name}</b>);
 
-function Bar({ at, ticks = [] }: { at: number | null; ticks?: Scale['ticks'] }) {
-  return (
-    <span class="swb-barbox" aria-hidden="true">
-      {at !== null && <i style={{ width: `${Math.max(4, 100 * at).toFixed(1)}%` }} />}
-      {ticks.map(tick => <b key={tick.name} style={place(tick.at)} />)}
-    </span>
-  );
+/** A bar is the background of one element: a nest has many rows. */
+function Bar({ at, name = '' }: { at: number | null; name?: string }) {
+  return <i class={`swb-barbox${name}`} style={at === null ? undefined : `--swb-at:${Math.max(4, 100 * at).toFixed(1)}%`} aria-hidden="true" />;
 }
+
+/** Places of the ticks, for the style of the whole grid. */
+export const tickStyle = (scale: Scale): string =>
+  scale.ticks.map(tick => `--swb-${tick.name}:${(100 * tick.at).toFixed(1)}%`).join(';');
 
 function iconOf(chip: string): string {
   if (chip.startsWith('parallel')) return 'parallel';
@@ -88,7 +88,7 @@ function Costs({ row, scale }: { row: NestRow; scale: Scale }) {
       </span>
       <span class="swb-num swb-col-bytes" role="gridcell">{bytes(row.bytes)}<Bar at={row.bytes === null ? null : log(row.bytes, scale.bytes)} /></span>
       <span class="swb-num swb-col-ws" role="gridcell">
-        {bytes(row.ws)}<Bar at={row.ws === null ? null : log(row.ws, scale.ws)} ticks={scale.ticks} />
+        {bytes(row.ws)}<Bar at={row.ws === null ? null : log(row.ws, scale.ws)} name=" is-ticked" />
         <span class={`swb-level${row.level ? ` is-${row.level}` : ''}`} title={row.level ? (LEVEL_WORDS[row.level] ?? `Fits ${row.level}`) : undefined}>{row.level ?? ''}</span>
       </span>
     </>
@@ -103,8 +103,7 @@ export const Row = memo(function Row({ row, scale, open, selected, marked, stop 
   return (
     <div class={`swb-row is-${row.kind}${marked ? ' is-marked' : ''}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={words(row)}
       aria-level={row.depth + 1} aria-expanded={open === null ? undefined : open ? 'true' : 'false'} aria-selected={selected ? 'true' : 'false'}>
-      <span class="swb-cell-name" role="gridcell" title={title}>
-        <span class="swb-indent" style={{ width: `${row.depth * 12}px` }} aria-hidden="true" />
+      <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
         <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
         {loop ? <b class="swb-loop" title={row.name}>{row.name}</b> : <span class="swb-code"><WithHoles text={row.text} /></span>}
         {row.chips.map(chip => <Chip key={chip} text={chip} reduce={row.reduce} />)}

@@ -1,0 +1,49 @@
+"""The built modules: small, self-contained, up to date, and the same from any directory."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .conftest import ROOT, STATIC
+
+SOURCES = ROOT / "extensions"
+NAMESPACES = {
+    "http://www.w3.org/2000/svg",
+    "http://www.w3.org/1998/Math/MathML",
+    "http://www.w3.org/1999/xhtml",
+    "http://www.w3.org/1999/xlink",
+}
+
+
+@pytest.mark.parametrize(("name", "limit"), [("workbench.js", 200_000), ("panel.js", 2_000)])
+def test_a_module_is_small_and_fetches_nothing(name: str, limit: int) -> None:
+    text = (STATIC / name).read_text(encoding="utf-8")
+    assert len(text.encode()) < limit
+    found = set(re.findall(r"https?://[^\"'`\s)<>]*", text))
+    assert found <= NAMESPACES
+    assert not re.search(r"@import|\bfetch\(|XMLHttpRequest|\bimport\(|new WebSocket|sourceMappingURL", text)
+    assert str(ROOT) not in text
+
+
+def test_the_built_modules_are_those_of_the_sources_from_any_directory(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None or not (SOURCES / "node_modules").is_dir():
+        pytest.skip("bundle not rebuilt: Node or extensions/node_modules is missing")
+    copy = tmp_path / "elsewhere" / "deeper"
+    copy.mkdir(parents=True)
+    for part in ("src", "style"):
+        shutil.copytree(SOURCES / part, copy / part)
+    for file in ("build.mjs", "package.json", "tsconfig.json"):
+        shutil.copy(SOURCES / file, copy / file)
+    (copy / "node_modules").symlink_to(SOURCES / "node_modules")
+    for where, out in ((SOURCES, tmp_path / "here"), (copy, tmp_path / "there")):
+        subprocess.run([node, "build.mjs", f"--outdir={out}"], cwd=where, check=True, capture_output=True)
+    for name in ("workbench.js", "panel.js"):
+        here, there = ((tmp_path / place / name).read_bytes() for place in ("here", "there"))
+        assert here == there
+        assert here == (STATIC / name).read_bytes(), "run `npm run build` in extensions/"

@@ -1,0 +1,114 @@
+"""What is shown: roles, rows, holes, empty states, and how long a large nest takes."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Bench
+
+
+def test_the_nest_is_a_tree_grid_with_costs_in_words_and_one_tab_stop(bench: Bench) -> None:
+    page = bench.open().page
+    rows = page.get_by_role("treegrid").locator("[role=row][data-row]")
+    assert rows.count() == 16
+    loop = page.locator("[data-row='o.1']")
+    assert loop.get_attribute("aria-level") == "9"
+    assert loop.get_attribute("aria-expanded") == "true"
+    assert "loop o.1, extent 16, vectorize" in (loop.get_attribute("aria-label") or "")
+    assert "16 27.9 M" in bench.text("[data-row='o.1']")
+    assert loop.locator(".swb-chip svg").count() == 1  # an icon and the words beside it
+    assert page.locator(".swb-grid [role=row][tabindex='0']").count() == 1
+    assert page.locator("[data-row='c'][aria-selected='true']").count() == 1
+    assert bench.text("[data-row='stmt:conv']").startswith("conv[h.1, w, o.1] += pad(X")
+
+
+def test_numbers_of_the_header_come_from_the_kernel(bench: Bench) -> None:
+    bench.open()
+    head = bench.text(".swb-header")
+    assert "light_squeezenet › conv2d 3x3 16→64 @55x55 + bias + relu called 2 times · 56.1 MFLOP per call" in head
+    assert "v7 1.34 ms ± 0.78 best 1.33 41.9 GFLOP/s 9.1 % of 460 peak" in head
+    assert "x86-64 · 2 threads · AVX-512 · L1 48 KB · L2 2 MB" in bench.text(".swb-foot")
+
+
+def test_only_panels_with_content_are_shown(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    shown = page.eval_on_selector_all("[data-swb-panel]", "all => all.map(e => e.dataset.swbPanel)")
+    assert shown == ["nest", "palette", "stages", "history"]
+
+
+def test_a_large_nest_says_how_much_is_hidden_and_is_painted_fast(bench: Bench) -> None:
+    page = bench.open("large", panel="nest").page
+    assert page.locator("[data-row]").count() == 400
+    assert bench.text(".swb-more") == "452 more rows hidden: only the first 400 are shown"
+    paint = """async () => {
+      const again = async () => {
+        unmount();
+        const start = performance.now();
+        window.unmount = widget.render({ model, el: document.getElementById('place') });
+        const n = document.querySelectorAll('[data-row]').length;
+        document.getElementById('place').getBoundingClientRect();
+        return [performance.now() - start, n];
+      };
+      const times = [];
+      for (let i = 0; i < 5; i++) times.push(await again());
+      return times;
+    }"""
+    times = page.evaluate(paint)
+    assert {n for _, n in times} == {400}
+    assert min(ms for ms, _ in times) < 100
+
+
+def test_folding_hides_what_is_inside(bench: Bench) -> None:
+    page = bench.open().page
+    bench.click("[data-row='h.1'] .swb-twist")
+    assert page.locator("[data-row='o.1']").count() == 0
+    assert page.locator("[data-row='relu_n']").count() == 1
+    assert page.locator("[data-row='h.1']").get_attribute("aria-expanded") == "false"
+
+
+@pytest.mark.parametrize(
+    ("panel", "words"),
+    [("nest", "No schedule is open"), ("palette", "Nothing to change yet"), ("history", "No steps yet")],
+)
+def test_an_empty_panel_says_what_to_do(bench: Bench, panel: str, words: str) -> None:
+    bench.open("empty", panel=panel)
+    assert bench.text("#place").startswith(words)
+
+
+def test_without_any_panel_the_workbench_says_what_to_pass(bench: Bench) -> None:
+    bench.open("nothing")
+    assert "Nothing is open Pass a model, a task, a schedule or a tuning log" in bench.text("#place")
+
+
+def test_history_has_shapes_before_colours_and_the_full_error_on_demand(bench: Bench) -> None:
+    page = bench.open("mixed").page
+    assert page.locator(".swb-step .swb-shape rect").count() == 1  # the tuner's
+    assert page.locator(".swb-step .swb-shape.is-open").count() == 1
+    assert page.locator(".swb-step.is-undone").count() == 3
+    assert "2 open" in bench.text("[aria-current=step]")
+    bench.open("failed")
+    assert "wrong answer" in bench.text("[aria-current=step]")
+    bench.click("text=Why? >> nth=1")
+    assert "The kernel was not timed." in bench.text(".swb-why pre")
+
+
+@pytest.mark.parametrize("width", ["1300", "1000", "700", "420"])
+@pytest.mark.parametrize("state", ["normal", "failed", "large"])
+def test_nothing_sticks_out(bench: Bench, width: str, state: str) -> None:
+    page = bench.open(state, width=width).page
+    out = page.evaluate("""() => {
+      const box = document.querySelector('.swb').getBoundingClientRect();
+      const free = e => e.closest('.swb-steps, .swb-aside, svg, dialog, .swb-cell-name, .swb-tasks-scroll');
+      return [...document.querySelectorAll('.swb *')].filter(e => !free(e) && e.getClientRects().length)
+        .filter(e => e.getBoundingClientRect().right > box.right + 1)
+        .map(e => e.className + ' ' + e.textContent.slice(0, 40));
+    }""")
+    assert out == []
+
+
+def test_truncated_names_have_a_title(bench: Bench) -> None:
+    page = bench.open(width="700").page
+    bare = page.evaluate("""() => [...document.querySelectorAll('.swb *')]
+      .filter(e => getComputedStyle(e).textOverflow === 'ellipsis' && e.scrollWidth > e.clientWidth + 1)
+      .filter(e => !e.closest('[title]') && e.textContent).map(e => e.className + ': ' + e.textContent)""")
+    assert bare == []
