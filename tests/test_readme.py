@@ -1,4 +1,4 @@
-"""The README's Python example, as it stands there."""
+"""The README's Python examples, as they stand there, one after the other."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ from pathlib import Path
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-def test_the_example_runs(tmp_path, monkeypatch, capsys):
-    found = re.search(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
+def test_the_examples_run(tmp_path, monkeypatch, capsys):
+    found = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert len(found) == 3
     monkeypatch.chdir(tmp_path)
-    exec(compile(found.group(1), "README.md", "exec"), {"__name__": "readme"})
+    names = {"__name__": "readme"}
+    for text in found:
+        exec(compile(text, "README.md", "exec"), names)
+    assert [str(step) for step in names["w"].schedule.trace] == ["unroll('c')"]
+    names["w"].close()
     shown = capsys.readouterr().out
     assert shown.count("GFLOP/s") == 2
     assert "vectorize j.1 in 32" in shown
