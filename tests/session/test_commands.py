@@ -212,6 +212,7 @@ def test_tasks_keep_their_schedules(session):
     assert len(s.schedule.trace) == 1
 
 
+FACTORS = st.sampled_from([2, 8, 7])
 MOVES = st.one_of(
     st.builds(
         lambda name, k: ("apply", {"step": split(name, None, k)}), st.sampled_from("ijk"), st.sampled_from([2, 8, 7])

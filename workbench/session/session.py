@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, path
@@ -275,11 +276,11 @@ class Session:
         doing = self.desk.doing
         if doing.get(view.key) == "measuring":
             return
-        for key in [k for k, word in doing.items() if word == "queued"]:
-            del doing[key]
-        doing[view.key] = "queued" if doing else "measuring"
         self._ask_peak()
-        self._lane.submit("measure", lambda: self._measure(view))
+        dropped = self._lane.submit("measure", partial(self._measure, view))
+        if isinstance(dropped, partial):
+            doing.pop(dropped.args[0].key, None)
+        doing[view.key] = "queued" if doing else "measuring"
 
     def _measure(self, view: View) -> None:
         """Measure, in the lane's thread; tuning waits meanwhile."""

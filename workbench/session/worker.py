@@ -113,11 +113,13 @@ class Lane:
         self._running = ""
         self._worker = Worker(name, lambda: None)
 
-    def submit(self, kind: str, work: Callable[[], None]) -> None:
-        """Ask for `work`; it takes the place of waiting work of the same kind."""
+    def submit(self, kind: str, work: Callable[[], None]) -> Callable[[], None] | None:
+        """Ask for `work`; returns the waiting work of the same kind whose place it took."""
         with self._lock:
+            dropped = self._waiting.get(kind)
             self._waiting[kind] = work
         self._worker.put(self._one)
+        return dropped
 
     def pending(self, kind: str) -> bool:
         """Whether work of this kind waits or runs."""
