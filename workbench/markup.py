@@ -27,6 +27,7 @@ _UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\
 _THIN = "\u202f"
 _FONT = "font-size: 13px; line-height: 1.45"
 _MONO = "font-family: monospace; font-size: 12px"
+_PAD = "padding: 1px 10px 1px 0"
 
 
 class Html(str):
@@ -47,6 +48,11 @@ def text(value: object, limit: int = 0) -> Html:
         full = plain if len(plain) <= 400 else plain[:399] + "…"
         return Html(f'<span title="{html.escape(full)}">{html.escape(plain[: limit - 1])}…</span>')
     return Html(html.escape(plain))
+
+
+def titled(value: object, title: object) -> Html:
+    """Short text with a longer one in its title."""
+    return Html(f'<span title="{html.escape(clean(title)[:1000])}">{text(value)}</span>')
 
 
 def clean(value: object) -> str:
@@ -113,9 +119,14 @@ def page(*parts: object) -> Html:
 def heading(kind: str, name: object, *notes: object) -> Html:
     """First line: what it is, what it is called, and a few facts."""
     facts = [text(n) for n in notes if n != ""]
-    tail = styled("opacity: 0.75", Html(" " + " · ".join(facts))) if facts else Html("")
+    tail = styled("opacity: 0.75; padding-left: 6px", Html(" " + " · ".join(facts))) if facts else Html("")
     named = f" <b>{text(name, 100)}</b>" if name else ""
     return Html(f'<div style="margin: 2px 0 4px 0">{faint(kind)}{named}{tail}</div>')
+
+
+def indented(depth: int, value: object) -> Html:
+    """A line that is set in by `depth` levels of code, also where it wraps."""
+    return Html(f'<div style="padding-left: {1.8 * depth:g}em">{text(value)}</div>')
 
 
 def line(*parts: object) -> Html:
@@ -179,35 +190,36 @@ class Shown:
 
 
 def table(columns: Sequence[Column], shown: Shown | Sequence[Sequence[object]]) -> Html:
-    """Draw a table; a last line tells what was left out."""
+    """Draw a table; a last line tells what was left out. Without names of columns it has no head."""
     if not isinstance(shown, Shown):
         shown = Shown(shown)
-    line_ = f"border: none; border-bottom: 1px solid {LINE}; background-color: rgba(0, 0, 0, 0)"
-    heads = "".join(
-        f'<th style="text-align: {_side(c)}; padding: 1px 10px 2px 0; font-weight: bold; white-space: nowrap">'
-        f"{text(c.name)}</th>"
-        for c in columns
-    )
-    styles = [_cell_style(c) for c in columns]
-    body = [f"<tr>{_cells(row, styles)}</tr>" for row in shown.rows]
+    body = "".join(f"<tr>{_cells(row, columns)}</tr>" for row in shown.rows)
     if shown.more > 0:
         rest = faint(f"… {counted(shown.more)} more{' ' + shown.of if shown.of else ''}")
-        style = "text-align: left; padding: 1px 10px 1px 0"
-        body.append(f'<tr><td colspan="{len(columns)}" style="{style}">{rest}</td></tr>')
+        body += f"<tr>{_cells([Wide(rest, len(columns))], columns)}</tr>"
     frame = f"{_FONT}; border-collapse: collapse; border: none; margin: 2px 0; table-layout: auto; width: auto"
-    return Html(
-        f'<table style="{frame}"><thead><tr style="{line_}">{heads}</tr></thead><tbody>{"".join(body)}</tbody></table>'
-    )
+    head = _heads(columns) if any(c.name for c in columns) else ""
+    return Html(f'<table style="{frame}">{head}<tbody>{body}</tbody></table>')
 
 
-def _cells(row: Sequence[object], styles: Sequence[str]) -> str:
+def _heads(columns: Sequence[Column]) -> str:
+    line = f"border: none; border-bottom: 1px solid {LINE}; background-color: rgba(0, 0, 0, 0)"
+    style = f"{_PAD}; font-weight: bold; white-space: nowrap"
+    heads = "".join(f'<th style="text-align: {_side(c)}; {style}">{text(c.name)}</th>' for c in columns)
+    return f'<thead><tr style="{line}">{heads}</tr></thead>'
+
+
+def _cells(row: Sequence[object], columns: Sequence[Column]) -> str:
     out, at = [], 0
     for cell in row:
-        span = cell.columns if isinstance(cell, Wide) else 1
-        wide, value = (f' colspan="{span}"', cell.value) if isinstance(cell, Wide) else ("", cell)
-        out.append(f'<td{wide} style="{styles[at]}">{text(value)}</td>')
-        at += span
-    assert at == len(styles), "a row has as many cells as the table has columns"
+        if isinstance(cell, Wide):
+            style = _cell_style(Column("", False, columns[at].code))
+            out.append(f'<td colspan="{cell.columns}" style="{style}">{text(cell.value)}</td>')
+            at += cell.columns
+        else:
+            out.append(f'<td style="{_cell_style(columns[at])}">{text(cell)}</td>')
+            at += 1
+    assert at == len(columns), "a row has as many cells as the table has columns"
     return "".join(out)
 
 
@@ -216,9 +228,9 @@ def _side(column: Column) -> str:
 
 
 def _cell_style(column: Column) -> str:
-    wide = f"; {_MONO}" if column.number or column.code else ""
-    wide += "; white-space: nowrap" if column.number else ""
-    return f"text-align: {_side(column)}; vertical-align: top; padding: 1px 10px 1px 0{wide}"
+    """Properties of a cell. Every cell repeats them, so there are few; numbers hold no blank at which to break."""
+    digits_ = f"; {_MONO}" if column.number or column.code else ""
+    return f"text-align: {_side(column)}; {_PAD}{digits_}"
 
 
 def cut(rows: Sequence[Sequence[object]], limit: int, of: str = "", total: int | None = None) -> Shown:

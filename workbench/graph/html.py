@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .. import markup as m
 from ..ir.printer import to_text
-from ..schedule.html import interface
+from ..schedule.html import interface, machine
 from .describe import describe
 from .graph import Graph, TensorType
 from .passes.fuse import is_view
@@ -76,12 +76,21 @@ def _kernels(graph: Graph) -> m.Html:
 
 
 def _nodes(graph: Graph) -> m.Html:
+    """Nodes that depend on an input; those that only compute constants are counted."""
+    live = set(graph.inputs)
+    shown = []
+    for node in graph.nodes:
+        if not live.isdisjoint(node.inputs):
+            live.update(o for o in node.outputs if o)
+            shown.append(node)
     rows = []
-    for k, node in enumerate(graph.nodes[:ROWS]):
+    for k, node in enumerate(shown[:ROWS]):
         made = [_type(graph.types[o]) for o in node.outputs if o]
         rows.append([k, m.text(node.op, 40), m.mono(node.name, 50), m.Html(", ".join(made[:4]))])
     columns = (m.Column("#", number=True), m.Column("Operator"), m.Column("Node"), m.Column("Output"))
-    return m.table(columns, m.cut(rows, ROWS, "nodes", len(graph.nodes)))
+    drawn = m.table(columns, m.cut(rows, ROWS, "nodes", len(shown))) if shown else m.Html("")
+    others = len(graph.nodes) - len(shown)
+    return m.join(drawn, m.line(m.faint(f"{m.plural(others, 'node')} on constants alone")) if others else "")
 
 
 def task_html(task: Task) -> str:
@@ -95,7 +104,7 @@ def task_html(task: Task) -> str:
     if moved and task.flops:
         parts.append(m.label("memory", m.size(moved), m.faint(f", {m.digits(task.flops / moved)} FLOP per byte")))
     if task.target is not None:
-        parts.append(m.label("target", m.mono(task.target, 120)))
+        parts.append(m.label("target", machine(task.target)))
     if any(g != task.func.name for g in task.groups):
         more = f", … {len(task.groups) - 6} more" if len(task.groups) > 6 else ""
         parts.append(m.label("kernels", m.text(", ".join(task.groups[:6]) + more, 240)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench import markup as m
 from workbench.ir.printer import to_text
 from workbench.schedule import hooks
-from workbench.schedule.html import interface, nest_table, operations
+from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
     from workbench.runtime.executable import BenchmarkResult, Executable
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from workbench.runtime.results import Measurement
 
 CALLS = 30
-_UNTUNED = 8
 
 
 def kernel_html(kernel: Kernel) -> str:
@@ -34,7 +33,7 @@ def kernel_html(kernel: Kernel) -> str:
         more,
     )
     nest = nest_table(hooks.nest(func, kernel.target, CALLS), CALLS)
-    target = m.label("target", m.mono(kernel.target, 120))
+    target = m.label("target", machine(kernel.target))
     return m.page(head, interface(func), target, nest, m.fold("The nest as text", m.code(to_text(func))))
 
 
@@ -78,11 +77,9 @@ def _arrays(specs: tuple[ArraySpec, ...], limit: int = 8) -> m.Html:
 def _tuned(untuned: tuple[str, ...]) -> m.Html:
     if not untuned:
         return m.line("Every task has a tuned schedule.")
-    names = [m.text(name, 60) for name in untuned[:_UNTUNED]]
-    if len(untuned) > _UNTUNED:
-        names.append(m.faint(f"… {len(untuned) - _UNTUNED} more"))
     verb = "runs with its" if len(untuned) == 1 else "run with their"
-    return m.line(f"{m.plural(len(untuned), 'task')} {verb} default schedule: ", m.Html(", ".join(names)))
+    names = m.table((m.Column(""),), m.cut([[m.text(name, 100)] for name in untuned], CALLS, "tasks"))
+    return m.fold(f"{m.plural(len(untuned), 'task')} {verb} default schedule", names)
 
 
 def benchmark_html(result: BenchmarkResult) -> str:

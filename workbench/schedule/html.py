@@ -45,6 +45,14 @@ def schedule_html(schedule: Schedule) -> str:
     return m.page(*parts)
 
 
+def machine(target: Any) -> m.Html:
+    """A target in a few words, with its whole text in the title."""
+    threads = m.plural(target.threads, "thread")
+    vectors = f"vectors of {target.vector_bytes} bytes" if target.vector_bytes else ""
+    words = " · ".join(w for w in (str(target.cpu), threads, vectors) if w)
+    return m.titled(words, str(target))
+
+
 def operations(func: Func) -> str:
     """Arithmetic of one call; empty while a hole decides it."""
     return "" if func.holes else m.operations(count_flops(func))
@@ -90,14 +98,15 @@ def _row(row: Mapping[str, Any], most: int) -> list[object]:
     amount: list[object] = [m.compact(row["iters"]), m.bar(m.log_share(row["iters"], most))]
     if row["kind"] != "loop":
         text = m.text(row["text"], 110)
-        return [m.Wide(m.join(indent, m.faint(text) if row["kind"] == "init" else text), 3), *amount, ""]
+        inner = m.indented(min(row["depth"], _DEEPEST), m.faint(text) if row["kind"] == "init" else text)
+        return [m.Wide(inner, 3), *amount, ""]
     words = list(row["chips"])
     if row["mark"] != "serial" and not any(w.startswith(row["mark"]) for w in words):
         words.insert(0, row["mark"])
     extent = row["extent"]
     if isinstance(extent, str):
         words.insert(0, "open")
-    memory = m.join(m.size(row["ws"]), " ", m.faint(row["level"])) if row["ws"] is not None else ""
+    memory = m.join(m.size(row["ws"]), "\u00a0", m.faint(row["level"])) if row["ws"] is not None else ""
     return [m.join(indent, m.text(row["name"], 40)), m.text(extent, 24), m.chips(words), *amount, memory]
 
 

@@ -99,10 +99,9 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
         ]
         for r in shown
     ]  # fmt: skip
-    columns: Sequence[m.Column] = _COLUMNS
-    if not any(r["state"] for r in rows):  # a log does not know
-        columns, lines = columns[:-1], [line[:-1] for line in lines]
-    return m.table(columns, m.cut(lines, limit, "tasks", len(rows)))
+    told = [k for k in range(len(_COLUMNS)) if k < 2 or any(line[k] not in ("", m.UNKNOWN) for line in lines)]
+    lines = [[line[k] for k in told] for line in lines]
+    return m.table([_COLUMNS[k] for k in told], m.cut(lines, limit, "tasks", len(rows)))
 
 
 def task_name(name: str, weight: int) -> m.Html:

@@ -66,7 +66,8 @@ def _title(slices: Mapping[str, Any]) -> m.Html:
 
 def _parts(slices: Mapping[str, Any], panel: str, limit: int) -> list[m.Html]:
     if panel == "all":
-        names = ("tasks", "tuning", "head", "nest", "history")
+        several = "tasks" in (slices.get("meta") or {}).get("panels", ("tasks",))
+        names = (*(["tasks"] if several else []), "tuning", "head", "nest", "history")
         return [part for name in names if (part := _part(slices, name, limit))]
     around = [_part(slices, "head", limit)] if panel in ("stages", "nest", "palette", "history") else []
     found = _part(slices, "tuning" if panel == "curve" else panel, limit)
@@ -170,7 +171,8 @@ def _palette(palette: Mapping[str, Any], limit: int) -> m.Html:
     items = palette["items"]
     rows = [[m.mono(i["primitive"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
     columns = (m.Column("Primitive"), m.Column(""), m.Column("Why not"))
-    about = m.line(m.faint("at "), m.text(palette["about"], 100)) if palette.get("about") else ""
+    place = ": ".join(str(palette[k]) for k in ("at", "about") if palette.get(k))
+    about = m.label("at", m.text(place, 100)) if place else ""
     return m.join(m.section("Primitives"), about, m.table(columns, m.cut(rows, limit, "primitives")))
 
 
