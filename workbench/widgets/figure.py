@@ -37,6 +37,7 @@ class LiveCurve:
         """Return the figure, made on the first call."""
         if self._widget is None:
             self._widget = go.FigureWidget(self._figure())
+            self._widget._config = {**self._widget._config, "responsive": True, "displayModeBar": False}
             self._paint()
         return self._widget
 
@@ -71,7 +72,9 @@ class LiveCurve:
     def _figure(self) -> go.Figure:
         records, task = self._session.curve_source()
         keys = [t.key for t in self._session.tasks] or {r.task_key for r in records}
-        return best_so_far_figure(records, task, keys)
+        figure = best_so_far_figure(records, task, keys)
+        figure.update_layout(title_text="", margin_t=12)  # the panel's head has the name
+        return figure
 
     def _update(self, widget: go.FigureWidget) -> None:
         fresh = self._figure()
@@ -79,7 +82,6 @@ class LiveCurve:
             for old, new in zip(widget.data, fresh.data, strict=True):
                 old.x, old.y, old.text, old.customdata = new.x, new.y, new.text, new.customdata
             widget.layout.annotations = fresh.layout.annotations
-            widget.layout.title.text = fresh.layout.title.text
 
     def _paint(self) -> None:
         assert self._widget is not None
