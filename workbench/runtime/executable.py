@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "Slot"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class BenchmarkResult:
     """Times of a whole network; `str()` has the layout of TVM's benchmark.
 
@@ -79,6 +79,10 @@ class BenchmarkResult:
         heads = " ".join(f"{f'{name} (ms)':^12}" for name in ("mean", "median", "max", "min", "std"))
         numbers = (self.mean_ms, self.median_ms, self.max_ms, self.min_ms, self.std_ms)
         return f"Execution time summary:\n {heads}\n " + " ".join(f"{n:^12.4f}" for n in numbers)
+
+    def __repr__(self) -> str:
+        times = f"median {self.median_ms:.4g} ms, {self.min_ms:.4g} to {self.max_ms:.4g} ms"
+        return f"<BenchmarkResult {times}, {len(self.costs_ms)} repeats, {self.threads} threads>"
 
     def _repr_html_(self) -> str:
         from workbench.runtime.html import benchmark_html

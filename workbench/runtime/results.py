@@ -142,8 +142,8 @@ class Measurement:
 
     def __str__(self) -> str:
         if not self.ok:
-            first = self.error.strip().splitlines()
-            return f"{self.status}: {first[-1] if first else ''}"
+            lines = self.error.strip().splitlines()
+            return f"{self.status}: {lines[-1]}" if lines else self.status
         speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
         noise = f", spread {self.spread:.1%}" if self.spread is not None else ""
         return f"{self.min_ms:.4f} ms (median {self.median_ms:.4f}{noise}, {self.repeats} repeats){speed}"

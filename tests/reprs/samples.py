@@ -1,0 +1,151 @@
+"""One object of every kind that a notebook shows, ordinary, empty, failed, very large and with hostile names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graph.nets import residual_net
+from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
+
+import workbench as wb
+from workbench.graph import Graph, Node, TensorType, extract_tasks
+from workbench.ir.parser import parse
+from workbench.runtime.executable import BenchmarkResult
+from workbench.runtime.results import Measurement
+from workbench.schedule import Hole
+from workbench.tune.log import to_frame
+from workbench.tune.record import Record
+from workbench.tune.session import TuningSession
+
+HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
+
+
+def tiled() -> wb.Schedule:
+    s = wb.Schedule(wb.workloads.matmul(64, 64, 64))
+    s.split("j", [None, 16])
+    s.reorder("i", "j.0", "k", "j.1").vectorize("j.1").parallel("i")
+    return s
+
+
+def with_holes() -> wb.Schedule:
+    s = wb.Schedule(wb.workloads.matmul(64, 64, 64))
+    s.split("i", [None, Hole("rows", choices=[2, 4, 8])])
+    s.split("j", [None, Hole("columns")])
+    return s
+
+
+def many_loops(n: int = 1500) -> wb.Schedule:
+    """A chain of `n` stages: twice as many rows."""
+    names = ["X", *(f"S{k}" for k in range(n - 1)), "Y"]
+    lines = ["stages(X: input float32[16], Y: output float32[16]):"]
+    lines += [f"  temp {name}: float32[16]" for name in names[1:-1]]
+    for k in range(n):
+        lines += [
+            f"  for j{k} in 16:",
+            f"    block B{k}(j: 16 = j{k}):",
+            f"      {names[k + 1]}[j] = {names[k]}[j] + 1.0",
+        ]
+    return wb.Schedule(parse("\n".join(lines) + "\n"))
+
+
+def hostile_schedule() -> wb.Schedule:
+    func = wb.workloads.matmul(8, 8, 8)
+    return wb.Schedule(dataclasses.replace(func, name=HOSTILE))
+
+
+def chain(n: int, name: str = "chain") -> Graph:
+    nodes = [Node(f"{name}{k}", "Relu", (f"t{k}",), (f"t{k + 1}",)) for k in range(n)]
+    return Graph.make(name, nodes, {"t0": TensorType((1, 8))}, [f"t{n}"])
+
+
+def hostile_graph() -> Graph:
+    node = Node(HOSTILE, "Relu", (HOSTILE + "in",), (HOSTILE + "out",))
+    return Graph.make(HOSTILE, [node], {HOSTILE + "in": TensorType((1, 8))}, [HOSTILE + "out"])
+
+
+def failed_session() -> TuningSession:
+    class Broken(FakeToolbox):
+        def default(self, task: Any) -> Any:
+            raise RuntimeError(f"no space left {HOSTILE}")
+
+    session = TuningSession([FakeTask("k", HOSTILE)], toolbox=Broken(), measurer=FakeMeasurer(), trials=4).start()
+    session.join(10)
+    return session
+
+
+def session(n: int = 3, start: bool = True, fail: Any = None) -> TuningSession:
+    tasks = [FakeTask(f"key{k}", f"task {k} " + "long " * 30, weight=k + 1) for k in range(n)]
+    made = TuningSession(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n)
+    if start:
+        made.start().join(30)
+    return made
+
+
+def records(n: int, tasks: int = 2, name: str = "conv2d 3x3 64→64") -> list[Record]:
+    made = []
+    for k in range(n):
+        good = k % 5 != 4
+        made.append(
+            Record(
+                task_key=f"key{k % tasks}", task=f"{name} #{k % tasks}", trial=k, weight=1 + k % tasks, target="x86-64",
+                status="ok" if good else ("timeout", "wrong_answer")[k % 2],
+                latency_ms=1.0 + 1 / (1 + k) if good else None,
+                flops=1_000_000, origin="mutation", elapsed_s=float(k), error="" if good else f"why not {name}",
+            )
+        )  # fmt: skip
+    return made
+
+
+MAKERS: dict[str, Callable[[], Any]] = {
+    "graph": residual_net,
+    "graph, fused": lambda: residual_net().optimize(),
+    "graph, 100 nodes": lambda: chain(100),
+    "graph, no nodes": lambda: Graph.make("nothing", [], {"x": TensorType(())}, ["x"]),
+    "graph, hostile": hostile_graph,
+    "task": lambda: extract_tasks(residual_net())[0],
+    "task, hostile": lambda: dataclasses.replace(
+        extract_tasks(residual_net())[0], name=HOSTILE, groups=(HOSTILE,) * 20, weight=20
+    ),
+    "task of 1500 stages": lambda: wb.Task.of_func(many_loops().func),
+    "schedule": lambda: wb.Schedule(wb.workloads.matmul(64, 64, 64)),
+    "schedule, tiled": tiled,
+    "schedule, undone": lambda: tiled().undo(2),
+    "schedule, holes": with_holes,
+    "schedule, 3000 rows": many_loops,
+    "schedule, hostile": hostile_schedule,
+    "moves": lambda: tiled().moves(),
+    "moves, none": lambda: type(tiled().moves())(),
+    "kernel": lambda: tiled().build(),
+    "executable": lambda: wb.compile(residual_net()),
+    "benchmark": lambda: BenchmarkResult((1.0, 2.0, 1.5) * 20, 2),
+    "measurement": lambda: Measurement(status="ok", costs_ms=(0.5, 0.6, 0.7), flops=10**6, number=3, clock="wall"),
+    "measurement, one repeat": lambda: Measurement(status="ok", costs_ms=(0.5,)),
+    "measurement, failed": lambda: Measurement(
+        status="run_error", error=f"Traceback:\n  line 1\nValueError: {HOSTILE}"
+    ),
+    "measurement, failed without text": lambda: Measurement(status="timeout"),
+    "session": lambda: session(fail=lambda task, x: "timeout" if x % 3 == 0 else "ok"),
+    "session, idle": lambda: session(start=False),
+    "session, failed": failed_session,
+    "session, every trial failed": lambda: session(1, fail=lambda task, x: "wrong_answer"),
+    "session, 60 tasks": lambda: session(60),
+    "log": lambda: to_frame(records(7)),
+    "log, 500 trials of 30 tasks": lambda: to_frame(records(500, 30)),
+    "log, empty": lambda: to_frame([]),
+    "log, all failed": lambda: to_frame([r for r in records(50) if not r.ok]),
+    "log, hostile": lambda: to_frame(records(12, 2, HOSTILE)),
+}
+
+
+@contextmanager
+def sample(name: str) -> Iterator[Any]:
+    """Make one of the objects, and end what it runs."""
+    made = MAKERS[name]()
+    try:
+        yield made
+    finally:
+        if isinstance(made, TuningSession):
+            made.cancel().join(10)
