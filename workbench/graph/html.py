@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ROWS = 30
 _OPERATORS = 12
+_GROUPS = 6
 
 
 def graph_html(graph: Graph) -> str:
@@ -90,7 +91,8 @@ def _nodes(graph: Graph) -> m.Html:
     columns = (m.Column("#", number=True), m.Column("Operator"), m.Column("Node"), m.Column("Output"))
     drawn = m.table(columns, m.cut(rows, ROWS, "nodes", len(shown))) if shown else m.Html("")
     others = len(graph.nodes) - len(shown)
-    return m.join(drawn, m.line(m.faint(f"{m.plural(others, 'node')} on constants alone")) if others else "")
+    words = f"{m.plural(others, 'node computes', 'nodes compute')} constants"
+    return m.join(drawn, m.line(m.faint(words)) if others else "")
 
 
 def task_html(task: Task) -> str:
@@ -106,6 +108,8 @@ def task_html(task: Task) -> str:
     if task.target is not None:
         parts.append(m.label("target", machine(task.target)))
     if any(g != task.func.name for g in task.groups):
-        more = f", … {len(task.groups) - 6} more" if len(task.groups) > 6 else ""
-        parts.append(m.label("kernels", m.text(", ".join(task.groups[:6]) + more, 240)))
+        names = [m.text(g, 40) for g in task.groups[:_GROUPS]]
+        if len(task.groups) > _GROUPS:
+            names.append(m.faint(f"… {len(task.groups) - _GROUPS} more"))
+        parts.append(m.label("kernels", m.Html(", ".join(names))))
     return m.page(*parts, m.code(to_text(task.func)))
