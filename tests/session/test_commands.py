@@ -141,6 +141,22 @@ def test_an_unexpected_error_is_told_and_logged(session, caplog):
     s.run("select", id="k")
 
 
+def test_a_fault_in_what_is_shown_is_told_and_the_session_goes_on(session, monkeypatch, caplog):
+    s = session()
+    mirror = Mirror(s)
+    with monkeypatch.context() as patch:
+        patch.setattr("workbench.analysis.nest_rows", lambda *_: 1 // 0)
+        s.run("apply", step=split("i", None, 8))
+        assert s.flush(10)
+    assert "ZeroDivisionError" in mirror.slices["status"]["note"]["text"]
+    assert "ZeroDivisionError" in caplog.text
+    s.run("apply", step=split("j", None, 8))
+    assert s.flush(10)
+    assert "i.0" in {r["id"] for r in mirror.slices["nest"]["rows"]}
+    assert mirror.slices["status"]["note"] is None
+    assert mirror.agrees(s)
+
+
 def test_a_subscriber_that_raises_does_no_harm(session, caplog):
     s = session()
     s.subscribe(lambda message: 1 // 0)

@@ -45,7 +45,7 @@ def test_subjects(session, make, kind):
     assert slices["nest"]["rows"]
     assert len(slices["tasks"]["rows"]) == len(s.tasks)
     json.dumps(dict(slices), allow_nan=False)
-    s.run("apply", step=split(s.snapshot().slices["selection"]["id"], None, 2))
+    s.run("apply", step=split(s.snapshot().slices["selection"]["id"], None, 1))
     assert s.flush(10)
     assert mirror.agrees(s)
 
@@ -120,7 +120,8 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     assert {r["by"] for r in history["rows"][1:]} == {"tuner"}
     assert s.snapshot().slices["head"]["ms"] == s.snapshot().slices["head"]["best_ms"]
     assert not s.snapshot().slices["tuning"]["best_ready"]
-    s.run("apply", step=split(s.schedule.loops[0].name, None, 1))
+    s.run("undo", n=history["at"])
+    s.run("apply", step=split("k", None, 4))
     assert s.snapshot().slices["history"]["rows"][-1]["by"] == "hand"
     s.run("back")
     assert s.schedule is before

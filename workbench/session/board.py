@@ -10,7 +10,7 @@ from typing import Any
 
 from .pace import Pace
 from .protocol import Snapshot, delta, error_json
-from .view import Slices
+from .view import Slices, note
 
 Message = dict[str, Any]
 Deliver = Callable[[Message], object]
@@ -78,9 +78,19 @@ class Board:
             return
         self._stale = False
         self.computed_at = time.monotonic()
-        old, slices = self.snapshot, self._slices.all()
+        old, slices = self.snapshot, self._compute()
         if any(slices[name] is not old.slices[name] and slices[name] != old.slices[name] for name in slices):
             self.snapshot = Snapshot(old.rev + 1, slices)
+
+    def _compute(self) -> dict[str, Any]:
+        """Compute the slices; what goes wrong with it is told, and the rest stays as it was."""
+        try:
+            return self._slices.all()
+        except Exception as error:
+            _log.exception("a session could not work out what to show")
+            data, old = error_json(error), self.snapshot.slices
+            failure = note("error", data["message"], data["code"], data["hint"], data["where"])
+            return {**old, "status": {**old["status"], "note": failure}}
 
     @property
     def pending(self) -> bool:

@@ -79,6 +79,8 @@ class Session:
             is_a("target", target, TargetType)
         log_path = None if log is None else path("log", log)
         opened = open_subject(subject, target, log_path)
+        if opened.tuning is not None:
+            log_path = log_path or opened.tuning.log
         runs_here = not opened.target.missing_here()
         self._lock = threading.Lock()
         self._asked: dict[str, tuple[Any, Deliver]] = {}
@@ -336,10 +338,8 @@ class Session:
 
     def _tuning_event(self, urgent: bool) -> None:
         with self._lock:
-            told = self._tuning_news
             self._tuning_news, self._tuning_urgent = True, self._tuning_urgent or urgent
-        if not told or urgent:
-            self._worker.put(_wake)
+        self._worker.put(_wake)
 
     def _follow(self, now: float) -> None:
         """Take in what tuning has brought, not more often than it may be shown."""
