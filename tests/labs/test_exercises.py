@@ -61,8 +61,8 @@ def test_doing_alone_is_not_enough(lab, name):
 
 
 WRONG = [
-    ("traffic", {"naive": 1.0}, "1 MiB is too small"),
-    ("traffic", {"tiled": 512}, "512 MiB is too large"),
+    ("traffic", {"naive": 1.0}, "1 MB is too small"),
+    ("traffic", {"tiled": 512}, "512 MB is too large"),
     ("lanes", {"loop": "k"}, "All steps of k add to the same element"),
     ("lanes", {"loop": "i"}, "a whole row away"),
     ("lanes", {"loop": "x"}, "one of the three loops"),
@@ -117,8 +117,8 @@ LANES_HERE = wb.Target.host().lanes("float32")
 REGISTERS_HERE = wb.Target.host().vector_registers
 
 WRONG_NESTS = [
-    ("traffic", lambda s: s.reorder("i", "k", "j"), "512 MiB from B; it has to be at most 64 MiB"),
-    ("traffic", rows_of_four, "128 MiB from B"),
+    ("traffic", lambda s: s.reorder("i", "k", "j"), "512 MB from B; it has to be at most 64 MB"),
+    ("traffic", rows_of_four, "128 MB from B"),
     ("lanes", lambda s: s.reorder("i", "k", "j"), "No loop is vectorised yet"),
     ("lanes", half_vectors, "not a multiple"),
     ("lanes", rows_as_lanes, "512 elements apart in"),
@@ -220,7 +220,7 @@ def test_html_is_escaped_and_plain(lab, name):
 
 def test_text_form_says_what_was_said(lab):
     assert "nothing yet" in repr(lab.traffic)
-    assert "naive = 3 MiB" in repr(lab.traffic.predict(naive=3))
+    assert "naive = 3 MB" in repr(lab.traffic.predict(naive=3))
 
 
 def test_there_is_no_such_exercise(lab):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.target import Target
 
 _CLOSE = 0.02
-"""Numbers may be off by this share: 63.9 MiB is as good as 64."""
+"""Numbers may be off by this share: 63.9 MB is as good as 64."""
 
 
 class Attempt:

@@ -21,7 +21,8 @@ _NOTE = (
     "Measured: ms (fastest repeat) and GFLOP/s; of peak: of the measured multiply-add rate of the cores in use. "
     "Counted from the nest: lanes of the vector loop; tile of accumulators, rows × vectors; loaded: bytes that the "
     "core loads, the same one as often as it is loaded; sum touches: what one run of the loop over the sum touches, in "
-    "whole cache lines; fits: the smallest cache that holds this; moved: this times the number of runs."
+    "whole cache lines; fits: the smallest cache that holds this; moved: this times the number of runs. "
+    "KB, MB and GB are multiples of 1024."
 )
 
 
@@ -49,10 +50,10 @@ class Step:
             f"{self.peak_share:.0%}",
             self.lanes,
             self.tile,
-            _size(self.loaded),
-            _size(self.touched),
+            markup.size(self.loaded),
+            markup.size(self.touched),
             self.level or "–",
-            _size(self.moved),
+            markup.size(self.moved),
         )
 
 
@@ -125,12 +126,3 @@ def _lanes(extent: int, lanes: int) -> str:
     if extent == 1:
         return "–"
     return f"{extent // lanes} × {lanes}" if extent > lanes and extent % lanes == 0 else str(extent)
-
-
-def _size(count: int | None) -> str:
-    if count is None:
-        return "?"
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"

@@ -38,8 +38,8 @@ def _start() -> Func:
 def _little_traffic(func: Func, target: Target) -> tuple[bool, str]:
     loaded = count(func, _lanes(target)).loaded["B"] / MIB
     good = loaded <= 64
-    end = "" if good else "; it has to be at most 64 MiB"
-    return good, f"Your nest loads {loaded:,.6g} MiB from B{end}."
+    end = "" if good else "; it has to be at most 64 MB"
+    return good, f"Your nest loads {loaded:,.6g} MB from B{end}."
 
 
 def _tile_rows(s: Schedule) -> None:
@@ -55,18 +55,18 @@ def _wrong_traffic(said: Answer, target: Target) -> str:
 TRAFFIC = Exercise(
     name="traffic",
     title="How often is B loaded?",
-    task="The nest as written multiplies two matrices of 512 x 512 float32 numbers (4 bytes each), so B holds 1 MiB. "
-    "How many MiB does the core load from B in all, counting an element as often as it is loaded? An element that is "
+    task="The nest as written multiplies two matrices of 512 x 512 float32 numbers (4 bytes each), so B holds 1 MB. "
+    "How many MB does the core load from B in all, counting an element as often as it is loaded? An element that is "
     "loaded once may be used several times only if the uses stand next to each other: in an unrolled loop that does "
     "not move B.\n\n"
     "Now let 8 rows of C (loop i) be computed together, with the loop over these 8 rows innermost and unrolled. How "
-    "many MiB are loaded from B then? Predict both numbers, then change lab.traffic.schedule accordingly.",
+    "many MB are loaded from B then? Predict both numbers, then change lab.traffic.schedule accordingly.",
     start=_start,
     predictions=(
-        Prediction("naive", "MiB loaded from B by the nest as written?", lambda t: 512.0, "MiB", _wrong_traffic),
-        Prediction("tiled", "MiB loaded from B when 8 rows share every load?", lambda t: 64.0, "MiB", _wrong_traffic),
+        Prediction("naive", "MB loaded from B by the nest as written?", lambda t: 512.0, "MB", _wrong_traffic),
+        Prediction("tiled", "MB loaded from B when 8 rows share every load?", lambda t: 64.0, "MB", _wrong_traffic),
     ),
-    goals=(Goal("The nest loads at most 64 MiB from B.", _little_traffic),),
+    goals=(Goal("The nest loads at most 64 MB from B.", _little_traffic),),
     hints=(
         "The innermost line runs 512 * 512 * 512 times. Which of the three loops do not appear in B[k, j]?",
         "Every row i of C needs all of B, and B does not stay in registers from one row to the next. If 8 rows are "
@@ -75,8 +75,8 @@ TRAFFIC = Exercise(
         "s.split('i', [None, 8]) makes i.0 and i.1.",
     ),
     solve=_tile_rows,
-    why="As written, B[k, j] is loaded anew for each of the 512 * 512 * 512 multiply-adds: 512 MiB. B does not depend "
-    "on i, so 8 unrolled rows share one load, and 512 / 8 = 64 MiB remain.",
+    why="As written, B[k, j] is loaded anew for each of the 512 * 512 * 512 multiply-adds: 512 MB. B does not depend "
+    "on i, so 8 unrolled rows share one load, and 512 / 8 = 64 MB remain.",
 )
 
 
