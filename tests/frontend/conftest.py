@@ -14,6 +14,7 @@ from browser.driver import FLAGS, chromium
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "workbench" / "widgets" / "static"
+BUNDLE = STATIC / "workbench.js"
 HOST = "http://workbench.test/"
 REQUIRED = bool(os.environ.get("WORKBENCH_REQUIRE_BROWSER"))
 
@@ -87,6 +88,8 @@ def serve(route: Any) -> None:
     if not url.startswith(HOST) or not path.is_file():
         route.fulfill(status=404)
         return
+    if path == BUNDLE:
+        path = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
     kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
     route.fulfill(body=path.read_bytes(), content_type=kind)
 

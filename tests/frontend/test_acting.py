@@ -22,6 +22,14 @@ def test_selecting_a_statement_opens_its_block_in_the_palette(bench: Bench) -> N
     assert bench.commands() == [("select", {"id": "stmt:conv"})]
 
 
+def test_a_buffer_can_be_selected(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    bench.click("[data-buffer='A']")
+    bench.wait_for("document.querySelector('.swb-pal-head').innerText.includes('input float32[512, 512]')")
+    assert page.locator("[data-buffer='A']").get_attribute("aria-pressed") == "true"
+    assert bench.commands() == [("select", {"id": "A"})]
+
+
 def test_while_the_kernel_is_busy_only_the_newest_selection_waits(bench: Bench) -> None:
     page = bench.open("busy").page
     for row in ("kh", "kw", "n", "w"):

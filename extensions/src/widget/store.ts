@@ -170,6 +170,7 @@ export class Store {
     this.foreign.value = message.v === PROTOCOL ? null : (message.v ?? 0);
     for (const name of new Set([...this.values.keys(), ...Object.keys(slices)])) this.cell(name).value = slices[name] ?? null;
     this.started.value = true;
+    if (!this.selectingNow.peek()) this.ownSelection.value = null;
     this.setLife('alive');
   }
 

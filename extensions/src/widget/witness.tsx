@@ -1,6 +1,6 @@
 // Why a step would change the result, with the two iterations that meet in one element.
 
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Button } from '../shared/a11y';
 import type { WitnessInfo } from '../shared/types';
 import type { Store } from './store';
@@ -39,7 +39,7 @@ export function WitnessBox({ store }: { store: Store }) {
   const shown = ui.shown.value;
   const box = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLElement | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown) {
       const active = document.activeElement;
       if (!box.current?.contains(active)) back.current = active as HTMLElement | null;

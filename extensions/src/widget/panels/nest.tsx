@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
 import type { NestRow, NestSlice } from '../../shared/types';
@@ -135,8 +136,27 @@ export function NestPanel(props: PanelProps) {
             selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} />
         ))}
       </div>
+      <Buffers nest={nest} {...props} />
       {nest.hidden > 0 && <p class="swb-more">{count(nest.hidden)} more {nest.hidden === 1 ? 'row' : 'rows'} hidden: only the first {count(nest.rows.length)} are shown</p>}
     </section>
+  );
+}
+
+/** Buffers can be selected too: some primitives act on them. */
+function Buffers({ store, nest }: PanelProps & { nest: NestSlice }) {
+  const box = useRef<HTMLDivElement>(null);
+  const { buffers } = nest;
+  if (buffers.length === 0) return null;
+  const at = store.selected.value;
+  const stop = buffers.includes(at) ? at : buffers[0];
+  return (
+    <div ref={box} class="swb-buffers" role="group" aria-label="Buffers" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
+      <span class="swb-faint">Buffers</span>
+      {buffers.map(name => (
+        <button key={name} type="button" class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at ? 'true' : 'false'} tabIndex={name === stop ? 0 : -1}
+          title={`Select buffer ${name}`} onClick={() => store.select(name)}>{name}</button>
+      ))}
+    </div>
   );
 }
 
