@@ -16,7 +16,9 @@ QUICK = 12
 """Moves of one primitive that are listed."""
 
 QUICK_ANYWHERE = 3
-"""The same when nothing is selected; only as many are judged as it takes to find them, and at most `QUICK`."""
+"""The same when nothing is selected; only as many are judged as it takes to find them, at most `JUDGED`."""
+
+JUDGED = 40
 
 _KINDS = {LoopRef: "a loop", LoopRefs: "a loop", BlockRef: "a statement", BufferRef: "a buffer"}
 
@@ -52,8 +54,8 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
         for cls in registry:
             found[cls.name] = _some(view, cls)
     extent = next((r["extent"] for r in rows if r["id"] == name and r["kind"] == "loop"), None)
-    kind = _kind(view, name)
-    items = [_item(cls, found[cls.name], name, kind, extent) for cls in registry]
+    kinds = _kinds(view, name)
+    items = [_item(cls, found[cls.name], name, kinds, extent) for cls in registry]
     items.sort(key=lambda item: not item["legal"])
     return {"at": selected, "about": _about(view, selected, rows), "items": items}
 
@@ -64,12 +66,12 @@ def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
     func = view.func
     for step in cls.candidates(func, view.target, None):
         out.append(judge(func, step, view.target))
-        if len(out) == QUICK or sum(m.legal for m in out) == QUICK_ANYWHERE:
+        if len(out) == JUDGED or sum(m.legal for m in out) == QUICK_ANYWHERE:
             break
     return sorted(out, key=lambda m: not m.legal)[:QUICK_ANYWHERE]
 
 
-def _item(cls: type[Primitive], moves: list[Move], name: str, kind: str, extent: object) -> dict[str, Any]:
+def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], extent: object) -> dict[str, Any]:
     first = moves[0] if moves else None
     legal = first is not None and first.legal
     item: dict[str, Any] = {
@@ -77,7 +79,7 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kind: str, extent:
         "code": "", "where": [], "witness": None, "quick": [_quick(m, name) for m in moves[:QUICK]], "divisors": None,
     }  # fmt: skip
     if first is None:
-        item["reason"], item["hint"] = _nothing(cls, name, kind)
+        item["reason"], item["hint"] = _nothing(cls, kinds)
     elif not legal:
         item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
         for quick in item["quick"]:  # one sentence for all is said once
@@ -106,18 +108,22 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _nothing(cls: type[Primitive], name: str, kind: str) -> tuple[str, str]:
+def _nothing(cls: type[Primitive], kinds: set[str]) -> tuple[str, str]:
     """Say why a primitive has nothing to offer here."""
     wants = list(dict.fromkeys(_KINDS[type(f.kind)] for f in cls.fields() if type(f.kind) in _KINDS))
-    if name and wants and kind not in wants:
+    if kinds and wants and not kinds & set(wants):
         return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
     return "Nothing to do with it here.", ""
 
 
-def _kind(view: Schedule, name: str) -> str:
-    if any(lp.name == name for lp in view.loops):
-        return "a loop"
-    return "a statement" if any(b.name == name for b in view.blocks) else "a buffer"
+def _kinds(view: Schedule, name: str) -> set[str]:
+    """Say what goes by the name: often a statement and the buffer that it writes."""
+    named = {
+        "a loop": {lp.name for lp in view.loops},
+        "a statement": {b.name for b in view.blocks},
+        "a buffer": {b.name for b in view.buffers},
+    }
+    return {kind for kind, names in named.items() if name in names}
 
 
 def _about(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) -> str:

@@ -22,8 +22,8 @@ from .pace import TUNING_GAP_S
 from .palette import verdict
 from .protocol import Snapshot, error_json, state_message
 from .subject import open_subject
-from .view import Slices, note
-from .worker import Lane, Worker
+from .view import Slices, first_note, note
+from .worker import Call, Lane, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -93,16 +93,8 @@ class Session:
         self._peak_asked = False
         self._closed = False
         self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
-        self._first_note()
+        self.desk.note = first_note(self.desk)
         self._board = Board(Slices(self.desk))
-
-    def _first_note(self) -> None:
-        desk = self.desk
-        if desk.opened.kind == "log":
-            desk.note = note("info", "The log does not hold the program", "log.no_program", NO_PROGRAM_HINT)
-        elif missing := desk.target.missing_here():
-            text = f"This machine cannot run code for this target: it lacks {', '.join(missing)}"
-            desk.note = note("warn", text, "target.host", "schedules can be made, but not measured here")
 
     # ----- what there is
 
@@ -131,9 +123,10 @@ class Session:
         return None if self.desk.watch is None else self.desk.watch.tuning
 
     def curve_source(self) -> tuple[Sequence[Record], str | None]:
-        """Return all trials, and the key of the task on show: what a plot of the best latency so far is made of."""
-        index = self.desk.index
-        return tuple(self.desk.stats.records), None if index is None else self.desk.infos[index].key
+        """Return all trials, and the key of the task on show if it has any: what a plot of the best so far needs."""
+        stats, index = self.desk.stats, self.desk.index
+        key = None if index is None else self.desk.infos[index].key
+        return tuple(stats.records), key if key is not None and stats.of(key).trials else None
 
     # ----- commands and questions
 
@@ -396,20 +389,6 @@ class Session:
         elif self._barriers:
             waits.append(0.05)
         return min(waits, default=None)
-
-
-class Call:
-    """A command that somebody waits for."""
-
-    def __init__(self) -> None:
-        self.event = threading.Event()
-        self.error: BaseException | None = None
-
-    def end(self, error: BaseException | None) -> None:
-        """Let go of who waits."""
-        if not self.event.is_set():
-            self.error = error
-            self.event.set()
 
 
 def _usage(code: str, text: str, hint: str = "") -> UsageError:

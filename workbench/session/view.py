@@ -10,6 +10,7 @@ from workbench.tune.events import Snapshot as TuningSnapshot
 from workbench.tune.events import TaskRow
 
 from . import palette
+from .desk import NO_PROGRAM_HINT
 from .history import View
 from .stats import rounded
 from .tuning import NONE
@@ -262,3 +263,13 @@ def status(desk: Desk, view: View | None) -> dict[str, Any]:
 def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
     """Return a note of the status line."""
     return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
+
+
+def first_note(desk: Desk) -> dict[str, Any] | None:
+    """Return what has to be said about the subject at once."""
+    if desk.opened.kind == "log":
+        return note("info", "The log does not hold the program", "log.no_program", NO_PROGRAM_HINT)
+    if missing := desk.target.missing_here():
+        text = f"This machine cannot run code for this target: it lacks {', '.join(missing)}"
+        return note("warn", text, "target.host", "schedules can be made, but not measured here")
+    return None

@@ -143,3 +143,17 @@ class Lane:
         with self._lock:
             self._waiting.clear()
         self._worker.close(0.0)
+
+
+class Call:
+    """A command that somebody waits for."""
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self.error: BaseException | None = None
+
+    def end(self, error: BaseException | None) -> None:
+        """Let go of who waits."""
+        if not self.event.is_set():
+            self.error = error
+            self.event.set()
