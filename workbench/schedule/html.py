@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .moves import Move
     from .schedule import Schedule
 
-NEST_ROWS = 80
+NEST_ROWS = 60
 STEPS = 60
 MOVES = 40
 _INDENT = "\u00a0\u00a0\u00a0"

@@ -101,7 +101,8 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     ]  # fmt: skip
     told = [k for k in range(len(_COLUMNS)) if k < 2 or any(line[k] not in ("", m.UNKNOWN) for line in lines)]
     lines = [[line[k] for k in told] for line in lines]
-    return m.table([_COLUMNS[k] for k in told], m.cut(lines, limit, "tasks", len(rows)))
+    rest = "tasks with smaller shares" if any(r["share"] for r in shown) else "tasks"
+    return m.table([_COLUMNS[k] for k in told], m.cut(lines, limit, rest, len(rows)))
 
 
 def task_name(name: str, weight: int) -> m.Html:
