@@ -46,8 +46,16 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def lab(folder: Path, settings: dict[str, Any] | None = None, timeout: float = 60.0) -> Iterator[str]:
-    """Run ``workbench lab FOLDER`` without opening a browser; yields its address."""
+def lab(
+    folder: Path,
+    settings: dict[str, Any] | None = None,
+    timeout: float = 60.0,
+    env: dict[str, str] | None = None,
+) -> Iterator[str]:
+    """Run ``workbench lab FOLDER`` without opening a browser; yields its address.
+
+    `settings` override JupyterLab's, `env` is added to the environment of the server and of its kernels.
+    """
     state = folder.parent / f"{folder.name}-jupyter"
     state.mkdir(exist_ok=True)
     (state / "overrides").mkdir(exist_ok=True)
@@ -61,6 +69,7 @@ def lab(folder: Path, settings: dict[str, Any] | None = None, timeout: float = 6
         "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
         "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
         "PYTHONUNBUFFERED": "1",
+        **(env or {}),
     }
     command = [sys.executable, "-m", "workbench", "lab", str(folder), "--no-browser", "--port", str(port), "--"]
     log = state / "lab.log"
@@ -100,6 +109,15 @@ def _answers(url: str) -> bool:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False
+
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+
+
+def new_notebook(path: Path) -> str:
+    """Write a notebook without cells; return its name."""
+    path.write_text(json.dumps({"cells": [], "metadata": {"kernelspec": KERNEL}, "nbformat": 4, "nbformat_minor": 5}))
+    return path.name
 
 
 class Notebook:
@@ -147,6 +165,23 @@ class Notebook:
         )
         self.run(int(index), wait)
         return int(index)
+
+    def running(self, cell: int) -> bool:
+        """Whether a cell is being executed at this moment."""
+        js = """(i) => window.jupyterapp.shell.currentWidget.content.widgets[i]
+            .node.querySelector('.jp-InputPrompt').textContent.includes('*')"""
+        return bool(self.page.evaluate(js, cell))
+
+    def wait_cell(self, cell: int, timeout_ms: int = 60_000) -> None:
+        """Wait until a cell that was started has ended."""
+        js = """(i) => { const c = window.jupyterapp.shell.currentWidget.content.widgets[i];
+            return !c.node.querySelector('.jp-InputPrompt').textContent.includes('*')
+                && c.model.executionCount !== null; }"""
+        self.poll(js, timeout_ms, cell)
+
+    def save(self) -> None:
+        """Save the notebook, whatever else is open."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.save()")
 
     def outputs(self, cell: int) -> str:
         """Text of a cell's outputs."""

@@ -1,0 +1,207 @@
+"""The first flow in the notebook, as a user clicks through it, in a JupyterLab that ``workbench lab`` has started."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driver import Notebook, lab, new_notebook
+from browser.view import LONG, View
+
+LOOP = """
+import time
+from pathlib import Path
+end = time.time() + 120
+while not Path({0!r}).exists() and time.time() < end:
+    time.sleep(0.02)
+"""
+LAST_STATE = "() => { const all = document.querySelectorAll('.swb-tuning-state'); return all[0].textContent; }"
+CLICK_AND_TIME = """async ([action, word]) => {
+    const state = document.querySelector('.swb-tuning-state'), start = performance.now();
+    document.querySelector(`[data-action=${action}]`).click();
+    while (state.textContent !== word && performance.now() - start < 60000)
+        await new Promise(done => setTimeout(done, 10));
+    return performance.now() - start; }"""
+
+
+@pytest.fixture(scope="module")
+def address(browser_here: None, lab_folder: Path) -> Iterator[str]:
+    with lab(lab_folder, env={"WORKBENCH_TOUR_SECONDS": "4"}) as url:
+        yield url
+
+
+def test_the_tour_opens_and_runs(page: Any, address: str) -> None:
+    page.goto(address)
+    notebook = Notebook(page, address)
+    notebook.poll("() => window.jupyterapp?.shell?.currentWidget?.context?.path === '01_tour.ipynb'", LONG)
+    notebook.wait_kernel()
+    page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    notebook.poll(
+        """() => window.jupyterapp.shell.currentWidget.content.widgets.every(c => c.model.type !== 'code'
+               || c.model.outputs.toJSON().some(o => o.output_type === 'error')
+               || (c.model.executionCount !== null && !c.node.querySelector('.jp-InputPrompt')
+                      .textContent.includes('*')))""",
+        240_000,
+    )
+    outputs = page.evaluate(
+        """() => window.jupyterapp.shell.currentWidget.content.widgets.filter(c => c.model.type === 'code')
+               .map(c => c.model.outputs.toJSON())"""
+    )
+    assert len(outputs) > 12
+    errors = [o for cell in outputs for o in cell if o["output_type"] == "error"]
+    assert errors == []
+    assert page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") > 30
+    views = page.locator(".jp-OutputArea-output .swb[aria-label='Schedule Workbench']")
+    assert views.count() == 3
+    assert views.nth(0).locator("g[data-node]").count() > 5
+    assert views.nth(1).locator(".swb-nest [data-row]").count() > 5
+    assert views.nth(2).locator(".swb-tasks tbody tr").count() > 5
+    hand = View(notebook, 1)
+    hand.loop("o.1").wait_for()
+    assert hand.find(".swb-step").count() > 8, "the steps of the cells are in the widget's history"
+    assert page.outside == [], "nothing is fetched from elsewhere"
+    assert [e for e in page.errors if "swb" in e.lower() or "workbench" in e.lower()] == []
+
+
+def test_from_a_node_to_a_measured_schedule(page: Any, address: str, lab_folder: Path) -> None:
+    notebook = Notebook(page, address).open(new_notebook(lab_folder / "hand.ipynb"))
+    notebook.code("import workbench as wb\nw = wb.Workbench(wb.load_onnx('light_squeezenet').optimize())\nw")
+    view = View(notebook).wait()
+    before = view.rows()
+    name = view.find(".swb-crumb b").inner_text()
+    node = view.find("g[data-node]:not(.is-fixed):not(:has(.is-current))").filter(has_text="3×3").first
+    label = str(node.get_attribute("aria-label"))
+    node.click()
+    view.see(".swb-crumb b", re.compile(r"^conv2d 3x3"))
+    assert view.find(".swb-crumb b").inner_text() != name
+    view.see(".swb-nest [data-row]", "conv[")
+    assert view.rows() != before
+    channels = re.search(r"→(\d+)", label)
+    assert channels
+    assert any(f"extent {channels[1]}," in row for row in view.rows()), "the nest is that of the clicked node"
+    assert notebook.outputs(notebook.code("print(w.task.name)")).strip() == view.find(".swb-crumb b").inner_text()
+
+    view.select("relu_c")
+    form = view.open_form("split")
+    form.locator("[role=radio][data-value='16']").click()
+    view.see("form[aria-label=split] .swb-equation", re.compile(r"relu_c\.1 16"))
+    view.press_apply(1)
+    assert any(row.startswith("loop relu_c.1, extent 16") for row in view.rows())
+    view.select("relu_c.1")
+    view.apply("vectorize")
+    assert any("lanes" in row for row in view.rows() if row.startswith("loop relu_c.1"))
+    assert "ms" in view.measured(2)
+    assert re.match(r"\d", view.find("[data-swb-value=ms]").inner_text()), "the header shows the time of the newest step"
+    told = notebook.outputs(notebook.code("print([str(s) for s in w.schedule.steps])")).strip()
+    assert "split" in told and "vectorize" in told
+
+    view.select("c")
+    refused = view.find(".swb-illegal").filter(has=page.locator("[data-swb-item=vectorize]"))
+    assert "conv" in refused.locator("p").inner_text() or "sum" in refused.locator("p").inner_text()
+    assert view.item("vectorize").get_attribute("aria-disabled") == "true"
+    view.find("[data-swb-show=vectorize]").click()
+    view.see(".swb-nest .is-marked")
+    if view.find(".swb-pop").count():
+        assert "would change the result" in view.find(".swb-pop").inner_text()
+        page.keyboard.press("Escape")
+        view.find(".swb-pop").wait_for(state="detached")
+    assert view.find(".swb-step:not(.is-undone)").count() == 3, "nothing was applied"
+
+    view.find("[data-swb-do=undo]").click()
+    view.see("button[data-step='1'][aria-current=step]")
+    assert not any("lanes" in row for row in view.rows())
+    assert view.find(".swb-step.is-undone").count() == 1
+    assert "split" in (told := notebook.outputs(notebook.code("print([str(s) for s in w.schedule.steps])")))
+    assert "vectorize" not in told
+
+
+def test_tuning_is_live_while_a_cell_runs(page: Any, address: str, lab_folder: Path) -> None:
+    notebook = Notebook(page, address).open(new_notebook(lab_folder / "tune.ipynb"))
+    notebook.code("import workbench as wb\nw = wb.Workbench('light_squeezenet', log='flow.tunelog.jsonl')\nw")
+    view = View(notebook).wait()
+    view.tab("tuning")
+    view.start(240)
+    view.state("Running")
+    view.see(".js-plotly-plot .main-svg")
+    cell = notebook.code(LOOP.format("stop-the-cell"), wait=False)
+    notebook.poll(f"() => ({_running(cell)})")
+    table, points, trials = view.table(), view.points(), view.trials()
+    notebook.poll("(old) => document.querySelector('.swb-tasks tbody').innerText !== old", LONG, table)
+    view.wait_points(points)
+    assert notebook.running(cell), "the cell still ran when the second point came"
+    grown = view.points()
+    view.wait_points(grown)
+    assert view.trials() > trials
+    assert notebook.running(cell)
+
+    took = [page.evaluate(CLICK_AND_TIME, [action, word]) for action, word in [("pause", "Paused"), ("resume", "Running")]]
+    took.append(page.evaluate(CLICK_AND_TIME, ["pause", "Paused"]))
+    assert notebook.running(cell), "the buttons worked beside the running cell"
+    assert min(took[0], took[2]) < 1000, took
+    log = lab_folder / "flow.tunelog.jsonl"
+    settled = _lines_at_rest(page, log)
+    page.wait_for_timeout(2500)
+    assert _lines(log) == settled, "paused means paused"
+
+    view.find("[data-action=resume]").click()
+    view.state("Running")
+    notebook.poll(f"(n) => ({_TRIALS}) > n", LONG, view.trials())
+    assert notebook.running(cell)
+    view.find("[data-action=stop]").click()
+    view.see(".swb-tuning-state", re.compile("^(Done|Cancelled|Stopped)$"))
+    (lab_folder / "stop-the-cell").touch()
+    notebook.wait_cell(cell)
+    assert all(json.loads(line) for line in log.read_text().splitlines())
+    _viewer_by_double_click(page, log, view.trials())
+
+
+def test_launcher_tile(page: Any, address: str, lab_folder: Path) -> None:
+    page.goto(f"{address}/lab?reset")
+    page.wait_for_selector("#jp-main-dock-panel", timeout=LONG)
+    page.wait_for_selector(".jp-DirListing-item", timeout=LONG)
+    page.evaluate("() => window.jupyterapp.commands.execute('launcher:create')")
+    page.locator(".jp-LauncherCard:visible", has_text="Schedule Workbench").first.click()
+    notebook = Notebook(page, address)
+    notebook.poll("() => /tour.*ipynb/.test(window.jupyterapp.shell.currentWidget?.context?.path ?? '')", LONG)
+    notebook.wait_kernel()
+    path = page.evaluate("window.jupyterapp.shell.currentWidget.context.path")
+    assert path != "01_tour.ipynb", "the copy that is there is not touched"
+    assert (lab_folder / path).exists()
+
+
+_TRIALS = """[...document.querySelectorAll('.swb-tasks tbody tr')].reduce(
+    (n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0)"""
+
+
+def _running(cell: int) -> str:
+    return f"""window.jupyterapp.shell.currentWidget.content.widgets[{cell}].node
+        .querySelector('.jp-InputPrompt').textContent.includes('*')"""
+
+
+def _lines(log: Path) -> int:
+    return len(log.read_text().splitlines())
+
+
+def _lines_at_rest(page: Any, log: Path) -> int:
+    """Lines of the log once the trials that were under way are in it."""
+    before = -1
+    for _ in range(60):
+        now = _lines(log)
+        if now == before:
+            return now
+        before = now
+        page.wait_for_timeout(1500)
+    raise AssertionError("trials go on although tuning is paused")
+
+
+def _viewer_by_double_click(page: Any, log: Path, trials: int) -> None:
+    page.evaluate("() => window.jupyterapp.commands.execute('filebrowser:refresh')")
+    page.locator(".jp-DirListing-item", has_text=log.name).dblclick()
+    viewer = page.locator(".jp-ScheduleWorkbenchLog:visible")
+    viewer.get_by_text(re.compile("following")).first.wait_for(timeout=LONG)
+    assert str(trials) in viewer.inner_text()
+    assert "conv2d" in viewer.inner_text()
