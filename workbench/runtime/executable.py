@@ -13,6 +13,7 @@ import numpy as np
 
 from workbench.arguments import real, whole
 from workbench.errors import ShapeError, did_you_mean
+from workbench.markup import size
 from workbench.runtime import harness
 from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table, poison
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
@@ -154,8 +155,8 @@ class Executable:
 
     def __repr__(self) -> str:
         plan = self.plan
-        size = (plan.arena_bytes + sum(a.nbytes for a in plan.constants)) / 2**20
-        return f"<Executable {plan.name}: {len(plan.calls)} calls, {size:.1f} MiB, {self.threads} threads>"
+        memory = size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))
+        return f"<Executable {plan.name}: {len(plan.calls)} calls, {memory}, {self.threads} threads>"
 
     def _repr_html_(self) -> str:
         from workbench.runtime.html import executable_html
