@@ -24,7 +24,10 @@ const ours = () => new Error().stack.includes('/widgets/static/');
 window.attached = [];
 for (const target of [window, document, MediaQueryList.prototype]) {
   const add = target.addEventListener, remove = target.removeEventListener;
-  target.addEventListener = function (type, f, o) { if (ours()) attached.push([type, f]); return add.call(this, type, f, o); };
+  target.addEventListener = function (type, f, o) {
+    if (ours()) attached.push([type, f]);
+    return add.call(this, type, f, o);
+  };
   target.removeEventListener = function (type, f, o) {
     const at = attached.findIndex(([t, g]) => t === type && g === f);
     if (at >= 0) attached.splice(at, 1);

@@ -21,6 +21,19 @@ function visible(rows: readonly NestRow[], folded: ReadonlySet<string>): readonl
   });
 }
 
+/** More rows than any screen shows; the others follow one frame later, so that the first paint is quick. */
+const FIRST = 120;
+
+function useAllRows(n: number): number {
+  const all = useSignal(n <= FIRST);
+  useEffect(() => {
+    if (all.peek() || n <= FIRST) return;
+    const frame = requestAnimationFrame(() => { all.value = true; });
+    return () => cancelAnimationFrame(frame);
+  }, [n > FIRST]);
+  return all.value ? n : FIRST;
+}
+
 /** The row that a selection stands for: its own, or the statement of a selected block. */
 function rowOf(rows: readonly NestRow[], id: string): NestRow | undefined {
   if (!id) return undefined;
@@ -59,6 +72,7 @@ export function NestPanel(props: PanelProps) {
   const nest = store.slice('nest').value;
   const { folded, parents, scale, shown, selected, rows } = useNest(props, nest);
   const marked = store.marked.value;
+  const drawn = useAllRows(shown.length);
   const inShown = selected && shown.includes(selected) ? selected : undefined;
   const stop = inShown?.id ?? shown[0]?.id;
 
@@ -131,7 +145,7 @@ export function NestPanel(props: PanelProps) {
       <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={tickStyle(scale)} aria-rowcount={nest.rows.length + nest.hidden + 1}
         onClick={onClick} onKeyDown={onKeyDown}>
         <Head scale={scale} />
-        {shown.map(row => (
+        {shown.slice(0, drawn).map(row => (
           <Row key={row.id} row={row} scale={scale} open={parents.has(row.id) ? !folded.value.has(row.id) : null}
             selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} />
         ))}
