@@ -94,9 +94,12 @@ def chip(value: object) -> Html:
     )
 
 
-def chips(values: Iterable[object]) -> Html:
+def chips(values: Sequence[object], limit: int = 6) -> Html:
     """Words in boxes; the blank between them keeps them apart where styles are lost."""
-    return Html(" ".join(chip(v) for v in values))
+    shown = [chip(text(v, 48)) for v in values[:limit]]
+    if len(values) > limit:
+        shown.append(faint(f"… {len(values) - limit} more"))
+    return Html(" ".join(shown))
 
 
 def bar(share: float | None, width: int = 80) -> Html:

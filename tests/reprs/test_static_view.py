@@ -105,6 +105,22 @@ def test_a_large_workbench_is_cut():
         assert f"more {shown}" in text, total
 
 
+def test_long_names_do_not_make_it_large():
+    long = "n" * 5000
+    slices = {
+        "meta": {"title": long, "target": "t", "panels": []},
+        "head": {"name": long, "weight": 1, "step": "v1", "flops": 8, "holes": 90},
+        "nest": nest(
+            [row(k, name=long, extent="?" + long, chips=[long] * 50) for k in range(60)],
+            holes=[{"name": long, "choices": list(range(500))} for _ in range(90)],
+        ),
+        "history": history([step(k, text=long, error=long, status="run_error") for k in range(60)], 59),
+    }
+    html = static_html(slices)
+    seen(html)
+    assert len(html.encode()) <= LARGEST
+
+
 def test_what_is_cut_adds_up():
     slices = {"nest": nest([row(k) for k in range(50)], hidden=2950)}
     cleaned = seen(static_html(slices, "nest"))

@@ -24,9 +24,9 @@ _COLUMNS = (
     m.Column("Loop", code=True),
     m.Column("Extent", number=True),
     m.Column(""),
-    m.Column("Iterations", number=True),
+    m.Column(m.titled("Iterations", "how often the body runs in one call; the bar is logarithmic"), number=True),
     m.Column(""),
-    m.Column("Working set", number=True),
+    m.Column(m.titled("Working set", "what one run of the loop touches, and the cache that holds it"), number=True),
 )
 
 

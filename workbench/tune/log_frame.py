@@ -120,5 +120,5 @@ def _trial(row: dict[str, Any]) -> list[object]:
         status = m.bad(str(status).replace("_", " ") + (f": {last}" if last else ""), 60)
     return [
         row["trial"], m.text(row["task"], 50), status, m.milliseconds(row["latency_ms"]), m.digits(row["gflops"]),
-        m.text(row["origin"], 24), m.duration(row["elapsed_s"]),
+        m.text(row["origin"], 24), m.duration(row["elapsed_s"]).replace(" ", "\u00a0"),
     ]  # fmt: skip
