@@ -68,13 +68,30 @@ def test_every_quick_move_that_is_called_legal_can_be_applied(session):
 
 def test_the_selection_moves_on_to_what_the_step_made_and_back(session):
     s = session()
-    s.run("select", id="i")
-    s.run("apply", step=split("i", None, 8))
-    assert s.snapshot().slices["selection"]["id"] == "i.0"
+    s.run("select", id="k")
+    s.run("apply", step=split("k", None, 8))
+    assert s.snapshot().slices["selection"]["id"] == "k.0"
+    s.run("select", id="k.1")
     s.run("undo")
-    assert s.snapshot().slices["selection"]["id"] == "i"
+    assert s.snapshot().slices["selection"]["id"] == "k"
     s.run("redo")
-    assert s.snapshot().slices["selection"]["id"] == "i.0"
+    assert s.snapshot().slices["selection"]["id"] == "k.1"
+    s.run("apply", step={"primitive": "fuse", "args": {"loops": ["k.0", "k.1"]}})
+    assert s.snapshot().slices["selection"]["id"] == s.schedule.loops[-1].name
+
+
+def test_commands_in_quick_succession_share_patches(session):
+    s = session()
+    mirror = Mirror(s)
+    end = time.monotonic() + 2.5
+    while time.monotonic() < end:
+        s.submit("select", {"id": "j" if s.snapshot().slices["selection"]["id"] == "k" else "k"}, "x")
+        time.sleep(0.02)
+    assert s.flush(10)
+    times = mirror.times[1:]
+    assert max(sum(t <= x < t + 1 for x in times) for t in times) <= 8
+    assert len(times) >= 8
+    assert mirror.agrees(s)
 
 
 def test_goto_walks_both_ways(session):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from workbench.errors import ScheduleError
@@ -46,7 +46,9 @@ def test_errors_as_data():
     assert odd["hint"]
 
 
-@given(st.lists(st.floats(0, 0.5), max_size=60), st.booleans())
+@given(st.lists(st.sampled_from([0.0, 0.01, 0.1]) | st.floats(0, 0.5), max_size=60), st.booleans())
+@example([0.01] * 200, True)
+@example([0.01] * 200, False)
 def test_never_more_than_eight_patches_a_second(gaps, urgent):
     pace, now, sent = Pace(), 100.0, []
     for gap in gaps:
