@@ -74,7 +74,7 @@ class Constraint:
     expr: Dim
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Func:
     """Buffers (parameters in order, then temporaries) and statements; with holes, also relations and constraints.
 
@@ -88,6 +88,9 @@ class Func:
     relations: tuple[Relation, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     aliases: tuple[tuple[str, Dim], ...] = ()
+
+    def __repr__(self) -> str:
+        return str(self)  # at the end of a notebook's cell one wants the nest
 
     def __str__(self) -> str:
         from .printer import to_text  # the printer is a client of this module
