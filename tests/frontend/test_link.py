@@ -41,6 +41,18 @@ def test_rows_of_a_patch_replace_only_what_changed(bench: Bench) -> None:
     assert page.evaluate("[...document.querySelectorAll('[data-row]')].every(e => before.includes(e))")
 
 
+def test_the_keyboard_stays_in_the_nest_when_its_row_goes_away(bench: Bench) -> None:
+    page = bench.open().page
+    page.evaluate("document.querySelector('[data-row=c]').focus()")
+    page.evaluate("""() => {
+      const rows = kernel.slices.nest.rows.filter(r => r.id !== 'c');
+      const ops = { nest: { '=': { ...kernel.slices.nest, rows } }, selection: { '=': { id: 'kw' } } };
+      model.receive({ t: 'patch', base: 1, rev: 2, ops, done: [], failed: [] });
+    }""")
+    bench.wait_for("document.querySelectorAll('[data-row]').length === 15")
+    assert bench.focused("data-row") == "kw"
+
+
 def test_a_row_that_nobody_knows_asks_for_the_state(bench: Bench) -> None:
     bench.open().page.evaluate(
         "const ops = { nest: { '~': { order: ['no'] } } };"

@@ -145,7 +145,7 @@ export class Store {
   }
 
   private hello(): void {
-    if (this.greeted || this.stopped()) return;
+    if (this.stopped()) return;
     this.greeted = Date.now();
     this.watch();
     this.model.send({ t: HELLO, v: PROTOCOL, theme: this.theme.peek() });

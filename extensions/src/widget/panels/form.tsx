@@ -13,6 +13,7 @@ import { missing, prefill, sameArgs, type Draft } from './args';
 import { FieldInput } from './fields';
 
 const ASK_AFTER = 150;
+const AFTER_DRAWING = 30;
 const LEGAL: Verdict = { legal: true, code: '', reason: '', hint: '', where: [], witness: null };
 
 const refused = (error: ErrorInfo): Verdict =>
@@ -95,8 +96,9 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
       await store.do('apply', { step: { primitive: item.primitive, args: draft.value } });
-      if (inside && !focusOn(ui, `.swb-nest ${STOP}`)) focusOn(ui, '.swb-pal [data-swb-legal]');
       onDone();
+      // The rows of the new nest are drawn by then; a row that is about to go must not take the focus with it.
+      if (inside) setTimeout(() => focusOn(ui, `.swb-nest ${STOP}`) || focusOn(ui, '.swb-pal [data-swb-legal]'), AFTER_DRAWING);
     } catch (error) {
       failure.value = error as ErrorInfo;
     } finally {

@@ -76,6 +76,11 @@ export function NestPanel(props: PanelProps) {
   const inShown = selected && shown.includes(selected) ? selected : undefined;
   const stop = inShown?.id ?? shown[0]?.id;
 
+  const had = grid.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    // A row that went away must not take the keyboard with it.
+    if (had && stop !== undefined && !grid.current?.contains(document.activeElement)) element(stop)?.focus();
+  });
   useLayoutEffect(() => {
     // The focus follows the selection only when it is in the nest already.
     const box = grid.current;
