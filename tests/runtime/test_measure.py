@@ -229,6 +229,39 @@ def test_leaving_early_and_cancelling(local):
     assert local.measure(candidate()).ok
 
 
+def test_what_is_held_starts_nothing_until_it_goes_on(local):
+    stream = local.measure_many(candidate() for _ in range(30))
+    next(stream)
+    local.hold(True)
+    begun = threading.Event()
+    rest = []
+    reader = threading.Thread(target=lambda: (rest.extend(stream), begun.set()))
+    reader.start()
+    assert not begun.wait(1.0), "all was measured although it was held"
+    seen = len(rest)
+    assert seen < 20
+    assert not begun.wait(0.5)
+    assert len(rest) == seen
+    local.hold(False)
+    reader.join(20)
+    assert len(rest) == 29
+
+
+@pytest.mark.parametrize("end", ["close", "cancel"])
+def test_what_is_held_can_be_ended(local, end):
+    stream = local.measure_many(candidate() for _ in range(1000))
+    next(stream)
+    local.hold(True)
+    time.sleep(0.3)  # the trial in flight ends
+    if end == "close":
+        stream.close()
+    else:
+        local.cancel()
+        assert len(list(stream)) < 20
+    local.hold(False)
+    assert local.measure(candidate()).ok
+
+
 def test_a_hang_is_a_timeout(monkeypatch):
     with LocalRunner(Target.host(1), MeasureOptions(timeout_s=0.5)) as local:
         assert local.measure(candidate()).ok

@@ -115,6 +115,9 @@ class FakeMeasurer:
             ms = 10.0 if schedule.x < 0 else 1.0 + (schedule.x * 7919 % 1000) / 1000
             yield position, measurement(status, ms, "" if status == "ok" else "Traceback: why")
 
+    def hold(self, on):
+        self.held = on
+
     def kill(self):
         self.killed = True
         self.gate.set()

@@ -158,6 +158,7 @@ class LocalRunner:
         self._best_ms: dict[str, float] = {}
         self._lock = threading.Lock()  # held by the running batch
         self._cancelled = threading.Event()
+        self._held = threading.Event()
         self._closed = False
         # Without a `close`, the processes go with the last reference to this object, or at exit.
         weakref.finalize(self, _release, (*self._builders, self._runner))
@@ -199,8 +200,7 @@ class LocalRunner:
         threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
         return self._deliver(batch)
 
-    @staticmethod
-    def _deliver(batch: _Batch) -> Iterator[tuple[int, Measurement]]:
+    def _deliver(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
         try:
             while (item := batch.results.get()) is not None:
                 if isinstance(item, BaseException):
@@ -208,6 +208,7 @@ class LocalRunner:
                 yield item
         finally:
             batch.abandoned = True
+            self._events.put(None)
 
     def measure(self, item: MeasureInput, options: MeasureOptions | None = None) -> Measurement:
         """Measure one candidate; status ``cancelled`` if `cancel` came first."""
@@ -226,6 +227,14 @@ class LocalRunner:
                 self._lock.release()
 
     kill = cancel
+
+    def hold(self, on: bool) -> None:
+        """Start no more work, or go on; from any thread. What workers have begun they finish."""
+        if on:
+            self._held.set()
+        else:
+            self._held.clear()
+        self._events.put(None)
 
     def close(self) -> None:
         """Let the workers go; harmless when repeated."""
@@ -285,7 +294,7 @@ class LocalRunner:
             self._prepared.clear()
 
     def _dispatch(self, batch: _Batch) -> None:
-        if batch.abandoned:
+        if batch.abandoned or self._held.is_set():
             return
         building = sum(d.what == "build" for d in self._duties.values())
         limit = _AHEAD * len(self._builders)
@@ -333,12 +342,12 @@ class LocalRunner:
     # ---- events ----
 
     def _wait(self, batch: _Batch) -> None:
-        if not self._duties:
+        if not self._duties and not self._held.is_set():
             return
         now = time.monotonic()
-        deadline = min(d.deadline for d in self._duties.values())
+        deadline = min((d.deadline for d in self._duties.values()), default=math.inf)
         try:
-            event = self._events.get(timeout=max(0.0, deadline - now))
+            event = self._events.get(timeout=max(0.0, deadline - now) if self._duties else None)
         except queue.Empty:
             self._expire(batch)
             return

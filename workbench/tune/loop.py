@@ -89,6 +89,9 @@ class Measurer(Protocol):
     def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten."""
 
+    def hold(self, on: bool) -> None:
+        """Start no more work, or go on, from any thread; what has begun is finished."""
+
     def kill(self) -> None:
         """End all workers at once, from any thread; a running `measure` ends soon after."""
 

@@ -36,6 +36,10 @@ class LocalMeasurer:
         ]
         return self._runner.measure_many(inputs)
 
+    def hold(self, on: bool) -> None:
+        """Start no more work, or go on."""
+        self._runner.hold(on)
+
     def kill(self) -> None:
         """Kill all workers."""
         self._runner.cancel()

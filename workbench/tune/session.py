@@ -156,11 +156,13 @@ class TuningSession:
     def pause(self) -> TuningSession:
         """Hold after the trial in flight."""
         self._control.move("paused", only_from=("running",))
+        self._measurer.hold(self.state == "paused")
         return self
 
     def resume(self) -> TuningSession:
         """Go on after `pause`."""
         self._control.move("running", only_from=("paused",))
+        self._measurer.hold(self.state == "paused")
         return self
 
     def stop(self) -> TuningSession:
