@@ -166,6 +166,14 @@ class Notebook:
         self.run(int(index), wait)
         return int(index)
 
+    def say(self, text: str) -> str:
+        """Append a code cell, run it to its end, and return what it printed; an error in it fails the test."""
+        cell = self.code(text)
+        js = "(i) => window.jupyterapp.shell.currentWidget.content.widgets[i].model.outputs.toJSON()"
+        failed = [o for o in self.page.evaluate(js, cell) if o["output_type"] == "error"]
+        assert not failed, failed[0]["evalue"]
+        return self.outputs(cell).strip()
+
     def running(self, cell: int) -> bool:
         """Whether a cell is being executed at this moment."""
         js = """(i) => window.jupyterapp.shell.currentWidget.content.widgets[i]

@@ -86,7 +86,7 @@ class Workbench(anywidget.AnyWidget):
         _check_panel(panel, ("all", *PANELS))
         given = isinstance(subject, Session)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
-        super().__init__(panel=panel, key=uuid.uuid4().hex, **traits)
+        super().__init__(panel=panel, key=uuid.uuid4().hex, **{"layout": _grows(), **traits})
         self._owns_layout = "layout" not in traits
         self._session = session
         self._owns_session = not given
@@ -281,7 +281,8 @@ class Panel(anywidget.AnyWidget):
     def __init__(self, workbench: Workbench, name: str, **traits: Any) -> None:
         _check_panel(name, PANELS)
         is_a("workbench", workbench, Workbench)
-        super().__init__(panel=name, key=workbench.key, root="IPY_MODEL_" + workbench.model_id, **traits)
+        root = "IPY_MODEL_" + workbench.model_id
+        super().__init__(panel=name, key=workbench.key, root=root, **{"layout": _grows(), **traits})
         self._owns_layout = "layout" not in traits
         self._workbench = workbench
 
@@ -298,6 +299,11 @@ class Panel(anywidget.AnyWidget):
         html = static_html(self._workbench.session.snapshot().slices, self.panel)
         saved = {"model_id": self.model_id, "html": html, "version": 1}
         return {**data, "text/html": html, VIEW_TYPE: saved}, metadata
+
+
+def _grows() -> dict[str, str]:
+    """Layout that takes the room there is: what is drawn has no width of its own, and a row of boxes would give it none."""
+    return {"flex": "1 1 auto"}
 
 
 def _close_layout(widget: Workbench | Panel) -> None:

@@ -1,0 +1,244 @@
+"""What the widget says, and what survives, when kernels are interrupted, restarted or killed and pages are reloaded."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driver import Notebook, lab, new_notebook
+from browser.view import LONG, View
+
+from workbench.tune.log import load_log
+
+MATMUL = "import workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\nw"
+NETWORK = "import workbench as wb\nw = wb.Workbench('light_squeezenet', log={0!r})\nw"
+LOOP = """
+import time
+from pathlib import Path
+end = time.time() + 90
+while not Path({0!r}).exists() and time.time() < end:
+    time.sleep(0.02)
+"""
+MAIN_THREAD = {"@jupyterlab/apputils-extension:kernels-settings": {"commsOverSubshells": "disabled"}}
+TRIALS = """(n) => [...document.querySelectorAll('.swb-tasks tbody tr')].reduce(
+    (n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0) > n"""
+
+
+def opened(page: Any, address: str, folder: Path, name: str, code: str) -> tuple[Notebook, View]:
+    """Open a new notebook and run `code`, which shows a workbench."""
+    notebook = Notebook(page, address).open(new_notebook(folder / f"{name}.ipynb"))
+    notebook.say(code)
+    return notebook, View(notebook).wait()
+
+
+def tuned(page: Any, address: str, folder: Path, name: str) -> tuple[Notebook, View, Path]:
+    """Open a notebook in which tuning runs and has brought first trials."""
+    notebook, view = opened(page, address, folder, name, NETWORK.format(f"{name}.tunelog.jsonl"))
+    view.tab("tuning")
+    view.start(240)
+    view.state("Running")
+    notebook.poll(TRIALS, LONG, 0)
+    return notebook, view, folder / f"{name}.tunelog.jsonl"
+
+
+def trials(log: Path) -> int:
+    """Trials in a log that can be read from end to end; only a last line may be half written."""
+    return len(load_log(log).records)
+
+
+# -------------------------------------------------------------------------------------- one thread for cells and clicks
+
+
+@pytest.fixture(scope="module")
+def old_address(browser_here: None, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A JupyterLab in which clicks reach the kernel on its main thread, between cells."""
+    with lab(tmp_path_factory.mktemp("old") / "notebooks", MAIN_THREAD) as url:
+        yield url
+
+
+def test_clicks_wait_for_the_cell_where_there_is_one_thread(
+    page: Any, old_address: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = next(tmp_path_factory.getbasetemp().glob("old*")) / "notebooks"
+    notebook, view, _ = tuned(page, old_address, folder, "one")
+    view.see(".js-plotly-plot .main-svg")
+    cell = notebook.code(LOOP.format("go-on"), wait=False)
+    before = view.trials()
+    view.find("[data-action=pause]").click()
+    view.see(".swb-foot-link", "queued")
+    view.see(".swb-note", "The kernel is busy")
+    assert "pause" in view.find(".swb-note").first.inner_text()
+    notebook.poll(TRIALS, LONG, before)
+    assert notebook.running(cell), "tuning reports beside the cell, also when clicks wait for it"
+    assert view.find(".swb-tuning-state").inner_text() == "Running"
+    (folder / "go-on").touch()
+    notebook.wait_cell(cell)
+    view.state("Paused")
+    view.find(".swb-note").wait_for(state="detached")
+    assert "queued" not in view.find(".swb-foot-link").inner_text()
+    view.tab("schedule")
+    view.find(".swb-nest [data-row]").nth(1).click()
+    view.see(".swb-nest [data-row][aria-selected=true]")
+    view.see(".swb-foot-link", "idle")
+
+
+# --------------------------------------------------------------------------------------------------- pages and kernels
+
+
+def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, view, log = tuned(page, address, lab_folder, "reload")
+    task = view.find(".swb-crumb b").inner_text()
+    notebook.save()
+    page.reload()
+    page.wait_for_selector("#jp-main-dock-panel", timeout=LONG)
+    then = trials(log)
+    view.wait()
+    assert view.find(".swb-crumb b").inner_text() == task
+    view.tab("tuning")
+    view.state("Running")
+    notebook.poll(TRIALS, LONG, then)
+    assert trials(log) > then, "tuning went on while nobody watched"
+    view.see(".js-plotly-plot .main-svg")
+    view.find("[data-action=stop]").click()
+    view.see(".swb-tuning-state", re.compile("^Done$"))
+    whole = load_log(log)
+    assert whole.torn is None
+    assert len(whole.records) >= view.trials()
+
+
+def test_interrupt_does_not_stop_tuning(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, view, log = tuned(page, address, lab_folder, "interrupt")
+    cell = notebook.code(LOOP.format("never"), wait=False)
+    notebook.poll("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
+    notebook.wait_cell(cell)
+    assert "KeyboardInterrupt" in notebook.outputs(cell)
+    then = view.trials()
+    notebook.poll(TRIALS, LONG, then)
+    assert view.find(".swb-tuning-state").inner_text() == "Running"
+    assert notebook.say("print(w.tuning.state)") == "running"
+    view.find("[data-action=cancel]").click()
+    view.state("Cancelled")
+    assert trials(log) >= then
+
+
+def test_kernel_restarted_in_mid_tuning(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, view, log = tuned(page, address, lab_folder, "restart")
+    page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+    view.see(".swb-note", "The kernel was restarted")
+    assert "Run the cell again" in view.find(".swb-note").first.inner_text()
+    assert view.find("[data-action=pause]").get_attribute("aria-disabled") == "true"
+    assert "kernel" in str(view.find("[data-action=pause]").get_attribute("title"))
+    assert view.trials() > 0, "the last numbers stay"
+    view.tab("schedule")
+    assert view.rows(), "the nest stays readable"
+    assert view.find("[data-swb-do=measure]").get_attribute("aria-disabled") == "true"
+    notebook.wait_kernel()
+    before = trials(log)
+    assert before > 0
+    notebook.say(NETWORK.format("restart.tunelog.jsonl"))
+    fresh = View(notebook, 1).wait()
+    fresh.tab("tuning")
+    assert fresh.trials() == before, "the new widget shows what the log has"
+    fresh.start(20, "trials")
+    fresh.state("Running")
+    notebook.poll(TRIALS.replace("'.swb-tasks tbody tr'", "'.swb-tuning-grid .swb-tasks tbody tr'"), LONG, before)
+    fresh.find("[data-action=cancel]").click()
+    fresh.state("Cancelled")
+    assert trials(log) > before, "the run went on in the same log"
+
+
+def test_kernel_killed(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, view, log = tuned(page, address, lab_folder, "killed")
+    notebook.code("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", wait=False)
+    note = view.see(".swb-note", re.compile("kernel|connect", re.IGNORECASE))
+    note.filter(has_text=re.compile("run the cell again", re.IGNORECASE)).wait_for(timeout=LONG)
+    assert view.find("[data-action=pause]").get_attribute("aria-disabled") == "true"
+    assert view.trials() > 0
+    assert trials(log) > 0
+    # JupyterLab starts a new kernel; the same cell brings the widget back.
+    if page.locator(".jp-Dialog").count():
+        page.locator(".jp-Dialog button.jp-mod-accept").first.click()
+    notebook.wait_kernel()
+    notebook.run(0)
+    view.see("[data-swb-do=measure]:not([aria-disabled=true])")
+
+
+# ------------------------------------------------------------------------------------------------------ more than once
+
+
+def test_shown_twice(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, one = opened(page, address, lab_folder, "twice", MATMUL)
+    notebook.say("w")
+    two = View(notebook, 1).wait()
+    one.select("j")
+    two.see(".swb-nest [data-row][aria-label^='loop j,'][aria-selected=true]")
+    two.apply("split")
+    one.see("button[data-step='1'][aria-current=step]")
+    assert two.measured(1) == one.measured(1)
+    assert one.rows() == two.rows()
+    one.find("[data-swb-do=undo]").click()
+    two.see("button[data-step='0'][aria-current=step]")
+    assert one.rows() == two.rows()
+    notebook.say("w.close()")
+    notebook.poll("() => document.querySelectorAll('.swb').length === 0", LONG)
+
+
+def test_single_panels_in_boxes_also_after_a_reload(page: Any, address: str, lab_folder: Path) -> None:
+    notebook = Notebook(page, address).open(new_notebook(lab_folder / "boxes.ipynb"))
+    notebook.say(
+        "import ipywidgets, workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\n"
+        "ipywidgets.VBox([ipywidgets.HBox([w.show('nest'), w.show('palette')]), w.show('history')])"
+    )
+    for reloaded in (False, True):
+        nest = View(notebook, 0, "Loop nest").wait()
+        palette = View(notebook, 0, "Primitives").wait()
+        history = View(notebook, 0, "History").wait()
+        loop = "j" if not reloaded else "k"
+        nest.loop(loop).click()
+        palette.see(".swb-pal-head", re.compile(rf"^{loop}\b"))
+        palette.find("[data-swb-legal][data-swb-item=split]").click()
+        palette.find("[data-swb-apply]:not([aria-disabled=true])").click()
+        history.see(f"button[data-step='{2 if reloaded else 1}'][aria-current=step]")
+        nest.loop(f"{loop}.1").wait_for()
+        boxes = [v.root.bounding_box() for v in (nest, palette, history)]
+        assert all(b and b["width"] > 150 and b["height"] > 40 for b in boxes), boxes
+        assert boxes[0]["x"] < boxes[1]["x"] and boxes[2]["y"] > boxes[0]["y"]
+        if not reloaded:
+            notebook.save()
+            page.reload()
+            page.wait_for_selector("#jp-main-dock-panel", timeout=LONG)
+
+
+# ------------------------------------------------------------------------------------------------------------- mistakes
+
+
+def test_an_object_that_cannot_be_shown(page: Any, address: str, lab_folder: Path) -> None:
+    notebook = Notebook(page, address).open(new_notebook(lab_folder / "wrong.ipynb"))
+    said = re.sub(r"\x1b\[[0-9;]*m", "", notebook.outputs(notebook.code("import workbench as wb\nwb.Workbench(3)")))
+    assert "workbench.subject" in said
+    assert "Graph" in said, "it says what can be shown"
+    assert "session/subject.py" not in said and "widgets/root.py" not in said, said
+
+
+FAILING = """
+from workbench.session import measuring
+measuring.measure = lambda view, target: measuring.Result({0!r}, error="element [3, 5] is 1.0 but must be 2.0")
+"""
+
+
+def test_failed_measurements_are_told(page: Any, address: str, lab_folder: Path) -> None:
+    notebook, view = opened(page, address, lab_folder, "failing", MATMUL)
+    for step, (kind, words) in enumerate([("wrong_answer", "wrong answer"), ("timeout", "timed out")], start=1):
+        notebook.say(FAILING.format(kind))
+        view.select("k" if step == 1 else "j")
+        view.apply("split")
+        view.see(f"button[data-step='{step}'] .swb-step-ms", words)
+        view.find(f"li:has(button[data-step='{step}'])").get_by_role("button", name="Why").click()
+        view.see(".swb-why", "element [3, 5] is 1.0 but must be 2.0")
+        view.find(".swb-why").get_by_role("button", name="Close").click()
+    assert view.rows(), "the schedule is still there"
+    view.find("[data-swb-do=undo]").click()
+    view.see("button[data-step='1'][aria-current=step]")
