@@ -9,8 +9,8 @@ import type { DagView, Detail, Drawn } from './dagview';
 
 /** Size of a label at full detail, and when it alone is drawn; the average width of a character, over its size. */
 const SIZE = 11;
-const LARGE = 16;
-const CHAR = 0.54;
+const LARGE = 15;
+const CHAR = 0.58;
 
 export interface CanvasProps {
   graph: DagData;

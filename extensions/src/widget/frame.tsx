@@ -29,6 +29,9 @@ function Single({ panel, ...props }: PanelProps & { panel: string }) {
   );
 }
 
+/** What one comes to watch rather than to change. */
+const OPENS_ON_TUNING: ReadonlySet<string> = new Set(['tuning', 'log']);
+
 function Waiting({ store }: { store: PanelProps['store'] }) {
   const words = linkWords(store);
   return words.title ? null : <p class="swb-waiting" role="status">Waiting for the kernel…</p>;
@@ -41,6 +44,8 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const shown = useSignal<Shown | null>(null);
   const said = useSignal('');
   const ui = useMemo<Ui>(() => ({ root, tab, sheet, shown, said }), []);
+  const kind = store.slice('meta').value?.kind ?? '';
+  useEffect(() => { if (OPENS_ON_TUNING.has(kind)) tab.value = 'tuning'; }, [kind]);
   useEffect(() => () => { store.marked.value = new Set(); }, []);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || !onKey(event, store, ui)) return;

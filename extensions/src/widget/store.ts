@@ -187,6 +187,7 @@ export class Store {
     try {
       const next = Object.entries(message.ops ?? {}).map(([name, op]) => [name, applyOp(this.cell(name).peek(), op)] as const);
       for (const [name, value] of next) this.cell(name).value = value;
+      if (next.some(([name]) => name === 'nest')) this.marked.value = new Set();
       this.rev = message.rev!;
     } catch (error) {
       if (!(error instanceof Misfit)) throw error;

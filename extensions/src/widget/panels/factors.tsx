@@ -27,7 +27,7 @@ function Factor({ label, value, options, mayBeOpen, onChange, onRemove }: OnePro
       </div>
       {mayBeOpen && (
         <label class="swb-check"><input type="checkbox" data-swb-open checked={open} onChange={event => onChange(event.currentTarget.checked ? OPEN : (options.find(n => n > 1) ?? 1))} />
-          Leave open: the tuner chooses{open && options.length > 1 && <span class="swb-faint">, {options.length} ways</span>}
+          <span>Leave open: the tuner chooses{open && options.length > 1 && <span class="swb-faint">, {options.length} ways</span>}</span>
         </label>
       )}
     </div>
