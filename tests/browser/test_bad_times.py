@@ -162,7 +162,7 @@ def test_kernel_killed(page: Any, address: str, lab_folder: Path) -> None:
     if page.locator(".jp-Dialog").count():
         page.locator(".jp-Dialog button.jp-mod-accept").first.click()
     notebook.wait_kernel()
-    notebook.run(0)
+    notebook.run(1)  # the first is the empty one that JupyterLab adds
     view.see("[data-swb-do=measure]:not([aria-disabled=true])")
 
 
