@@ -302,7 +302,7 @@ class Panel(anywidget.AnyWidget):
 
 
 def _grows() -> dict[str, str]:
-    """Layout that takes the room there is: what is drawn has no width of its own, and a row of boxes would give it none."""
+    """Layout that takes the room there is: the drawing has no width of its own, and an ``HBox`` would give it none."""
     return {"flex": "1 1 auto"}
 
 
