@@ -45,8 +45,7 @@ def text(value: object, limit: int = 0) -> Html:
         return value
     plain = clean(value)
     if limit and len(plain) > limit:
-        full = plain if len(plain) <= 400 else plain[:399] + "…"
-        return Html(f'<span title="{html.escape(full)}">{html.escape(plain[: limit - 1])}…</span>')
+        return Html(f'<span title="{html.escape(shortened(plain, 400))}">{html.escape(shortened(plain, limit))}</span>')
     return Html(html.escape(plain))
 
 
@@ -58,6 +57,16 @@ def titled(value: object, title: object) -> Html:
 def clean(value: object) -> str:
     """Text of a value with a replacement for every character that a page cannot show."""
     return _UNSHOWN.sub("\ufffd", str(value).replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def shortened(plain: str, limit: int) -> str:
+    """Text of at most `limit` characters, the last of them an ellipsis where something is left out."""
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+
+
+def last_line(plain: str, otherwise: str = "") -> str:
+    """The last line of an error's text, which says most in least room; `otherwise` when there is none."""
+    return (plain.strip().splitlines() or [otherwise])[-1]
 
 
 def join(*parts: object) -> Html:
@@ -96,10 +105,13 @@ def chip(value: object) -> Html:
 
 def chips(values: Sequence[object], limit: int = 6) -> Html:
     """Words in boxes; the blank between them keeps them apart where styles are lost."""
-    shown = [chip(text(v, 48)) for v in values[:limit]]
-    if len(values) > limit:
-        shown.append(faint(f"… {len(values) - limit} more"))
-    return Html(" ".join(shown))
+    return listed([chip(text(v, 48)) for v in values[:limit]], len(values), " ")
+
+
+def listed(shown: Sequence[object], total: int, separator: str = ", ") -> Html:
+    """The first of `total` items one after the other, and how many more there are."""
+    rest = [faint(f"… {total - len(shown)} more")] if total > len(shown) else []
+    return Html(separator.join(text(item) for item in [*shown, *rest]))
 
 
 def bar(share: float | None, width: int = 80) -> Html:
@@ -158,7 +170,7 @@ def fold(summary: object, *parts: object) -> Html:
 def code(value: object, lines: int = 60, columns: int = 200) -> Html:
     """Lines of code as they are; of very many, the first."""
     every = clean(value).rstrip("\n").split("\n")
-    shown = [x if len(x) <= columns else x[: columns - 1] + "…" for x in every[:lines]]
+    shown = [shortened(x, columns) for x in every[:lines]]
     if len(every) > lines:
         shown.append(f"… {len(every) - lines} more lines")
     style = (

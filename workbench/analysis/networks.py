@@ -18,6 +18,7 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
 from workbench.ir.printer import dim_text
 from workbench.ir.stmt import accesses, blocks
+from workbench.markup import shortened
 
 #: Pixels of a character of the label (12 px) and of the line below it (11 px), and what surrounds them.
 LABEL, SUB, PAD = 6.9, 6.0, 20.0
@@ -58,7 +59,10 @@ def model_graph(graph: Graph, tasks: Sequence[Task]) -> dict[str, Any]:
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     fused = graph if graph.groups else graph.optimize()
     number = {name: k for k, t in enumerate(tasks) for name in t.groups}
-    shapes = [_Shape(f"in:{i}", _short(i), dims(fused.types[i].shape).replace("x", "×"), "input") for i in fused.inputs]
+    shapes = [
+        _Shape(f"in:{i}", shortened(i, LONGEST), dims(fused.types[i].shape).replace("x", "×"), "input")
+        for i in fused.inputs
+    ]
     maker = {i: f"in:{i}" for i in fused.inputs}
     nodes = {n.name: n for n in fused.nodes}
     edges: dict[tuple[str, str], None] = {}
@@ -70,7 +74,7 @@ def model_graph(graph: Graph, tasks: Sequence[Task]) -> dict[str, Any]:
         edges |= {(maker[i], shape.id): None for n in members for i in n.inputs if i in maker and i not in inner}
         maker |= dict.fromkeys(inner, shape.id)
     for o in fused.outputs:
-        shapes.append(_Shape(f"out:{o}", _short(o), dims(fused.types[o].shape).replace("x", "×"), "output"))
+        shapes.append(_Shape(f"out:{o}", shortened(o, LONGEST), dims(fused.types[o].shape).replace("x", "×"), "output"))
         edges |= {(maker[o], f"out:{o}"): None} if o in maker else {}
     return _drawing(shapes, edges)
 
@@ -104,7 +108,7 @@ def kernel_label(description: str) -> tuple[str, str]:
         if found := re.fullmatch(r"([a-z ]+) (\d+(?:×\d+)+)", head):
             head, size = found[1], size or found[2]
     rest = "".join(f"{p} ahead " for p in parts[:main]) + "".join(f"+ {p} " for p in parts[main + 1 :])
-    return _short(head), _short(" · ".join(x for x in (rest.strip(), size) if x), LONGEST + 10)
+    return shortened(head, LONGEST), shortened(" · ".join(x for x in (rest.strip(), size) if x), LONGEST + 10)
 
 
 def stage_graph(func: Func) -> dict[str, Any]:
@@ -130,7 +134,7 @@ def stage_graph(func: Func) -> dict[str, Any]:
     makers: dict[str, list[str]] = {name: [id] for name, id in inputs.items()}
     edges: dict[tuple[str, str], None] = {}
     for block in stages:
-        shapes.append(_Shape(block.name, _short(block.name), _buffer(table[block.buffer]), "task"))
+        shapes.append(_Shape(block.name, shortened(block.name, LONGEST), _buffer(table[block.buffer]), "task"))
         for a in accesses(block):
             edges |= {} if a.is_write else {(m, block.name): None for m in makers.get(a.buffer, ())}
         makers.setdefault(block.buffer, []).append(block.name)
@@ -146,10 +150,6 @@ def _buffer(b: Buffer) -> str:
 
 def _dims(shape: Iterable[Dim]) -> str:
     return "×".join(map(dim_text, shape)) or "1"
-
-
-def _short(text: str, longest: int = LONGEST) -> str:
-    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _drawing(shapes: Sequence[_Shape], edges: Iterable[tuple[str, str]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
 from workbench.ir.printer import INFIX, affine_text, bound_text
 from workbench.ir.stmt import Block
+from workbench.markup import shortened
 
 #: Longer texts are cut; the printed nest has them in full.
 LONGEST = 240
@@ -43,7 +44,7 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
         body = f"{target} = {_expr(block.value, 0, names)}"
     if block.guard:
         body += " if " + _bounds(block.guard)
-    return _cut(body)
+    return shortened(body, LONGEST)
 
 
 def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Collection[str]) -> str:
@@ -53,11 +54,7 @@ def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], ins
     shown = block.index if kept is None else own.index
     dims = range(len(shown)) if kept is None else kept
     index = [":" if own.index[d].vars & set(inside) else _form(shown[d]) for d in dims]
-    return _cut(f"{block.buffer}{_brackets(index)} = {_expr(block.init, 0, {})}")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    return shortened(f"{block.buffer}{_brackets(index)} = {_expr(block.init, 0, {})}", LONGEST)
 
 
 def _form(x: Affine) -> str:

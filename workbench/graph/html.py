@@ -45,9 +45,7 @@ def graph_html(graph: Graph) -> str:
 def _tensors(graph: Graph, names: Iterable[str], limit: int = 8) -> m.Html:
     every = list(names)
     shown = [m.join(m.mono(n, 50), " ", _type(graph.types[n])) for n in every[:limit]]
-    if len(every) > limit:
-        shown.append(m.faint(f"… {len(every) - limit} more"))
-    return m.Html(", ".join(shown)) if shown else m.faint("none")
+    return m.listed(shown, len(every)) if shown else m.faint("none")
 
 
 def _type(kind: TensorType) -> m.Html:
@@ -57,9 +55,7 @@ def _type(kind: TensorType) -> m.Html:
 def _operators(graph: Graph) -> m.Html:
     counts = Counter(n.op for n in graph.nodes).most_common()
     shown = [m.join(m.text(op, 40), " ", m.faint(f"×{n}")) for op, n in counts[:_OPERATORS]]
-    if len(counts) > _OPERATORS:
-        shown.append(m.faint(f"… {len(counts) - _OPERATORS} more"))
-    return m.Html(", ".join(shown))
+    return m.listed(shown, len(counts))
 
 
 def _kernels(graph: Graph) -> m.Html:

@@ -113,7 +113,11 @@ def verdict(
             good, text = goal.reached(schedule.func, target)
             findings.append(Finding(good, text))
         done = schedule.measure()
-        text = "The nest computes the right result." if done.ok else f"The nest does not run: {_first(done.error)}"
+        text = (
+            "The nest computes the right result."
+            if done.ok
+            else f"The nest does not run: {markup.last_line(done.error, 'no reason is known')}"
+        )
         findings.append(Finding(done.ok, text))
         note = f"Measured on this machine: {done.min_ms:.3g} ms, {done.gflops:.3g} GFLOP/s (not part of the score)."
         note = note if done.ok else ""
@@ -122,7 +126,3 @@ def verdict(
     else:
         state = OPEN if touched or any(good is not None for _, good, _ in judged) else UNATTEMPTED
     return Verdict(exercise.title, state, tuple(findings), note)
-
-
-def _first(text: str) -> str:
-    return (text.strip().splitlines() or ["no reason is known"])[-1]

@@ -69,9 +69,7 @@ def executable_html(executable: Executable) -> str:
 
 def _arrays(specs: tuple[ArraySpec, ...], limit: int = 8) -> m.Html:
     shown = [m.join(m.mono(s.name, 50), " ", m.shape(s.shape), " ", m.faint(s.dtype)) for s in specs[:limit]]
-    if len(specs) > limit:
-        shown.append(m.faint(f"… {len(specs) - limit} more"))
-    return m.Html(", ".join(shown)) if shown else m.faint("none")
+    return m.listed(shown, len(specs)) if shown else m.faint("none")
 
 
 def _tuned(untuned: tuple[str, ...]) -> m.Html:
@@ -105,9 +103,8 @@ def measurement_html(found: Measurement) -> str:
     """Return what a notebook shows of a measured candidate: one line, or what went wrong."""
     if not found.ok:
         lines = found.error.strip()
-        head = m.line(
-            m.bad(found.status.replace("_", " ")), ": ", m.text((lines.splitlines() or ["no message"])[-1], 200)
-        )
+        last = m.text(m.last_line(lines, "no message"), 200)
+        head = m.line(m.bad(found.status.replace("_", " ")), ": ", last)
         return m.page(head, m.fold("Full text", m.code(lines, 40)) if "\n" in lines else "")
     facts = [f"median {m.milliseconds(found.median_ms)}"]
     if found.spread is not None:

@@ -69,9 +69,7 @@ def _buffers(buffers: Sequence[Buffer], limit: int = 8) -> m.Html:
     shown = [
         m.join(m.mono(b.name, 40), " ", m.shape(map(dim_text, b.shape)), " ", m.faint(b.dtype)) for b in buffers[:limit]
     ]
-    if len(buffers) > limit:
-        shown.append(m.faint(f"… {len(buffers) - limit} more"))
-    return m.Html(", ".join(shown))
+    return m.listed(shown, len(buffers))
 
 
 def nest_table(nest: Mapping[str, Any], limit: int = NEST_ROWS) -> m.Html:
@@ -117,9 +115,7 @@ def open_numbers(holes: Sequence[Mapping[str, Any]], limit: int = 12) -> m.Html:
         choices = hole["choices"]
         text = "" if choices is None else ", ".join(map(str, choices[:12])) + (", …" if len(choices) > 12 else "")
         shown.append(m.join(m.mono("?" + hole["name"], 40), m.faint(f" ({text})") if text else ""))
-    if len(holes) > limit:
-        shown.append(m.faint(f"… {len(holes) - limit} more"))
-    return m.Html("; ".join(shown))
+    return m.listed(shown, len(holes), "; ")
 
 
 def steps(texts: Sequence[str], limit: int = STEPS) -> m.Html:

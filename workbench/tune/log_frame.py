@@ -74,8 +74,9 @@ def summary_text(frame: pandas.DataFrame) -> list[str]:
     for row in rows[:_TASKS]:
         kinds = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in row["failures"].items())
         best = "no valid trial" if row["ms"] is None else f"best {row['ms']:.4g} ms"
-        name = row["name"] if len(row["name"]) <= 60 else row["name"][:59] + "…"
-        lines.append(f"  {name}: {best}, {row['trials']} trials{f' ({kinds})' if kinds else ''}")
+        lines.append(
+            f"  {m.shortened(row['name'], 60)}: {best}, {row['trials']} trials{f' ({kinds})' if kinds else ''}"
+        )
     if len(rows) > _TASKS:
         lines.append(f"  … {len(rows) - _TASKS} more tasks")
     return lines
@@ -114,7 +115,7 @@ def _records(frame: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def _trial(row: dict[str, Any]) -> list[object]:
-    last = (str(row["error"]).strip().splitlines() or [""])[-1]
+    last = m.last_line(str(row["error"]))
     status: object = row["status"]
     if status != "ok":
         status = m.bad(str(status).replace("_", " ") + (f": {last}" if last else ""), 60)

@@ -157,7 +157,7 @@ def _step(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
     if row["status"] in ("queued", "measuring"):
         notes.append(m.chip(row["status"]))
     elif row["status"] not in ("", "ok"):
-        last = (row["error"].strip().splitlines() or [""])[-1]
+        last = m.last_line(row["error"])
         notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
     ms = row["ms"]
     return [
