@@ -56,16 +56,22 @@ def failures_of(records: Iterable[Record]) -> dict[str, Counter[str]]:
 
 def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
     """Return rows as `task_table` wants them."""
-    parts = [None if r.latency_ms is None else r.latency_ms * r.weight for r in rows]
-    measured = sum(p for p in parts if p is not None)
+    parts = shares([(r.latency_ms, r.weight) for r in rows])
     return [
         {
             "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
-            "share": None if part is None or not measured else part / measured, "failed": r.failed,
+            "share": share, "failed": r.failed,
             "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason,
         }
-        for r, part in zip(rows, parts, strict=True)
+        for r, share in zip(rows, parts, strict=True)
     ]  # fmt: skip
+
+
+def shares(times: Sequence[tuple[float | None, int]]) -> list[float | None]:
+    """Divide the time of all measured tasks among them, given latency and weight of each; 0 to 1, None where unknown."""
+    parts = [None if ms is None else ms * weight for ms, weight in times]
+    whole = sum(p for p in parts if p is not None)
+    return [None if p is None or not whole else p / whole for p in parts]
 
 
 def totals(total_ms: float | None, untuned_ms: float | None) -> m.Html:
@@ -111,8 +117,12 @@ def task_name(name: str, weight: int) -> m.Html:
 
 
 def failed(many: int, kinds: Mapping[str, int]) -> m.Html:
-    """``3 timeout, 1 wrong answer``."""
+    """Failed trials by kind, or only how many where the kinds are not known."""
     if kinds:
-        text = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: -k[1]))
-        return m.bad(text, 60)
+        return m.bad(failure_words(kinds), 60)
     return m.bad(str(many)) if many else m.Html("")
+
+
+def failure_words(kinds: Mapping[str, int]) -> str:
+    """``3 timeout, 1 wrong answer``, the most frequent first."""
+    return ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in sorted(kinds.items(), key=lambda k: -k[1]))

@@ -8,7 +8,7 @@ from typing import Any
 import pandas
 
 from workbench import markup as m
-from workbench.tune.html import task_table
+from workbench.tune.html import failure_words, shares, task_table
 
 MAIN = ("trial", "task", "status", "latency_ms", "gflops", "origin", "elapsed_s", "error")
 """Columns that are shown."""
@@ -43,9 +43,8 @@ class LogFrame(pandas.DataFrame):
 def task_rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
     """Return one row per task, in the order of first appearance, as `workbench.tune.html.task_table` wants them."""
     rows = [_task_row(k, part) for k, (_, part) in enumerate(frame.groupby("task_key", sort=False))]
-    total = sum(r["ms"] * r["weight"] for r in rows if r["ms"] is not None)
-    for row in rows:
-        row["share"] = None if row["ms"] is None or not total else row["ms"] * row["weight"] / total
+    for row, share in zip(rows, shares([(r["ms"], r["weight"]) for r in rows]), strict=True):
+        row["share"] = share
     return rows
 
 
@@ -72,7 +71,7 @@ def summary_text(frame: pandas.DataFrame) -> list[str]:
     rows = task_rows(frame)
     lines = ["Tuning log: " + ", ".join(_facts(frame, rows))]
     for row in rows[:_TASKS]:
-        kinds = ", ".join(f"{n} {kind.replace('_', ' ')}" for kind, n in row["failures"].items())
+        kinds = failure_words(row["failures"])
         best = "no valid trial" if row["ms"] is None else f"best {row['ms']:.4g} ms"
         lines.append(
             f"  {m.shortened(row['name'], 60)}: {best}, {row['trials']} trials{f' ({kinds})' if kinds else ''}"
