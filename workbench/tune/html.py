@@ -68,7 +68,7 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
 
 
 def shares(times: Sequence[tuple[float | None, int]]) -> list[float | None]:
-    """Divide the time of all measured tasks among them, given latency and weight of each; 0 to 1, None where unknown."""
+    """Divide the time of the measured tasks among them, given latency and weight of each: 0 to 1, None where unknown."""
     parts = [None if ms is None else ms * weight for ms, weight in times]
     whole = sum(p for p in parts if p is not None)
     return [None if p is None or not whole else p / whole for p in parts]
