@@ -88,6 +88,7 @@ class Session:
         self._worker = Worker("workbench-session", self._between)
         self._lane = Lane("workbench-session-measure")
         self._barriers: list[threading.Event] = []
+        self._flushes: list[threading.Event] = []
         self._calls: list[Call] = []
         self._tuning_news = self._tuning_urgent = False
         self._peak_asked = False
@@ -122,6 +123,15 @@ class Session:
         """The tuning run that is followed, or was last."""
         return None if self.desk.watch is None else self.desk.watch.tuning
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._closed
+
+    def here(self) -> bool:
+        """Whether the caller runs in the session's thread, as subscribers do; it must not wait there for the session."""
+        return self._worker.here()
+
     def curve_source(self) -> tuple[Sequence[Record], str | None]:
         """Return all trials, and the key of the task on show if it has any: what a plot of the best so far needs."""
         stats, index = self.desk.stats, self.desk.index
@@ -148,6 +158,7 @@ class Session:
         if self._worker.here():
             commands.run(self, cmd, args)
             self._board.changed()
+            self._board.renew()
             self._worker.put(_wake)
             return
         call = Call()
@@ -183,9 +194,15 @@ class Session:
         if self._worker.here():
             return True
         barrier = threading.Event()
-        if not self._worker.put(lambda: self._barriers.append(barrier)) or self._closed:
-            return True
-        return barrier.wait(timeout)
+        with self._lock:
+            self._flushes.append(barrier)
+        try:
+            if not self._worker.put(lambda: self._barriers.append(barrier)) or self._closed:
+                return True
+            return barrier.wait(timeout)
+        finally:
+            with self._lock:
+                self._flushes.remove(barrier)
 
     # ----- who listens
 
@@ -211,9 +228,11 @@ class Session:
         self._lane.close()
         self._worker.close(5.0)
         self.desk.close()
-        for call in self._calls:
+        with self._lock:  # those that come later see `_closed`
+            calls, flushes = tuple(self._calls), tuple(self._flushes)
+        for call in calls:
             call.end(_closed())
-        for barrier in self._barriers:
+        for barrier in flushes:
             barrier.set()
 
     # ----- in the session's thread: jobs
@@ -318,8 +337,12 @@ class Session:
 
     def _notice(self) -> None:
         """Take note that the schedule moved; may run in any thread, under the schedule's own lock."""
+        if self._worker.here():  # by a command, or by a subscriber while a patch goes out
+            self._board.changed()
+            self._worker.put(_wake)
+            return
         with self._lock:
-            if self._noticed or self._worker.here():
+            if self._noticed:
                 return
             self._noticed = True
         self._worker.put(self._take_notice)

@@ -40,7 +40,7 @@ class Worker:
             if self._closed:
                 return False
             self._jobs.append(job)
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # a fork of the process has no threads
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
             self._condition.notify_all()
