@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import Any
 
 # Before NumPy is loaded: kernels are compared and timed one at a time, a second pool of threads only disturbs them.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -28,3 +30,39 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory):
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+def _no_browser() -> str:
+    """Why browser tests cannot run here; empty when they can."""
+    from browser.driver import chromium
+
+    if chromium() is None:
+        return "there is no Chromium on this machine"
+    try:
+        import playwright.sync_api  # noqa: F401
+    except ImportError:
+        return "the Python package playwright is not installed"
+    return ""
+
+
+@pytest.fixture(scope="module")  # no longer: while it runs, other tests of the thread cannot use asyncio
+def playwright() -> Iterator[Any]:
+    """Skip, with the reason, where there is no browser; where the tests must run, that fails."""
+    if reason := _no_browser():
+        if os.environ.get("WORKBENCH_REQUIRE_BROWSER"):
+            pytest.fail(f"browser tests must run here, but {reason}")
+        pytest.skip(f"browser test not run: {reason}")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        yield p
+
+
+@pytest.fixture(scope="module")
+def chrome(playwright: Any) -> Iterator[Any]:
+    """The system's Chromium, for pages that need no notebook."""
+    from browser.driver import FLAGS, chromium
+
+    browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    yield browser
+    browser.close()

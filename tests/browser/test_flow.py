@@ -29,7 +29,7 @@ CLICK_AND_TIME = """async ([action, word]) => {
 
 
 @pytest.fixture(scope="module")
-def address(browser_here: None, lab_folder: Path) -> Iterator[str]:
+def address(playwright: Any, lab_folder: Path) -> Iterator[str]:
     with lab(lab_folder, env={"WORKBENCH_TOUR_SECONDS": "4"}) as url:
         yield url
 

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from browser.driver import FLAGS, chromium
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "workbench" / "widgets" / "static"
@@ -95,24 +94,6 @@ def serve(route: Any) -> None:
         path = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
     kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
     route.fulfill(body=path.read_bytes(), content_type=kind)
-
-
-@pytest.fixture(scope="session")
-def chrome() -> Iterator[Any]:
-    path = chromium()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        reason = "browser test not run: Chromium or the Python package playwright is missing"
-        if REQUIRED:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

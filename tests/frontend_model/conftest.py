@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import FLAGS, chromium
 
 HERE = Path(__file__).parent
 BUNDLE = HERE.parents[1] / "workbench" / "widgets" / "static" / "workbench.js"
@@ -51,24 +50,6 @@ class Panels:
         """An attribute of the element that has the focus."""
         value: str | None = self.page.evaluate("a => document.activeElement.getAttribute(a)", attribute)
         return value
-
-
-@pytest.fixture(scope="module")
-def chrome() -> Iterator[Any]:
-    path = chromium()
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        path = None
-    if path is None:
-        reason = "browser test not run: Chromium or the Python package playwright is missing"
-        if REQUIRED:
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import OPEN_SERVER, Notebook, chromium, free_port, page_of
+from browser.driver import OPEN_SERVER, Notebook, free_port, page_of
 
 from workbench.tune.log import Header, write_log
 from workbench.tune.record import Record
@@ -93,13 +93,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def address(playwright: Any, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """JupyterLab with the committed extension, whatever is installed."""
-    if chromium() is None:
-        if os.environ.get("WORKBENCH_REQUIRE_BROWSER"):
-            pytest.fail("browser tests must run here, but there is no Chromium")
-        pytest.skip("no Chromium on this machine")
-    pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
     share = tmp_path_factory.mktemp("share")
     place = share / "labextensions" / "schedule-workbench"
     shutil.copytree(ROOT / "extensions" / "labextension", place)
@@ -110,10 +105,8 @@ def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.fixture(scope="module")
-def page(address: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as p, page_of(p, tmp_path_factory.mktemp("profile")) as shown:
+def page(playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with page_of(playwright, tmp_path_factory.mktemp("profile")) as shown:
         yield shown
 
 

@@ -1,5 +1,6 @@
 // Columns of the task table and the order of its rows.
 
+import { outcome } from './outcome';
 import type { TaskRow } from './types';
 
 export type Key = 'name' | 'weight' | 'ms' | 'gflops' | 'trials' | 'share' | 'delta' | 'failed' | 'state';
@@ -40,16 +41,11 @@ export function sortRows(rows: readonly TaskRow[], { key, down }: Sort): TaskRow
   });
 }
 
-const KINDS: Record<string, [string, string]> = {
-  build_error: ['build error', 'build errors'], run_error: ['run error', 'run errors'],
-  wrong_answer: ['wrong answer', 'wrong answers'], timeout: ['timeout', 'timeouts'], cancelled: ['cancelled', 'cancelled']
-};
-
 /** `{timeout: 11, wrong_answer: 1}` as `11 timeouts, 1 wrong answer`. */
 export function failureWords(failures: Readonly<Record<string, number>> | null | undefined): string {
   return Object.entries(failures ?? {})
     .filter(([, n]) => n > 0)
     .sort((a, b) => b[1] - a[1])
-    .map(([kind, n]) => `${n} ${KINDS[kind]?.[n === 1 ? 0 : 1] ?? kind.replaceAll('_', ' ')}`)
+    .map(([kind, n]) => `${n} ${outcome(kind, n)}`)
     .join(', ');
 }

@@ -29,9 +29,6 @@ function Single({ panel, ...props }: PanelProps & { panel: string }) {
   );
 }
 
-/** What one comes to watch rather than to change. */
-const OPENS_ON_TUNING: ReadonlySet<string> = new Set(['tuning', 'log']);
-
 function Waiting({ store }: { store: PanelProps['store'] }) {
   const words = linkWords(store);
   return words.title ? null : <p class="swb-waiting" role="status">Waiting for the kernel…</p>;
@@ -45,7 +42,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const said = useSignal('');
   const ui = useMemo<Ui>(() => ({ root, tab, sheet, shown, said }), []);
   const kind = store.slice('meta').value?.kind ?? '';
-  useEffect(() => { if (OPENS_ON_TUNING.has(kind)) tab.value = 'tuning'; }, [kind]);
+  useEffect(() => { if (kind === 'tuning') tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
   useEffect(() => () => { store.marked.value = new Set(); }, []);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || !onKey(event, store, ui)) return;

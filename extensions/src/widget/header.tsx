@@ -46,7 +46,7 @@ function Actions({ store }: { store: Store }) {
             reason={stop || (history?.can_redo ? '' : 'no step to redo')} onPress={() => store.act('redo', { n: 1 })}><Icon name="redo" /></Button>
         </>
       )}
-      {head && (
+      {head && has('nest') && (
         <Button class="swb-button is-large" data-swb-do="measure" title="Run the schedule and time it" reason={noMeasure(store, head)}
           onPress={() => store.act('measure')}>Measure<Key>R</Key></Button>
       )}
@@ -83,20 +83,30 @@ function Tabs({ store }: { store: Store }) {
   );
 }
 
+/** What the schedule on show was measured at; of a log only the best is known. */
 function Figures({ head, peak }: { head: HeadSlice; peak: number | null }) {
   const tuner = head.best_by === 'tuner' ? ' by the tuner' : '';
+  const now = head.step !== '';
   return (
     <div class="swb-figures">
-      <div class="swb-figure is-main" title="Fastest of the repeated runs of one call; ± half the distance of the quartiles">
-        <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
-        <span>ms {spread(head.spread, head.ms)}</span>
+      {now && (
+        <div class="swb-figure is-main" title="Fastest of the repeated runs of one call; ± half the distance of the quartiles">
+          <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
+          <span>ms {spread(head.spread, head.ms)}</span>
+        </div>
+      )}
+      <div class={`swb-figure${now ? ' is-optional' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
+        <span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b>{!now && <span>ms</span>}
       </div>
-      <div class="swb-figure is-optional" title={`Best measured time of this task${tuner}, in milliseconds`}><span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b></div>
-      <div class="swb-figure"><b>{count(head.gflops)}</b><span>GFLOP/s</span></div>
-      <div class="swb-figure" title="Share of the peak that was measured on this machine">
-        <b>{percent(head.peak_share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
-        {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
-      </div>
+      {now && (
+        <>
+          <div class="swb-figure"><b>{count(head.gflops)}</b><span>GFLOP/s</span></div>
+          <div class="swb-figure" title="Share of the peak that was measured on this machine">
+            <b>{percent(head.peak_share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
+            {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
+          </div>
+        </>
+      )}
     </div>
   );
 }

@@ -19,7 +19,7 @@ function NoteLine({ level, title, text, hint, children }: NoteProps) {
   const alarm = level === 'error';
   return (
     <div class={`swb-note is-${level}`} role={alarm ? 'alert' : 'status'}>
-      <p>{title && <b>{title}{/[.?!…]$/.test(title) ? '' : '.'} </b>}{text}{hint && <span class="swb-note-hint"> {sentence(hint)}</span>}</p>
+      <p>{title && <b>{title}{/[.?!…]$/.test(title) ? '' : '.'} </b>}{hint ? sentence(text) : text}{hint && <span class="swb-note-hint"> {sentence(hint)}</span>}</p>
       {children && <span class="swb-note-actions">{children}</span>}
     </div>
   );

@@ -58,10 +58,11 @@ function Schedule({ has, ...props }: PanelProps & { has: (name: string) => boole
 
 const Area = ({ name, children }: { name: string; children: ComponentChildren }) => <div class={`swb-area-${name}`}>{children}</div>;
 
+/** Tuning, or a log to look at, which nothing can be started on. */
 function Tuning({ has, ...props }: PanelProps & { has: (name: string) => boolean }) {
   return (
     <div class="swb-tuning-screen" role="tabpanel" aria-label="Tuning">
-      <Slot {...props} name="tuning" />
+      {has('tuning') && <Slot {...props} name="tuning" />}
       <div class="swb-tuning-grid">
         {has('tasks') && <Slot {...props} name="tasks" />}
         {has('curve') && <Slot {...props} name="curve" />}
@@ -99,7 +100,7 @@ export function Shell(props: PanelProps) {
   const ui = useUi();
   const panels = props.store.slice('meta').value?.panels ?? [];
   const has = (name: string): boolean => panels.includes(name);
-  const tuning = has('tuning') && ui.tab.value === 'tuning';
+  const tuning = has('tuning') ? ui.tab.value === 'tuning' : !has('nest');
   return (
     <>
       <Header store={props.store} />

@@ -1,6 +1,7 @@
 /** Numbers as the viewer prints them: those of the widget, and what only a log has. */
 import { UNKNOWN, count } from '../../shared/format';
 
+export { outcome } from '../../shared/outcome';
 export { UNKNOWN, bytes, count, duration, milliseconds as ms, percent, plural } from '../../shared/format';
 
 export function gflops(flops: number | null, latency: number | null): string {
@@ -27,18 +28,4 @@ export function target(text: string): string {
     threads && `${threads} ${threads === '1' ? 'thread' : 'threads'}`
   ].filter(word => word);
   return words.length ? words.join(' · ') : text;
-}
-
-const STATUS: Record<string, string> = {
-  ok: 'ok',
-  build_error: 'not built',
-  run_error: 'run error',
-  wrong_answer: 'wrong answer',
-  timeout: 'timeout',
-  cancelled: 'cancelled',
-  'no time': 'without a time'
-};
-
-export function status(name: string): string {
-  return STATUS[name] ?? name;
 }

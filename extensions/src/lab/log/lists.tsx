@@ -20,7 +20,7 @@ function Kind({ kind, trials }: { kind: Failure; trials: number }): VNode {
   return (
     <details>
       <summary>
-        <strong>{f.count(kind.count)}</strong> {f.status(kind.status)}{' '}
+        <strong>{f.count(kind.count)}</strong> {f.outcome(kind.status, kind.count)}{' '}
         <span class="swbl-quiet">({f.percent(kind.count / trials)} of all trials)</span>
       </summary>
       {messages.slice(0, MESSAGES).map(message => <Example key={message.text} message={message} />)}
@@ -68,7 +68,7 @@ function LastTrial({ trial }: { trial: Trial }): VNode {
       <th scope="row">{trial.task}</th>
       <td>{trial.origin || f.UNKNOWN}</td>
       <td class="swbl-num swbl-strong">{f.ms(trial.ms)}</td>
-      <td class={trial.ms === null ? 'swbl-bad' : ''}>{f.status(trial.status)}{line && `: ${line}`}</td>
+      <td class={trial.ms === null ? 'swbl-bad' : ''}>{f.outcome(trial.status)}{line && `: ${line}`}</td>
     </tr>
   );
 }

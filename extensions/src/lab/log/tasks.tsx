@@ -78,7 +78,7 @@ function Row({ task, total, on, select }: { task: Task; total: number; on: boole
       <td class="swbl-num swbl-share">
         {task.best === null ? f.UNKNOWN : <><i style={{ width: `${Math.round(36 * share)}px` }} />{f.percent(share)}</>}
       </td>
-      <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.status(kind)}`).join(', ')}</td>
+      <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}</td>
     </tr>
   );
 }

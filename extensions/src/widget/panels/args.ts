@@ -7,6 +7,8 @@ export type Draft = Record<string, Json>;
 export const OPEN: Json = { hole: null };
 export const isHole = (value: Json | undefined): boolean => typeof value === 'object' && value !== null && 'hole' in value;
 
+const hasHole = (value: Json): boolean => (Array.isArray(value) ? value.some(hasHole) : isHole(value));
+
 /** The loop, block or buffer that a row of the nest stands for. */
 export const nameOf = (id: string): string => id.replace(/^(stmt|init):/, '');
 
@@ -39,7 +41,8 @@ function blank(field: FieldInfo, at: string, nest: NestSlice | null): Json {
 
 /** What the form starts with: the first suggestion that is legal, else the selection and the defaults. */
 export function prefill(info: PrimitiveInfo, item: PaletteItem, at: string, nest: NestSlice | null): Draft {
-  const start = item.quick.find(move => move.legal)?.args ?? item.quick[0]?.args ?? {};
+  const legal = item.quick.filter(move => move.legal);
+  const start = (legal.find(move => !Object.values(move.args).some(hasHole)) ?? legal[0] ?? item.quick[0])?.args ?? {};
   return Object.fromEntries(info.fields.map(field => [field.name, start[field.name] ?? blank(field, at, nest)]));
 }
 

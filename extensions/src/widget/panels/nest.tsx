@@ -65,6 +65,15 @@ function Head({ scale }: { scale: ReturnType<typeof scaleOf> }) {
   );
 }
 
+const STEP = 12;
+const ROOM = 96;
+
+/** Pixels by which a row is set in: less in a deep nest, so that its innermost names keep their room. */
+function stepOf(nest: NestSlice): number {
+  const deepest = Math.max(1, ...nest.rows.map(row => row.depth));
+  return Math.max(4, Math.min(STEP, Math.floor(ROOM / deepest)));
+}
+
 export function NestPanel(props: PanelProps) {
   const { store } = props;
   const ui = useUi();
@@ -147,7 +156,7 @@ export function NestPanel(props: PanelProps) {
         <Holes nest={nest} />
         <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
       </header>
-      <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={tickStyle(scale)} aria-rowcount={nest.rows.length + nest.hidden + 1}
+      <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={`${tickStyle(scale)};--swb-step:${stepOf(nest)}px`} aria-rowcount={nest.rows.length + nest.hidden + 1}
         onClick={onClick} onKeyDown={onKeyDown}>
         <Head scale={scale} />
         {shown.slice(0, drawn).map(row => (

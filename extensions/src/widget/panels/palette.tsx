@@ -7,10 +7,13 @@ import type { PaletteItem, PaletteSlice, PrimitiveInfo, Verdict } from '../../sh
 import { stepText } from '../describe';
 import { markRows } from '../marks';
 import type { PanelProps } from '../panel';
-import { useUi } from '../ui';
+import { focusOn, useUi } from '../ui';
 import { sentence } from '../words';
 import { nameOf, type Draft } from './args';
 import { PrimitiveForm } from './form';
+
+/** Where Enter applies: the numbers on offer, or the button where there is nothing to choose. */
+const FIRST_CHOICE = '.swb-form [role=radio][tabindex="0"], .swb-form [data-swb-apply]';
 
 type Show = (step: string, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>) => void;
 
@@ -94,7 +97,10 @@ export function PalettePanel(props: PanelProps) {
   };
   const at = nameOf(palette.at);
   const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.primitive);
-  const toggle = (item: PaletteItem): void => { opened.value = opened.value === item.primitive ? '' : item.primitive; };
+  const toggle = (item: PaletteItem): void => {
+    opened.value = opened.value === item.primitive ? '' : item.primitive;
+    if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
+  };
   const legal = palette.items.filter(item => item.legal);
   const illegal = palette.items.filter(item => !item.legal);
   const all = [...legal, ...illegal];

@@ -147,7 +147,7 @@ function Total({ total, untuned, tasks }: { total: number | null; untuned: numbe
 }
 
 /** Bring the open task into the scrolled part of the table, without moving the page. */
-function useShown(open: number | null): RefObject<HTMLDivElement> {
+function useShown(open: number | null, order: string): RefObject<HTMLDivElement> {
   const scroll = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const box = scroll.current;
@@ -158,7 +158,7 @@ function useShown(open: number | null): RefObject<HTMLDivElement> {
     const bottom = row.offsetTop + row.offsetHeight;
     if (top < box.scrollTop) box.scrollTop = top;
     else if (bottom > box.scrollTop + box.clientHeight) box.scrollTop = bottom - box.clientHeight;
-  }, [open]);
+  }, [open, order]);
   return scroll;
 }
 
@@ -168,8 +168,8 @@ export function TasksPanel({ store }: PanelProps) {
   const [sort, setSort] = useState<Sort>({ key: 'share', down: true });
   const [held, setHeld] = useState(false);
   const [focused, setFocused] = useState<number | null>(null);
-  const scroll = useShown(open);
   const rows = useOrder(tasks?.rows ?? [], sort, held);
+  const scroll = useShown(open, rows.map(row => row.id).join());
   const onOpen = useCallback((task: number) => store.act('open_task', { task }), [store]);
   const onSort = (key: Sort['key']): void =>
     setSort(({ key: old, down }) => ({ key, down: old === key ? !down : firstDown(key) }));
