@@ -82,6 +82,8 @@ class Primitive:
     #: Error code -> when it is raised.
     codes: ClassVar[Mapping[str, str]] = MappingProxyType({})
     returns: ClassVar[Returns] = "nothing"
+    #: What a menu says where there is no candidate, when a general sentence would not do.
+    idle: ClassVar[str] = ""
     _fields: ClassVar[tuple[Field, ...]] = ()
 
     # ----- what a declaration provides

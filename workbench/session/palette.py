@@ -55,6 +55,8 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
             found[cls.name] = _some(view, cls)
     extent = next((r["extent"] for r in rows if r["id"] == name and r["kind"] == "loop"), None)
     kinds = _kinds(view, name)
+    for cls in registry:
+        found[cls.name] = found[cls.name] or _refused(view, cls, name, kinds)
     items = [_item(cls, found[cls.name], name, kinds, extent) for cls in registry]
     items.sort(key=lambda item: not item["legal"])
     return {"at": selected, "about": _about(view, selected, rows), "items": items}
@@ -69,6 +71,15 @@ def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
         if len(out) == JUDGED or sum(m.legal for m in out) == QUICK_ANYWHERE:
             break
     return sorted(out, key=lambda m: not m.legal)[:QUICK_ANYWHERE]
+
+
+def _refused(view: Schedule, cls: type[Primitive], name: str, kinds: set[str]) -> list[Move]:
+    """Judge the one step that a primitive without candidates could take here: its refusal says why there are none."""
+    needed = [f for f in cls.fields() if f.required or f.kind.variadic]
+    if len(needed) != 1 or _KINDS.get(type(needed[0].kind)) not in kinds:
+        return []
+    move = judge(view.func, cls.make(name), view.target)
+    return [] if move.legal or move.code.endswith(".unknown") else [move]
 
 
 def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], extent: object) -> dict[str, Any]:
@@ -113,7 +124,7 @@ def _nothing(cls: type[Primitive], kinds: set[str]) -> tuple[str, str]:
     wants = list(dict.fromkeys(_KINDS[type(f.kind)] for f in cls.fields() if type(f.kind) in _KINDS))
     if kinds and wants and not kinds & set(wants):
         return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
-    return "Nothing to do with it here.", ""
+    return cls.idle or "Nothing to do with it here.", ""
 
 
 def _kinds(view: Schedule, name: str) -> set[str]:

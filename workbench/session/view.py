@@ -157,7 +157,7 @@ def panels(desk: Desk) -> Iterator[str]:
     if desk.opened.kind in ("task", "schedule"):
         absent.add("tasks")
     if not any(t.task for t in desk.infos):
-        absent |= {"stages", "nest", "palette", "history"}
+        absent |= {"stages", "nest", "palette", "history", "tuning"}
     yield from (name for name in _ALL if name not in absent)
 
 

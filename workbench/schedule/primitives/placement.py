@@ -45,6 +45,8 @@ class ComputeAt(Primitive):
     inside `loop`. Blocks that were placed into the old loops of the block stay where they are.
     """
 
+    idle = "No statement elsewhere makes what is read here."
+
     block: Annotated[str, BlockRef("block to move")]
     loop: Annotated[str, LoopRef("loop of its readers")]
 
@@ -135,6 +137,8 @@ class ReverseComputeAt(Primitive):
     becomes the last statement in `loop`. Its loops are built anew, so earlier splits of them are lost: place first,
     split after. They are called ``block_axis``.
     """
+
+    idle = "No statement elsewhere reads what is made here."
 
     block: Annotated[str, BlockRef("block to move")]
     loop: Annotated[str, LoopRef("loop of what it reads")]
