@@ -84,7 +84,7 @@ def _measure_new(host: Host) -> None:
 def select(host: Host, id: str) -> None:
     """Select a row of the nest, a block or a buffer; "" selects nothing."""
     if not isinstance(id, str):
-        raise UsageError("session.select", f"There is nothing called {id!r} to select", (), "give a name, or '' for nothing")
+        raise UsageError("session.select", f"There is nothing called {id!r} to select", (), "give a name as text")
     nest = host.shown().get("nest")
     if nest is not None and id not in known(nest) and f"stmt:{id}" in known(nest):
         id = f"stmt:{id}"

@@ -129,7 +129,7 @@ class Session:
         return self._closed
 
     def here(self) -> bool:
-        """Whether the caller runs in the session's thread, as subscribers do; it must not wait there for the session."""
+        """Whether the caller runs in the session's thread, as subscribers do: no place to wait for it."""
         return self._worker.here()
 
     def curve_source(self) -> tuple[Sequence[Record], str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from workbench.analysis import best_so_far_figure
+from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.session import Session
@@ -32,14 +34,19 @@ class LiveCurve:
         self._theme = "light"
         self._drawn_at = 0.0
         self._drawn: tuple[object, ...] = ()
+        self._lock = threading.Lock()
+        self._closed = False
 
     def widget(self) -> go.FigureWidget:
         """Return the figure, made on the first call."""
-        if self._widget is None:
-            self._widget = go.FigureWidget(self._figure())
-            self._widget._config = {**self._widget._config, "responsive": True, "displayModeBar": False}
-            self._paint()
-        return self._widget
+        with self._lock:  # making takes long enough for `close` to come in between, and nobody else would close it
+            if self._closed:
+                raise UsageError("session.closed", "The workbench was closed", (), "open a new one")
+            if self._widget is None:
+                self._widget = go.FigureWidget(self._figure())
+                self._widget._config = {**self._widget._config, "responsive": True, "displayModeBar": False}
+                self._paint()
+            return self._widget
 
     def set_theme(self, theme: str) -> None:
         """Draw for a "light" or a "dark" page."""
@@ -59,9 +66,11 @@ class LiveCurve:
 
     def close(self) -> None:
         """Remove the figure from the page."""
-        if self._widget is not None:
-            self._widget.close()
-            self._widget = None
+        with self._lock:
+            self._closed = True
+            if self._widget is not None:
+                self._widget.close()
+                self._widget = None
 
     def _shown(self) -> tuple[object, ...]:
         """What makes a redraw urgent when it changes."""

@@ -144,14 +144,26 @@ class Workbench(anywidget.AnyWidget):
         return self
 
     def measure(self) -> Workbench:
-        """Measure the schedule on show and wait for the number, so that what a cell times next is not disturbed."""
+        """Measure the schedule on show and wait for the number, so that what a cell times next is not disturbed.
+
+        Raises
+        ------
+        UsageError
+            "session.closed" when the workbench was closed meanwhile; "session.thread" in an observer, which holds up
+            the thread that the number would come from.
+        """
+        if self._session.here():
+            text = "Cannot wait for a measurement in an observer of the workbench"
+            raise UsageError("session.thread", text, (), "w.session.submit('measure') only asks for the number")
         news = threading.Event()
         unsubscribe = self._session.subscribe(lambda _message: news.set())
         try:
             self._session.run("measure")
             while self._measuring():
-                news.wait(1.0)
+                news.wait(0.5)
                 news.clear()
+                if self._session.closed:
+                    raise UsageError("session.closed", "The workbench was closed during the measurement")
         finally:
             unsubscribe()
         return self
@@ -212,7 +224,7 @@ class Workbench(anywidget.AnyWidget):
             return
         kind, name, args = content.get("t"), str(content.get("id", "")), content.get("args") or {}
         if kind == "hello":
-            self._curve.set_theme(str(content.get("theme", "light")))
+            self._session.submit(self._set_theme, {"theme": str(content.get("theme", "light"))})
             self._session.greet(self._deliver)
         elif kind == "ask":
             self._session.ask(str(content.get("q")), args, self._reply(name))

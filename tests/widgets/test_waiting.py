@@ -1,0 +1,91 @@
+"""A workbench that is closed or called at an awkward moment: nobody waits for ever, nothing is left behind."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from ipywidgets.widgets.widget import _instances
+
+from workbench import Target, Task, workloads
+from workbench.errors import UsageError
+from workbench.session import measuring
+from workbench.session.measuring import Result
+from workbench.widgets import Workbench, figure
+
+
+@pytest.fixture
+def gate(monkeypatch):
+    """Measurements wait for it."""
+    out = threading.Event()
+
+    def measure(view, target):
+        assert out.wait(20)
+        return Result("ok", 1.5, 0.02, 3.0)
+
+    monkeypatch.setattr(measuring, "measure", measure)
+    monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
+    yield out
+    out.set()
+
+
+def matmul() -> Workbench:
+    return Workbench(Task.of_func(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
+
+
+def wait_until(condition, seconds=20.0):
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_closing_during_measure_ends_the_wait(comms, gate):
+    w, codes = matmul(), []
+
+    def measure():
+        try:
+            w.measure()
+        except UsageError as error:
+            codes.append(error.code)
+
+    waiting = threading.Thread(target=measure, daemon=True)
+    waiting.start()
+    wait_until(lambda: w._measuring())
+    w.close()
+    waiting.join(10)
+    assert codes == ["session.closed"]
+
+
+def test_measure_in_an_observer_says_that_it_cannot_wait(comms, gate):
+    w, codes = matmul(), []
+    w.session.run("measure")
+
+    def observer(_change):
+        try:
+            w.measure()
+        except UsageError as error:
+            codes.append(error.code)
+
+    w.observe(observer, "selection")
+    w.session.submit("select", {"id": "k"})
+    assert w.session.flush(10)
+    assert codes == ["session.thread"]
+
+
+def test_closing_while_the_figure_is_made_leaves_no_figure(comms, gate, monkeypatch):
+    w, making, go_on = matmul(), threading.Event(), threading.Event()
+    make = figure.best_so_far_figure
+
+    def slow(*args):
+        making.set()
+        assert go_on.wait(20)
+        return make(*args)
+
+    monkeypatch.setattr(figure, "best_so_far_figure", slow)
+    w.comm.receive({"t": "do", "id": "a", "cmd": "figure", "args": {}})
+    assert making.wait(20)
+    threading.Timer(0.2, go_on.set).start()
+    w.close()
+    wait_until(lambda: not [x for x in _instances.values() if "Figure" in type(x).__name__], 5)
