@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import __version__
 from workbench.tune.events import Snapshot as TuningSnapshot
 from workbench.tune.events import TaskRow
+from workbench.tune.weights import shares, total
 
 from . import palette
 from .desk import NO_PROGRAM_HINT
@@ -165,17 +166,11 @@ def tasks(desk: Desk, tuning: TuningSnapshot | None) -> dict[str, Any]:
     """Return the slice `tasks`."""
     by_key = {r.key: r for r in tuning.rows} if tuning is not None else {}
     rows = [_task_row(desk, i, by_key.get(info.key)) for i, info in enumerate(desk.infos)]
-    parts = [None if r["ms"] is None else r["ms"] * r["weight"] for r in rows]
-    measured = sum(p for p in parts if p is not None)
-    for row, part in zip(rows, parts, strict=True):
-        row["share"] = None if part is None or not measured else round(part / measured, 4)
-    untuned = [None if r["untuned_ms"] is None else r["untuned_ms"] * r["weight"] for r in rows]
-    return {"rows": rows, "total_ms": _total(parts), "untuned_ms": _total(untuned)}
-
-
-def _total(parts: list[float | None]) -> Any:
-    known_parts = [p for p in parts if p is not None]
-    return rounded(sum(known_parts)) if parts and len(known_parts) == len(parts) else None
+    now = [(r["weight"], r["ms"]) for r in rows]
+    for row, share in zip(rows, shares(now), strict=True):
+        row["share"] = None if share is None else round(share, 4)
+    untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
+    return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned)}
 
 
 def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
@@ -267,6 +262,8 @@ def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] 
 
 def first_note(desk: Desk) -> dict[str, Any] | None:
     """Return what has to be said about the subject at once."""
+    if desk.opened.kind == "log" and not desk.infos:
+        return note("info", "The log holds no trials", "log.empty", "tune first, or choose other rows of the table")
     if desk.opened.kind == "log":
         return note("info", "The log does not hold the program", "log.no_program", NO_PROGRAM_HINT)
     if missing := desk.target.missing_here():

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
+from workbench.tune.weights import shares
 
 if TYPE_CHECKING:
     from workbench.tune.events import TaskRow
@@ -56,7 +57,7 @@ def failures_of(records: Iterable[Record]) -> dict[str, Counter[str]]:
 
 def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) -> list[dict[str, Any]]:
     """Return rows as `task_table` wants them."""
-    parts = shares([(r.latency_ms, r.weight) for r in rows])
+    parts = shares([(r.weight, r.latency_ms) for r in rows])
     return [
         {
             "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
@@ -65,13 +66,6 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
         }
         for r, share in zip(rows, parts, strict=True)
     ]  # fmt: skip
-
-
-def shares(times: Sequence[tuple[float | None, int]]) -> list[float | None]:
-    """Divide the time of the measured tasks among them, given latency and weight of each: 0 to 1, None where unknown."""
-    parts = [None if ms is None else ms * weight for ms, weight in times]
-    whole = sum(p for p in parts if p is not None)
-    return [None if p is None or not whole else p / whole for p in parts]
 
 
 def totals(total_ms: float | None, untuned_ms: float | None) -> m.Html:
@@ -91,11 +85,11 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     ----------
     rows : sequence of mapping
         ``id, name, weight, ms, share, gflops, trials, failed, failures, state``; times in milliseconds. Of more than
-        `limit`, those with the largest share are shown.
+        `limit`, those that take the most time are shown.
     """
     shown = list(rows)
     if len(shown) > limit:
-        heavy = sorted(shown, key=lambda r: (-(r["share"] or 0.0), r["id"]))[:limit]
+        heavy = sorted(shown, key=lambda r: (-(r["ms"] or 0.0) * r["weight"], r["id"]))[:limit]
         shown = sorted(heavy, key=lambda r: int(r["id"]))
     lines = [
         [
@@ -107,7 +101,7 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     ]  # fmt: skip
     told = [k for k in range(len(_COLUMNS)) if k < 2 or any(line[k] not in ("", m.UNKNOWN) for line in lines)]
     lines = [[line[k] for k in told] for line in lines]
-    rest = "tasks with smaller shares" if any(r["share"] for r in shown) else "tasks"
+    rest = "tasks that take less time" if any(r["ms"] for r in shown) else "tasks"
     return m.table([_COLUMNS[k] for k in told], m.cut(lines, limit, rest, len(rows)))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pandas
 
 from workbench import markup as m
-from workbench.tune.html import failure_words, shares, task_table
+from workbench.tune.html import failure_words, task_table
+from workbench.tune.weights import shares
 
 MAIN = ("trial", "task", "status", "latency_ms", "gflops", "origin", "elapsed_s", "error")
 """Columns that are shown."""
@@ -43,7 +44,7 @@ class LogFrame(pandas.DataFrame):
 def task_rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
     """Return one row per task, in the order of first appearance, as `workbench.tune.html.task_table` wants them."""
     rows = [_task_row(k, part) for k, (_, part) in enumerate(frame.groupby("task_key", sort=False))]
-    for row, share in zip(rows, shares([(r["ms"], r["weight"]) for r in rows]), strict=True):
+    for row, share in zip(rows, shares([(r["weight"], r["ms"]) for r in rows]), strict=True):
         row["share"] = share
     return rows
 

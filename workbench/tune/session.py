@@ -19,6 +19,7 @@ from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import Measurer, Toolbox, TuneOptions, TuningLoop
 from workbench.tune.record import Record, speed
 from workbench.tune.selection import position, select_tasks
+from workbench.tune.weights import total
 
 if TYPE_CHECKING:
     import pandas
@@ -293,9 +294,9 @@ class TuningSession:
         rows = tuple(self._row(i) for i in range(len(self.tasks)))
         shown = [rows[i] for i in scheduler.active]
         next_id = None if self.state in FINAL else loop.current
-        untuned = _weighted([(r.weight, r.untuned_ms) for r in shown])
-        total = _weighted([(r.weight, r.latency_ms) for r in shown])
-        return Snapshot(self.state, rows, self.progress, total, untuned, next_id)
+        untuned = total([(r.weight, r.untuned_ms) for r in shown])
+        tuned = total([(r.weight, r.latency_ms) for r in shown])
+        return Snapshot(self.state, rows, self.progress, tuned, untuned, next_id)
 
     def _row(self, index: int) -> TaskRow:
         loop, task = self._loop, self.tasks[index]
@@ -404,12 +405,3 @@ def _check_budget(trials: int | None, seconds: float | None) -> None:
         whole("trials", trials, code="usage.trials")
     if seconds is not None:
         real("seconds", seconds, above=0.0, code="usage.seconds")
-
-
-def _weighted(parts: Sequence[tuple[int, float | None]]) -> float | None:
-    total = 0.0
-    for weight, latency in parts:
-        if latency is None:
-            return None
-        total += weight * latency
-    return total
