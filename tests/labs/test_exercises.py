@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 import workbench as wb
@@ -159,8 +161,9 @@ def test_a_schedule_of_ones_own(lab):
     TRAFFIC.solve(own)
     lab.traffic.predict(naive=512, tiled=64.2)
     assert lab.traffic.check(own).solved
-    with pytest.raises(UsageError, match="another function"):
+    with pytest.raises(UsageError, match="another function") as caught:
         lab.traffic.check(wb.Schedule(wb.workloads.matmul(8, 8, 8)))
+    assert caught.value.code == "lab.schedule"
     with pytest.raises(UsageError, match="Schedule"):
         lab.traffic.check("no schedule")
 
@@ -282,3 +285,10 @@ def test_a_fused_loop_steps_unevenly():
         s.vectorize(s.fuse("i.1", "j.1"))
 
     assert counted(steps).strides["C"] == 512 - 7
+
+
+@pytest.mark.parametrize("part", ["hints", "goals"])
+def test_an_exercise_without_help_or_aim_cannot_be_declared(part):
+    with pytest.raises(UsageError) as caught:
+        dataclasses.replace(TRAFFIC, **{part: ()})
+    assert caught.value.code == "lab.exercise"
