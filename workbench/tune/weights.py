@@ -16,6 +16,6 @@ def total(calls: Calls) -> float | None:
 
 
 def shares(calls: Calls) -> list[float | None]:
-    """Return what each task takes of the time of all, 0 to 1; None while that time is not known: it would be a guess."""
+    """Return what each task takes of the time of all, 0 to 1; while that is not known, None: no guess."""
     whole = total(calls)
     return [None if latency is None or not whole else weight * latency / whole for weight, latency in calls]

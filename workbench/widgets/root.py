@@ -44,9 +44,10 @@ class Workbench(anywidget.AnyWidget):
 
     Parameters
     ----------
-    subject : Graph, Task, Func, Schedule, TuningSession, path or DataFrame
+    subject : Graph, Task, list of Task, Func, Schedule, TuningSession, path, DataFrame or Session
         What to show: a model (or the path of one), a task, a program, a schedule (shared: a step taken on it in another
-        cell shows up here, and the other way round), a tuning session to watch and steer, or a tuning log.
+        cell shows up here, and the other way round), a tuning session to watch and steer, or a tuning log. A
+        `Session` may be shown by several workbenches and outlives them.
     log : path, optional
         Where tuning that is started here writes; by default a name made from the model's in the working directory.
     target : Target, optional
@@ -64,7 +65,9 @@ class Workbench(anywidget.AnyWidget):
     Raises
     ------
     UsageError
-        "workbench.subject" for something that cannot be shown.
+        "workbench.subject" for something that cannot be shown, "workbench.panel" for a part that does not exist.
+    ModelError, LogError
+        What is wrong with a file.
     """
 
     _esm = _ESM
