@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 INTERVAL_S = 1.5
 """Least time between two updates while tuning runs; a change of state or of task is drawn at once."""
 
+FONT = {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 11}
+"""As the panels around it."""
+
 INK = {"light": "#1b1f24", "dark": "#e7e9ec"}
 """Colour of text by theme; everything else of the figure is readable on both."""
 
@@ -82,7 +85,9 @@ class LiveCurve:
         records, task = self._session.curve_source()
         keys = [t.key for t in self._session.tasks] or {r.task_key for r in records}
         figure = best_so_far_figure(records, task, keys)
-        figure.update_layout(title_text="", margin_t=12)  # the panel's head has the name
+        figure.update_layout(title_text="", margin_t=12, font=FONT)  # the panel's head has the name
+        figure.update_xaxes(title_font_size=FONT["size"])
+        figure.update_yaxes(title_font_size=FONT["size"])
         return figure
 
     def _update(self, widget: go.FigureWidget) -> None:

@@ -30,11 +30,15 @@ export const COLUMNS: readonly Column[] = [
 /** A first click on a text sorts A to Z, on a number the largest first. */
 export const firstDown = (key: Key): boolean => key !== 'name' && key !== 'state';
 
+/** What a column is sorted by; shares are not known before all tasks are measured, what they are made of is. */
+const valueOf = (row: TaskRow, key: Key): string | number | null =>
+  key === 'share' ? (row.share ?? (row.ms == null ? null : row.ms * row.weight)) : row[key];
+
 /** A sorted copy. What is not known goes last either way; equal rows keep the order of the tasks. */
 export function sortRows(rows: readonly TaskRow[], { key, down }: Sort): TaskRow[] {
   const sign = down ? -1 : 1;
   return [...rows].sort((a, b) => {
-    const [x, y] = [a[key], b[key]];
+    const [x, y] = [valueOf(a, key), valueOf(b, key)];
     if (x == null || y == null) return (x == null ? 1 : 0) - (y == null ? 1 : 0) || a.id - b.id;
     const order = typeof x === 'string' ? x.localeCompare(String(y), undefined, { numeric: true }) : x - Number(y);
     return sign * order || a.id - b.id;

@@ -1,6 +1,6 @@
 // Whether the kernel behind a model can still answer, as far as the host lets us see.
 
-import type { Kernel, Model } from './model';
+import type { Heard, Kernel, Model } from './model';
 
 export type Life = 'alive' | 'restarting' | 'restarted' | 'dead' | 'gone';
 const GONE = new Set(['dead', 'terminating']);
@@ -17,7 +17,12 @@ export function watchLife(model: Model, onLife: (life: Life) => void, onBusy: (b
     if (GONE.has(value)) onLife('dead');
     else if (RESTARTS.has(value)) onLife('restarting');
     else if (restarting) onLife('restarted');
-    onBusy(value === 'busy');
+    if (!kernel?.iopubMessage) onBusy(value === 'busy');
+  };
+  // Clicks make the kernel busy for a moment as well, on a thread of their own: only a cell's own status tells of a cell.
+  const heard = (_: unknown, message: Heard): void => {
+    if (message.header.msg_type !== 'status' || message.parent_header.msg_type !== 'execute_request') return;
+    onBusy(message.content.execution_state === 'busy');
   };
   const disposed = (): void => onLife('gone');
   // The event does not say which way it went; hosts that hide the property announce only a change.
@@ -27,11 +32,13 @@ export function watchLife(model: Model, onLife: (life: Life) => void, onBusy: (b
   };
 
   connect(kernel, status, disposed);
+  safe(() => kernel?.iopubMessage?.connect(heard));
   model.on('comm_live_update', comm);
   if (kernel?.status) status(null, kernel.status);
   if (!live) onLife('gone');
   return () => {
     safe(() => kernel?.statusChanged?.disconnect(status));
+    safe(() => kernel?.iopubMessage?.disconnect(heard));
     safe(() => kernel?.disposed?.disconnect(disposed));
     model.off('comm_live_update', comm);
   };

@@ -4,8 +4,15 @@ export interface Signal<T> {
   connect(slot: (sender: unknown, value: T) => void): unknown;
   disconnect(slot: (sender: unknown, value: T) => void): unknown;
 }
+/** What is read of a message that the kernel publishes. */
+export interface Heard {
+  readonly header: { readonly msg_type?: string };
+  readonly parent_header: { readonly msg_type?: string };
+  readonly content: { readonly execution_state?: string };
+}
 export interface Kernel {
   readonly status?: string;
+  readonly iopubMessage?: Signal<Heard>;
   readonly statusChanged?: Signal<string>;
   readonly disposed?: Signal<unknown>;
 }

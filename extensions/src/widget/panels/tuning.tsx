@@ -1,7 +1,7 @@
 // The tuning run: how far it is, what it does, and the buttons that start, hold and end it.
 
 import { useSignal } from '@preact/signals';
-import { useId } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, duration } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
@@ -113,12 +113,19 @@ function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: R
   );
 }
 
+const NEXT = '[data-action=pause], [data-action=resume], [data-action=start]';
 const ACTIVE = new Set(['running', 'paused', 'stopping']);
 
 export function TuningPanel(props: PanelProps) {
   const { store } = props;
   const tuning = store.slice('tuning').value;
   const help = useId();
+  const section = useRef<HTMLElement>(null);
+  const had = section.current?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    // The form gives way to the buttons and back; the keyboard stays where the next thing to do is.
+    if (had && !section.current?.contains(document.activeElement)) section.current?.querySelector<HTMLElement>(NEXT)?.focus();
+  });
   const refused = useSignal<ErrorInfo | null>(null);
   const link = store.link.value;
   const needs = link === 'static' || link === 'dead' || link === 'restarting' ? 'this needs a running kernel.' : '';
@@ -131,7 +138,7 @@ export function TuningPanel(props: PanelProps) {
   const started = tuning.state !== 'none' && tuning.state !== 'idle';
   const error = refused.value;
   return (
-    <section class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
+    <section ref={section} class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
       <div class="swb-tuning-line">
         <b class="swb-tuning-state" role="status">{STATE_WORDS[tuning.state] ?? tuning.state}</b>
         {started && <><Progress tuning={tuning} /><Pace tuning={tuning} /></>}

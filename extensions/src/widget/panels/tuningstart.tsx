@@ -1,13 +1,24 @@
 // The form that starts a tuning run: what to tune and for how long.
 
-import { useSignal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import type { PanelProps } from '../panel';
+import type { Store } from '../store';
 
 type Scope = 'schedule' | 'task' | 'all';
 type Unit = 'trials' | 'seconds';
 
 const USUAL: Record<Unit, number> = { trials: 200, seconds: 60 };
 const MOST: Record<Unit, number> = { trials: 1_000_000, seconds: 604_800 };
+
+/** What was chosen last: the form goes away while a run is on, and comes back as it was left. */
+interface Plan { readonly wanted: Signal<Scope | null>; readonly unit: Signal<Unit>; readonly amount: Signal<string> }
+const plans = new WeakMap<Store, Plan>();
+
+function planOf(store: Store): Plan {
+  let plan = plans.get(store);
+  if (!plan) plans.set(store, (plan = { wanted: signal(null), unit: signal('trials'), amount: signal(String(USUAL.trials)) }));
+  return plan;
+}
 
 interface Choice { scope: Scope; label: string; title: string; reason: string }
 
@@ -28,9 +39,7 @@ export function StartForm({ store, needs, run, again }: {
 }) {
   const head = store.slice('head').value;
   const tasks = store.slice('tasks').value?.rows.length ?? 0;
-  const wanted = useSignal<Scope | null>(null);
-  const unit = useSignal<Unit>('trials');
-  const amount = useSignal(String(USUAL.trials));
+  const { wanted, unit, amount } = planOf(store);
   const options = choices(head?.holes ?? 0, head != null, tasks);
   const free = options.filter(option => !option.reason);
   const scope = free.find(option => option.scope === wanted.value)?.scope ?? free[0]?.scope ?? null;
