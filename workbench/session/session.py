@@ -182,7 +182,7 @@ class Session:
         if older is not None:
             text = "A newer question took its place"
             self._worker.put(
-                lambda: hand_over(older[1], {"ok": False, "error": error_json(_usage("superseded", text))})
+                lambda: hand_over(older[1], {"ok": False, "error": error_json(_usage("session.superseded", text))})
             )
         self._worker.put(lambda: self._answer(q))
 
@@ -275,12 +275,14 @@ class Session:
 
     def _judge(self, q: str, args: Any) -> Any:
         if q != "judge":
-            raise _usage("question", f"There is no question {q!r}", did_you_mean(str(q), ["judge"], "questions"))
+            raise _usage(
+                "session.question", f"There is no question {q!r}", did_you_mean(str(q), ["judge"], "questions")
+            )
         view = self.desk.view()
         if not isinstance(args, Mapping) or "step" not in args:
-            raise _usage("arguments", "judge needs a step")
+            raise _usage("session.arguments", "judge needs a step")
         if view is None:
-            raise _usage("no_program", "There is no schedule on show", NO_PROGRAM_HINT)
+            raise _usage("session.no_program", "There is no schedule on show", NO_PROGRAM_HINT)
         return verdict(view.schedule, args["step"])
 
     # ----- in the session's thread: measuring
@@ -415,11 +417,11 @@ class Session:
 
 
 def _usage(code: str, text: str, hint: str = "") -> UsageError:
-    return UsageError(f"session.{code}", text, (), hint)
+    return UsageError(code, text, (), hint)
 
 
 def _closed() -> UsageError:
-    return _usage("closed", "The session was closed", "open a new one")
+    return _usage("session.closed", "The session was closed", "open a new one")
 
 
 def _report(error: BaseException) -> None:
