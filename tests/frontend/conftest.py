@@ -15,7 +15,6 @@ ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "workbench" / "widgets" / "static"
 BUNDLE = STATIC / "workbench.js"
 HOST = "http://workbench.test/"
-REQUIRED = bool(os.environ.get("WORKBENCH_REQUIRE_BROWSER"))
 
 # Counts what is attached outside of the widget's own elements, where only a clean-up takes it away again.
 COUNT = """

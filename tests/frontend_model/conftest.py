@@ -12,7 +12,6 @@ import pytest
 HERE = Path(__file__).parent
 BUNDLE = HERE.parents[1] / "workbench" / "widgets" / "static" / "workbench.js"
 ADDRESS = "http://workbench.test/"
-REQUIRED = bool(os.environ.get("WORKBENCH_REQUIRE_BROWSER"))
 
 Json = dict[str, Any]
 
