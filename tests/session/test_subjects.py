@@ -136,3 +136,10 @@ def test_a_log_of_another_model_is_refused(log):
 def test_the_target_in_words(session):
     s = session(matmul(), target=TargetType("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell", threads=2))
     assert s.snapshot().slices["meta"]["target"] == "x86-64 · 2 threads · AVX2"
+
+
+def test_a_table_without_rows_is_said_to_be_empty(session, log):
+    table = read_log(log)
+    note = session(table[table.latency_ms < 0]).snapshot().slices["status"]["note"]
+    assert note["code"] == "log.empty"
+    assert note["hint"]

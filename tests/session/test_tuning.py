@@ -10,6 +10,7 @@ from session.conftest import Mirror, matmul, own_threads, split, until
 
 from workbench import tune
 from workbench.errors import UsageError
+from workbench.session.measuring import Result
 from workbench.session.stats import Stats
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -210,3 +211,16 @@ def test_trials_are_counted_as_they_come():
     assert (task.spark[0], task.spark[-1]) == (4.0, 1.0)
     assert task.delta == -0.5
     assert stats.of("unknown").spark == []
+
+
+def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):
+    fake.result = Result("ok", 1e-6, 0.02, 3.0)
+    s = session(matmul(64), auto_measure=True)
+    s.run("apply", step=split("i", None, 8))
+    until(lambda: slice_of(s, "head")["best_by"] == "hand")
+    s.run("apply", step=split("j", None, {"hole": "tj"}))
+    s.run("tune", scope="schedule", trials=3)
+    finished(s)
+    s.run("adopt")  # its first step is the one that was taken by hand
+    assert [r["by"] for r in slice_of(s, "history")["rows"]] == ["hand", "hand", "tuner"]
+    assert (slice_of(s, "head")["best_ms"], slice_of(s, "head")["best_by"]) == (1e-6, "hand")

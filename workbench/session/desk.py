@@ -128,7 +128,8 @@ class Desk:
         assert self.schedule is not None
         self._before.setdefault(index, []).append(self.schedule)
         view = View.of(index, found)
-        self.history.tuned.update(view.keys[1:])
+        by_hand = {*View.of(index, self.schedule).keys, *self.history.results} - self.history.tuned
+        self.history.tuned.update(key for key in view.keys[1:] if key not in by_hand)
         self.history.results[view.key] = Result.of_record(record)
         self._cursors[index] = found
         self._show(found)
