@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -272,3 +273,13 @@ def test_targets_that_differ_in_threads_only_are_compatible():
     assert compatible("llvm -mcpu=a -mattr=+avx2 -l3=1M", "llvm -mcpu=b -mattr=+avx2 -l3=2M")
     assert not compatible("llvm -mcpu=a -mattr=+avx2", "llvm -mcpu=a -mattr=+avx")
     assert compatible("anything", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("latency_ms", 0), ("latency_ms", -1), ("latency_ms", 10**400), ("spread", math.nan)]
+)
+def test_numbers_that_cannot_be_measured_are_told(name, value):
+    data = {**record(ms=1.0).to_json(), name: value}
+    with pytest.raises(LogError) as caught:
+        Record.from_json(data)
+    assert caught.value.code == "log.corrupt"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -134,6 +135,7 @@ _OPTIONAL_NUMBER = (int, float, type(None))
 _TYPES: dict[str, tuple[type, ...]] = {
     "task_key": (str,), "task": (str,), "trial": (int,), "status": (str,), "target": (str,), "round": (int,),
     "row": (dict,), "trace": (list,), "costs_ms": (list,), "latency_ms": _OPTIONAL_NUMBER, "flops": _NUMBER,
+    "spread": _OPTIONAL_NUMBER,
     "weight": _NUMBER, "variant": (int,), "predicted": _OPTIONAL_NUMBER, "elapsed_s": _NUMBER, "error": (str,),
 }  # fmt: skip
 
@@ -142,7 +144,9 @@ def _possible(name: str, value: object) -> bool:
     """Whether a value of the right type can be meant: a NaN, 0 or a negative time would rank before all real ones."""
     if name == "costs_ms":
         return isinstance(value, list) and all(isinstance(c, int | float) for c in value)
-    return not isinstance(value, float) or (math.isfinite(value) and (name != "latency_ms" or value > 0.0))
+    if name == "latency_ms" and value is not None:
+        return isinstance(value, int | float) and 0 < value <= sys.float_info.max
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _corrupt(message: str, where: str) -> LogError:
