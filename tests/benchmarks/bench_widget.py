@@ -175,7 +175,7 @@ class Camera:
 def shots(to: Path) -> None:
     """Take all pictures."""
     to.mkdir(parents=True, exist_ok=True)
-    with opened((1500, 1500)) as notebook:
+    with opened((1500, 2400)) as notebook:
         notebook.page.evaluate("() => jupyterapp.commands.execute('application:toggle-left-area')")
         camera = Camera(notebook, to)
         _small(notebook, camera)

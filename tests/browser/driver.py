@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -118,6 +119,24 @@ def new_notebook(path: Path) -> str:
     """Write a notebook without cells; return its name."""
     path.write_text(json.dumps({"cells": [], "metadata": {"kernelspec": KERNEL}, "nbformat": 4, "nbformat_minor": 5}))
     return path.name
+
+
+def tiny_model(path: Path) -> None:
+    """Write a network of three convolutions: tuning it brings something new for every task many times a second."""
+    import numpy as np
+    import onnx
+
+    rng = np.random.default_rng(0)
+    channels, nodes, weights = (8, 16, 32, 16), [], []
+    for i, (a, b) in enumerate(itertools.pairwise(channels)):
+        weights.append(onnx.numpy_helper.from_array(rng.standard_normal((b, a, 3, 3), np.float32), f"w{i}"))
+        nodes.append(onnx.helper.make_node("Conv", [f"x{i}", f"w{i}"], [f"y{i}"], pads=[1, 1, 1, 1]))
+        nodes.append(onnx.helper.make_node("Relu", [f"y{i}"], [f"x{i + 1}"]))
+    ends = [
+        onnx.helper.make_tensor_value_info(f"x{i}", onnx.TensorProto.FLOAT, [1, channels[i], 24, 24]) for i in (0, 3)
+    ]
+    graph = onnx.helper.make_graph(nodes, "tiny", ends[:1], ends[1:], weights)
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
 
 
 class Notebook:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import Notebook, lab, new_notebook
+from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, View
 
 LOOP = """
@@ -25,6 +25,7 @@ CLICK_AND_TIME = """async ([action, word]) => {
     document.querySelector(`[data-action=${action}]`).click();
     while (state.textContent !== word && performance.now() - start < 60000)
         await new Promise(done => setTimeout(done, 10));
+    if (state.textContent !== word) throw new Error(`after ${action}: ${document.querySelector('.swb').innerText}`);
     return performance.now() - start; }"""
 
 
@@ -125,7 +126,8 @@ def test_from_a_node_to_a_measured_schedule(page: Any, address: str, lab_folder:
 
 def test_tuning_is_live_while_a_cell_runs(page: Any, address: str, lab_folder: Path) -> None:
     notebook = Notebook(page, address).open(new_notebook(lab_folder / "tune.ipynb"))
-    notebook.say("import workbench as wb\nw = wb.Workbench('light_squeezenet', log='flow.tunelog.jsonl')\nw")
+    tiny_model(lab_folder / "tiny.onnx")
+    notebook.say("import workbench as wb\nw = wb.Workbench('tiny.onnx', log='flow.tunelog.jsonl')\nw")
     view = View(notebook).wait()
     view.tab("tuning")
     view.start(240)
