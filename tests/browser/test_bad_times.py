@@ -233,7 +233,7 @@ measuring.measure = lambda view, target: measuring.Result({0!r}, error="element 
 
 def test_failed_measurements_are_told(page: Any, address: str, lab_folder: Path) -> None:
     notebook, view = opened(page, address, lab_folder, "failing", MATMUL)
-    for step, (kind, words) in enumerate([("wrong_answer", "wrong answer"), ("timeout", "timed out")], start=1):
+    for step, (kind, words) in enumerate([("wrong_answer", "wrong answer"), ("timeout", "timeout")], start=1):
         notebook.say(FAILING.format(kind))
         view.select("k" if step == 1 else "j")
         view.apply("split")

@@ -5,18 +5,16 @@ import { useEffect, useRef } from 'preact/hooks';
 import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import { count, milliseconds, spread } from '../../shared/format';
+import { outcome } from '../../shared/outcome';
 import type { HistoryRow, HistorySlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { noKernel } from '../words';
 
-const FAILURES: Readonly<Record<string, string>> = {
-  build_error: 'not built', run_error: 'crashed', wrong_answer: 'wrong answer', timeout: 'timed out', cancelled: 'cancelled'
-};
 const CALM = new Set(['', 'ok', 'queued', 'measuring']);
 const failed = (row: HistoryRow): boolean => !CALM.has(row.status);
 
-function outcome(row: HistoryRow): string {
-  if (failed(row)) return FAILURES[row.status] ?? row.status.replaceAll('_', ' ');
+function shownAs(row: HistoryRow): string {
+  if (failed(row)) return outcome(row.status);
   if (row.status === 'measuring') return 'measuring…';
   if (row.status === 'queued') return 'queued';
   if (row.ms !== null) return `${milliseconds(row.ms)} ms`;
@@ -26,7 +24,7 @@ function outcome(row: HistoryRow): string {
 function words(row: HistoryRow): string {
   const who = row.by === 'tuner' ? 'by the tuner' : 'by hand';
   const open = row.holes > 0 ? `${row.holes} open numbers` : '';
-  return [`v${row.id}`, row.text, outcome(row), spread(row.spread, row.ms), who, open, row.undone ? 'undone' : ''].filter(Boolean).join(', ');
+  return [`v${row.id}`, row.text, shownAs(row), spread(row.spread, row.ms), who, open, row.undone ? 'undone' : ''].filter(Boolean).join(', ');
 }
 
 function Shape({ row, current }: { row: HistoryRow; current: boolean }) {
@@ -47,11 +45,11 @@ function StepItem({ row, current, best, onGo, onWhy }: StepProps) {
   return (
     <li class={`swb-step${row.undone ? ' is-undone' : ''}${current ? ' is-current' : ''}`}>
       <button type="button" data-step={row.id} aria-current={current ? 'step' : undefined} aria-label={words(row)} tabIndex={current ? 0 : -1}
-        title={`${row.text}\n${outcome(row)} ${spread(row.spread, row.ms)}${speed}${current ? '' : '\nClick to go there'}`} onClick={() => onGo(row.id)}>
+        title={`${row.text}\n${shownAs(row)} ${spread(row.spread, row.ms)}${speed}${current ? '' : '\nClick to go there'}`} onClick={() => onGo(row.id)}>
         <span class="swb-step-id">v{row.id}{best && <em> best</em>}</span>
         <Shape row={row} current={current} />
         <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}`}>
-          {outcome(row)}{row.ms !== null && !failed(row) && row.spread !== null && <small> {spread(row.spread, row.ms)}</small>}
+          {shownAs(row)}{row.ms !== null && !failed(row) && row.spread !== null && <small> {spread(row.spread, row.ms)}</small>}
         </span>
         <span class="swb-step-text">{row.text.replaceAll("'", '')}</span>
       </button>
@@ -88,7 +86,7 @@ function Tools({ store, history }: PanelProps & { history: HistorySlice }) {
 function Why({ row, onClose }: { row: HistoryRow; onClose: () => void }) {
   return (
     <div class="swb-why" role="region" aria-label={`Why v${row.id} failed`}>
-      <p><b class="swb-careful">v{row.id} {outcome(row)}</b> <span class="swb-mono">{row.text}</span><Button onPress={onClose}>Close</Button></p>
+      <p><b class="swb-careful">v{row.id} {shownAs(row)}</b> <span class="swb-mono">{row.text}</span><Button onPress={onClose}>Close</Button></p>
       <pre tabIndex={0}>{row.error}</pre>
     </div>
   );
