@@ -1,7 +1,8 @@
-"""Which row of a nest is selected first."""
+"""What is selected: at first, by the name of a block, and after a step that another cell took."""
 
 from __future__ import annotations
 
+from workbench.ir.parser import parse
 from workbench.session.view import starting_row
 
 
@@ -34,3 +35,27 @@ def test_without_arithmetic_the_most_bytes_decide():
 def test_a_statement_where_no_loop_iterates():
     assert starting_row({"rows": [row("n", "loop", extent=1), row("stmt:x", "stmt", "n", flops=1)]}) == "stmt:x"
     assert starting_row({"rows": []}) == ""
+
+
+PROGRAM = """twice(X: input float32[16], Y: output float32[16]):
+  for i in 16:
+    block double(i: 16 = i):
+      Y[i] = X[i] + X[i]
+"""
+
+
+def test_a_block_is_selected_by_its_name(session):
+    s = session(parse(PROGRAM))
+    s.run("select", id="double")
+    assert s.snapshot().slices["selection"]["id"] == "stmt:double"
+
+
+def test_a_loop_that_another_cell_splits_hands_the_selection_to_its_outer_part(session):
+    s = session()
+    s.run("select", id="j")
+    s.schedule.split("j", [None, 8])
+    assert s.flush(10)
+    assert s.snapshot().slices["selection"]["id"] == "j.0"
+    s.schedule.undo()
+    assert s.flush(10)
+    assert s.snapshot().slices["selection"]["id"] == "j"
