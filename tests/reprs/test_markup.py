@@ -107,3 +107,8 @@ def test_code_is_kept_as_it_is_and_cut():
 )  # fmt: skip
 def test_numbers(made, expected):
     assert made.replace("\u202f", " ") == expected
+
+
+def test_a_title_cannot_leave_its_quotes():
+    shown = m.titled("short", 'x" onmouseover="alert(1)')
+    assert shown == '<span title="x&quot; onmouseover=&quot;alert(1)">short</span>'
