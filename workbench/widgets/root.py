@@ -90,6 +90,7 @@ class Workbench(anywidget.AnyWidget):
         given = isinstance(subject, Session)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
         super().__init__(panel=panel, key=uuid.uuid4().hex, **{"layout": _grows(), **traits})
+        _hear_where_sent(self.comm)
         self._owns_layout = "layout" not in traits
         self._session = session
         self._owns_session = not given
@@ -319,6 +320,17 @@ class Panel(anywidget.AnyWidget):
 def _grows() -> dict[str, str]:
     """Layout that takes the room there is: the drawing has no width of its own, and an ``HBox`` would give it none."""
     return {"flex": "1 1 auto"}
+
+
+def _hear_where_sent(comm: Any) -> None:
+    """Let messages of the browser go to the shell that they were sent to.
+
+    Where comms have a thread of their own (a subshell), the kernel sends a comm's messages to the shell that published on
+    it last. We publish from the session's thread, which the kernel takes for the main shell; there, a click would wait
+    for the running cell.
+    """
+    if hasattr(comm, "_reply_subshell_for"):
+        comm._reply_subshell_for = lambda _data, sent_to: sent_to
 
 
 def _close_layout(widget: Workbench | Panel) -> None:

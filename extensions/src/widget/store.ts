@@ -12,6 +12,8 @@ export type Link = 'ok' | 'queued' | 'silent' | 'dead' | 'restarting' | 'static'
 const PROTOCOL = 1;
 const QUEUED_AFTER = 300;
 const SILENT_AFTER = 10_000;
+/** A first hello may wait behind running cells; by then comms can have a thread of their own, where it does not. */
+const GREET_AGAIN = [1000, 4000];
 const HELLO = 'hello';
 
 interface Waiting {
@@ -47,6 +49,7 @@ export class Store {
   private serial = 0;
   private rev = -1;
   private greeted = 0;
+  private readonly greetings: ReturnType<typeof setTimeout>[] = [];
   private heard = 0;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -112,6 +115,7 @@ export class Store {
 
   dispose(): void {
     clearTimeout(this.timer);
+    this.greetings.forEach(clearTimeout);
     this.unwatch();
     this.model.off('msg:custom', this.receive);
     for (const id of [...this.waiting.keys()]) this.settle(id, say('closed', 'The panel was closed.'));
@@ -148,7 +152,13 @@ export class Store {
     if (this.stopped()) return;
     this.greeted = Date.now();
     this.watch();
-    this.model.send({ t: HELLO, v: PROTOCOL, theme: this.theme.peek() });
+    this.greet();
+    this.greetings.splice(0).forEach(clearTimeout);
+    for (const wait of GREET_AGAIN) this.greetings.push(setTimeout(() => this.greet(), wait));
+  }
+
+  private greet(): void {
+    if (this.greeted && !this.stopped()) this.model.send({ t: HELLO, v: PROTOCOL, theme: this.theme.peek() });
   }
 
   private receive = (message: Incoming): void => {
@@ -166,6 +176,7 @@ export class Store {
   private takeState(message: Incoming): void {
     const slices = message.slices ?? {};
     this.greeted = 0;
+    this.greetings.splice(0).forEach(clearTimeout);
     this.rev = message.rev ?? 0;
     this.foreign.value = message.v === PROTOCOL ? null : (message.v ?? 0);
     for (const name of new Set([...this.values.keys(), ...Object.keys(slices)])) this.cell(name).value = slices[name] ?? null;
