@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from browser.driver import Notebook, new_notebook
 from browser.view import LONG, View
 
@@ -161,7 +160,6 @@ def test_the_flow_by_keyboard(page: Any, address: str, lab_folder: Path) -> None
     assert keys.wait("e.closest('.jp-Notebook')")
 
 
-@pytest.mark.xfail(strict=True, reason="the focus falls to the page when a focused button goes")
 def test_the_focus_stays_when_start_and_stop_go(page: Any, address: str, lab_folder: Path) -> None:
     keys = typed(page, address, lab_folder, "focus")
     keys.until("Tab", "e.closest('.swb')")

@@ -33,6 +33,8 @@ def test_only_changed_rows_travel():
     old = {"a": {"rows": [{"id": i, "v": 0} for i in range(5)], "n": 1}}
     new = {"a": {"rows": [*old["a"]["rows"][:4], {"id": 4, "v": 1}], "n": 1}}
     assert delta(old, new) == {"a": {"~": {"set": [{"id": 4, "v": 1}]}}}
+    wide = {"a": {"rows": [{"id": 1, "v": 0, "w": 7}]}}
+    assert delta(wide, {"a": {"rows": [{"id": 1, "v": 2, "w": 7}]}}) == {"a": {"~": {"set": [{"id": 1, "v": 2}]}}}
     less = {"a": {"rows": old["a"]["rows"][1:], "n": 2}}
     assert delta(old, less) == {"a": {"~": {"order": [1, 2, 3, 4], "rest": {"n": 2}}}}
 

@@ -12,7 +12,7 @@ from workbench.schedule.holes import divisors
 from workbench.schedule.moves import Move, judge
 from workbench.schedule.primitive import Json, Primitive, from_json, registry
 
-QUICK = 12
+QUICK = 8
 """Moves of one primitive that are listed."""
 
 QUICK_ANYWHERE = 3

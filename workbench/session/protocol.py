@@ -29,7 +29,7 @@ def delta(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Return what has to be done to `old` to get `new`, slice by slice.
 
     A slice is replaced (``{"=": value}``), or, when both values have ``rows`` with unique ids, changed by rows:
-    ``{"~": {"order": ids, "set": rows, "rest": other keys}}``, where what did not change is left out.
+    ``{"~": {"order": ids, "set": rows, "rest": other keys}}``, where what did not change is left out, within a row too.
     """
     return {name: _change(old.get(name), value) for name, value in new.items() if _differs(old, name, value)}
 
@@ -42,9 +42,10 @@ def _change(old: Any, new: Any) -> dict[str, Any]:
     before, after = _by_id(old), _by_id(new)
     if before is None or after is None or old.keys() != new.keys():
         return {"=": new}
-    changed = [row for name, row in after.items() if before.get(name) != row]
-    if after and len(changed) == len(after):
+    both = before.keys() & after.keys()
+    if not both or any(before[i].keys() != after[i].keys() for i in both):
         return {"=": new}
+    changed = [_changed(before.get(name), row) for name, row in after.items() if before.get(name) != row]
     op: dict[str, Any] = {}
     if list(before) != list(after):
         op["order"] = list(after)
@@ -53,6 +54,11 @@ def _change(old: Any, new: Any) -> dict[str, Any]:
     if rest := {k: v for k, v in new.items() if k != "rows" and old[k] != v}:
         op["rest"] = rest
     return {"~": op}
+
+
+def _changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what has changed of a row that was there; all of a new one."""
+    return new if old is None else {k: v for k, v in new.items() if k == "id" or old[k] != v}
 
 
 def _by_id(value: Any) -> dict[Any, Any] | None:
@@ -72,7 +78,8 @@ def apply_delta(old: Mapping[str, Any], ops: Mapping[str, Any]) -> dict[str, Any
             out[name] = op["="]
             continue
         change, value = op["~"], out[name]
-        rows = {r["id"]: r for r in value["rows"]} | {r["id"]: r for r in change.get("set", ())}
+        rows = {r["id"]: r for r in value["rows"]}
+        rows |= {r["id"]: {**rows.get(r["id"], {}), **r} for r in change.get("set", ())}
         order = change.get("order", list(rows))
         out[name] = {**value, **change.get("rest", {}), "rows": [rows[i] for i in order]}
     return out

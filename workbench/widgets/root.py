@@ -325,9 +325,9 @@ def _grows() -> dict[str, str]:
 def _hear_where_sent(comm: Any) -> None:
     """Let messages of the browser go to the shell that they were sent to.
 
-    Where comms have a thread of their own (a subshell), the kernel sends a comm's messages to the shell that published on
-    it last. We publish from the session's thread, which the kernel takes for the main shell; there, a click would wait
-    for the running cell.
+    Where comms have a thread of their own (a subshell), the kernel gives a comm's messages to the shell that published
+    on it last. We publish from the session's thread, which the kernel takes for the main shell; there, a click would
+    wait for the running cell.
     """
     if hasattr(comm, "_reply_subshell_for"):
         comm._reply_subshell_for = lambda _data, sent_to: sent_to

@@ -1,4 +1,4 @@
-// How a patch changes a slice: replaced as a whole, or by rows; a row that did not change stays the same object.
+// How a patch changes a slice: replaced as a whole, or by what changed of its rows; the other rows stay the same objects.
 
 export interface RowsOp { readonly order?: readonly Id[]; readonly set?: readonly Row[]; readonly rest?: object }
 export type Op = { readonly '=': unknown } | { readonly '~': RowsOp };
@@ -15,7 +15,7 @@ export function applyOp(old: unknown, op: Op): unknown {
   const { order, set = [], rest = {} } = op['~'];
   if (!order && set.length === 0) return { ...(old as object), ...rest };
   const rows = new Map<Id, Row>(before.map(row => [row.id, row]));
-  for (const row of set) rows.set(row.id, row);
+  for (const row of set) rows.set(row.id, { ...rows.get(row.id), ...row });
   const ids = order ?? [...rows.keys()];
   return { ...(old as object), ...rest, rows: ids.map(id => pick(rows, id)) };
 }
