@@ -1,0 +1,57 @@
+"use strict";(self.rspackChunkschedule_workbench=self.rspackChunkschedule_workbench||[]).push([[700],{21(r,o,e){var t=e(22),n=e.n(t),a=e(23),l=e.n(a),i=e(24),s=l()(n());s.i(i.A),s.push([r.id,`
+`,""]),e.d(o,{},{A:s})},24(r,o,e){var t=e(22),n=e.n(t),a=e(23),l=(e.n(a))()(n());l.push([r.id,`/* The JupyterLab extension: log viewer (swbl-*) and saved views. Colours follow the theme. */
+.jp-ScheduleWorkbenchLog { overflow: auto; background: var(--jp-layout-color1); color: var(--jp-ui-font-color1); outline: none; }
+.swbl { box-sizing: border-box; max-width: 1500px; margin: 0 auto; padding: 10px 18px 32px; font: var(--jp-ui-font-size1)/1.45 var(--jp-ui-font-family); font-variant-numeric: tabular-nums; container-type: inline-size; }
+.swbl p { margin: 0; }
+.swbl-status { min-height: 1.45em; text-align: right; color: var(--jp-ui-font-color2); }
+.swbl-quiet, .swbl-legend { color: var(--jp-ui-font-color2); }
+.swbl-note { margin: 6px 0 !important; padding: 6px 10px; border-left: 3px solid var(--jp-info-color1); background: var(--jp-layout-color2); overflow-wrap: anywhere; }
+.swbl-warn { border-color: var(--jp-warn-color1); }
+.swbl-error { border-color: var(--jp-error-color1); }
+.swbl-summary { display: flex; flex-wrap: wrap; gap: 8px 26px; margin: 8px 0 14px; }
+.swbl-summary div { min-width: 0; max-width: 100%; }
+.swbl-summary dt { font-size: var(--jp-ui-font-size0); color: var(--jp-ui-font-color2); }
+.swbl-summary dd { margin: 0; font-size: var(--jp-ui-font-size2); font-weight: 600; overflow-wrap: anywhere; }
+.swbl-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 0 24px; }
+@container (max-width: 900px) { .swbl-columns { grid-template-columns: minmax(0, 1fr); } }
+@container (max-width: 660px) { .swbl .swbl-task { max-width: 190px; } }
+.swbl-section { margin-top: 10px; padding-top: 8px; border-top: 1px solid var(--jp-border-color2); min-width: 0; }
+.swbl-section > header { display: flex; justify-content: space-between; gap: 12px; margin-bottom: 4px; }
+.swbl-section h2 { margin: 0; font-size: var(--jp-ui-font-size1); font-weight: 600; }
+.swbl-section > header span { color: var(--jp-ui-font-color2); }
+.swbl-scroll { max-height: 340px; overflow: auto; overflow-anchor: none; }
+.swbl-table { width: 100%; border-collapse: collapse; }
+.swbl-table th, .swbl-table td { padding: 2px 7px; text-align: left; font-weight: normal; white-space: nowrap; }
+.swbl-table thead th { position: sticky; top: 0; background: var(--jp-layout-color1); color: var(--jp-ui-font-color2); box-shadow: 0 1px var(--jp-border-color2); }
+.swbl-table .swbl-num { text-align: right; }
+.swbl-table .swbl-strong { font-weight: 600; }
+.swbl-table tbody tr:hover { background: var(--jp-layout-color2); }
+.swbl-columns tbody tr { cursor: pointer; }
+.swbl-table tbody tr.swbl-on { background: var(--jp-layout-color2); box-shadow: inset 3px 0 var(--jp-brand-color1); }
+.swbl-share i { display: inline-block; height: 8px; margin-right: 6px; background: var(--jp-warn-color1); }
+.swbl-bad { color: var(--jp-error-color1); }
+.swbl-task { max-width: 250px; padding: 1px 4px; overflow: hidden; text-overflow: ellipsis; border: 0; background: none; color: inherit; font: inherit; text-align: left; cursor: pointer; vertical-align: bottom; }
+.swbl-on .swbl-task { font-weight: 600; }
+.swbl-button { margin: 6px 8px; padding: 3px 10px; border: 1px solid var(--jp-border-color1); border-radius: 3px; background: var(--jp-layout-color1); color: inherit; font: inherit; cursor: pointer; }
+.swbl-pick { display: flex; gap: 8px; align-items: center; }
+.swbl-pick select { flex: 1; min-width: 0; padding: 2px 4px; border: 1px solid var(--jp-border-color1); background: var(--jp-layout-color1); color: inherit; font: inherit; }
+.swbl :focus-visible { outline: 2px solid var(--jp-brand-color1); outline-offset: -1px; }
+.swbl-curve { min-height: 60px; margin-top: 6px; }
+.swbl-curve svg { display: block; max-width: 100%; }
+.swbl-curve text { font-size: 11px; fill: var(--jp-ui-font-color2); }
+.swbl-axes line { stroke: var(--jp-border-color2); }
+.swbl-axes .swbl-base { stroke: var(--jp-border-color1); }
+.swbl-dot { fill: var(--jp-ui-font-color3); opacity: 0.75; }
+.swbl-cross { stroke: var(--jp-error-color1); stroke-width: 1.4; fill: none; }
+.swbl-best { fill: none; stroke: var(--jp-brand-color1); stroke-width: 2; }
+.swbl-end { fill: var(--jp-brand-color1); }
+.swbl-curve .swbl-value { fill: var(--jp-ui-font-color1); font-weight: 600; paint-order: stroke; stroke: var(--jp-layout-color1); stroke-width: 3px; }
+.swbl-legend i { display: inline-block; margin: 0 2px 0 8px; font-style: normal; }
+.swbl-key-best { width: 16px; height: 2px; vertical-align: middle; background: var(--jp-brand-color1); }
+.swbl-key-dot { width: 5px; height: 5px; border-radius: 50%; vertical-align: middle; background: var(--jp-ui-font-color3); }
+.swbl-key-cross { color: var(--jp-error-color1); }
+.swbl-failures summary { padding: 3px 0; cursor: pointer; }
+.swbl-example { margin: 4px 0 10px 16px; }
+.swbl-example pre { max-height: 220px; margin: 3px 0 0; padding: 8px; overflow: auto; border: 1px solid var(--jp-border-color2); background: var(--jp-layout-color0); font: var(--jp-code-font-size)/1.4 var(--jp-code-font-family); white-space: pre-wrap; overflow-wrap: anywhere; }
+.jp-ScheduleWorkbenchView-note { padding: 2px 0 6px; color: var(--jp-ui-font-color2); font-size: var(--jp-ui-font-size1); }
+`,""]),e.d(o,{},{A:l})},23(r){r.exports=function(r){var o=[];return o.toString=function(){return this.map(function(o){var e="",t=void 0!==o[5];return o[4]&&(e+="@supports (".concat(o[4],") {")),o[2]&&(e+="@media ".concat(o[2]," {")),t&&(e+="@layer".concat(o[5].length>0?" ".concat(o[5]):""," {")),e+=r(o),t&&(e+="}"),o[2]&&(e+="}"),o[4]&&(e+="}"),e}).join("")},o.i=function(r,e,t,n,a){"string"==typeof r&&(r=[[null,r,void 0]]);var l={};if(t)for(var i=0;i<this.length;i++){var s=this[i][0];null!=s&&(l[s]=!0)}for(var p=0;p<r.length;p++){var c=[].concat(r[p]);t&&l[c[0]]||(void 0!==a&&(void 0===c[5]||(c[1]="@layer".concat(c[5].length>0?" ".concat(c[5]):""," {").concat(c[1],"}")),c[5]=a),e&&(c[2]&&(c[1]="@media ".concat(c[2]," {").concat(c[1],"}")),c[2]=e),n&&(c[4]?(c[1]="@supports (".concat(c[4],") {").concat(c[1],"}"),c[4]=n):c[4]="".concat(n)),o.push(c))}},o}},22(r){r.exports=function(r){return r[1]}},15(r){var o=[];function e(r){for(var e=-1,t=0;t<o.length;t++)if(o[t].identifier===r){e=t;break}return e}function t(r,t){for(var n={},a=[],l=0;l<r.length;l++){var i=r[l],s=t.base?i[0]+t.base:i[0],p=n[s]||0,c="".concat(s," ").concat(p);n[s]=p+1;var d=e(c),u={css:i[1],media:i[2],sourceMap:i[3],supports:i[4],layer:i[5]};if(-1!==d)o[d].references++,o[d].updater(u);else{var b=function(r,o){var e=o.domAPI(o);return e.update(r),function(o){o?(o.css!==r.css||o.media!==r.media||o.sourceMap!==r.sourceMap||o.supports!==r.supports||o.layer!==r.layer)&&e.update(r=o):e.remove()}}(u,t);t.byIndex=l,o.splice(l,0,{identifier:c,updater:b,references:1})}a.push(c)}return a}r.exports=function(r,n){var a=t(r=r||[],n=n||{});return function(r){r=r||[];for(var l=0;l<a.length;l++){var i=e(a[l]);o[i].references--}for(var s=t(r,n),p=0;p<a.length;p++){var c=e(a[p]);0===o[c].references&&(o[c].updater(),o.splice(c,1))}a=s}}},17(r){var o={};r.exports=function(r,e){var t=function(r){if(void 0===o[r]){var e=document.querySelector(r);if(window.HTMLIFrameElement&&e instanceof window.HTMLIFrameElement)try{e=e.contentDocument.head}catch(r){e=null}o[r]=e}return o[r]}(r);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(e)}},19(r){r.exports=function(r){var o=document.createElement("style");return r.setAttributes(o,r.attributes),r.insert(o,r.options),o}},18(r,o,e){r.exports=function(r){var o=e.nc;o&&r.setAttribute("nonce",o)}},16(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var o=r.insertStyleElement(r);return{update:function(e){var t,n,a;t="",e.supports&&(t+="@supports (".concat(e.supports,") {")),e.media&&(t+="@media ".concat(e.media," {")),(n=void 0!==e.layer)&&(t+="@layer".concat(e.layer.length>0?" ".concat(e.layer):""," {")),t+=e.css,n&&(t+="}"),e.media&&(t+="}"),e.supports&&(t+="}"),(a=e.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(t,o,r.options)},remove:function(){var r;null===(r=o).parentNode||r.parentNode.removeChild(r)}}}},20(r){r.exports=function(r,o){if(o.styleSheet)o.styleSheet.cssText=r;else{for(;o.firstChild;)o.removeChild(o.firstChild);o.appendChild(document.createTextNode(r))}}},14(r,o,e){var t=e(15),n=e.n(t),a=e(16),l=e.n(a),i=e(17),s=e.n(i),p=e(18),c=e.n(p),d=e(19),u=e.n(d),b=e(20),f=e.n(b),w=e(21),v={};v.styleTagTransform=f(),v.setAttributes=c(),v.insert=s().bind(null,"head"),v.domAPI=l(),v.insertStyleElement=u(),n()(w.A,v),w.A&&w.A.locals&&w.A.locals}}]);
