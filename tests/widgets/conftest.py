@@ -29,11 +29,11 @@ class RecordingComm(BaseComm):
 def comms(monkeypatch: pytest.MonkeyPatch) -> Any:
     from ipywidgets import Widget
 
+    Widget.close_all()  # what other tests left, while its own comms are still known
     manager = CommManager()
     RecordingComm.log = []
     monkeypatch.setattr(comm, "create_comm", lambda *a, **k: RecordingComm(*a, **k))
     monkeypatch.setattr(comm, "get_comm_manager", lambda: manager)
-    Widget.close_all()
     yield RecordingComm.log
     Widget.close_all()
 

@@ -61,18 +61,16 @@ def check_model_options(options: Namespace) -> None:
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
     from workbench.graph import load_onnx
-    from workbench.graph.shipped import find_model
 
-    path = find_model(options.model)
     shapes = parse_shapes(options.shape) or None
 
     if options.fill_weights is None:
-        return load_onnx(path, shapes).optimize()
+        return load_onnx(options.model, shapes).optimize()
     from workbench.graph.fill import fill_weights, save_onnx
     from workbench.tune.compile import execute
 
     output.say(f"Filling in weights (seed {options.fill_weights}) ...")
-    model = fill_weights(path, options.fill_weights, partial(execute, target=target), shapes)
+    model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)
     if options.save_filled is not None:
         save_onnx(model, options.save_filled)
     return load_onnx(model, shapes).optimize()

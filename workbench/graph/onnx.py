@@ -16,6 +16,7 @@ from ..arguments import ArgumentTypeError, is_a, whole
 from ..errors import InputError, ModelError, did_you_mean
 from .graph import Array, AttrValue, Graph, Node, TensorType
 from .opdef import opdef, registry
+from .shipped import find_model
 from .wire import diagnose
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
     Parameters
     ----------
     path_or_model : path, bytes or ModelProto
-        External weights are looked up beside the file.
+        External weights are looked up beside the file. A bare name such as ``"light_resnet50"`` that is no file here
+        stands for the model of that name in the onnx package.
     shapes : mapping, optional
         Shapes of inputs whose dimensions the model leaves open: ``{"data": (1, 3, 224, 224)}``.
 
@@ -117,7 +119,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     if not isinstance(source, str | os.PathLike):
         message = f"A model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message)
-    path = Path(source)
+    path = find_model(source) if isinstance(source, str) else Path(source)
     try:
         if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder
             raise OSError(errno.EINVAL, "it is not a file")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from workbench.graph.shipped import find_model
-
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.target import Target
@@ -33,4 +31,4 @@ def example_model(name: str = "light_squeezenet", seed: int = 0, target: Target 
     from workbench.graph.fill import fill_weights
     from workbench.tune.compile import execute
 
-    return load_onnx(fill_weights(find_model(name), seed, partial(execute, target=target))).optimize()
+    return load_onnx(fill_weights(name, seed, partial(execute, target=target))).optimize()

@@ -108,9 +108,8 @@ def _file(path: str, target: Target | None) -> Opened:
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
         return _log(Path(path).name, log.records, names, target)
     from workbench.graph import load_onnx
-    from workbench.graph.shipped import find_model
 
-    return _graph(load_onnx(find_model(path)), target)
+    return _graph(load_onnx(path), target)
 
 
 def _graph(graph: Graph, target: Target | None) -> Opened:
