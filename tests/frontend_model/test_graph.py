@@ -193,3 +193,27 @@ def test_a_stage_is_selected(panels: Panels) -> None:
 def test_without_a_model_it_says_what_to_do(panels: Panels) -> None:
     panels.open("graph", states.state(graph=None))
     assert "load_onnx" in panels.page.locator(".swb-blank").inner_text()
+
+
+def test_a_graph_that_was_whole_stays_whole_in_a_narrower_box(panels: Panels) -> None:
+    nodes = [
+        {
+            "id": f"n{i}",
+            "label": "n",
+            "sub": "",
+            "task": None,
+            "kind": "view",
+            "x": 160 * i,
+            "y": 60 * i,
+            "w": 120,
+            "h": 40,
+        }
+        for i in range(3)
+    ]
+    panels.open("stages", {"stages": {"nodes": nodes, "edges": [], "width": 440, "height": 160}}, width=700)
+    assert panels.page.locator(".swb-minimap").count() == 0
+    panels.page.evaluate("document.querySelector('.swb').parentElement.style.width = '320px'")
+    panels.settle()
+    panels.page.wait_for_function("document.querySelector('.swb').clientWidth <= 320")
+    panels.settle()
+    assert panels.page.locator(".swb-minimap").count() == 0

@@ -55,8 +55,15 @@ export class DagView {
       this.size.value = { w, h };
       const view = this.current.peek();
       if (!this.started) this.start(anchor);
+      else if (this.isWhole(view, oldW, oldH)) this.fit();
       else this.set({ k: view.k, x: view.x + (w - oldW) / 2, y: view.y });
     });
+  }
+
+  /** Whether a view is that of the whole graph in a window of this size: such a view follows the window. */
+  private isWhole({ k, x, y }: View, w: number, h: number): boolean {
+    const whole = this.graph && bound(fit(this.graph, w, h), this.graph, w, h);
+    return !!whole && whole.k === k && whole.x === x && whole.y === y;
   }
 
   fit(): void {
