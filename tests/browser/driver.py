@@ -206,6 +206,12 @@ class Notebook:
                 && c.model.executionCount !== null; }"""
         self.poll(js, timeout_ms, cell)
 
+    def wait_output(self, cell: int, text: str) -> None:
+        """Wait until a cell that was started has printed something."""
+        js = """([i, text]) => { const c = window.jupyterapp.shell.currentWidget.content.widgets[i];
+            return (c.model.outputs?.toJSON() || []).some(o => [].concat(o.text ?? '').join('').includes(text)); }"""
+        self.poll(js, 60_000, [cell, text])
+
     def save(self) -> None:
         """Save the notebook, whatever else is open."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.context.save()")
