@@ -1,21 +1,10 @@
 // What a drawn graph needs to know about itself: paths of its edges, its neighbours, and where an arrow key leads.
 
-import type { Rect } from './viewport';
+import type { GraphEdge, GraphNode, GraphSlice } from './types';
 
-export interface DagNode extends Rect {
-  readonly id: string;
-  readonly label: string;
-  readonly sub: string;
-  readonly task: number | null;
-  readonly kind: string;
-}
-export interface DagEdge { readonly a: string; readonly b: string; readonly points: readonly (readonly number[])[] }
-export interface DagData {
-  readonly nodes: readonly DagNode[];
-  readonly edges: readonly DagEdge[];
-  readonly width: number;
-  readonly height: number;
-}
+export type DagNode = GraphNode;
+export type DagEdge = GraphEdge;
+export type DagData = GraphSlice;
 
 export interface DagIndex {
   readonly byId: ReadonlyMap<string, DagNode>;
