@@ -9,6 +9,7 @@ import time
 import pytest
 
 from workbench import Schedule, Target, Task, workloads
+from workbench.errors import WorkbenchError
 from workbench.schedule.primitives.loop import Split
 from workbench.widgets import Workbench
 
@@ -157,3 +158,11 @@ def test_selection_is_a_trait_both_ways(comms):
     w.comm.receive({"t": "do", "id": "s", "cmd": "select", "args": {"id": "o"}})
     w.session.flush(30)
     wait_until(lambda: w.selection == "o")
+
+
+def test_a_step_that_is_none_is_refused_in_words(comms):
+    w = opened(convolution(), auto_measure=False)
+    with pytest.raises(WorkbenchError, match="step has to be a Primitive") as e:
+        w.apply(3)
+    assert e.value.code == "usage.type"
+    assert not w.schedule.trace

@@ -128,9 +128,11 @@ def _tuning(tuning: TuningSession, target: Target | None) -> Opened:
 def _tasks(subject: Any, target: Target | None) -> Opened:
     items = tuple(subject) if isinstance(subject, Iterable) and not isinstance(subject, bytes) else ()
     if not items or not all(isinstance(t, Task) for t in items):
-        what = "An empty list" if isinstance(subject, list | tuple) and not items else f"A {type(subject).__name__}"
+        what = f"An object of type {type(subject).__name__}"
         if items:
             what = "A list of something other than tasks"
+        elif isinstance(subject, list | tuple):
+            what = "An empty list"
         raise UsageError("workbench.subject", f"{what} cannot be shown", (), ACCEPTS)
     own = target or items[0].target or Target.host()
     title = items[0].name if len(items) == 1 else f"{len(items)} tasks"

@@ -62,7 +62,8 @@ class LiveCurve:
         if self._widget is None or not ops.keys() & {"tuning", "tasks", "head"}:
             return
         now, shown = time.monotonic(), self._shown()
-        if shown == self._drawn and now - self._drawn_at < INTERVAL_S:
+        live = shown[0] == "running"  # otherwise no later patch would bring what is left out now
+        if live and shown == self._drawn and now - self._drawn_at < INTERVAL_S:
             return
         self._drawn_at, self._drawn = now, shown
         self._update(self._widget)

@@ -15,6 +15,7 @@ import traitlets
 
 from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
+from workbench.schedule.primitive import Primitive
 from workbench.session import Session
 
 from .figure import LiveCurve
@@ -23,12 +24,13 @@ from .static_view import static_html, static_text
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
-    from workbench.schedule.primitive import Primitive
     from workbench.target import Target
     from workbench.tune.session import TuningSession
 
 PANELS = ("graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve")
 """Parts of a workbench that can be shown on their own."""
+
+HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
 
 VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
 """MIME type by which a saved notebook keeps a readable copy beside the live view."""
@@ -134,7 +136,7 @@ class Workbench(anywidget.AnyWidget):
 
     def apply(self, step: Primitive) -> Workbench:
         """Take a step of the schedule; the same as ``w.schedule.apply(step)``, measured as a click would be."""
-        self._session.run("apply", step=step.to_json())
+        self._session.run("apply", step=is_a("step", step, Primitive, HOW_TO_STEP).to_json())
         return self
 
     def undo(self, n: int = 1) -> Workbench:
