@@ -15,6 +15,8 @@ const RANK = -20;
 /** A live view comes sooner than this; only then is the saved one worth showing. */
 const PATIENCE_MS = 300;
 const LOOK_EVERY_MS = 500;
+/** A slow page says that there is no such model before it has heard of all the kernel's: ask again after these times. */
+const AGAIN_MS = [1000, 2000, 4000, 8000, 16000, 32000];
 const SAVED = 'Saved view: run the cell to bring it to life.';
 
 interface Saved {
@@ -107,6 +109,8 @@ class Live extends Panel {
   private inner: IRenderMime.IRenderer | null = null;
   private factory: IRenderMime.IRendererFactory | undefined;
   private timer = 0;
+  private again = 0;
+  private tries = 0;
   private done = false;
   private observer = new MutationObserver(() => this.changed());
 
@@ -138,6 +142,7 @@ class Live extends Panel {
 
   dispose(): void {
     window.clearInterval(this.timer);
+    window.clearTimeout(this.again);
     this.observer.disconnect();
     super.dispose();
   }
@@ -160,6 +165,9 @@ class Live extends Panel {
         window.clearInterval(this.timer);
         this.resolve();
         this.changed();
+        if (!this.shown && this.tries < AGAIN_MS.length) {
+          this.again = window.setTimeout(() => this.renew(), AGAIN_MS[this.tries++]);
+        }
       }
     };
     inner.renderModel(new MimeModel({ data, trusted: true })).then(finish, finish);
