@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
+import workbench as wb
 from workbench.codegen import build_func
 from workbench.errors import ShapeError
 from workbench.ir import te
@@ -83,3 +84,17 @@ def test_native_timing(threads, flush):
     assert times.shape == (3,)
     assert (times > 10_000).all()  # 8 MiB cannot move in 10 us
     assert (c == 2).all()
+
+
+def test_prepared_calls_share_their_outputs_and_see_inputs_change():
+    kernel = wb.Schedule(wb.workloads.matmul(8, 8, 8, constant_b=True), wb.Target.host(threads=1)).build()
+    a, b = aligned_empty((8, 8), "float32"), np.eye(8, dtype=np.float32)
+    a[:] = 1.0
+    call = kernel.prepare(a, b)
+    first = call()
+    assert np.all(first == 1.0)
+    a[:] = 2.0
+    assert call() is first
+    assert np.all(first == 2.0)
+    with pytest.raises(wb.WorkbenchError):
+        kernel.prepare(a)

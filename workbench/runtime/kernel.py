@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ShapeError, did_you_mean
@@ -140,18 +140,35 @@ class Kernel:
         ShapeError
             ``shape.count``, ``shape.name``, ``shape.mismatch`` or ``shape.dtype``.
         """
+        return self.prepare(*arrays, **named)()
+
+    def prepare(self, *arrays: Any, **named: Any) -> PreparedCall:
+        """Check the operands, pack the constants and allocate the outputs once, for many calls.
+
+        Parameters
+        ----------
+        *arrays, **named : array
+            As for a call. Inputs that are C-contiguous and aligned are used in place: what is written into them later,
+            the next call sees.
+
+        Returns
+        -------
+        PreparedCall
+            Calling it runs the kernel and returns the same output arrays every time.
+        """
         given = self._bind(arrays, named)
         outputs = [aligned_empty(physical_shape(b), b.dtype) for b in self.func.outputs]
         rest = iter(outputs)
         keep = [next(rest) if b.role == "output" else self._operand(b, given[b.name]) for b in self.func.params]
-        table = pointer_table([a.ctypes.data for a in keep])
+        return PreparedCall(self, outputs, keep)
+
+    def _run(self, outputs: Sequence[Array], table: Array) -> None:
         with self._lock:
             if self._poison:
                 self._around.poison()
                 for array in outputs:
                     poison(array)
             self._around.call(self._loaded.address, table)
-        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _bind(self, arrays: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [b.name for b in self.func.inputs]
@@ -186,3 +203,19 @@ class Kernel:
     def _operand(buffer: Buffer, value: Any) -> Array:
         array = check_array(buffer.name, value, logical_shape(buffer), buffer.dtype)
         return as_aligned(pack(buffer, array) if buffer.layout else array)
+
+
+class PreparedCall:
+    """A kernel with its operands, made by `Kernel.prepare`: a call does nothing but run it."""
+
+    def __init__(self, kernel: Kernel, outputs: Sequence[Array], keep: Sequence[Array]) -> None:
+        self._kernel, self._outputs, self._keep = kernel, tuple(outputs), tuple(keep)
+        self._table = pointer_table([a.ctypes.data for a in keep])
+
+    def __repr__(self) -> str:
+        return f"<prepared call of {self._kernel!r}>"
+
+    def __call__(self) -> Any:
+        """Run the kernel; the output, or a tuple of outputs, is overwritten by the next call."""
+        self._kernel._run(self._outputs, self._table)
+        return self._outputs[0] if len(self._outputs) == 1 else self._outputs
