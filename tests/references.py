@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 
 import numpy as np
@@ -26,6 +27,18 @@ def conv(a: Arrays, stride=1, padding=1, dilation=1, groups=1):
                 o = slice(g * co // groups, (g + 1) * co // groups)
                 out[..., o] += part[..., g * cg : (g + 1) * cg] @ w[i, j, :, o]
     return out
+
+
+def conv_transposed(a: Arrays, stride=2, padding=1):
+    x, w = a["X"].astype("f8"), a["W"].astype("f8")
+    n, h, wd, _ = x.shape
+    k, _, _, co = w.shape
+    out = np.zeros((n, (h - 1) * stride + k, (wd - 1) * stride + k, co))
+    for i in range(h):
+        for j in range(wd):
+            top, left = i * stride, j * stride
+            out[:, top : top + k, left : left + k] += np.einsum("nc,hwco->nhwo", x[:, i, j], w)
+    return out[:, padding : out.shape[1] - padding, padding : out.shape[2] - padding]
 
 
 def _depthwise(a: Arrays):
@@ -53,12 +66,16 @@ REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "matmul_bias_relu": lambda a: _relu(a["A"] @ a["B"] + a["bias"]),
     "dense": lambda a: _relu(a["X"] @ a["W"] + a["bias"]),
     "batch_matmul": lambda a: a["A"] @ a["B"],
+    "matvec": lambda a: a["V"] @ a["B"],
+    "matvec_rows": lambda a: a["B"] @ a["V"],
     "conv": lambda a: conv(a),
     "conv_bias_relu": lambda a: _relu(conv(a) + a["bias"]),
     "conv_stride_bias_relu": lambda a: _relu(conv(a, stride=2) + a["bias"]),
     "conv_residual": lambda a: _relu(conv(a, padding=0) + a["bias"] + a["R"]),
     "conv_dilated": lambda a: conv(a, padding=2, dilation=2),
     "conv_grouped": lambda a: conv(a, groups=2),
+    "conv_transposed": conv_transposed,
+    "conv_transposed_odd": conv_transposed,
     "depthwise": lambda a: _relu(_depthwise(a) + a["bias"]),
     "max_pool": lambda a: _windows(a["X"], 3, 2).max((-1, -2)),
     "max_pool_padded": lambda a: _windows(
@@ -72,5 +89,6 @@ REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "reduce_max": lambda a: a["X"].max(0),
     "transpose": lambda a: a["X"].T,
     "elementwise": lambda a: _relu(np.tanh(a["X"] * 0.5 + 1) + a["Z"]),
+    "gelu": lambda a: a["X"] * 0.5 * (1 + np.vectorize(math.erf)(a["X"] / math.sqrt(2))),
     "concat": lambda a: _relu(np.concatenate([a["X0"], a["X1"]], 1)),
 }

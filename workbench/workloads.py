@@ -58,6 +58,14 @@ def batch_matmul(batch: int, m: int, n: int, k: int) -> Func:
     )
 
 
+def matvec(n: int, k: int, transposed: bool = False, constant_b: bool = False) -> Func:
+    """``Y[j] = sum(B[k, j] * V[k])``; with `transposed`, ``B`` is ``[n, k]`` and its rows are reduced."""
+    b = te.placeholder((n, k) if transposed else (k, n), name="B", constant=constant_b)
+    v, r = te.placeholder((k,), name="V"), te.reduce_axis(k, "k")
+    y = te.compute((n,), lambda j: te.sum((b[j, r] if transposed else b[r, j]) * v[r], axis=r), name="Y")
+    return te.func(y, "matvec")
+
+
 def conv2d_nhwc(
     h: int,
     w: int,
@@ -128,6 +136,46 @@ def depthwise_conv2d_nhwc(
         name="conv",
     )
     return te.func(_epilogue(y, c if bias else None, relu), "depthwise_conv2d")
+
+
+def conv2d_transpose_nhwc(
+    h: int, w: int, ci: int, co: int, kernel: int = 4, stride: int = 2, padding: int = 1, batch: int = 1
+) -> Func:
+    """Transposed convolution of ``X[n, h, w, ci]`` with ``W[kh, kw, ci, co]``; stages ``pad``, ``conv``, ``crop``.
+
+    Each output pixel gathers the taps that reach it, so nothing is multiplied with the zeros in between: row ``h`` of
+    the frame before cropping is row ``h // stride`` of the image, and taps ``h % stride``, ``+ stride``, ... of the
+    kernel. Stage ``crop`` exists where something is cut off.
+
+    Raises
+    ------
+    ExpressionError
+        "te.shape" when the padding eats the whole result.
+    """
+    taps = -(-kernel // stride)
+    oh, ow = ((x - 1) * stride - 2 * padding + kernel for x in (h, w))
+    if min(oh, ow) < 1:
+        raise ExpressionError("te.shape", f"A transposed kernel of {kernel} leaves nothing of {h}x{w} - {padding}.")
+    data = _pad(te.placeholder((batch, h, w, ci), name="X"), taps - 1)
+    weight = te.placeholder((kernel, kernel, ci, co), name="W", constant=True)
+    rh, rw, rc = te.reduce_axis(taps, "kh"), te.reduce_axis(taps, "kw"), te.reduce_axis(ci, "c")
+
+    def tap(x: te.Axis, r: te.Axis) -> te.Axis:
+        return x % stride + (stride * (taps - 1) - r * stride)
+
+    def at(n: te.Axis, h: te.Axis, w: te.Axis, o: te.Axis) -> te.Reduction:
+        used = weight[tap(h, rh), tap(w, rw), rc, o]
+        if kernel % stride:
+            used = te.select((tap(h, rh) < kernel) & (tap(w, rw) < kernel), used, 0.0)
+        return te.sum(data[n, h // stride + rh, w // stride + rw, rc] * used, axis=[rh, rw, rc])
+
+    # Whole strides, so that the residues of an axis can be cut off.
+    frame = [-(-(x + 2 * padding) // stride) * stride for x in (oh, ow)]
+    y = te.compute((batch, *frame, co), at, name="conv")
+    if frame != [oh, ow]:
+        whole = y
+        y = te.compute((batch, oh, ow, co), lambda n, h, w, o: whole[n, h + padding, w + padding, o], name="crop")
+    return te.func(y, "conv2d_transpose")
 
 
 def pool2d(
@@ -215,6 +263,13 @@ def elementwise(m: int, n: int) -> Func:
     return te.func(te.compute((m, n), lambda i, j: te.maximum(added[i, j], 0.0), name="relu"), "elementwise")
 
 
+def gelu(m: int, n: int) -> Func:
+    """``X * (1 + erf(X / sqrt(2))) / 2`` of ``X[m, n]`` (stage ``gelu``)."""
+    x = te.placeholder((m, n), name="X")
+    y = te.compute((m, n), lambda i, j: x[i, j] * 0.5 * (te.erf(x[i, j] * 0.5**0.5) + 1.0), name="gelu")
+    return te.func(y, "gelu")
+
+
 def concat(m: int, n: int, parts: int = 2) -> Func:
     """Relu of ``X0, X1, … [m, n]``, joined along the columns (stages ``Y0, …`` and ``joined_0, …``)."""
     xs = [te.placeholder((m, n), name=f"X{p}") for p in range(parts)]
@@ -272,12 +327,16 @@ ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
         "matmul_bias_relu": lambda: matmul(12, 16, 8, bias=True, relu=True, constant_b=True),
         "dense": lambda: dense(1, 24, 16, relu=True),
         "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),
+        "matvec": lambda: matvec(24, 10),
+        "matvec_rows": lambda: matvec(10, 24, transposed=True),
         "conv": lambda: conv2d_nhwc(6, 6, 4, 8),
         "conv_bias_relu": lambda: conv2d_nhwc(6, 6, 4, 8, bias=True, relu=True),
         "conv_stride_bias_relu": lambda: conv2d_nhwc(8, 8, 4, 8, stride=2, bias=True, relu=True),
         "conv_residual": lambda: conv2d_nhwc(4, 4, 4, 8, kernel=1, padding=0, bias=True, relu=True, residual=True),
         "conv_dilated": lambda: conv2d_nhwc(8, 8, 2, 4, dilation=2, padding=2),
         "conv_grouped": lambda: conv2d_nhwc(6, 6, 4, 8, groups=2),
+        "conv_transposed": lambda: conv2d_transpose_nhwc(4, 4, 3, 8),
+        "conv_transposed_odd": lambda: conv2d_transpose_nhwc(3, 4, 2, 5, kernel=3),
         "depthwise": lambda: depthwise_conv2d_nhwc(6, 6, 8, bias=True, relu=True),
         "max_pool": lambda: pool2d(9, 9, 8, "max", kernel=3, stride=2),
         "max_pool_padded": lambda: pool2d(8, 8, 4, "max", kernel=3, stride=2, padding=1),
@@ -289,6 +348,7 @@ ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
         "reduce_max": lambda: reduce(12, 16, "max", axis=0),
         "transpose": lambda: transpose(12, 16),
         "elementwise": lambda: elementwise(12, 16),
+        "gelu": lambda: gelu(12, 16),
         "concat": lambda: concat(6, 8),
     }
 )
