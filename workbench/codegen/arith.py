@@ -38,6 +38,8 @@ class Arithmetic:
     def unary(self, op: str, x: Value) -> Value:
         """Emit ``op(x)``."""
         fb = self.fb
+        if x.dtype == "bfloat16":
+            return self.cast(self.unary(op, self.cast(x, "float32")), "bfloat16")
         if op == "not":
             return fb.pure(f"xor {x.typed}, {literal(True, 'bool', x.lanes).text}", "bool", x.lanes, (x,))
         if x.is_float:
@@ -59,6 +61,8 @@ class Arithmetic:
         a, b = self.same_lanes(a, b)
         if op in COMPARE_OPS:
             return self.compare(op, a, b)
+        if a.dtype == "bfloat16":
+            return self.cast(self.binary(op, self.cast(a, "float32"), self.cast(b, "float32")), "bfloat16")
         if a.dtype == "bool" and op in _TRUTH:
             return self.fb.pure(f"{_TRUTH[op]} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
         if op in ("max", "min"):
@@ -125,6 +129,8 @@ class Arithmetic:
 
     def compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
         """Compare; with `unordered`, NaN passes."""
+        if a.dtype == "bfloat16":
+            return self.compare(op, self.cast(a, "float32"), self.cast(b, "float32"), unordered)
         if a.is_float:
             pred = ("u" if unordered or op == "ne" else "o") + op
             return self.fb.pure(f"fcmp {pred} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
@@ -135,6 +141,10 @@ class Arithmetic:
         """Convert between dtypes as NumPy does for values in range."""
         if v.dtype == dtype:
             return v
+        if v.dtype == "bfloat16":
+            return self.cast(self._widened(v), dtype)
+        if dtype == "bfloat16":
+            return self._halved(self.cast(v, "float32"))
         if dtype == "bool":
             return self.compare("ne", v, literal(0, v.dtype, v.lanes))
         new = Value("", dtype, v.lanes)
@@ -150,6 +160,30 @@ class Arithmetic:
         else:
             op = "trunc" if dst.itemsize < src.itemsize and src.kind != "b" else "zext" if src.kind in "ub" else "sext"
         return self.fb.pure(f"{op} {v.typed} to {new.type}", dtype, v.lanes, (v,))
+
+    def _widened(self, v: Value) -> Value:
+        """A bfloat16 as the float32 whose upper half it is."""
+        bits, out = Value("", "uint32", v.lanes), Value("", "float32", v.lanes)
+        wide = self.fb.pure(f"zext {v.typed} to {bits.type}", "uint32", v.lanes, (v,))
+        high = self.fb.pure(f"shl {wide.typed}, {literal(16, 'uint32', v.lanes).text}", "uint32", v.lanes, (wide,))
+        return self.fb.pure(f"bitcast {high.typed} to {out.type}", "float32", v.lanes, (high,))
+
+    def _halved(self, v: Value) -> Value:
+        """A float32 rounded to the nearest bfloat16, to even; NaN stays NaN."""
+        fb, lanes = self.fb, v.lanes
+
+        def step(op: str, a: Value, b: Value) -> Value:
+            return fb.pure(f"{op} {a.typed}, {b.text}", "uint32", lanes, (a, b))
+
+        def number(k: int) -> Value:
+            return literal(k, "uint32", lanes)
+
+        bits = fb.pure(f"bitcast {v.typed} to {Value('', 'uint32', lanes).type}", "uint32", lanes, (v,))
+        odd = step("and", step("lshr", bits, number(16)), number(1))
+        rounded = step("add", bits, step("add", odd, number(0x7FFF)))
+        kept = self.math.select(self.compare("eq", v, v), rounded, step("or", bits, number(0x400000)))
+        high = step("lshr", kept, number(16))
+        return fb.pure(f"trunc {high.typed} to {Value('', 'bfloat16', lanes).type}", "bfloat16", lanes, (high,))
 
 
 def is_literal(v: Value, value: float) -> bool:

@@ -14,10 +14,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..ir.dtypes import is_float
+
 LLVM_TYPE = {
     "float32": "float",
     "float64": "double",
     "float16": "half",
+    # Bits: every machine can widen and round them with integer operations, few have more.
+    "bfloat16": "i16",
     "int8": "i8",
     "uint8": "i8",
     "int16": "i16",
@@ -54,7 +58,7 @@ class Value:
     @property
     def is_float(self) -> bool:
         """Whether the element type is a floating-point type."""
-        return self.dtype.startswith("float")
+        return is_float(self.dtype)
 
 
 @dataclass(slots=True)
@@ -70,6 +74,8 @@ def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
         text = "0x" + struct.pack(">d", float(value)).hex().upper()
     elif dtype.startswith("float"):
         text = "0x" + struct.pack(">d", float(np.dtype(dtype).type(value))).hex().upper()
+    elif dtype == "bfloat16":
+        text = str(int(np.asarray(value, dtype).view("uint16")))
     elif dtype == "bool":
         text = "true" if value else "false"
     else:

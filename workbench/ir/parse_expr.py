@@ -9,13 +9,14 @@ import numpy as np
 
 from ..errors import did_you_mean
 from .affine import Affine, Digit
+from .dtypes import is_float
 from .expr import UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Buffer
 from .lexer import Reader, Token, describe
 from .poly import Dim, hole
 from .printer import INFIX, SUFFIXES, UNBOUNDED
 
-_NUMBER = re.compile(r"(?P<digits>\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?)(?P<suffix>[a-z]\d+)?")
+_NUMBER = re.compile(r"(?P<digits>\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?)(?P<suffix>[a-z]+\d+)?")
 _DTYPES = {v: k for k, v in SUFFIXES.items()}
 _SIGNS = {sign: (op, level) for op, (sign, level) in INFIX.items()}
 _COMPARE_LEVEL = INFIX["lt"][1]
@@ -260,4 +261,4 @@ class ExprParser(Reader):
             self.fail(f"{suffix!r} is no dtype of a literal.", f"one of: {', '.join(_DTYPES)}", token=t)
         whole = m["fraction"] is None and m["exponent"] is None
         dtype = _DTYPES[suffix] if suffix else "int64" if whole else "float32"
-        return Const(sign * (float(m["digits"]) if dtype.startswith("float") else int(m["digits"])), dtype)
+        return Const(sign * (float(m["digits"]) if is_float(dtype) else int(m["digits"])), dtype)

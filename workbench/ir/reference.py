@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, RunError, ShapeError
 from .affine import Affine, Digit
+from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads, map_affine, walk
 from .func import Func, pack
 from .poly import Dim
@@ -102,7 +103,7 @@ def _int(dim: Dim) -> int:
 
 def _compute_dtype(dtype: str, precise: bool) -> np.dtype[Any]:
     kind = np.dtype(dtype)
-    if kind.kind != "f":
+    if not is_float(kind):
         return kind
     return np.dtype("float64") if precise or kind.itemsize > 4 else np.dtype("float32")
 
@@ -143,8 +144,8 @@ def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> N
     dtype = arrays[block.buffer].dtype
     value = convert(np.asarray(value), dtype)
     stored = func.buffer(block.buffer).dtype
-    if stored == "float16" and not precise:
-        value = value.astype("float16").astype(dtype)
+    if stored in ("float16", "bfloat16") and not precise:
+        value = value.astype(stored).astype(dtype)
     out.store(block.own_load(), value)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import RunError
+from .dtypes import is_float
 
 
 def _axis_error(block: str) -> None:
@@ -69,7 +70,7 @@ def _log(x: float) -> float:
 def _cast(x: Any, dtype: str) -> Any:
     if dtype == "float64":
         return float(x)
-    if dtype.startswith("float"):
+    if is_float(dtype):
         with np.errstate(over="ignore"):
             return float(np.dtype(dtype).type(x))
     if dtype == "bool":

@@ -23,6 +23,7 @@ import numpy as np
 
 from ..errors import ExpressionError
 from .affine import Affine
+from .dtypes import is_float, largest
 from .expr import Binary, Cast, Const, Expr, Load, Select, Where
 from .func import Buffer, Func
 from .stmt import Block, For, Iter, Stmt
@@ -367,7 +368,7 @@ def _dtype(dtype: str) -> str:
         found = np.dtype(dtype)
     except TypeError:
         found = None
-    if found is None or found.kind not in "fiub":
+    if found is None or not (found.kind in "iub" or is_float(found)):
         raise ExpressionError(
             "te.dtype", f"There is no element type {dtype!r}.", (), "for example 'float32' or 'int64'"
         )
@@ -389,11 +390,9 @@ def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
 
 def _neutral(op: str, dtype: str) -> Const:
     if op in ("add", "mul"):
-        return (
-            Const(0.0 if op == "add" else 1.0, dtype) if dtype.startswith("float") else Const(int(op == "mul"), dtype)
-        )
-    if dtype.startswith("float"):
-        limit = float(np.finfo(dtype).max)
+        return Const(0.0 if op == "add" else 1.0, dtype) if is_float(dtype) else Const(int(op == "mul"), dtype)
+    if is_float(dtype):
+        limit = largest(dtype)
         return Const(-limit if op == "max" else limit, dtype)
     if dtype == "bool":
         return Const(op == "min", dtype)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ExpressionError
 from .affine import Affine
+from .dtypes import is_float
 from .expr import Binary, Cast, Const, Expr, Index, Load, Unary
 from .te_index import Axis, merge_extents, merge_names
 
@@ -181,7 +182,7 @@ def coerce(a: Scalar, b: Scalar) -> tuple[Value, Value]:
 def _literal(v: Value, dtype: str) -> Value:
     assert isinstance(v.expr, Const)
     x = v.expr.value
-    if dtype.startswith("float"):
+    if is_float(dtype):
         return Value(Const(float(x), dtype), dtype)
     if isinstance(x, float) and not x.is_integer():
         raise ExpressionError(
@@ -209,7 +210,7 @@ def binary(op: str, a: Scalar, b: Scalar) -> Value:
     va, vb = coerce(a, b)
     if va.dtype == "bool" and op in ("sub", "div", "mod"):
         raise _of_truth()
-    if op == "pow" and not va.dtype.startswith("float"):
+    if op == "pow" and not is_float(va.dtype):
         return _integer_power(va, vb)
     return join(
         Binary(op, va.expr, vb.expr), "bool" if op in ("lt", "le", "gt", "ge", "eq", "ne") else va.dtype, va, vb
@@ -235,6 +236,6 @@ def unary(op: str, a: Scalar) -> Value:
     v = _literal(v, "float32") if v.dtype == "weak" else v
     if v.dtype == "bool" and op == "neg":
         raise _of_truth()
-    if op not in ("neg", "abs", "not") and not v.dtype.startswith("float"):
+    if op not in ("neg", "abs", "not") and not is_float(v.dtype):
         v = _cast_to(v, "float32")
     return join(Unary(op, v.expr), v.dtype, v)

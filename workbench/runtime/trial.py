@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from workbench.errors import RunError
+from workbench.ir.dtypes import is_float
 from workbench.ir.func import Buffer, Func, pack
 from workbench.runtime import harness
 from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, concrete_shape, pointer_table, poison
@@ -96,7 +97,7 @@ def make_inputs(func: Func, seed: int, positive: bool = False) -> dict[str, Arra
 
     arrays = random_inputs(func, seed)
     if positive:
-        arrays = {n: (np.abs(a) + a.dtype.type(0.5) if a.dtype.kind == "f" else a) for n, a in arrays.items()}
+        arrays = {n: (np.abs(a) + a.dtype.type(0.5) if is_float(a.dtype) else a) for n, a in arrays.items()}
     return {name: as_aligned(array) for name, array in arrays.items()}
 
 
@@ -108,8 +109,8 @@ def _references(func: Func, inputs: dict[str, Array]) -> dict[str, _Expected]:
     expected = {}
     for buffer in func.outputs:
         array = np.ascontiguousarray(results[buffer.name]).astype(buffer.dtype, copy=False)
-        finite = bool(np.isfinite(array).all()) if array.dtype.kind == "f" else True
-        scale = float(np.max(np.abs(array[np.isfinite(array)]), initial=0.0)) if array.dtype.kind == "f" else 0.0
+        finite = bool(np.isfinite(array).all()) if is_float(array.dtype) else True
+        scale = float(np.max(np.abs(array[np.isfinite(array)]), initial=0.0)) if is_float(array.dtype) else 0.0
         expected[buffer.name] = _Expected(array, scale, finite)
     return expected
 
@@ -128,9 +129,10 @@ def prepare(func: Func, seed: int) -> _Task:
 def relative_error(result: Array, expected: _Expected) -> float:
     """Return the largest difference over max |reference|; infinite where only one of the two is a number."""
     reference = expected.array
-    if result.dtype.kind != "f":
+    if not is_float(result.dtype):
         return 0.0 if np.array_equal(result, reference) else math.inf
     with np.errstate(all="ignore"):
+        result, reference = _wide(result), _wide(reference)
         if not expected.finite:
             if not np.array_equal(np.isnan(result), np.isnan(reference)):
                 return math.inf
@@ -144,12 +146,17 @@ def relative_error(result: Array, expected: _Expected) -> float:
     return float(difference) / expected.scale
 
 
+def _wide(x: Array) -> Array:
+    """The same values in a type whose differences are exact enough to judge."""
+    return x.astype("float32") if x.dtype.itemsize < 4 else x
+
+
 def describe_mismatch(name: str, result: Array, expected: _Expected) -> str:
     """Say where a result differs from the reference, for the log."""
     reference = expected.array
-    unwritten = int(np.isnan(result).sum()) if result.dtype.kind == "f" else 0
+    unwritten = int(np.isnan(result).sum()) if is_float(result.dtype) else 0
     with np.errstate(all="ignore"):
-        if result.dtype.kind == "f":
+        if is_float(result.dtype):
             wrong = ~(np.abs(result - reference) <= TOLERANCE[str(result.dtype)] * expected.scale)
             wrong &= ~(np.isnan(result) & np.isnan(reference))
         else:

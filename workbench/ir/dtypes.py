@@ -1,0 +1,30 @@
+"""Element types by name: NumPy's own, and bfloat16, which NumPy learns from ml_dtypes.
+
+NumPy gives bfloat16 the kind "V" and no `finfo`, so questions about a dtype are asked here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes  # registers the name "bfloat16" with NumPy
+import numpy as np
+
+#: The upper half of a float32: the same exponent, 8 bits of precision.
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+
+def is_float(dtype: str | np.dtype[Any]) -> bool:
+    """Whether the elements are floating-point numbers."""
+    kind = np.dtype(dtype)
+    return kind.kind == "f" or kind == BFLOAT16
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one element."""
+    return int(np.dtype(dtype).itemsize)
+
+
+def largest(dtype: str) -> float:
+    """Largest finite value of a float type."""
+    return float(ml_dtypes.finfo(dtype).max)
