@@ -11,7 +11,7 @@ from workbench.ir import interp, te
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.expr import Bound, Const, Load
 from workbench.ir.func import Buffer, Func, HoleInfo, LayoutStep
-from workbench.ir.stmt import Block, For, Iter
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Iter
 
 
 def var(name):
@@ -99,13 +99,14 @@ def test_a_deep_imperfect_nest_continues_in_functions():
 
 
 @pytest.mark.parametrize("order", ["reversed", "shuffled"])
-def test_another_order_shows_a_loop_that_must_not_be_parallel(order):
+@pytest.mark.parametrize("kind", sorted(UNORDERED_KINDS))
+def test_another_order_shows_a_loop_that_must_not_be_parallel(kind, order):
     """Y[0] = X[i] for all i: the last one wins."""
     block = Block("Y", (Iter("i", 8, "S"),), (var("a"),), "Y", (Affine(),), Load("X", (var("i"),)))
     func = Func(
         "race",
         (Buffer("X", (8,), role="input"), Buffer("Y", (1,), role="output")),
-        (For("a", 8, (block,), "parallel"),),
+        (For("a", 8, (block,), kind),),
     )
     assert interp.run(func, {"X": X})["Y"][0] == 7
     assert interp.run(func, {"X": X}, order=order, seed=1)["Y"][0] != 7

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,11 +23,11 @@ from workbench.ir.expr import (
     Unary,
     Where,
 )
-from workbench.ir.func import Buffer, Constraint, Func, HoleInfo, LayoutStep
+from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
 from workbench.ir.parser import parse
 from workbench.ir.poly import Relation, hole
 from workbench.ir.printer import UNBOUNDED, to_text
-from workbench.ir.stmt import Block, For, Iter
+from workbench.ir.stmt import Block, For, Iter, LoopKind
 
 NAMES = ("i", "j.0", "for", "a b", "`tick\\", "conv/x:0", "é1", "max", "in", "reduce")
 HOLES = ("i0", "i1", "j.f0", "for", "x y")
@@ -79,6 +81,8 @@ exprs = st.recursive(
     ),
     max_leaves=6,
 )
+notes = st.lists(st.tuples(st.sampled_from(NAMES), st.integers(-9, 9) | st.text('ab"\\\n@ ', max_size=4)), max_size=2)
+notes = notes.map(tuple)
 unique_names = st.permutations(NAMES)
 
 
@@ -97,15 +101,18 @@ def funcs(draw):
         draw(exprs),
         draw(st.none() | exprs),
         guard,
+        draw(notes),
     )
     body = (block, *([For("inner", draw(dims), (block,), "unroll")] if draw(st.booleans()) else []))
     for n in names:
-        body = (For(n, draw(dims), body, draw(st.sampled_from(("serial", "parallel", "vectorize", "unroll")))),)
+        kind, intrin = draw(st.sampled_from(get_args(LoopKind))), draw(st.none() | st.sampled_from(NAMES))
+        body = (For(n, draw(dims), body, kind, draw(notes), intrin),)
+    aligns = tuple(Align(d, draw(st.integers(1, 64)), draw(st.integers(0, 9))) for d in range(draw(st.integers(0, 2))))
     layout = tuple(LayoutStep(draw(st.integers(0, 2)), draw(positive)) for _ in range(draw(st.integers(0, 2))))
     buffers = (
         Buffer("X", (draw(dims),), draw(st.sampled_from(DTYPES)), draw(st.sampled_from(("input", "const"))), layout),
         Buffer("y.z", (), "float32", "output"),
-        Buffer("max", (draw(dims), draw(dims)), "float32", "temp"),
+        Buffer("max", (draw(dims), draw(dims)), "float32", "temp", (), draw(st.sampled_from(get_args(Scope))), aligns),
     )
     holes = tuple(HoleInfo(h, draw(st.none() | st.lists(st.integers(0, 64), max_size=3).map(tuple))) for h in HOLES)
     relations = (Relation(HOLES[:2], draw(st.integers(1, 99))), Relation(HOLES[2:], 8))[: draw(st.integers(0, 2))]
@@ -170,6 +177,27 @@ rows(A: input float32[8192], C: output float32[?i0*?i1]):
     )
 
 
+def test_what_a_person_reads_of_threads_and_memory():
+    text = """\
+f(X: input float32[8, 8], Y: output float32[8, 8]):
+  temp P: float32[8, 8] scope(shared) align(0: 16 + 4)
+  blockIdx.x i in 8 @unroll_limit=4:
+    for p in 8 intrin copy.row @block="load" @prefetch=2:
+      block P(i: 8, j: 8 = p) @note="a \\"word\\"":
+        P[i, j] = X[i, j]
+    vthread v in 2:
+      threadIdx.y t in 4:
+        block Y(i: 8, j: 8 = v * 4 + t):
+          Y[i, j] = P[i, j]
+"""
+    func = parse(text)
+    assert to_text(func) == text
+    loop, _ = func.loop("p")
+    assert (loop.intrin, loop.note("prefetch"), loop.note("none"), loop.is_unit) == ("copy.row", 2, None, True)
+    assert func.buffer("P").strides() == (20, 1)
+    assert func.buffer("P").nbytes == 8 * 20 * 4
+
+
 def test_comments_and_blank_lines_are_allowed():
     text = to_text(workloads.matmul(4, 4, 4))
     loose = "# a matmul\n\n" + text.replace("for j in 4:", "for j in 4:   # columns\n\n")
@@ -195,6 +223,11 @@ MISTAKES = [
     ("0.0", "0.0f99", "syntax", 6, "no dtype of a literal"),
     ("C[i, j] + A", "C[i, j] $ A", "syntax", 7, "cannot stand here"),
     ("C[i, j] + A", "C[i, j] < C[i, j] < A", "syntax", 7, "do not chain"),
+    ("for j in 4:", "for j in 4 @unit:", "syntax", 3, "Expected '='"),
+    ("for j in 4:", "for j in 4 @unit=x:", "syntax", 3, "a whole number"),
+    ("for j in 4:", "threadIdx.w j in 4:", "syntax", 3, "threadIdx.x"),
+    ("4], B", "4] scope(lokal), B", "name", 1, "did you mean 'local'"),
+    ("4], B", "4] align(0 + 4), B", "syntax", 1, "Expected ':'"),
 ]
 
 

@@ -52,7 +52,20 @@ f(X: input float32[13], Y: output float32[13]):
 """
 
 
-@pytest.mark.parametrize("text", [MATMUL, PADDED, SYMBOLIC, TAIL])
+THREADS = """\
+f(X: input float32[8, 8], Y: output float32[8, 8]):
+  temp P: float32[8, 8] scope(shared) align(0: 16 + 4)
+  blockIdx.x i in 8:
+    threadIdx.x p in 8:
+      block P(i: 8, j: 8 = p):
+        P[i, j] = X[i, j]
+    threadIdx.x t in 8:
+      block Y(i: 8, j: 8 = t):
+        Y[i, j] = P[i, j]
+"""
+
+
+@pytest.mark.parametrize("text", [MATMUL, PADDED, SYMBOLIC, TAIL, THREADS, THREADS.replace("threadIdx.x", "vthread")])
 def test_good_nests_pass(text):
     verify(parse(text))
 
@@ -100,6 +113,18 @@ WRONG = [
     ("symbolic order of factors", SYMBOLIC, [("i.1 * ?c + i.2", "i.1 * ?b + i.2")], "axis_range"),
     ("symbolic cover", SYMBOLIC, [("i.0 * ?b*?c + i.1 * ?c + i.2", "i.1 * ?c + i.2")], "coverage"),
     ("reduction with no initial value", MATMUL, [("          init C[i, j] = 0.0\n", "")], "reduction"),
+    ("a device's thread reduces", MATMUL, [("for k", "threadIdx.x k")], "kind"),
+    ("virtual threads reduce", MATMUL, [("for k", "vthread k")], "kind"),
+    ("one thread twice", MATMUL, [("for i", "threadIdx.x i"), ("for j", "threadIdx.x j")], "kind"),
+    ("threads share what is local", THREADS, [("shared", "local")], "scope"),
+    ("blocks share", THREADS, [("threadIdx.x", "blockIdx.y")], "scope"),
+    ("an input with a scope", MATMUL, [("A: input float32[8, 8]", "A: input float32[8, 8] scope(global)")], "scope"),
+    ("an output with padding", MATMUL, [("output float32[8, 8]", "output float32[8, 8] align(0: 16)")], "scope"),
+    ("padding of a dimension that is not there", THREADS, [("align(0", "align(2")], "align"),
+    ("padding between neighbours", THREADS, [("align(0", "align(1")], "align"),
+    ("padding twice", THREADS, [("align(0: 16 + 4)", "align(0: 16, 0: 32)")], "align"),
+    ("an offset that is no rest", THREADS, [("16 + 4", "16 + 16")], "align"),
+    ("two notes of one key", MATMUL, [("for k in 8", "for k in 8 @a=1 @a=2")], "note"),
     ("no accumulation", MATMUL, [("C[i, j] + A[i, k]", "A[i, k] + A[i, k]")], "reduction"),
 ]
 

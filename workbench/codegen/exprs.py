@@ -69,15 +69,13 @@ class ExprEmitter:
     # ---- addresses -------------------------------------------------------------------------------------------------
 
     def flat(self, buffer: str, idx: tuple[Affine, ...]) -> Affine:
-        """Row-major element offset of an access, as one form over the loops."""
+        """Element offset of an access, as one form over the loops."""
         key = id(idx)
         known = self._flat.get(key)
         if known is None:
-            got, stride = Affine(), 1
-            for form, extent in zip(reversed(idx), reversed(self._buffers[buffer].shape), strict=True):
+            got = Affine()
+            for form, stride in zip(reversed(idx), reversed(self._buffers[buffer].strides()), strict=True):
                 got = got + form * stride
-                assert isinstance(extent, int)
-                stride *= extent
             # The index is kept with its entry, so that its id stays its own.
             known = self._flat[key] = (idx, got)
         return known[1]

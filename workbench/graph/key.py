@@ -9,6 +9,7 @@ from typing import assert_never
 from ..ir.affine import Affine
 from ..ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from ..ir.func import Func
+from ..ir.printer import notes_text
 from ..ir.stmt import Block, For, Stmt
 
 
@@ -26,7 +27,8 @@ def canonical_text(func: Func) -> str:
     lines = []
     for b in func.buffers:
         layout = "".join(f"/{s.dim}:{s.block}" for s in b.layout)
-        lines.append(f"{names[b.name]} {b.role} {b.dtype} {'x'.join(map(str, b.shape))}{layout}")
+        memory = "" if b.scope == "auto" and not b.align else f" {b.scope} {b.align}"
+        lines.append(f"{names[b.name]} {b.role} {b.dtype} {'x'.join(map(str, b.shape))}{layout}{memory}")
     lines += _stmts(func.body, names, {}, 0)
     return "\n".join(lines)
 
@@ -34,9 +36,10 @@ def canonical_text(func: Func) -> str:
 def _stmts(body: tuple[Stmt, ...], names: dict[str, str], loops: dict[str, str], depth: int) -> Iterator[str]:
     for s in body:
         match s:
-            case For(name, extent, inner, kind):
+            case For(name, extent, inner, kind, notes, intrin):
                 inside = {**loops, name: f"l{depth:02}"}
-                yield f"{' ' * depth}for l{depth:02} {extent} {kind}"
+                intrin_text = "" if intrin is None else f" intrin {intrin}"
+                yield f"{' ' * depth}for l{depth:02} {extent} {kind}{intrin_text}{notes_text(notes)}"
                 yield from _stmts(inner, names, inside, depth + 1)
             case Block():
                 yield " " * depth + _block(s, names, loops)
@@ -50,7 +53,7 @@ def _block(b: Block, names: dict[str, str], loops: dict[str, str]) -> str:
     target = f"{names[b.buffer]}[{', '.join(_form(x, axes) for x in b.index)}]"
     init = "" if b.init is None else f" init {_expr(b.init, names, axes)}"
     guard = "".join(f" if {_bound(g, axes)}" for g in b.guard)
-    return f"{head} | {target} = {_expr(b.value, names, axes)}{init}{guard}"
+    return f"{head} | {target} = {_expr(b.value, names, axes)}{init}{guard}{notes_text(b.notes)}"
 
 
 def _form(form: Affine, names: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from .affine import Affine
 from .expr import Load, map_loads
 from .func import Func
 from .region import Span, spans_of, union
-from .stmt import Block, For, Iter, Stmt, accesses, blocks, map_block, rewrite
+from .stmt import BLOCK_KINDS, THREAD_KINDS, Block, For, Iter, Stmt, accesses, blocks, map_block, rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,22 @@ def scopes(func: Func) -> dict[str, Scope]:
         for name in {a.buffer for a in accesses(block)} & uses.keys():
             uses[name].append(path)
     return {name: Scope(name, _common(paths)) for name, paths in uses.items()}
+
+
+def shared_by(func: Func, buffer: str) -> For | None:
+    """Loop whose iterations run at once and share the temporary, which its scope forbids; None where there is none.
+
+    A "local" temporary belongs to one iteration of every parallel or bound loop around a use, a "shared" one to one
+    iteration of every parallel loop and every loop over blocks (virtual threads belong to one thread).
+    """
+    kinds = {"parallel"} | BLOCK_KINDS | (THREAD_KINDS if func.buffer(buffer).scope == "local" else frozenset())
+    home = {lp.name for lp in scopes(func)[buffer].path}
+    for block, path in blocks(func.body):
+        if any(a.buffer == buffer for a in accesses(block)):
+            for lp in path:
+                if lp.name not in home and lp.kind in kinds:
+                    return lp
+    return None
 
 
 def loop_axes(func: Func) -> Func:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,12 @@ from ..errors import ScheduleError, ShapeError, did_you_mean
 from .affine import Affine
 from .poly import Dim, Relation, product, substitute
 from .stmt import Block, For, Stmt, blocks, loops, map_block, rewrite
+from .winograd import WinogradStep
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
+#: Where a temporary lives. "auto": the code generator decides by size and use. "global": in the workspace of the call.
+#: "shared": common to the threads of one block. "local": each thread has its own.
+Scope: TypeAlias = Literal["auto", "global", "shared", "local"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +30,78 @@ class LayoutStep:
     dim: int
     block: Dim
 
+    def logical_shape(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """Shape before the step."""
+        inner = list(shape[1:-1])
+        inner.insert(self.dim, shape[0] * shape[-1])
+        return tuple(inner)
+
+    def apply(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Pack an array."""
+        assert isinstance(self.block, int)
+        k, n = self.dim, array.shape[self.dim]
+        split = array.reshape(*array.shape[:k], n // self.block, self.block, *array.shape[k + 1 :])
+        return np.moveaxis(split, (k, k + 1), (0, -1))
+
+
+#: How an array as given becomes the array in memory, step by step.
+Layout: TypeAlias = tuple[LayoutStep | WinogradStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Align:
+    """The stride of dimension `dim` is the least one that is `offset` more than a multiple of `factor` elements."""
+
+    dim: int
+    factor: int
+    offset: int = 0
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A dense row-major array. `layout` lists the packing steps that led from the array as given to `shape`."""
+    """A row-major array. `layout` lists the packing steps that led from the array as given to `shape`.
+
+    Only a temporary has a `scope` other than "auto", or strides that `align` pads; neither changes any index.
+    """
 
     name: str
     shape: tuple[Dim, ...]
     dtype: str = "float32"
     role: Role = "temp"
-    layout: tuple[LayoutStep, ...] = ()
+    layout: Layout = ()
+    scope: Scope = "auto"
+    align: tuple[Align, ...] = ()
 
     @property
     def size(self) -> Dim:
-        """Number of elements."""
+        """Number of elements (without what `align` adds)."""
         return product(self.shape)
+
+    def strides(self) -> tuple[Dim, ...]:
+        """Distance in elements between neighbours of each dimension; sizes below an aligned dimension must be known."""
+        out: list[Dim] = []
+        step: Dim = 1
+        padding = {a.dim: a for a in self.align}
+        for dim in reversed(range(len(self.shape))):
+            if dim in padding:
+                assert isinstance(step, int), f"the stride of {self.name} is open"
+                step += (padding[dim].offset - step) % padding[dim].factor
+            out.append(step)
+            step = step * self.shape[dim]
+        return tuple(reversed(out))
 
     @property
     def nbytes(self) -> int:
-        """Size in bytes of a concrete buffer."""
-        assert isinstance(self.size, int)
-        return self.size * np.dtype(self.dtype).itemsize
+        """Size in bytes of a concrete buffer, padding between rows included."""
+        span = self.strides()[0] * self.shape[0] if self.shape else 1
+        assert isinstance(span, int)
+        return span * np.dtype(self.dtype).itemsize
 
     def logical_shape(self) -> tuple[Dim, ...]:
         """Shape before packing: that of the array as the user gives it."""
         shape = self.shape
         for step in reversed(self.layout):
-            inner = list(shape[1:-1])
-            inner.insert(step.dim, shape[0] * shape[-1])
-            shape = tuple(inner)
+            shape = step.logical_shape(shape)
         return shape
 
 
@@ -170,6 +217,11 @@ class Func:
         return name
 
 
+def map_layout(layout: Layout, dims: Callable[[Dim], Dim]) -> Layout:
+    """Apply `dims` to the block sizes of packing steps."""
+    return tuple(LayoutStep(s.dim, dims(s.block)) if isinstance(s, LayoutStep) else s for s in layout)
+
+
 def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
     """Substitute holes everywhere in the nest, the buffers and the constraints (not in holes and relations)."""
 
@@ -185,7 +237,7 @@ def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
         return (map_block(s, form, form, g),)
 
     buffers = tuple(
-        replace(b, shape=tuple(g(d) for d in b.shape), layout=tuple(LayoutStep(s.dim, g(s.block)) for s in b.layout))
+        replace(b, shape=tuple(g(d) for d in b.shape), layout=map_layout(b.layout, g))
         for b in func.buffers
     )
     return replace(
@@ -206,8 +258,5 @@ def pack(buffer: Buffer, array: NDArray[np.generic]) -> NDArray[np.generic]:
             (buffer.name,),
         )
     for step in buffer.layout:
-        assert isinstance(step.block, int)
-        n = array.shape[step.dim]
-        split = array.reshape(*array.shape[: step.dim], n // step.block, step.block, *array.shape[step.dim + 1 :])
-        array = np.moveaxis(split, (step.dim, step.dim + 1), (0, -1))
+        array = step.apply(array)
     return np.ascontiguousarray(array)

@@ -6,7 +6,9 @@ and temporary starts as NaN (integers as a bit pattern that is unlikely to be a 
 extent and an index that leaves its buffer are errors, and the stores per element are counted on request. Values are
 computed in double precision (integers exactly) and rounded where they are stored.
 
-Parallel and vectorised loops may also run in another order: a schedule that is right must not notice.
+Parallel, vectorised and bound loops may also run in another order: a schedule that is right must not notice. Where a
+temporary lives and how its rows are padded is invisible here, and a loop with an intrinsic runs the loops that describe
+it.
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ from numpy.typing import NDArray
 
 from ..errors import InputError, ShapeError
 from .affine import Affine
+from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Buffer, Func, pack
 from .scalar import HELPERS
-from .stmt import Block, For, Stmt
+from .stmt import UNORDERED_KINDS, Block, For, Stmt
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]
@@ -89,7 +92,7 @@ def run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed:
     inputs : mapping of str to ndarray
         One array per input and constant, in the shape that the user gives (packed constants are packed here).
     order : {"program", "reversed", "shuffled"}
-        Order of the iterations of parallel and vectorised loops.
+        Order of the iterations of parallel, vectorised and bound loops.
     seed : int
         Seed of the shuffled order.
 
@@ -139,7 +142,7 @@ def random_inputs(func: Func, seed: int = 0) -> dict[str, Array]:
     out: dict[str, Array] = {}
     for b in func.inputs:
         shape = tuple(_int(d) for d in b.logical_shape())
-        if b.dtype.startswith("float"):
+        if is_float(b.dtype):
             out[b.name] = rng.standard_normal(shape).astype(b.dtype)
         else:
             low = 0 if b.dtype.startswith(("uint", "bool")) else -8
@@ -194,7 +197,7 @@ class _Source:
                 continue
             self.names[lp.name] = f"v{self.number()}"
             variables.append(self.names[lp.name])
-            ranges.append(f"_order({n})" if lp.kind in ("parallel", "vectorize") else f"range({n})")
+            ranges.append(f"_order({n})" if lp.kind in UNORDERED_KINDS else f"range({n})")
         if not variables:
             self.body(chain[-1].body, depth)
         elif depth >= _MAX_DEPTH:
@@ -304,7 +307,7 @@ class _Source:
             case Binary(op, a, b):
                 if op in _INFIX:
                     return self.wrapped(e, f"({sub(a)} {_INFIX[op]} {sub(b)})")
-                kind = "i" if op in ("div", "mod") and not dtype_of(e, self.func).startswith("float") else ""
+                kind = "i" if op in ("div", "mod") and not is_float(dtype_of(e, self.func)) else ""
                 return f"_{kind}{op}({sub(a)}, {sub(b)})"
             case Select(conds, a, b):
                 return f"({sub(a)} if {self.bounds(conds, axes) or 'True'} else {sub(b)})"
@@ -319,7 +322,7 @@ class _Source:
         if e.op not in ("add", "sub", "mul", "neg", "abs"):
             return text
         dtype = dtype_of(e, self.func)
-        return text if dtype.startswith("float") else f"_cast({text}, {dtype!r})"
+        return text if is_float(dtype) else f"_cast({text}, {dtype!r})"
 
 
 def dtype_of(e: Expr, func: Func) -> str:
@@ -382,7 +385,7 @@ def _given(b: Buffer, inputs: Mapping[str, Array]) -> Any:
 
 def _fresh(b: Buffer) -> Any:
     shape = tuple(_int(d) for d in b.shape)
-    if b.dtype.startswith("float"):
+    if is_float(b.dtype):
         return _cells(b, np.full(shape, np.nan, b.dtype))
     if b.dtype == "bool":
         return _cells(b, np.ones(shape, bool))

@@ -12,13 +12,14 @@ from typing import cast, get_args
 from ..errors import did_you_mean
 from .affine import Affine
 from .expr import Bound, Expr, Load
-from .func import Buffer, Constraint, Func, HoleInfo, LayoutStep, Role
+from .func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Role, Scope
 from .lexer import describe, tokenize, unescape
 from .parse_expr import ExprParser
 from .poly import Dim, Relation
-from .stmt import Block, For, Iter, IterKind, LoopKind, Stmt
+from .stmt import Block, For, Iter, IterKind, LoopKind, Note, Stmt
+from .winograd import KERNEL_MATRIX, WinogradStep
 
-_LOOPS: dict[str, LoopKind] = {"for": "serial", "parallel": "parallel", "vectorize": "vectorize", "unroll": "unroll"}
+_LOOPS: dict[str, LoopKind] = {"for" if kind == "serial" else kind: kind for kind in get_args(LoopKind)}
 
 
 def parse(text: str) -> Func:
@@ -111,15 +112,48 @@ class _FuncParser(ExprParser):
         dtype = self.dtype()
         self.expect("[")
         shape = tuple(self.listed("]", self.dim))
-        layout: list[LayoutStep] = []
+        layout: list[LayoutStep | WinogradStep] = []
         if self.accept("packed"):
             self.expect("(")
             layout = self.listed(")", self.layout_step)
-        made = Buffer(name, shape, dtype, role, tuple(layout))
+        made = Buffer(name, shape, dtype, role, tuple(layout), self.scope_of(), self.paddings())
         self.buffers[name] = made
         return made
 
-    def layout_step(self) -> LayoutStep:
+    def scope_of(self) -> Scope:
+        if not self.accept("scope"):
+            return "auto"
+        self.expect("(")
+        scope = self.name("a scope")
+        if scope not in get_args(Scope):
+            self.fail(
+                f"{scope!r} is no scope.",
+                did_you_mean(scope, list(get_args(Scope)), "scopes"),
+                "name",
+                self.tokens[self.at - 1],
+            )
+        self.expect(")")
+        return cast(Scope, scope)
+
+    def paddings(self) -> tuple[Align, ...]:
+        if not self.accept("align"):
+            return ()
+        self.expect("(")
+        return tuple(self.listed(")", self.padding))
+
+    def padding(self) -> Align:
+        dim = self.integer("a dimension")
+        self.expect(":")
+        factor = self.integer()
+        return Align(dim, factor, self.integer() if self.accept("+") else 0)
+
+    def layout_step(self) -> LayoutStep | WinogradStep:
+        if self.accept("winograd"):
+            self.expect(":")
+            tile = self.integer("the outputs of a tile")
+            if tile not in KERNEL_MATRIX:
+                self.fail(f"There is no transform for tiles of {tile}.", "one of: 2, 4", token=self.tokens[self.at - 1])
+            return WinogradStep(tile)
         dim = self.integer("a dimension")
         self.expect(":")
         return LayoutStep(dim, self.dim())
@@ -179,16 +213,28 @@ class _FuncParser(ExprParser):
         name = self.name("the name of a loop")
         self.expect("in")
         extent = self.dim()
+        intrin = self.name("the name of an intrinsic") if self.accept("intrin") else None
+        notes = self.notes()
         self.open_body()
         self.scope.append(name)
         body = self.statements()
         self.scope.pop()
-        return For(name, extent, body, kind)
+        return For(name, extent, body, kind, notes, intrin)
+
+    def notes(self) -> tuple[Note, ...]:
+        """Notes behind a loop or block: ``@key=number`` or ``@key="text"``."""
+        out: list[Note] = []
+        while self.accept("@"):
+            key = self.name("the key of a note")
+            self.expect("=")
+            out.append((key, unescape(self.next().text) if self.token.kind == "string" else self.integer()))
+        return tuple(out)
 
     def block(self) -> Block:
         name = self.name("the name of a block")
         self.expect("(")
         axes = self.listed(")", self.axis)
+        notes = self.notes()
         self.open_body()
         outer, self.scope = self.scope, [it.name for it, _ in axes]
         guard: tuple[Bound, ...] = ()
@@ -205,9 +251,8 @@ class _FuncParser(ExprParser):
             self.fail("The initial value and the update must be stored to the same element.", token=start)
         self.scope = outer
         self.expect_kind("dedent", "the end of the block")
-        return Block(
-            name, tuple(it for it, _ in axes), tuple(b for _, b in axes), store.buffer, store.index, value, init, guard
-        )
+        iters, binds = tuple(it for it, _ in axes), tuple(b for _, b in axes)
+        return Block(name, iters, binds, store.buffer, store.index, value, init, guard, notes)
 
     def axis(self) -> tuple[Iter, Affine]:
         kind: IterKind = "S"

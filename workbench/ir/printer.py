@@ -11,6 +11,10 @@
                 init C[i, j] = 0.0
                 C[i, j] = C[i, j] + A[i, k] * B[k, j]
 
+A loop may be bound (``blockIdx.x i in 8:``) and carry an intrinsic and notes (``for i in 16 intrin dot @prefetch=4:``);
+a block carries notes behind its axes. A temporary says where it lives and how its strides are padded
+(``float32[8, 8] scope(local) align(0: 16 + 4)``).
+
 An axis of a block is written ``name: extent = form over the loops``; the form is left out where it is the loop of
 that name. Holes carry a question mark (``?i0``). A literal names its dtype unless it is float32 (``1.0``) or int64
 (``1``). Names that are no plain words stand in backquotes.
@@ -23,10 +27,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .affine import Affine, Digit
+from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Buffer, Func
+from .func import Buffer, Func, LayoutStep
 from .poly import Dim, Mono, Poly
-from .stmt import Block, For, Stmt
+from .stmt import Block, For, Note, Stmt
+from .winograd import WinogradStep
 
 WIDTH = 120
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
@@ -36,6 +42,8 @@ KEYWORDS = frozenset(
         "parallel",
         "vectorize",
         "unroll",
+        "vthread",
+        "intrin",
         "in",
         "block",
         "reduce",
@@ -47,6 +55,8 @@ KEYWORDS = frozenset(
         "require",
         "alias",
         "packed",
+        "scope",
+        "align",
         "input",
         "const",
         "output",
@@ -81,6 +91,7 @@ KEYWORDS = frozenset(
 SUFFIXES = {
     "float64": "f64",
     "float16": "f16",
+    "bfloat16": "bf16",
     "int32": "i32",
     "int16": "i16",
     "int8": "i8",
@@ -224,8 +235,21 @@ def _header(func: Func) -> list[str]:
 
 
 def _buffer_type(b: Buffer) -> str:
-    packed = f" packed({', '.join(f'{s.dim}: {dim_text(s.block)}' for s in b.layout)})" if b.layout else ""
-    return f"{b.dtype}[{', '.join(dim_text(d) for d in b.shape)}]{packed}"
+    packed = f" packed({', '.join(map(_layout_step, b.layout))})" if b.layout else ""
+    scope = "" if b.scope == "auto" else f" scope({b.scope})"
+    pads = ", ".join(f"{a.dim}: {a.factor}" + (f" + {a.offset}" if a.offset else "") for a in b.align)
+    return f"{b.dtype}[{', '.join(dim_text(d) for d in b.shape)}]{packed}{scope}" + (f" align({pads})" if pads else "")
+
+
+def _layout_step(s: LayoutStep | WinogradStep) -> str:
+    return f"winograd: {s.tile}" if isinstance(s, WinogradStep) else f"{s.dim}: {dim_text(s.block)}"
+
+
+def notes_text(notes: Iterable[Note]) -> str:
+    """Return notes as they stand behind a loop or block: `` @key=value`` each."""
+    # A key cannot be mistaken for a keyword behind its sign.
+    keys = ((k if re.fullmatch(NAME, k) else name_text(k), v) for k, v in notes)
+    return "".join(f" @{k}={v if isinstance(v, int) else _quoted(v)}" for k, v in keys)
 
 
 def _quoted(text: str) -> str:
@@ -236,14 +260,15 @@ def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
     pad = "  " * depth
     if isinstance(s, For):
         word = "for" if s.kind == "serial" else s.kind
-        lines.append(f"{pad}{word} {name_text(s.name)} in {dim_text(s.extent)}:")
+        intrin = "" if s.intrin is None else f" intrin {name_text(s.intrin)}"
+        lines.append(f"{pad}{word} {name_text(s.name)} in {dim_text(s.extent)}{intrin}{notes_text(s.notes)}:")
         for c in s.body:
             _stmt(c, depth + 1, lines)
         return
-    axes = _axes(s)
-    head = f"{pad}block {name_text(s.name)}({', '.join(axes)}):"
+    axes, notes = _axes(s), notes_text(s.notes)
+    head = f"{pad}block {name_text(s.name)}({', '.join(axes)}){notes}:"
     if len(head) > WIDTH:
-        lines += [f"{pad}block {name_text(s.name)}(", *(f"{pad}    {a}," for a in axes), f"{pad}):"]
+        lines += [f"{pad}block {name_text(s.name)}(", *(f"{pad}    {a}," for a in axes), f"{pad}){notes}:"]
     else:
         lines.append(head)
     target = _access(s.buffer, s.index)
@@ -305,7 +330,7 @@ def _expr_level(e: Expr) -> tuple[str, int]:
 def _literal(value: float | int | bool, dtype: str) -> str:
     if dtype == "bool":
         return "true" if value else "false"
-    if not dtype.startswith("float"):
+    if not is_float(dtype):
         return f"{int(value)}{SUFFIXES.get(dtype, '')}"
     x = float(value)
     text = ("-inf" if x < 0 else "inf") if math.isinf(x) else "nan" if math.isnan(x) else repr(x)

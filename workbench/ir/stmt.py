@@ -14,8 +14,31 @@ from .affine import Affine
 from .expr import Binary, Bound, Expr, Load, loads, map_affine, map_bounds
 from .poly import Dim
 
-LoopKind: TypeAlias = Literal["serial", "parallel", "vectorize", "unroll"]
+LoopKind: TypeAlias = Literal[
+    "serial",
+    "parallel",
+    "vectorize",
+    "unroll",
+    "vthread",
+    "blockIdx.x",
+    "blockIdx.y",
+    "blockIdx.z",
+    "threadIdx.x",
+    "threadIdx.y",
+    "threadIdx.z",
+]
 IterKind: TypeAlias = Literal["S", "R"]
+#: A remark on a loop or block: (key, value). `workbench.schedule.primitives.annotation` lists the keys with an effect.
+Note: TypeAlias = tuple[str, int | str]
+
+#: Loops over the blocks of a device's grid, and over the threads of one block.
+BLOCK_KINDS: frozenset[str] = frozenset({"blockIdx.x", "blockIdx.y", "blockIdx.z"})
+THREAD_KINDS: frozenset[str] = frozenset({"threadIdx.x", "threadIdx.y", "threadIdx.z"})
+#: Loops bound to a part of a device. Their iterations are independent, as for "parallel"; statements in one body are
+#: separated by a barrier. The interpreter runs them in any order, code for a CPU serially.
+BOUND_KINDS: frozenset[str] = BLOCK_KINDS | THREAD_KINDS | {"vthread"}
+#: Loops whose iterations run in any order.
+UNORDERED_KINDS: frozenset[str] = BOUND_KINDS | {"parallel", "vectorize"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +65,7 @@ class Block:
     value: Expr
     init: Expr | None = None
     guard: tuple[Bound, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         return f"<block {self.name}({', '.join(('reduce ' if i.kind == 'R' else '') + i.name for i in self.iters)})>"
@@ -69,12 +93,28 @@ class Block:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class For:
-    """A loop from 0 to `extent`."""
+    """A loop from 0 to `extent`.
+
+    `intrin` names an intrinsic that computes what the loop does: the body stays as its description, which the
+    interpreter runs, and code generators may call the intrinsic instead. A loop with the note "block" is a unit that no
+    step cuts through.
+    """
 
     name: str
     extent: Dim
     body: tuple[Stmt, ...]
     kind: LoopKind = "serial"
+    notes: tuple[Note, ...] = ()
+    intrin: str | None = None
+
+    def note(self, key: str) -> int | str | None:
+        """Value of a note, None without it."""
+        return dict(self.notes).get(key)
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether the loop and all in it are one unit."""
+        return self.intrin is not None or self.note("block") is not None
 
     def __repr__(self) -> str:
         return f"<{'' if self.kind == 'serial' else self.kind + ' '}loop {self.name} in {self.extent}>"

@@ -8,41 +8,40 @@ from dataclasses import replace
 from .affine import Affine, Digit
 from .func import Func
 from .poly import Dim
-from .stmt import Block, For, Stmt, map_block, rewrite
+from .stmt import Block, Stmt, loops, map_block, rewrite
 
 
 def drop_unit_loops(func: Func) -> Func:
     """Remove loops and axes of extent 1 and write digits of fused loops in one way, so that equal programs compare
     equal.
+
+    A loop with an intrinsic and the loops in it stay: they describe what the intrinsic does.
     """
     extents: dict[str, Dim] = {}
-
-    def note(s: Stmt) -> None:
-        if isinstance(s, For):
-            extents[s.name] = s.extent
-            for c in s.body:
-                note(c)
-
-    for s in func.body:
-        note(s)
+    gone: set[str] = set()
+    for lp, path in loops(func.body):
+        extents[lp.name] = lp.extent
+        if lp.extent == 1 and all(x.intrin is None for x in (*path, lp)):
+            gone.add(lp.name)
 
     def form(a: Affine) -> Affine:
         return Affine.make(
-            ((_plain(d, extents[d.var]), c) for d, c in a.terms if extents[d.var] != 1 and d.extent != 1), a.const
+            ((_plain(d, extents[d.var]), c) for d, c in a.terms if d.var not in gone and d.extent != 1), a.const
         )
 
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if isinstance(s, Block):
             return (_drop_unit_axes(map_block(s, form)),)
-        return s.body if s.extent == 1 else None
+        return s.body if s.name in gone else None
 
     return replace(func, body=rewrite(func.body, fn))
 
 
 def _drop_unit_axes(b: Block) -> Block:
-    kept = [k for k, it in enumerate(b.iters) if it.extent != 1]
+    kept = [k for k, (it, x) in enumerate(zip(b.iters, b.binds, strict=True)) if it.extent != 1 or x.terms]
+    names = {b.iters[k].name for k in kept}
     zero: dict[str, Affine | Callable[[Digit], Affine]] = {
-        it.name: lambda _: Affine() for it in b.iters if it.extent == 1
+        it.name: lambda _: Affine() for it in b.iters if it.name not in names
     }
     b = map_block(b, lambda a: a, lambda a: a.subst(zero))
     return replace(b, iters=tuple(b.iters[k] for k in kept), binds=tuple(b.binds[k] for k in kept))

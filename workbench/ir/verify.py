@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InputError, ScheduleError
 from .affine import Affine, Digit, digit_extent
+from .compact import shared_by
 from .expr import (
     BINARY_OPS,
     REDUCE_OPS,
@@ -30,10 +31,10 @@ from .expr import (
     Where,
     loads,
 )
-from .func import Func, Role
+from .func import Buffer, Func, LayoutStep, Role, Scope
 from .interval import Interval, injective, interval, overlaps, within
 from .poly import Dim, equal, holes_of, nonneg, normal, product
-from .stmt import Block, For, LoopKind, blocks, loops
+from .stmt import BOUND_KINDS, UNORDERED_KINDS, Block, For, LoopKind, blocks, loops
 
 
 def verify(func: Func) -> None:
@@ -53,8 +54,8 @@ def verify(func: Func) -> None:
     """
     _holes(func)
     _names(func)
-    for lp, _ in loops(func.body):
-        _loop(func, lp)
+    for lp, path in loops(func.body):
+        _loop(func, lp, path)
     for b, path in blocks(func.body):
         _block_shape(func, b, path)
         _axes(func, b, path)
@@ -80,7 +81,7 @@ def _holes(func: Func) -> None:
                 "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
             )
         leading |= set(rel.lhs)
-    dims: list[Dim] = [d for b in func.buffers for d in (*b.shape, *(s.block for s in b.layout))]
+    dims: list[Dim] = [d for b in func.buffers for d in (*b.shape, *(s.block for s in b.layout if isinstance(s, LayoutStep)))]
     dims += (
         [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
     )
@@ -135,6 +136,22 @@ def _names(func: Func) -> None:
             raise _fail("dtype", f"Buffer {b.name!r} has the unknown dtype {b.dtype!r}.", (b.name,)) from None
         if any(not nonneg(d - 1, func.relations) for d in b.shape):
             raise _fail("shape", f"Buffer {b.name!r} has a dimension that is not positive.", (b.name,))
+        _memory(func, b)
+
+
+def _memory(func: Func, b: Buffer) -> None:
+    """Scope and padding of a buffer: of a temporary only, and no thread misses what another one has written."""
+    if b.scope not in get_args(Scope):
+        raise _fail("scope", f"Buffer {b.name!r} has the unknown scope {b.scope!r}.", (b.name,))
+    if b.role != "temp" and (b.scope != "auto" or b.align):
+        raise _fail("scope", f"Buffer {b.name!r} is no temporary; the caller decides where it lies.", (b.name,))
+    dims = [a.dim for a in b.align]
+    good = all(0 <= a.dim < len(b.shape) - 1 and a.factor >= 1 and 0 <= a.offset < a.factor for a in b.align)
+    if not good or len(set(dims)) < len(dims):
+        raise _fail("align", f"The padding of buffer {b.name!r} is not well-formed.", (b.name,))
+    lp = shared_by(func, b.name) if b.scope in ("local", "shared") else None
+    if lp is not None:
+        raise _fail("scope", f"Iterations of {lp.name!r} share {b.name!r}, which is {b.scope}.", (b.name, lp.name))
 
 
 def _unique(what: str, names: Sequence[str]) -> None:
@@ -143,9 +160,14 @@ def _unique(what: str, names: Sequence[str]) -> None:
         raise _fail("name", f"Two {what} are called {twice[0]!r}.", twice)
 
 
-def _loop(func: Func, lp: For) -> None:
+def _loop(func: Func, lp: For, path: tuple[For, ...]) -> None:
     if lp.kind not in get_args(LoopKind):
         raise _fail("kind", f"Loop {lp.name!r} has the unknown kind {lp.kind!r}.", (lp.name,))
+    if lp.kind in BOUND_KINDS - {"vthread"} and any(up.kind == lp.kind for up in path):
+        raise _fail("kind", f"Loop {lp.name!r} is bound to {lp.kind}, and so is a loop around it.", (lp.name,))
+    keys = [k for k, _ in lp.notes]
+    if len(set(keys)) < len(keys):
+        raise _fail("note", f"Loop {lp.name!r} has two notes of one key.", (lp.name,))
     if not nonneg(lp.extent - 1, func.relations):
         raise _fail("extent", f"Loop {lp.name!r} may run {lp.extent} times, which is not positive.", (lp.name,))
     if not lp.body:
@@ -361,7 +383,7 @@ def _kinds(func: Func, b: Block, path: tuple[For, ...]) -> None:
             continue
         if lp.name in reducing & spatial:
             raise _fail("kind", f"Loop {lp.name!r} drives both kinds of axes of block {b.name!r}.", (lp.name, b.name))
-        if lp.kind not in ("parallel", "vectorize"):
+        if lp.kind not in UNORDERED_KINDS:
             continue
         where = (lp.name, b.name)
         if lp.name in reducing:

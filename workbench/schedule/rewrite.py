@@ -129,7 +129,8 @@ def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, D
 
 
 def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Func:
-    """Split a loop into several; digits of it are taken apart where they meet the factors' boundaries.
+    """Split a loop into several; digits of it are taken apart where they meet the factors' boundaries. Notes stay with
+    the outermost part.
 
     Raises
     ------
@@ -144,7 +145,9 @@ def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Di
         return (map_block(_split_digit_axes(func, s, loop, names, factors), lambda a: a.subst({loop: digit})),)
 
     def fn(lp: For) -> tuple[Stmt, ...]:
-        return nest(list(zip(names, factors, strict=True)), rewrite(lp.body, inner))
+        (outer,) = nest(list(zip(names, factors, strict=True)), rewrite(lp.body, inner))
+        assert isinstance(outer, For)
+        return (replace(outer, notes=lp.notes),)
 
     return replace(func, body=replace_loop(func.body, loop, fn))
 

@@ -337,7 +337,8 @@ def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str
     def fn(lp: For) -> tuple[Stmt, ...]:
         child = lp.body[0]
         assert isinstance(child, For)
-        return (For(new, whole, subst_loops(child.body, {outer: up, inner: down})),)
+        notes = tuple((dict(child.notes) | dict(lp.notes)).items())
+        return (For(new, whole, subst_loops(child.body, {outer: up, inner: down}), notes=notes),)
 
     return replace(func, body=replace_loop(func.body, outer, fn)), new
 
