@@ -312,6 +312,27 @@ MUTATIONS: tuple[Mutation, ...] = (
     ),
     _m("cache_write", _P + "cache", "other writers are forgotten", "if others:", "if False:"),
     _m(
+        "cache_read",
+        _P + "cache",
+        "the copy comes after its reader",
+        "(*body[:k], *first, *body[k:])",
+        "(*body[: k + 1], *first, *body[k + 1 :])",
+    ),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "later writers are forgotten",
+        "if late:",
+        "if False:",
+    ),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "the copy leaves out a row",
+        "zip(names, buffer.shape, strict=True)), (copy,))",
+        "zip(names, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
+    ),
+    _m(
         "transform_layout",
         _P + "layout",
         "block and place are swapped",

@@ -23,12 +23,13 @@ WEIGHTS = {
     "reverse_compute_at": (4, 2),
     "compute_inline": (2, 1),
     "cache_write": (3, 1),
+    "cache_read": (2, 1),
     "transform_layout": (3, 2),
     "parallel": (0.5, 4),
     "vectorize": (0.5, 4),
     "unroll": (0.5, 3),
 }
-PLACING = {"transform_layout", "cache_write", "compute_at", "reverse_compute_at"}
+PLACING = {"transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
 #: Nests on which a primitive has something to do; the others take any.
 SUITED = {
     "compute_at": [
@@ -96,6 +97,7 @@ STRUCTURAL = {
     "reverse_compute_at",
     "compute_inline",
     "cache_write",
+    "cache_read",
     "transform_layout",
 }
 

@@ -163,6 +163,11 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "compute_inline.producer": (recurrence, ("compute_inline", "P")),
     "cache_write.writers": (of(nests.joined_relu), ("cache_write", "joined_0")),
     "cache_write.consumers": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("cache_write", "C")),
+    "cache_read.reads": (matmul, ("cache_read", "C", "bias")),
+    "cache_read.producer": (
+        lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")),
+        ("cache_read", "bias_add", "C"),
+    ),
     "transform_layout.role": (matmul, ("transform_layout", "A", 0, 4)),
     "transform_layout.dim": (matmul, ("transform_layout", "B", 2, 4)),
     "transform_layout.divides": (matmul, ("transform_layout", "B", 1, 5)),

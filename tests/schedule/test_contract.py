@@ -19,10 +19,10 @@ CODES = sorted({c for p in PRIMITIVES for c in p.codes} | set(COMMON_CODES))
 SMALL = ["matmul", "conv", "two_products", "elementwise", "stencil", "row_sum"]
 
 
-def test_the_eleven_primitives_are_registered():
-    assert set(registry.names) == {
+def test_the_usual_primitives_are_registered():
+    assert set(registry.names) >= {
         *("split", "fuse", "reorder", "parallel", "vectorize", "unroll", "compute_at", "reverse_compute_at"),
-        *("compute_inline", "cache_write", "transform_layout"),
+        *("compute_inline", "cache_write", "cache_read", "transform_layout"),
     }
 
 

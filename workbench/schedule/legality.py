@@ -56,9 +56,7 @@ def spatial_loops(block: Block) -> set[str]:
 def reads(block: Block) -> set[str]:
     """Buffers that the block reads, its own accumulator not counted."""
     own = block.own_load() if block.is_reduction else None
-    return {ld.buffer for ld in loads(block.value) if ld != own} | (
-        {ld.buffer for ld in loads(block.init)} if block.init else set()
-    )
+    return {ld.buffer for e in (block.value, block.init) if e is not None for ld in loads(e) if ld != own}
 
 
 def writers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from .annotation import Parallel, Unroll, Vectorize
-from .cache import CacheWrite
+from .cache import CacheRead, CacheWrite
 from .inline import ComputeInline
 from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
 from .placement import ComputeAt, ReverseComputeAt
 
 __all__ = [
+    "CacheRead",
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",

@@ -1,4 +1,4 @@
-"""Primitive that gives a result a place of its own while it is computed: cache_write."""
+"""Primitives that give data a place of its own while it is used: cache_write, cache_read."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...ir.affine import Affine
-from ...ir.expr import Load, map_loads
+from ...ir.expr import Load, loads, map_loads
 from ...ir.func import Buffer, Func
 from ...ir.stmt import Block, Iter, blocks
 from .. import legality
-from ..primitive import Applied, BlockRef, Primitive, primitive
+from ..primitive import Applied, BlockRef, BufferRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import fresh_names, nest, replace_block
 
@@ -53,8 +53,8 @@ class CacheWrite(Primitive):
                 (self.block, *inside),
                 f"do cache_write before moving {inside[0]!r}",
             )
-        local = replace(buffer, name=func.fresh_name(f"{buffer.name}.local"), role="temp", layout=())
-        copy, loops = _copy(func, block, buffer, local)
+        local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
+        copy, loops = _copied(func, local.name, buffer.name, block.index, buffer)
 
         def redirect(b: Block) -> tuple[Block, ...]:
             def load(ld: Load) -> Load:
@@ -74,12 +74,84 @@ class CacheWrite(Primitive):
                 yield CacheWrite(block.name)
 
 
-def _copy(func: Func, block: Block, buffer: Buffer, local: Buffer) -> tuple[Block, tuple[str, ...]]:
+@primitive(
+    "cache_read",
+    category="memory",
+    returns="name",
+    codes={
+        "cache_read.reads": "the block does not read the buffer",
+        "cache_read.producer": "the buffer is written in the same nest, or after it",
+    },
+)
+@dataclass(frozen=True, slots=True)
+class CacheRead(Primitive):
+    """Copy what a block reads into a temporary, and let the block read that.
+
+    Contract: a new block ``buffer.copy`` copies the whole buffer to ``buffer.local`` in a nest of its own right before
+    the nest of the block; only this block reads the temporary. ``transform_layout`` on the temporary then packs it,
+    ``compute_at`` brings the copy into the block's loops, where just the part that is needed there is copied, and
+    ``pad`` fills it up with zeros. A read under a condition keeps its condition. Gives back the name of the copy block.
+    """
+
+    block: Annotated[str, BlockRef("block that reads")]
+    buffer: Annotated[str, BufferRef("buffer to copy")]
+
+    def apply(self, func: Func) -> Applied:
+        block, path = func.block(self.block)
+        buffer = func.buffer(self.buffer)
+        if buffer.name not in legality.reads(block):
+            refuse(
+                "cache_read.reads",
+                f"Block {self.block!r} does not read {self.buffer!r}.",
+                (self.block, self.buffer),
+                f"it reads {', '.join(sorted(legality.reads(block))) or 'nothing'}",
+            )
+        top = path[0].name if path else self.block
+        k = next(k for k, s in enumerate(func.body) if s.name == top)
+        late = [b.name for b, _ in blocks(func.body[k:]) if b.buffer == buffer.name]
+        if late:
+            refuse(
+                "cache_read.producer",
+                f"{late[0]!r} writes {self.buffer!r} in the same nest as {self.block!r} or after it, so there is no "
+                "place before the nest where the copy could be made.",
+                (self.block, *late),
+                f"do cache_read before moving {late[0]!r}, or cache_write {late[0]!r} instead",
+            )
+        local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
+        found = [ld for e in (block.value, block.init) if e is not None for ld in loads(e) if ld.buffer == buffer.name]
+        copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)
+
+        def load(ld: Load) -> Load:
+            return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
+
+        def redirect(b: Block) -> tuple[Block, ...]:
+            init = None if b.init is None else map_loads(b.init, load)
+            return (replace(b, value=map_loads(b.value, load), init=init),)
+
+        body = replace_block(func.body, self.block, redirect)
+        first = nest(list(zip(names, buffer.shape, strict=True)), (copy,))
+        return replace(func.with_buffers([local]), body=(*body[:k], *first, *body[k:])), (copy.name,)
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for block, _ in blocks(func.body):
+            for name in sorted(legality.reads(block)):
+                if at in (None, block.name, name):
+                    yield CacheRead(block.name, name)
+
+
+def _copied(
+    func: Func, source: str, to: str, index: tuple[Affine, ...], buffer: Buffer
+) -> tuple[Block, tuple[str, ...]]:
+    """Block that copies every element from one buffer to another, with names for its loops.
+
+    Its axes are called like the axes that alone make up `index`.
+    """
     name = func.fresh_name(f"{buffer.name}.copy")
-    single = [x.single_var() for x in block.index]
+    single = [x.single_var() for x in index]
     axes = [a if a is not None and single.count(a) == 1 else f"c{d}" for d, a in enumerate(single)]
     iters = tuple(Iter(a, n, "S") for a, n in zip(axes, buffer.shape, strict=True))
     loops = fresh_names(func, [f"{name}_{a}" for a in axes])
-    index = tuple(Affine.var(a) for a in axes)
+    own = tuple(Affine.var(a) for a in axes)
     binds = tuple(Affine.var(n) for n in loops)
-    return Block(name, iters, binds, buffer.name, index, Load(local.name, index)), loops
+    return Block(name, iters, binds, to, own, Load(source, own)), loops
