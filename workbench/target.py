@@ -28,6 +28,9 @@ from .errors import TargetError, did_you_mean
 #: lies above this module.
 PEAK_PROBE = "workbench.runtime.peaks:measure"
 
+#: Ways to make code: through LLVM, or as C text for the system's compiler.
+KINDS = ("llvm", "c")
+
 _AVX2 = ("avx", "avx2", "f16c", "fma")
 _AVX512 = (*_AVX2, "avx512bw", "avx512cd", "avx512dq", "avx512f", "avx512vl")
 _ICELAKE = (*_AVX512, "avx512vnni")
@@ -66,7 +69,8 @@ class Target:
     Parameters
     ----------
     kind : str
-        ``"llvm"``, alone or followed by options as in the module's text form. What is left out is that of this machine.
+        ``"llvm"`` or ``"c"`` (portable C for the system's compiler), alone or followed by options as in the
+        module's text form. What is left out is that of this machine.
     cpu : str, optional
         LLVM CPU name, or ``"native"`` for this machine.
     features : str or iterable of str, optional
@@ -232,15 +236,15 @@ def cache_dir() -> Path:
 def _parse(text: str) -> dict[str, object]:
     """Split a target text into options; all values are still text."""
     words = str(text).split()
-    if not words or words[0] != "llvm":
+    if not words or words[0] not in KINDS:
         first = words[0] if words else ""
         raise TargetError(
             "target.kind",
-            f"{first!r} is not a kind of target; there is only 'llvm'.",
+            f"{first!r} is not a kind of target; there are {' and '.join(map(repr, KINDS))}.",
             (first,) if first else (),
             "for example: llvm -mcpu=native -threads=2",
         )
-    out: dict[str, object] = {}
+    out: dict[str, object] = {"kind": words[0]}
     for word in words[1:]:
         name, eq, value = word.lstrip("-").partition("=")
         if not word.startswith("-") or not eq or name not in _KEYS:
@@ -259,7 +263,7 @@ def _resolve(given: Mapping[str, object]) -> dict[str, object]:
     arch = _arch(triple)
     native = arch == _arch(here.triple)
     cpu = str(given.get("cpu") or ("native" if native else "generic"))
-    out: dict[str, object] = {"kind": "llvm", "triple": triple}
+    out: dict[str, object] = {"kind": given["kind"], "triple": triple}
     if cpu in ("native", "host"):
         if not native:
             raise TargetError("target.cpu", f"-mcpu=native is {here.triple}, not {triple}.", (cpu,), "name a CPU")

@@ -33,7 +33,8 @@ def test_call(kernel, threads):
 def test_texts(kernel):
     assert "define void @kernel" in kernel.llvm
     assert "kernel" in kernel.asm
-    assert "C" in kernel.source
+    assert kernel.source == kernel.llvm
+    assert "C" in kernel.nest
     assert "256" in repr(kernel)
 
 

@@ -8,6 +8,8 @@ from workbench.errors import TargetError, UsageError
 from workbench.schedule import Schedule
 from workbench.target import Target
 
+HERE = Target.host(2)
+
 
 @pytest.fixture
 def schedule():
@@ -50,8 +52,23 @@ def test_bad_options(schedule):
 
 
 def test_a_target_that_this_machine_is_not():
-    s = Schedule(workloads.matmul(8, 8, 8), Target("llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic"))
-    for call in (s.build, s.measure):
+    arch = "x86_64" if HERE.arch == "aarch64" else "aarch64"
+    other = f"llvm -mtriple={arch}-unknown-linux-gnu -mcpu=generic"
+    s = Schedule(workloads.matmul(8, 8, 8), Target(other))
+    kernel = s.build()
+    assert "kernel" in kernel.asm
+    a = np.zeros((8, 8), "f4")
+    for call in (lambda: kernel(a, a), lambda: kernel.prepare(a, a), s.measure, lambda: s.measure(target=other)):
         with pytest.raises(TargetError) as caught:
             call()
         assert caught.value.code == "target.host"
+    assert s.build(target=HERE)(a, a).shape == (8, 8)
+    assert s.build(target=str(HERE)).target == HERE
+
+
+def test_a_target_that_no_backend_serves():
+    s = Schedule(workloads.matmul(8, 8, 8), Target("llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic"))
+    with pytest.raises(TargetError) as caught:
+        s.build()
+    assert caught.value.code == "target.backend"
+    assert "'c'" in caught.value.hint

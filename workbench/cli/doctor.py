@@ -36,10 +36,11 @@ def doctor(options: Namespace, output: Output) -> int:
 
 
 def _measure(target: Any) -> str:
+    from workbench.codegen import require_runnable
     from workbench.runtime.measure import measure_func
     from workbench.workloads import matmul
 
-    target.require_here()
+    require_runnable(target)
     began = time.perf_counter()
     result = measure_func(matmul(64, 64, 64), target, flops=2 * 64**3)
     if not result.ok:

@@ -41,12 +41,13 @@ def parse_shapes(items: list[str]) -> dict[str, tuple[int, ...]]:
 
 def make_target(options: Namespace) -> Target:
     """Return the target of ``--target`` and ``--threads``."""
+    from workbench.codegen import require_runnable
     from workbench.target import Target
 
     if options.target is None:
         return Target.host(threads=options.threads)
     target = Target(options.target, threads=options.threads)
-    target.require_here()
+    require_runnable(target)
     return target
 
 

@@ -1,5 +1,17 @@
-"""Code generation: a concrete loop nest becomes LLVM text and object code."""
+"""Code generation: a concrete loop nest becomes text of a backend's language, and object code."""
 
-from .module import ObjectCode, ParamInfo, build_func, emit_module
+from .backend import Backend, backend_for, backends, build_func, generate_func, require_runnable
+from .lowering import ObjectCode, ParamInfo
+from .module import emit_module
 
-__all__ = ["ObjectCode", "ParamInfo", "build_func", "emit_module"]
+__all__ = [
+    "Backend",
+    "ObjectCode",
+    "ParamInfo",
+    "backend_for",
+    "backends",
+    "build_func",
+    "emit_module",
+    "generate_func",
+    "require_runnable",
+]

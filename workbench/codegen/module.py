@@ -1,4 +1,4 @@
-"""From a concrete function to object code: temporaries are placed, parallel loops become regions, text goes to LLVM.
+"""From a concrete function to the text of an LLVM module: temporaries are placed, parallel loops become regions.
 
 The entry point is ``void symbol(ptr bufs, ptr workspace, ptr rt)``. Every top-level parallel nest is a function of
 its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch function calls once per task.
@@ -7,117 +7,51 @@ its own, ``void region(ptr ctx, i64 task, i64 tid)``, that the runtime's launch 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import BuildError
-from ..ir.compact import compact, scopes
-from ..ir.func import Buffer, Func
+from ..ir.func import Func
 from ..ir.stmt import For, Stmt, accesses, blocks, loops
-from ..ir.units import drop_unit_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ZERO_BYTES, ZEROS
-from .llvm_bind import compile_ir
+from .lowering import TASKS_PER_THREAD, lowered
+from .memory import Placed, place
 from .nest import NestEmitter
 
 if TYPE_CHECKING:
     from ..target import Target
 
-#: Temporaries up to this size live on the stack of the function that uses them.
-STACK_BYTES = 16 << 10
-#: Parallel nests are cut into at most this many tasks per thread.
-TASKS_PER_THREAD = 8
-_ALIGN = 64
 
-
-@dataclass(frozen=True, slots=True)
-class ParamInfo:
-    """One parameter of a kernel, in the layout that the code expects."""
-
-    name: str
-    role: str
-    shape: tuple[int, ...]
-    dtype: str
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectCode:
-    """A compiled function.
-
-    Attributes
-    ----------
-    object : bytes
-        Relocatable object file.
-    symbol : str
-        Entry point.
-    llvm : str
-        The LLVM text before LLVM's passes.
-    params : tuple of ParamInfo
-        What ``bufs`` points to, in order.
-    shared_bytes, per_thread_bytes : int
-        Workspace: ``shared_bytes + threads * per_thread_bytes``.
-    """
-
-    object: bytes
-    symbol: str
-    llvm: str
-    params: tuple[ParamInfo, ...]
-    shared_bytes: int
-    per_thread_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """Where a temporary lives: "stack", "shared" or "thread", with its offset in the workspace."""
-
-    kind: str
-    offset: int
-    nbytes: int
-
-
-def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
-    """Generate object code for a concrete function.
+def emit_module(
+    func: Func, target: Target, symbol: str, poison: bool = False, attributes: Sequence[str] = ()
+) -> tuple[str, int, int]:
+    """Return the LLVM text and the workspace sizes (shared, per thread) in bytes.
 
     Parameters
     ----------
     func : Func
-        Scheduled or not; no open holes.
+        Concrete, scheduled or not.
     target : Target
         Machine to generate for.
     symbol : str
         Name of the entry point.
     poison : bool
-        Fill stack temporaries with NaN first, so that a read before a write shows (for tests).
-
-    Raises
-    ------
-    BuildError
-        "build.holes" when a number is still open, "build.too_large", "build.llvm".
+        Fill stack temporaries with NaN first.
+    attributes : sequence of str
+        Further attributes of every function, as the architecture wants them.
     """
-    text, shared, per_thread = emit_module(func, target, symbol, poison)
-    params = tuple(ParamInfo(b.name, b.role, _ints(b), b.dtype) for b in func.params)
-    return ObjectCode(compile_ir(text, target), symbol, text, params, shared, per_thread)
-
-
-def emit_module(func: Func, target: Target, symbol: str, poison: bool = False) -> tuple[str, int, int]:
-    """Return the LLVM text and the workspace sizes (shared, per thread) in bytes."""
-    if not func.is_concrete:
-        names = ", ".join(h.name for h in func.holes)
-        raise BuildError(
-            "build.holes", f"The schedule still has open numbers: {names}.", (func.name,), "fill them: s.fill({...})"
-        )
-    func = compact(drop_unit_loops(func))
-    home = {name: scope.path for name, scope in scopes(func).items()}
-    return _ModuleEmitter(func, target, symbol, poison, home).emit()
+    return _ModuleEmitter(lowered(func), target, symbol, poison, attributes).emit()
 
 
 class _ModuleEmitter:
-    def __init__(self, func: Func, target: Target, symbol: str, poison: bool, home: dict[str, tuple[For, ...]]) -> None:
+    def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
+        self._attributes = " ".join(("nounwind", *attributes))
         self._extents = {lp.name: _int(lp.extent) for lp, _ in loops(func.body)}
         self._buffers = {b.name: b for b in func.buffers}
-        self._home = home
-        self._placed, self._shared, self._per_thread = self._place()
+        memory = place(func)
+        self._placed, self._shared, self._per_thread = memory.placed, memory.shared, memory.per_thread
         self._functions: list[str] = []
         self._declarations: dict[str, str] = {}
 
@@ -143,7 +77,7 @@ class _ModuleEmitter:
         self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
         zeros = f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"
         tail = [
-            'attributes #0 = { nounwind "prefer-vector-width"="512" }',
+            f"attributes #0 = {{ {self._attributes} }}",
             "!0 = distinct !{!0, !1}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
         ]
@@ -158,21 +92,6 @@ class _ModuleEmitter:
         return NestEmitter(fb, self._buffers, pointers, self._extents, self._target.vector_bytes)
 
     # ---- memory ----------------------------------------------------------------------------------------------------
-
-    def _place(self) -> tuple[dict[str, _Placed], int, int]:
-        placed: dict[str, _Placed] = {}
-        shared = per_thread = 0
-        for b in self._func.buffers:
-            if b.role != "temp":
-                continue
-            size = -(-b.nbytes // _ALIGN) * _ALIGN
-            if not self._home.get(b.name):
-                placed[b.name], shared = _Placed("shared", shared, b.nbytes), shared + size
-            elif b.nbytes <= STACK_BYTES:
-                placed[b.name] = _Placed("stack", 0, b.nbytes)
-            else:
-                placed[b.name], per_thread = _Placed("thread", per_thread, b.nbytes), per_thread + size
-        return placed, shared, per_thread
 
     def _pointers(self, fb: FunctionBuilder, args: _Arguments, used: set[str] | None = None) -> dict[str, Value]:
         out: dict[str, Value] = {}
@@ -192,7 +111,7 @@ class _ModuleEmitter:
             out[name] = fb.gep(base, index(p.offset), "i8")
         return out
 
-    def _stack(self, fb: FunctionBuilder, p: _Placed) -> Value:
+    def _stack(self, fb: FunctionBuilder, p: Placed) -> Value:
         slot = fb.alloca(f"[{p.nbytes} x i8]")
         if self._poison:
             fb.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
@@ -261,10 +180,6 @@ def _parallel_chain(s: Stmt) -> list[For]:
             break
         s = s.body[0]
     return chain
-
-
-def _ints(b: Buffer) -> tuple[int, ...]:
-    return tuple(_int(d) for d in b.shape)
 
 
 def _int(d: object) -> int:

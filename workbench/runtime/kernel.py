@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import ShapeError, did_you_mean
+from workbench.errors import BuildError, ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
 from workbench.runtime.buffers import (
     Array,
@@ -20,7 +20,7 @@ from workbench.runtime.buffers import (
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:
-    from workbench.codegen import ObjectCode
+    from workbench.codegen import Backend, ObjectCode
     from workbench.target import Target
 
 
@@ -39,7 +39,8 @@ class Kernel:
 
     Calling it takes the inputs and constant operands in the function's order (or by name) and returns the output: one
     array, or a tuple where the function has several outputs. Constant operands are given as they are; packing happens
-    here.
+    here. A kernel for another machine, or one whose text no compiler of this machine takes, can be looked at (`source`,
+    `asm`); calling it is an error.
 
     Parameters
     ----------
@@ -67,7 +68,9 @@ class Kernel:
         self._poison = poison
         self.target = target
         self._code = code
-        self._loaded = LoadedCode(CodeImage.of(code))
+        self._image = CodeImage.of(code)
+        self._problem = self._backend.run_problem(target)
+        self._library = None if self._problem else LoadedCode(self._image)
         self._lock = threading.Lock()
         self.set_threads(threads or target.threads)
 
@@ -88,7 +91,7 @@ class Kernel:
     @property
     def workspace_bytes(self) -> int:
         """Memory for temporaries that a call uses with the current number of threads."""
-        return self._loaded.image.workspace_bytes(self.threads)
+        return self._image.workspace_bytes(self.threads)
 
     @property
     def threads(self) -> int:
@@ -99,27 +102,54 @@ class Kernel:
         """Set the number of threads for the calls that follow."""
         with self._lock:
             around = Surroundings(threads)
-            around.reserve(self._loaded.image.workspace_bytes(threads))
+            around.reserve(self._image.workspace_bytes(threads))
             self._around = around
 
     @property
     def llvm(self) -> str:
-        """LLVM text of the kernel, as the code generator wrote it."""
-        return self._code.llvm
+        """LLVM text of the kernel, as the code generator wrote it.
+
+        Raises
+        ------
+        BuildError
+            "build.language" for a kernel that was not made through LLVM; its text is `source`.
+        """
+        language = self._backend.language
+        if language != "LLVM":
+            raise BuildError(
+                "build.language", f"This kernel was written in {language}, not in LLVM's language.", (), "kernel.source"
+            )
+        return self.source
 
     @property
     def asm(self) -> str:
-        """The machine's assembly."""
-        from workbench.codegen import llvm_bind
-
-        return llvm_bind.assembly(self._code.llvm, self.target)
+        """The target machine's assembly."""
+        return self._backend.assembly(self.source, self.target)
 
     @property
     def source(self) -> str:
+        """Text that the code generator wrote: LLVM's language or C."""
+        return self._code.source
+
+    @property
+    def nest(self) -> str:
         """The loop nest as text."""
         from workbench.ir.printer import to_text
 
         return to_text(self.func)
+
+    @property
+    def _backend(self) -> Backend:
+        from workbench.codegen import backend_for
+
+        return backend_for(self.target)
+
+    @property
+    def _loaded(self) -> LoadedCode:
+        if self._library is None:
+            assert self._problem is not None
+            raise self._problem
+        return self._library
 
     def __call__(self, *arrays: Any, **named: Any) -> Any:
         """Run the kernel.
@@ -139,6 +169,10 @@ class Kernel:
         ------
         ShapeError
             ``shape.count``, ``shape.name``, ``shape.mismatch`` or ``shape.dtype``.
+        TargetError
+            ``target.host`` for a kernel of another machine.
+        BuildError
+            ``build.compiler`` for a kernel that was not compiled.
         """
         return self.prepare(*arrays, **named)()
 
@@ -156,6 +190,7 @@ class Kernel:
         PreparedCall
             Calling it runs the kernel and returns the same output arrays every time.
         """
+        _ = self._loaded  # a kernel that cannot run says so before it looks at the arrays
         given = self._bind(arrays, named)
         outputs = [aligned_empty(physical_shape(b), b.dtype) for b in self.func.outputs]
         rest = iter(outputs)

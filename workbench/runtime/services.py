@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
-from workbench.codegen import build_func
+from workbench.codegen import backend_for, build_func, generate_func, require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
@@ -23,8 +23,15 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> No
             raise UsageError("usage.option", f"{what} has no option {name!r}", (name,), hint)
 
 
-def build(func: Func, original: Func, target: Target | None = None, **options: Any) -> Kernel:
+def _machine(target: Target | str | None) -> Target:
+    return target if isinstance(target, Target) else Target(target or "llvm")
+
+
+def build(func: Func, original: Func, target: Target | str | None = None, **options: Any) -> Kernel:
     """Compile a scheduled function.
+
+    For another machine the kernel comes out compiled, and where its backend has no compiler here, as text; both can be
+    looked at, and calling them is an error.
 
     Parameters
     ----------
@@ -32,7 +39,7 @@ def build(func: Func, original: Func, target: Target | None = None, **options: A
         Without open holes.
     original : Func
         The function before any primitive (not needed here).
-    target : Target, optional
+    target : Target or str, optional
         This machine by default.
     **options
         ``threads`` : int, instead of the target's; ``poison`` : bool, outputs and temporaries start as NaN on every
@@ -43,18 +50,18 @@ def build(func: Func, original: Func, target: Target | None = None, **options: A
     UsageError
         ``usage.option``.
     TargetError
-        ``target.host`` when this machine cannot run the target's code.
+        ``target.backend`` when no code generator serves the target.
     BuildError
-        What the code generator or LLVM refuses.
+        What the code generator or the compiler refuses.
     """
     _refuse_unknown(options, ("threads", "poison"), "build")
-    machine = target or Target.host()
-    machine.require_here()
+    machine = _machine(target)
     poison = bool(options.get("poison", False))
-    return Kernel(func, build_func(func, machine, "kernel", poison), machine, options.get("threads"), poison)
+    make = generate_func if backend_for(machine).compiler_problem(machine) else build_func
+    return Kernel(func, make(func, machine, "kernel", poison), machine, options.get("threads"), poison)
 
 
-def measure(func: Func, original: Func, target: Target | None = None, **options: Any) -> Measurement:
+def measure(func: Func, original: Func, target: Target | str | None = None, **options: Any) -> Measurement:
     """Compile a scheduled function, compare its result with that of the original, and time it, in worker processes.
 
     Parameters
@@ -70,9 +77,11 @@ def measure(func: Func, original: Func, target: Target | None = None, **options:
         ``usage.option``, ``usage.repeat``, ``usage.timeout``.
     TargetError
         ``target.host`` when this machine cannot run the target's code.
+    BuildError
+        ``build.compiler`` when the target's backend needs a compiler that is not there.
     """
     _refuse_unknown(options, [f.name for f in fields(MeasureOptions)], "measure")
-    machine = target or Target.host()
-    machine.require_here()
+    machine = _machine(target)
+    require_runnable(machine)
     settings: Mapping[str, Any] = options
     return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))

@@ -358,8 +358,19 @@ class Schedule:
 
     # ----- running
 
-    def build(self, **options: Any) -> Any:
+    def build(self, target: Any = None, **options: Any) -> Any:
         """Compile to a `Kernel` that can be called on NumPy arrays.
+
+        Parameters
+        ----------
+        target : Target or str, optional
+            The schedule's own by default. ``"c"`` prints portable C and compiles it with the system's compiler (``$CC``,
+            else ``cc``, ``gcc`` or ``clang``); where there is none, the kernel still has its text (``kernel.source``) and
+            calling it is an error "build.compiler". A kernel for another machine (``"llvm
+            -mtriple=aarch64-unknown-linux-gnu"``) has its text and assembly (``kernel.asm``); calling it is an error
+            "target.host".
+        **options
+            ``threads``; ``poison``: outputs and temporaries start as NaN on every call.
 
         Raises
         ------
@@ -368,18 +379,20 @@ class Schedule:
         BuildError
         """
         self._need_concrete("build")
-        return hooks.call("build", self.func, self._base, self.target, options)
+        return hooks.call("build", self.func, self._base, target or self.target, options)
 
-    def measure(self, **options: Any) -> Any:
+    def measure(self, target: Any = None, **options: Any) -> Any:
         """Compile, compare with the reference and time; see `Measurement`.
 
         Parameters
         ----------
+        target : Target or str, optional
+            The schedule's own by default.
         **options
             ``repeat``, ``min_repeat_ms``, ``flush_cache``.
         """
         self._need_concrete("measure")
-        return hooks.call("measure", self.func, self._base, self.target, options)
+        return hooks.call("measure", self.func, self._base, target or self.target, options)
 
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from workbench.arguments import whole
+from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.schedule.primitive import from_json
 
@@ -150,7 +151,7 @@ def measure(host: Host) -> None:
         names = [h.name for h in view.schedule.holes]
         text = f"Cannot measure while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
         raise ScheduleError("schedule.open", text, names, "tune the schedule, or choose numbers")
-    host.desk.target.require_here()
+    require_runnable(host.desk.target)
     host.request(view)
 
 
@@ -158,7 +159,7 @@ def measure(host: Host) -> None:
 def auto_measure(host: Host, on: bool) -> None:
     """Measure every step that is taken here, or stop doing so."""
     if on:
-        host.desk.target.require_here()
+        require_runnable(host.desk.target)
     host.desk.auto = bool(on)
 
 
@@ -181,7 +182,7 @@ def tune(host: Host, scope: str = "task", trials: int | None = None, seconds: fl
         raise UsageError("session.tuning", "A tuning run is under way", (), "stop it first, or wait for its end")
     if not any(t.task for t in desk.infos):
         raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
-    desk.target.require_here()
+    require_runnable(desk.target)
     tasks = [t.task for t in desk.infos if t.task is not None]
     what: Any = _view(host).schedule if scope == "schedule" else tasks
     only = desk.infos[desk.find(None)].key if scope == "task" else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from workbench.arguments import is_a, whole
+from workbench.codegen import require_runnable
 from workbench.graph import Graph
 from workbench.graph.group import Group, Part
 from workbench.graph.plan import plan_memory
@@ -106,7 +107,7 @@ def _resolve(target: Target | str | None) -> Target:
         if isinstance(target, str)
         else is_a("target", target, Target)
     )
-    found.require_here()
+    require_runnable(found)
     return found
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, whole
+from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.tune.log import Header
 from workbench.tune.loop import TuneOptions
@@ -19,6 +20,7 @@ from workbench.tune.toolbox import LocalToolbox
 if TYPE_CHECKING:
     from workbench.graph import Graph
     from workbench.graph.tasks import Task
+    from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.target import Target
 
@@ -27,7 +29,7 @@ TRIALS_PER_TASK = 64
 
 
 def tune(
-    what: Task | Schedule | Graph | Iterable[Task],
+    what: Task | Func | Schedule | Graph | Iterable[Task],
     *,
     trials: int | None = None,
     seconds: float | None = None,
@@ -44,7 +46,7 @@ def tune(
 
     Parameters
     ----------
-    what : Task, Schedule, Graph or iterable of Task
+    what : Task, Func, Schedule, Graph or iterable of Task
         What to tune. Of a schedule with holes, the search fills the holes and keeps the rest as it is.
     trials : int, optional
         Trials in all, those that `log` already holds included. 64 for each task when `seconds` is not given either.
@@ -82,7 +84,7 @@ def tune(
         measured.
     """
     resolved = _target(what, target)
-    resolved.require_here()
+    require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
     options = is_a("options", TuneOptions() if options is None else options, TuneOptions)
     whole("seed", seed, least=None)
@@ -132,10 +134,13 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
     """Return the tasks, the schedules with holes that replace the space of a task, and the model's name."""
     from workbench.graph import Graph
     from workbench.graph.tasks import Task, extract_tasks
+    from workbench.ir.func import Func
     from workbench.schedule import Schedule
 
     if isinstance(what, Graph):
         return tuple(extract_tasks(what, target)), {}, what.name
+    if isinstance(what, Func):
+        what = Task.of_func(what, target)
     if isinstance(what, Task):
         return (what,), {}, what.name
     if isinstance(what, Schedule):
@@ -148,7 +153,7 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
         tasks = tuple(what)
         if all(isinstance(task, Task) for task in tasks):
             return tasks, {}, ""
-    hint = "give a task, tasks, a graph, or a schedule with holes"
+    hint = "give a task, tasks, a function, a graph, or a schedule with holes"
     raise UsageError("usage.tune", f"A {type(what).__name__} cannot be tuned", (), hint)
 
 

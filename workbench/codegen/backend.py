@@ -1,0 +1,185 @@
+"""The code generators as a registry: a `Target` chooses, and everything that builds a kernel asks here.
+
+A backend is one class under `backend`: which targets it serves, how a concrete function becomes text, how the text
+becomes object code and assembly, and what it needs of the machine that does so. The contract tests, `workbench doctor`
+and `build_func` follow from the declaration::
+
+    @backend
+    class Mine(Backend):
+        '''What it is, in one line.'''
+
+        name, kind, language, arches = "mine", "llvm", "LLVM", ("riscv64",)
+
+        def emit(self, func, target, symbol, poison): ...  # text, shared bytes, bytes per thread
+        def compile(self, text, target): ...  # bytes
+        def assembly(self, text, target): ...  # str
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import ClassVar, TypeVar
+
+from ..errors import TargetError, WorkbenchError
+from ..ir.func import Func
+from ..target import Target
+from .lowering import ObjectCode, params_of
+
+#: Modules of this package whose import declares a backend.
+_DECLARED = ("x86", "aarch64")
+
+
+class Backend:
+    """A code generator.
+
+    Attributes
+    ----------
+    name : str
+        Unique name.
+    kind : str
+        `Target.kind` that asks for it.
+    language : str
+        What its text is written in.
+    arches : tuple of str or None
+        `Target.arch` values that it serves; None for all.
+    isa : mapping of str to str
+        Vector extensions it makes use of, as `Target.isa` names them -> as its compiler names them.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    language: ClassVar[str]
+    arches: ClassVar[tuple[str, ...] | None] = None
+    isa: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def title(self) -> str:
+        """What it is, in one line."""
+        return (self.__doc__ or self.name).strip().partition("\n")[0]
+
+    def serves(self, target: Target) -> bool:
+        """Whether it generates code for the target."""
+        return target.kind == self.kind and (self.arches is None or target.arch in self.arches)
+
+    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+        """Return the text for a concrete function and the workspace in bytes: shared, per thread."""
+        raise NotImplementedError
+
+    def compile(self, text: str, target: Target) -> bytes:
+        """Return the object file for a text."""
+        raise NotImplementedError
+
+    def assembly(self, text: str, target: Target) -> str:
+        """Return the assembly for a text."""
+        raise NotImplementedError
+
+    def compiler_problem(self, target: Target) -> WorkbenchError | None:
+        """Say why this machine cannot make object code for the target; None when it can."""
+        return None
+
+    def run_problem(self, target: Target) -> WorkbenchError | None:
+        """Say why this machine cannot build and run a kernel for the target; None when it can."""
+        if problem := self.compiler_problem(target):
+            return problem
+        try:
+            target.require_here()
+        except TargetError as error:
+            return error
+        return None
+
+
+_B = TypeVar("_B", bound=type[Backend])
+_registry: dict[str, Backend] = {}
+
+
+def backend(cls: _B) -> _B:
+    """Declare a backend; for use as a decorator of its class."""
+    assert cls.name not in _registry, cls.name
+    _registry[cls.name] = cls()
+    return cls
+
+
+class _Backends:
+    """All declared backends, by name."""
+
+    def _all(self) -> dict[str, Backend]:
+        for module in _DECLARED:
+            importlib.import_module(f"{__package__}.{module}")
+        return _registry
+
+    def __iter__(self) -> Iterator[Backend]:
+        return iter(tuple(self._all().values()))
+
+    def __getitem__(self, name: str) -> Backend:
+        return self._all()[name]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all backends."""
+        return tuple(self._all())
+
+
+backends = _Backends()
+
+
+def backend_for(target: Target) -> Backend:
+    """Return the backend that serves a target; `TargetError` "target.backend" where none does."""
+    for candidate in backends:
+        if candidate.serves(target):
+            return candidate
+    served = sorted({a for b in backends if b.kind == target.kind for a in b.arches or ()})
+    raise TargetError(
+        "target.backend",
+        f"No code generator of kind {target.kind!r} serves {target.arch!r}; there is one for {', '.join(served)}.",
+        (target.triple,),
+        "the kind 'c' serves every machine that has a C compiler: c -mtriple=…",
+    )
+
+
+def require_runnable(target: Target) -> None:
+    """Raise what keeps this machine from building and running kernels for the target.
+
+    Raises
+    ------
+    TargetError
+        "target.host" when the machine lacks what the target has, "target.backend".
+    BuildError
+        "build.compiler" when the backend needs a compiler that is not there.
+    """
+    target.require_here()
+    if problem := backend_for(target).run_problem(target):
+        raise problem
+
+
+def generate_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
+    """Generate the text for a concrete function and compile nothing; parameters and errors as for `build_func`."""
+    text, shared, per_thread = backend_for(target).emit(func, target, symbol, poison)
+    return ObjectCode(b"", symbol, text, params_of(func), shared, per_thread)
+
+
+def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
+    """Generate object code for a concrete function.
+
+    Parameters
+    ----------
+    func : Func
+        Scheduled or not; no open holes.
+    target : Target
+        Machine to generate for; its kind and architecture choose the backend.
+    symbol : str
+        Name of the entry point.
+    poison : bool
+        Fill stack temporaries with NaN first, so that a read before a write shows (for tests).
+
+    Raises
+    ------
+    TargetError
+        "target.backend" when no backend serves the target.
+    BuildError
+        "build.holes" when a number is still open; "build.too_large", "build.llvm"; "build.compiler" and "build.c" of
+        the C backend.
+    """
+    code = generate_func(func, target, symbol, poison)
+    image = backend_for(target).compile(code.source, target)
+    return ObjectCode(image, symbol, code.source, code.params, code.shared_bytes, code.per_thread_bytes)
