@@ -143,6 +143,13 @@ def test_tuning_a_schedule_with_holes_fills_only_the_holes():
     assert best.measure().ok
 
 
+def test_a_function_can_be_tuned_as_it_is():
+    with wb.tune(wb.workloads.matmul(16, 16, 16), trials=3, target=TARGET) as session:
+        session.wait(60)
+    assert session.best().is_concrete
+    assert len(session.frame()) == 3
+
+
 def test_what_cannot_be_tuned_is_refused():
     with pytest.raises(wb.WorkbenchError) as caught:
         wb.tune(3)
