@@ -24,16 +24,18 @@ Scope: TypeAlias = Literal["auto", "global", "shared", "local"]
 @dataclass(frozen=True, slots=True)
 class LayoutStep:
     """Packing step: axis `dim` of size n becomes an outermost axis ``n // block`` and an innermost axis of size
-    `block`.
+    `block`; with `here` the axis of the blocks stays where it is.
     """
 
     dim: int
     block: Dim
+    here: bool = False
 
     def logical_shape(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
         """Shape before the step."""
-        inner = list(shape[1:-1])
-        inner.insert(self.dim, shape[0] * shape[-1])
+        inner = list(shape[:-1])
+        count = inner.pop(self.dim if self.here else 0)
+        inner.insert(self.dim, count * shape[-1])
         return tuple(inner)
 
     def apply(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -41,7 +43,7 @@ class LayoutStep:
         assert isinstance(self.block, int)
         k, n = self.dim, array.shape[self.dim]
         split = array.reshape(*array.shape[:k], n // self.block, self.block, *array.shape[k + 1 :])
-        return np.moveaxis(split, (k, k + 1), (0, -1))
+        return np.moveaxis(split, (k, k + 1), (k if self.here else 0, -1))
 
 
 #: How an array as given becomes the array in memory, step by step.
@@ -219,7 +221,7 @@ class Func:
 
 def map_layout(layout: Layout, dims: Callable[[Dim], Dim]) -> Layout:
     """Apply `dims` to the block sizes of packing steps."""
-    return tuple(LayoutStep(s.dim, dims(s.block)) if isinstance(s, LayoutStep) else s for s in layout)
+    return tuple(replace(s, block=dims(s.block)) if isinstance(s, LayoutStep) else s for s in layout)
 
 
 def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
@@ -237,8 +239,7 @@ def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
         return (map_block(s, form, form, g),)
 
     buffers = tuple(
-        replace(b, shape=tuple(g(d) for d in b.shape), layout=map_layout(b.layout, g))
-        for b in func.buffers
+        replace(b, shape=tuple(g(d) for d in b.shape), layout=map_layout(b.layout, g)) for b in func.buffers
     )
     return replace(
         func,

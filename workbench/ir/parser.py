@@ -156,7 +156,8 @@ class _FuncParser(ExprParser):
             return WinogradStep(tile)
         dim = self.integer("a dimension")
         self.expect(":")
-        return LayoutStep(dim, self.dim())
+        block = self.dim()
+        return LayoutStep(dim, block, self.accept("here"))
 
     def hole_info(self) -> HoleInfo:
         name = self.hole_name()

@@ -242,7 +242,9 @@ def _buffer_type(b: Buffer) -> str:
 
 
 def _layout_step(s: LayoutStep | WinogradStep) -> str:
-    return f"winograd: {s.tile}" if isinstance(s, WinogradStep) else f"{s.dim}: {dim_text(s.block)}"
+    if isinstance(s, WinogradStep):
+        return f"winograd: {s.tile}"
+    return f"{s.dim}: {dim_text(s.block)}{' here' if s.here else ''}"
 
 
 def notes_text(notes: Iterable[Note]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from ...ir.affine import Affine
 from ...ir.expr import Expr, Load, loads, map_loads
@@ -13,9 +13,11 @@ from ...ir.poly import Dim, divide, nonneg, normal, product
 from ...ir.stmt import Block, Stmt, blocks, rewrite
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
-from ..primitive import Applied, BlockSize, BufferRef, Number, Primitive, primitive
+from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, replace_block, split_axis, split_loop
+
+T = TypeVar("T")
 
 
 @primitive(
@@ -34,7 +36,9 @@ class TransformLayout(Primitive):
     """Pack a constant or a temporary: ``a[..., j, ...]`` becomes ``a[j // block, ..., j % block]``.
 
     Contract: dimension `dim` is split into blocks; the block number comes first and the place inside the block last, so
-    that what an inner loop of size `block` reads lies together. Constants are packed once, ahead of time. Every access
+    that what an inner loop of size `block` reads lies together. With ``count="here"`` the block number stays where the
+    dimension was: ``a[..., j // block, ..., j % block]``, which groups neighbours for instructions that take several at
+    once. Constants are packed once, ahead of time. Every access
     must fall apart along the block: split the loop that reads it by `block` first. `block` is an int, the name of the
     hole that this loop was split with, or several such names for the product of the innermost ones. The loop that
     computes a temporary is split where needed.
@@ -43,6 +47,7 @@ class TransformLayout(Primitive):
     buffer: Annotated[str, BufferRef("buffer to pack")]
     dim: Annotated[int, Number("dimension to split, from 0")]
     block: Annotated[int | str | tuple[int | str, ...], BlockSize("elements in a block")]
+    count: Annotated[str, Choice("where the number of the block goes", ("front", "here"))] = "front"
 
     def apply(self, func: Func) -> Applied:
         buffer = func.buffer(self.buffer)
@@ -69,8 +74,8 @@ class TransformLayout(Primitive):
             func, made = self._split_axes(func, block.name, dim, size)
             inner |= {f"{block.name}/{axis}" for axis in made[1::2]}
         func = replace(func, body=self._rewritten(func, dim, size, inner))
-        shape = (count, *buffer.shape[:dim], *buffer.shape[dim + 1 :], size)
-        layout = (*buffer.layout, LayoutStep(dim, size)) if buffer.role == "const" else ()
+        shape = self._arranged(buffer.shape, dim, count, size)
+        layout = (*buffer.layout, LayoutStep(dim, size, self.count == "here")) if buffer.role == "const" else ()
         return func.with_buffers([replace(buffer, shape=shape, layout=layout)]), ()
 
     @classmethod
@@ -81,6 +86,11 @@ class TransformLayout(Primitive):
             for dim in range(len(buffer.shape)):
                 for size in _sizes(func, buffer.name, dim):
                     yield TransformLayout(buffer.name, dim, size)
+
+    def _arranged(self, dims: tuple[T, ...], dim: int, count: T, rest: T) -> tuple[T, ...]:
+        """Put the block's number and the place inside it where they belong."""
+        head = (*dims[:dim], count) if self.count == "here" else (count, *dims[:dim])
+        return (*head, *dims[dim + 1 :], rest)
 
     def _uses(self, block: Block) -> bool:
         return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in loads(block.value))
@@ -185,7 +195,7 @@ class TransformLayout(Primitive):
         def index(idx: tuple[Affine, ...], extents: Mapping[str, Dim], block: str) -> tuple[Affine, ...]:
             parts = _apart(func, idx[dim], extents, size, {a for a in extents if f"{block}/{a}" in inner})
             assert parts is not None
-            return (parts[0], *idx[:dim], *idx[dim + 1 :], parts[1])
+            return self._arranged(idx, dim, *parts)
 
         def fn(s: Stmt) -> tuple[Stmt, ...] | None:
             if not isinstance(s, Block) or not self._uses(s):

@@ -1,0 +1,25 @@
+"""Instructions that compute a small nest at once, each declared as description and implementation.
+
+A schedule calls one with ``tensorize(loop, name)``; the nest keeps the loops, which say what happens.
+"""
+
+from __future__ import annotations
+
+from . import x86_amx, x86_vnni
+from .base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
+from .match import Match, Mismatch, match
+
+__all__ = [
+    "Emitter",
+    "Intrinsic",
+    "Machine",
+    "Match",
+    "Mismatch",
+    "Place",
+    "Registry",
+    "match",
+    "registry",
+    "require",
+    "x86_amx",
+    "x86_vnni",
+]
