@@ -157,7 +157,7 @@ class _FuncParser(ExprParser):
         dim = self.integer("a dimension")
         self.expect(":")
         block = self.dim()
-        return LayoutStep(dim, block, self.accept("here"))
+        return LayoutStep(dim, block, bool(self.accept("here")))
 
     def hole_info(self) -> HoleInfo:
         name = self.hole_name()
