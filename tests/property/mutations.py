@@ -362,6 +362,55 @@ MUTATIONS: tuple[Mutation, ...] = (
         "inside = nonneg(lo, relations) and nonneg(size - 1 - hi, relations)",
         "inside = True",
     ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "a sign of the data's transform is wrong",
+        "near, far = _sub(d[4], d[2]), _sub(d[3], d[1])",
+        "near, far = _sub(d[4], d[2]), _add(d[3], d[1])",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "a factor of the way back is wrong",
+        "_add(self.plus(alone, 8, apart), p[5])",
+        "_add(self.plus(alone, 4, apart), p[5])",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "two rows of small tiles are swapped",
+        "_sub(d[0], d[2]), _add(d[1], d[2]), _sub(d[2], d[1])",
+        "_sub(d[0], d[2]), _sub(d[2], d[1]), _add(d[1], d[2])",
+    ),
+    _m(
+        "winograd",
+        "workbench.ir.winograd",
+        "the kernel's transform has a wrong entry",
+        "(1 / 24, -1 / 12, 1 / 6)",
+        "(1 / 24, 1 / 12, 1 / 6)",
+    ),
+    _m(
+        "winograd",
+        "workbench.ir.winograd",
+        "the two dimensions of a kernel are swapped",
+        "np.swapaxes(both, 0, 1)",
+        "both",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "the last tiles read behind the image",
+        "if n % self.m]",
+        "if n % self.m > 2]",
+    ),
+    _m(
+        "winograd",
+        _S + "convolution",
+        "dilated and strided convolutions are taken for plain ones",
+        "or steps == (1, 1)",
+        "or 1 in steps",
+    ),
 )
 
 

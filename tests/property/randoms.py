@@ -25,11 +25,12 @@ WEIGHTS = {
     "cache_write": (3, 1),
     "cache_read": (2, 1),
     "transform_layout": (3, 2),
+    "winograd": (1, 0),
     "parallel": (0.5, 4),
     "vectorize": (0.5, 4),
     "unroll": (0.5, 3),
 }
-PLACING = {"transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
+PLACING = {"winograd", "transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
 #: Nests on which a primitive has something to do; the others take any.
 SUITED = {
     "compute_at": [
@@ -76,6 +77,13 @@ SUITED = {
         "stencils",
         "two_outputs",
     ],
+    "winograd": [
+        "conv",
+        "conv_bias_relu",
+        "relu_conv",
+        "conv_stride_bias_relu",
+        "conv_dilated",
+    ],
     "transform_layout": [
         "matmul_bias_relu",
         "dense",
@@ -99,6 +107,7 @@ STRUCTURAL = {
     "cache_write",
     "cache_read",
     "transform_layout",
+    "winograd",
 }
 
 

@@ -76,6 +76,36 @@ chain(A: input float32[8], Q: output float32[8]):
     )
 
 
+def small_conv(**options: int | bool) -> Callable[[], Schedule]:
+    return lambda: Schedule(workloads.conv2d_nhwc(6, 6, 4, 8, **options))
+
+
+def integer_conv() -> Schedule:
+    text = small_conv()().nest().replace("float32", "int32").replace("0.0", "0i32")
+    return Schedule(parse(text))
+
+
+BACKWARDS = """\
+backwards(A: input float32[6], Q: output float32[6]):
+  for i in 6:
+    block Q(i: 6):
+      Q[5 - i] = A[i]
+"""
+
+
+def shifted_sums() -> Func:
+    """The sum of the row before."""
+    a, k = te.placeholder((8, 4), name="A"), te.reduce_axis(4, "k")
+    s = te.compute((8,), lambda i: te.sum(a[i, k], axis=k), name="S")
+    return te.func(te.compute((8,), lambda i: te.select(i >= 1, s[i - 1], 0.0), name="T"))
+
+
+def quotient() -> Func:
+    """Integers that are divided by others."""
+    a, b = te.placeholder((6,), "int32", name="A"), te.placeholder((6,), "int32", name="B")
+    return te.func(te.compute((6,), lambda i: a[i] / b[i], name="Q"))
+
+
 def left_behind(make: Callable) -> Callable[[], Schedule]:
     """Z runs in loops that once belonged to P, and repeat it now."""
     return lambda: after(of(make), ("compute_at", "Z", "j"), ("compute_at", "P", "Q_j"))
@@ -176,6 +206,18 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         ("transform_layout", "B", 1, "t"),
     ),
     "transform_layout.access": (matmul, ("transform_layout", "B", 1, 4)),
+    "winograd.tile": (small_conv(), ("winograd", "conv", 3)),
+    "winograd.conv": (matmul, ("winograd", "C")),
+    "winograd.nest": (
+        lambda: after(small_conv(bias=True), ("reverse_compute_at", "bias_add", "h")),
+        ("winograd", "conv"),
+    ),
+    "winograd.kernel": (small_conv(kernel=5, padding=2), ("winograd", "conv")),
+    "winograd.stride": (small_conv(stride=2), ("winograd", "conv")),
+    "winograd.dilation": (small_conv(dilation=2, padding=2), ("winograd", "conv")),
+    "winograd.groups": (small_conv(groups=2), ("winograd", "conv")),
+    "winograd.weights": (lambda: after(small_conv(), ("transform_layout", "W", 2, 4)), ("winograd", "conv")),
+    "winograd.dtype": (integer_conv, ("winograd", "conv")),
     # Shared by all primitives
     "loop.unknown": (matmul, ("split", "ii", [None, 4])),
     "block.unknown": (matmul, ("compute_inline", "bias")),

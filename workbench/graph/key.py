@@ -26,7 +26,7 @@ def canonical_text(func: Func) -> str:
     names = {b.name: f"b{i}" for i, b in enumerate(func.buffers)}
     lines = []
     for b in func.buffers:
-        layout = "".join(f"/{s.dim}:{s.block}" for s in b.layout)
+        layout = "".join(f"/{s}" for s in b.layout)
         memory = "" if b.scope == "auto" and not b.align else f" {b.scope} {b.align}"
         lines.append(f"{names[b.name]} {b.role} {b.dtype} {'x'.join(map(str, b.shape))}{layout}{memory}")
     lines += _stmts(func.body, names, {}, 0)

@@ -81,7 +81,8 @@ def _holes(func: Func) -> None:
                 "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
             )
         leading |= set(rel.lhs)
-    dims: list[Dim] = [d for b in func.buffers for d in (*b.shape, *(s.block for s in b.layout if isinstance(s, LayoutStep)))]
+    dims: list[Dim] = [d for b in func.buffers for d in b.shape]
+    dims += [s.block for b in func.buffers for s in b.layout if isinstance(s, LayoutStep)]
     dims += (
         [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
     )

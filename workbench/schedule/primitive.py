@@ -51,7 +51,7 @@ from .holes import Hole
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
-Category: TypeAlias = Literal["loop", "annotation", "placement", "memory", "layout"]
+Category: TypeAlias = Literal["loop", "annotation", "placement", "memory", "layout", "algorithm"]
 
 
 # ------------------------------------------------------------------------------------------------------------ primitive

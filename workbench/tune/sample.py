@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.func import Func
+from workbench.ir.func import Func, LayoutStep
 from workbench.ir.poly import Dim, evaluate, holes_of
 from workbench.ir.stmt import Block, Stmt
 from workbench.schedule.domain import Domain, Group
@@ -236,7 +236,10 @@ def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int)
     with np.errstate(over="ignore"):
         for b in func.buffers:
             for step in b.layout:
-                state = mix(state, _token(f"{b.name}:{step.dim}"), value(step.block))
+                if isinstance(step, LayoutStep):
+                    state = mix(state, _token(f"{b.name}:{step.dim}{step.here}"), value(step.block))
+                else:
+                    state = mix(state, _token(f"{b.name}:{step}"), value(step.tile))
         return visit_all(func.body, state)
 
 

@@ -8,6 +8,7 @@ from .inline import ComputeInline
 from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
 from .placement import ComputeAt, ReverseComputeAt
+from .winograd import Winograd
 
 __all__ = [
     "CacheRead",
@@ -22,4 +23,5 @@ __all__ = [
     "TransformLayout",
     "Unroll",
     "Vectorize",
+    "Winograd",
 ]
