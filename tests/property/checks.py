@@ -17,7 +17,7 @@ from workbench.ir.compact import compact
 from workbench.ir.func import Func
 from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
-from workbench.ir.stmt import blocks
+from workbench.ir.stmt import For, blocks, loops, walk
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops
 from workbench.schedule.primitive import Primitive
@@ -79,6 +79,24 @@ def check_states(made: Made) -> None:
             raise Violation(f"verify after step {k}", made, e) from e
         if not done:
             raise Violation(f"step {k} has not done what it is for", made, step)
+        if k and step is not None:
+            check_units(made, made.states[k - 1], func)
+
+
+def check_units(made: Made, before: Func, after: Func) -> None:
+    """A step has left the loops, marks and blocks of every unit alone."""
+
+    def inside(func: Func) -> dict[str, list[tuple[str, str]]]:
+        return {
+            lp.name: [(s.name, s.kind if isinstance(s, For) else "block") for s, _ in walk(lp.body)]
+            for lp, _ in loops(func.body)
+            if lp.is_unit
+        }
+
+    new = inside(after)
+    for name, old in inside(before).items():
+        if new.get(name) != old:
+            raise Violation(f"the unit {name} has changed", made, f"{old} -> {new.get(name)}")
 
 
 def _purpose(step: Primitive, func: Func) -> bool:
@@ -93,6 +111,21 @@ def _purpose(step: Primitive, func: Func) -> bool:
             return all(outer in [lp.name for lp in func.loop(inner)[1]] for outer, inner in itertools.pairwise(names))
         case "compute_at" | "reverse_compute_at":
             return step.args["loop"] in [lp.name for lp in func.block(step.args["block"])[1]]
+        case "bind":
+            return func.loop(step.args["loop"])[0].kind == step.args["to"]
+        case "annotate":
+            found = {s.name: s.notes for s, _ in reversed(list(walk(func.body)))}
+            loop = next((lp.notes for lp, _ in loops(func.body) if lp.name == step.args["at"]), None)
+            return (step.args["key"], step.args["value"]) in (found[step.args["at"]] if loop is None else loop)
+        case "set_scope":
+            return func.buffer(step.args["buffer"]).scope == step.args["scope"]
+        case "storage_align":
+            dim, factor = step.args["dim"], step.args["factor"]
+            buffer = func.buffer(step.args["buffer"])
+            dense = next((d for d in buffer.shape[dim + 1 :] if not isinstance(d, int)), None) is None
+            return not dense or buffer.strides()[dim] % factor == step.args["offset"]
+        case "blockize":
+            return func.loop(step.args["loop"])[0].is_unit
         case "compute_inline":
             return step.args["block"] not in [b.name for b, _ in blocks(func.body)]
     return True
@@ -121,7 +154,9 @@ def _check_counts(made: Made, name: str, result: interp.Result) -> None:
     writes, updates = result.writes[name], result.updates[name]
     if not (writes == 1).all():
         raise Violation("writes per element of an output", made, np.unique(writes))
-    if updates.any() and not np.array_equal(updates, _updates(made.nest)[name]):
+    # A padded reduction adds neutral elements.
+    same = not {"pad"} & {p.name for p in made.schedule.trace}
+    if same and updates.any() and not np.array_equal(updates, _updates(made.nest)[name]):
         raise Violation("accumulations per element of an output", made, np.unique(updates))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from property.nests import NESTS
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
-from workbench.ir.stmt import For, loops
+from workbench.ir.stmt import For, blocks, loops
 from workbench.schedule import Hole, Schedule, registry
 from workbench.schedule.primitive import Primitive
 
@@ -24,11 +24,17 @@ WEIGHTS = {
     "compute_inline": (2, 1),
     "cache_write": (3, 1),
     "cache_read": (2, 1),
+    "pad": (2, 0.5),
     "transform_layout": (3, 2),
     "winograd": (1, 0),
     "parallel": (0.5, 4),
     "vectorize": (0.5, 4),
     "unroll": (0.5, 3),
+    "bind": (0.2, 2),
+    "annotate": (0.2, 1),
+    "set_scope": (0.5, 1),
+    "storage_align": (0.5, 1),
+    "blockize": (0.1, 0.7),
 }
 PLACING = {"winograd", "transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
 #: Nests on which a primitive has something to do; the others take any.
@@ -97,6 +103,7 @@ SUITED = {
         "conv_grouped",
     ],
 }
+SUITED["set_scope"] = SUITED["storage_align"] = SUITED["compute_at"]
 STRUCTURAL = {
     "split",
     "fuse",
@@ -108,6 +115,7 @@ STRUCTURAL = {
     "cache_read",
     "transform_layout",
     "winograd",
+    "pad",
 }
 
 
@@ -214,6 +222,8 @@ def propose(rng: random.Random, func: Func, name: str, holes: bool = False) -> P
         "parallel": _parallel,
         "vectorize": _one_loop,
         "unroll": _one_loop,
+        "annotate": _note,
+        "storage_align": _align,
     }
     if name == "split":
         return _split(rng, func, holes)
@@ -316,6 +326,20 @@ def _one_loop(rng: random.Random, func: Func) -> tuple[str, ...] | None:
     inner = [lp.name for lp, _ in loops(func.body) if not any(isinstance(s, For) for s in lp.body)]
     every = [lp.name for lp, _ in loops(func.body)]
     return (rng.choice(inner if rng.random() < 0.7 else every),)
+
+
+def _note(rng: random.Random, func: Func) -> tuple[object, ...] | None:
+    names = [lp.name for lp, _ in loops(func.body)] + [b.name for b, _ in blocks(func.body)]
+    key, value = rng.choice((("prefetch", rng.randint(1, 4)), ("mine", rng.choice((-1, "text", 'a "b"\n@c=1:')))))
+    return rng.choice(names), key, value
+
+
+def _align(rng: random.Random, func: Func) -> tuple[object, ...] | None:
+    found = [b for b in func.buffers if b.role == "temp" and len(b.shape) > 1]
+    if not found:
+        return None
+    b, factor = rng.choice(found), rng.choice((1, 4, 7, 16))
+    return b.name, rng.randrange(len(b.shape) - 1), factor, rng.randrange(factor)
 
 
 def random_row(rng: random.Random, s: Schedule) -> dict[str, int] | None:

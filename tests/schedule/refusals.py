@@ -11,6 +11,7 @@ from workbench import workloads
 from workbench.ir import te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound
+from workbench.ir.func import Func
 from workbench.ir.parser import parse
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.rewrite import replace_block
@@ -164,7 +165,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         ("compute_at", "tanh", "i"),
     ),
     "compute_at.own_loop": (matmul, ("compute_at", "C", "i")),
-    "region.inside": (one_reader(lambda b, i: te.select(i >= 1, b[i - 1], 0.0)), ("compute_at", "B", "C_i")),
+    "region.inside": (of(shifted_sums), ("compute_at", "S", "T_i")),
     "region.union": (one_reader(lambda b, i: b[i] + b[7 - i]), ("compute_at", "B", "C_i")),
     "reverse_compute_at.reduction": (of(nests.two_products), ("reverse_compute_at", "O", "E_i")),
     "reverse_compute_at.producer": (matmul, ("reverse_compute_at", "relu", "i")),
@@ -198,6 +199,13 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")),
         ("cache_read", "bias_add", "C"),
     ),
+    "pad.axis": (matmul, ("pad", "C", "x", 16)),
+    "pad.extent": (matmul, ("pad", "C", "i", 12)),
+    "pad.loop": (lambda: after(matmul, ("split", "i", [None, 4])), ("pad", "C", "i", 16)),
+    "pad.index": (of(lambda: parse(BACKWARDS)), ("pad", "Q", "i", 8)),
+    "pad.writers": (of(nests.joined_relu), ("pad", "joined_0", "a0", 8)),
+    "pad.guard": (guarded, ("pad", "Z", "i", 8)),
+    "pad.division": (of(quotient), ("pad", "Q", "i", 8)),
     "transform_layout.role": (matmul, ("transform_layout", "A", 0, 4)),
     "transform_layout.dim": (matmul, ("transform_layout", "B", 2, 4)),
     "transform_layout.divides": (matmul, ("transform_layout", "B", 1, 5)),
@@ -218,7 +226,31 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "winograd.groups": (small_conv(groups=2), ("winograd", "conv")),
     "winograd.weights": (lambda: after(small_conv(), ("transform_layout", "W", 2, 4)), ("winograd", "conv")),
     "winograd.dtype": (integer_conv, ("winograd", "conv")),
+    "transform_layout.padded": (
+        lambda: after(matmul, ("storage_align", "C", 0, 32)),
+        ("transform_layout", "C", 1, 8),
+    ),
+    "annotate.reserved": (matmul, ("annotate", "i", "block", 1)),
+    "annotate.unknown": (matmul, ("annotate", "ii", "mine", 1)),
+    "annotate.place": (matmul, ("annotate", "C", "prefetch", 4)),
+    "annotate.value": (matmul, ("annotate", "k", "prefetch", 0)),
+    "bind.marked": (lambda: after(matmul, ("unroll", "i")), ("bind", "i", "blockIdx.x")),
+    "bind.taken": (lambda: after(matmul, ("bind", "i", "threadIdx.x")), ("bind", "j", "threadIdx.x")),
+    "bind.order": (matmul, ("bind", "j", "blockIdx.x")),
+    "bind.reduction": (matmul, ("bind", "k", "vthread")),
+    "bind.conflict": (left_behind(R), ("bind", "j", "threadIdx.x")),
+    "bind.limit": (of(lambda: workloads.transpose(2048, 2)), ("bind", "i", "threadIdx.x")),
+    "set_scope.role": (matmul, ("set_scope", "A", "local")),
+    "set_scope.shared": (lambda: after(matmul, ("parallel", "i", "j")), ("set_scope", "C", "local")),
+    "storage_align.role": (matmul, ("storage_align", "B", 0, 16)),
+    "storage_align.dim": (matmul, ("storage_align", "C", 1, 16)),
+    "storage_align.factor": (matmul, ("storage_align", "C", 0, 16, 16)),
+    "blockize.unit": (lambda: after(matmul, ("blockize", "j")), ("blockize", "j")),
+    "blockize.marked": (lambda: after(matmul, ("parallel", "i")), ("blockize", "i")),
     # Shared by all primitives
+    "unit.inside": (lambda: after(matmul, ("blockize", "j")), ("split", "k", [None, 2])),
+    "unit.cut": (lambda: after(matmul, ("blockize", "j")), ("reverse_compute_at", "bias_add", "j")),
+    "buffer.scope": (lambda: after(matmul, ("set_scope", "C", "local")), ("parallel", "i")),
     "loop.unknown": (matmul, ("split", "ii", [None, 4])),
     "block.unknown": (matmul, ("compute_inline", "bias")),
     "buffer.unknown": (matmul, ("transform_layout", "BB", 0, 4)),

@@ -87,6 +87,28 @@ class BufferRef(_Name):
 
 
 @dataclass(frozen=True, slots=True)
+class NestRef(_Name):
+    """One loop or block, by name."""
+
+    what: ClassVar[str] = "loop or block"
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return (*(lp.name for lp, _ in loops(func.body)), *(b.name for b, _ in blocks(func.body)))
+
+
+@dataclass(frozen=True, slots=True)
+class AxisRef(_Name):
+    """One axis of the block in the field `of`, by name."""
+
+    of: str = "block"
+    what: ClassVar[str] = "axis"
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        found = [b for b, _ in blocks(func.body) if args.get(self.of, b.name) == b.name]
+        return tuple(dict.fromkeys(it.name for b in found for it in b.iters))
+
+
+@dataclass(frozen=True, slots=True)
 class LoopRefs(FieldKind):
     """Several loops, by name, in order; given as ``f("i", "j")`` or ``f(["i", "j"])``."""
 
@@ -178,6 +200,31 @@ class Number(FieldKind):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise ValueError(f"expected an integer, not {value!r}")
         return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteKey(FieldKind):
+    """Key of a note: any word; a form offers those that have an effect."""
+
+    keys: tuple[str, ...] = ()
+    widget: ClassVar[str] = "select"
+
+    def clean(self, value: object) -> object:
+        if not isinstance(value, str) or not value:
+            raise ValueError(f"expected a word, not {value!r}")
+        return value
+
+    def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
+        return self.keys
+
+
+@dataclass(frozen=True, slots=True)
+class NoteValue(Number):
+    """Value of a note: an integer or a text; a form takes a number."""
+
+    def clean(self, value: object) -> object:
+        # An explicit base: dataclasses with slots are made twice, which `super()` does not survive.
+        return value if isinstance(value, str) else Number.clean(self, value)
 
 
 @dataclass(frozen=True, slots=True)

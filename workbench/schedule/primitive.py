@@ -28,8 +28,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
 from ..errors import ScheduleError, UsageError, did_you_mean
 from ..ir.func import Func
-from . import legality
+from . import legality, standing
 from .fields import (
+    AxisRef,
     BlockRef,
     BlockSize,
     BufferRef,
@@ -65,6 +66,9 @@ COMMON_CODES: Mapping[str, str] = MappingProxyType(
         "hole.unknown": "a factor names a hole that does not exist",
         "loop.mark": "a loop marked parallel or vectorised earlier could not keep its mark",
         "index.affine": "an index would not be affine any more",
+        "buffer.scope": "a temporary could not keep the scope that it was given earlier",
+        "unit.inside": "a loop or block inside a unit is named",
+        "unit.cut": "the loops or blocks of a unit would not stay together",
     }
 )
 
@@ -84,6 +88,8 @@ class Primitive:
     returns: ClassVar[Returns] = "nothing"
     #: What a menu says where there is no candidate, when a general sentence would not do.
     idle: ClassVar[str] = ""
+    #: Whether a step may name what lies inside a unit (see `blockize`).
+    inside_units: ClassVar[bool] = False
     _fields: ClassVar[tuple[Field, ...]] = ()
 
     # ----- what a declaration provides
@@ -118,11 +124,23 @@ class Primitive:
         self.run(func)
 
     def run(self, func: Func) -> Applied:
-        """`apply`, then make sure that indices are still affine and that marked loops may still have their mark."""
+        """`apply`, then make sure that indices are still affine and that what earlier steps were promised still holds
+        (marks of loops, scopes of temporaries, units).
+        """
+        if not self.inside_units:
+            standing.check_named(func, self.name, self._names())
         new, names = self.apply(func)
         legality.check_affine(new)
         legality.check_marks(new, self.name)
+        standing.check(func, new, self.name)
         return new, names
+
+    def _names(self) -> Iterator[str]:
+        """Loops and blocks that the step names."""
+        for f in self._fields:
+            if isinstance(f.kind, LoopRef | LoopRefs | BlockRef):
+                value = getattr(self, f.name)
+                yield from (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
     @classmethod
     def fields(cls) -> tuple[Field, ...]:
@@ -331,6 +349,7 @@ def _field(f: dataclasses.Field[Any], hint: Any) -> Field:
 __all__ = [
     "COMMON_CODES",
     "Applied",
+    "AxisRef",
     "BlockRef",
     "BlockSize",
     "BufferRef",

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from .annotation import Parallel, Unroll, Vectorize
+from .annotation import Annotate, Parallel, Unroll, Vectorize
+from .binding import Bind
 from .cache import CacheRead, CacheWrite
 from .inline import ComputeInline
 from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
 from .placement import ComputeAt, ReverseComputeAt
-from .winograd import Winograd
+from .storage import SetScope, StorageAlign
+from .unit import Blockize
 
 __all__ = [
+    "Annotate",
+    "Bind",
+    "Blockize",
     "CacheRead",
     "CacheWrite",
     "ComputeAt",
@@ -19,9 +24,10 @@ __all__ = [
     "Parallel",
     "Reorder",
     "ReverseComputeAt",
+    "SetScope",
     "Split",
+    "StorageAlign",
     "TransformLayout",
     "Unroll",
     "Vectorize",
-    "Winograd",
 ]

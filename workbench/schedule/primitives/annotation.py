@@ -1,23 +1,42 @@
-"""Primitives that say how a loop is run: parallel, vectorize, unroll."""
+"""Primitives that say how a loop is run: parallel, vectorize, unroll; and annotate, for everything else."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ...errors import did_you_mean
 from ...ir.func import Constraint, Func
 from ...ir.poly import Dim, normal
-from ...ir.stmt import For, LoopKind, loops
+from ...ir.stmt import For, LoopKind, Note, blocks, loops
 from .. import legality
+from ..fields import NestRef, NoteKey, NoteValue
 from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from ..refusal import refuse
-from ..rewrite import replace_loop
+from ..rewrite import replace_block, replace_loop
 
 #: Most iterations that are written out one after the other.
 UNROLL_LIMIT = 512
 #: Most iterations that run as vectors; more of them are a loop of vectors, which a split says better.
 VECTOR_LIMIT = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEffect:
+    """A note that something reads: what it does on a loop, and its least and greatest value."""
+
+    does: str
+    low: int
+    high: int
+
+
+#: Notes on loops that have an effect; all other keys are carried along for whoever reads the nest.
+EFFECTS: Mapping[str, NoteEffect] = {
+    "prefetch": NoteEffect("fetches into the cache what the body reads that many iterations later", 1, 256),
+}
+#: Keys that other primitives own.
+RESERVED: Mapping[str, str] = {"block": "blockize"}
 
 
 @primitive(
@@ -48,7 +67,7 @@ class Parallel(Primitive):
             where = self.loops or tuple(lp.name for lp, path in loops(func.body) if not path)
             refuse("parallel.arity", f"parallel takes one or more different loops, not {list(self.loops)}.", where)
         for name in self.loops:
-            _check_unmarked(func, name, "parallel")
+            check_unmarked(func, name, "parallel")
             legality.check_parallel(func, name)
             func = _mark(func, name, "parallel")
         return func, ()
@@ -83,9 +102,10 @@ class Vectorize(Primitive):
     loop: Annotated[str, LoopRef("innermost loop")]
 
     def apply(self, func: Func) -> Applied:
-        lp = _check_unmarked(func, self.loop, "vectorize")
+        lp = check_unmarked(func, self.loop, "vectorize")
         legality.check_vector(func, self.loop)
-        func = _limit(func, "vectorize", self.loop, lp.extent, VECTOR_LIMIT, "split it and vectorise the inner part")
+        hint, what = "split it and vectorise the inner part", f"make {lp.extent} copies of the body"
+        func = limit_size(func, "vectorize", self.loop, lp.extent, VECTOR_LIMIT, what, hint)
         return _mark(func, self.loop, "vectorize"), ()
 
     @classmethod
@@ -114,10 +134,13 @@ class Unroll(Primitive):
     loop: Annotated[str, LoopRef("loop to unroll")]
 
     def apply(self, func: Func) -> Applied:
-        _check_unmarked(func, self.loop, "unroll")
+        check_unmarked(func, self.loop, "unroll")
         func = _mark(func, self.loop, "unroll")
-        for copies in dict.fromkeys(_copies(func, self.loop)):
-            func = _limit(func, "unroll", self.loop, copies, UNROLL_LIMIT, "split it and unroll the inner part")
+        for copies in dict.fromkeys(sizes_through(func, self.loop, {"unroll"})):
+            what = f"make {copies} copies of the body"
+            func = limit_size(
+                func, "unroll", self.loop, copies, UNROLL_LIMIT, what, "split it and unroll the inner part"
+            )
         return func, ()
 
     @classmethod
@@ -127,11 +150,83 @@ class Unroll(Primitive):
                 yield Unroll(lp.name)
 
 
+@primitive(
+    "annotate",
+    category="annotation",
+    codes={
+        "annotate.reserved": "another primitive writes notes of that key",
+        "annotate.unknown": "there is no loop or block of that name",
+        "annotate.place": "the note has an effect on loops only, and a block is named",
+        "annotate.value": "the note has an effect, and not with that value",
+    },
+)
+@dataclass(frozen=True, slots=True)
+class Annotate(Primitive):
+    """Attach a note to a loop or block.
+
+    Contract: a note is a key with a number or a text; it never changes the result. ``prefetch`` on a loop lets the code
+    generator fetch what the body reads so many iterations later. Any other key is carried along in the nest, its text
+    and the log, for tools of your own. A key that is there already gets the new value. Where a loop and a block have
+    the same name, the loop is meant. Splitting a loop leaves its notes with the outer part; fusing joins them.
+    """
+
+    at: Annotated[str, NestRef("loop or block")]
+    key: Annotated[str, NoteKey("what the note is about", keys=tuple(EFFECTS))]
+    value: Annotated[int | str, NoteValue("number or text")]
+
+    inside_units = True
+
+    def apply(self, func: Func) -> Applied:
+        is_loop = any(lp.name == self.at for lp, _ in loops(func.body))
+        if not is_loop and all(b.name != self.at for b, _ in blocks(func.body)):
+            known = [lp.name for lp, _ in loops(func.body)] + [b.name for b, _ in blocks(func.body)]
+            hint = did_you_mean(self.at, known, "loops and blocks")
+            refuse("annotate.unknown", f"There is no loop or block {self.at!r}.", (self.at,), hint)
+        if self.key in RESERVED:
+            owner = RESERVED[self.key]
+            refuse("annotate.reserved", f"{owner} writes the notes {self.key!r}.", (self.at,), f"use {owner}")
+        self._check(is_loop)
+        if is_loop:
+            body = replace_loop(func.body, self.at, lambda lp: (replace(lp, notes=self._with(lp.notes)),))
+        else:
+            body = replace_block(func.body, self.at, lambda b: (replace(b, notes=self._with(b.notes)),))
+        return replace(func, body=body), ()
+
+    def _check(self, is_loop: bool) -> None:
+        effect = EFFECTS.get(self.key)
+        if effect is None:
+            return
+        if not is_loop:
+            refuse(
+                "annotate.place",
+                f"{self.key!r} {effect.does}, so it belongs to a loop; {self.at!r} is a block.",
+                (self.at,),
+                "name a loop around it",
+            )
+        if not isinstance(self.value, int) or not effect.low <= self.value <= effect.high:
+            refuse(
+                "annotate.value",
+                f"{self.key!r} {effect.does}; it cannot be {self.value!r}.",
+                (self.at,),
+                f"a number from {effect.low} to {effect.high}",
+            )
+
+    def _with(self, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+        return tuple((dict(notes) | {self.key: self.value}).items())
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for lp, _ in loops(func.body):
+            if lp.kind == "serial" and lp.extent != 1 and at in (None, lp.name) and lp.note("prefetch") is None:
+                yield cls(lp.name, "prefetch", 4)
+
+
 def _mark(func: Func, loop: str, kind: LoopKind) -> Func:
     return replace(func, body=replace_loop(func.body, loop, lambda lp: (replace(lp, kind=kind),)))
 
 
-def _check_unmarked(func: Func, loop: str, step: str) -> For:
+def check_unmarked(func: Func, loop: str, step: str) -> For:
+    """Return the loop; refuse (``{step}.marked``) when it has a mark."""
     lp, _ = func.loop(loop)
     if lp.kind != "serial":
         refuse(
@@ -143,28 +238,23 @@ def _check_unmarked(func: Func, loop: str, step: str) -> For:
     return lp
 
 
-def _limit(func: Func, step: str, loop: str, size: Dim, limit: int, hint: str) -> Func:
-    """Refuse a concrete size above the limit; an open one becomes a constraint on rows."""
+def limit_size(func: Func, step: str, loop: str, size: Dim, limit: int, what: str, hint: str) -> Func:
+    """Refuse (``{step}.limit``) a concrete size above the limit; an open one becomes a constraint on rows."""
     if isinstance(size, int):
         if size > limit:
-            refuse(
-                f"{step}.limit",
-                f"{step} of {loop!r} would make {size} copies of the body; the limit is {limit}.",
-                (loop,),
-                hint,
-            )
+            refuse(f"{step}.limit", f"{step} of {loop!r} would {what}; the limit is {limit}.", (loop,), hint)
         return func
     return replace(func, constraints=(*func.constraints, Constraint(f"{step}({loop}) <= {limit}", limit - size)))
 
 
-def _copies(func: Func, loop: str) -> list[Dim]:
-    """Number of copies that each path through `loop` makes."""
+def sizes_through(func: Func, loop: str, kinds: Collection[str]) -> list[Dim]:
+    """Product of the extents of the loops of some kinds, on each path through `loop`."""
     out: list[Dim] = []
     for lp, path in loops(func.body):
         line = (*path, lp)
         if any(x.name == loop for x in line) and not any(isinstance(s, For) for s in lp.body):
             size: Dim = 1
             for x in line:
-                size = size * x.extent if x.kind == "unroll" else size
+                size = size * x.extent if x.kind in kinds else size
             out.append(normal(size, func.relations))
     return out

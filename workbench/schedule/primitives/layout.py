@@ -25,6 +25,7 @@ T = TypeVar("T")
     category="layout",
     codes={
         "transform_layout.role": "the buffer is an input or output, whose layout belongs to the caller",
+        "transform_layout.padded": "storage_align has padded the buffer",
         "transform_layout.dim": "the buffer has no such dimension",
         "transform_layout.divides": "the block size does not divide the dimension",
         "transform_layout.undecided": "with holes: it is not proved that the block size divides the dimension",
@@ -64,6 +65,13 @@ class TransformLayout(Primitive):
                 "transform_layout.dim",
                 f"{self.buffer!r} has {rank} dimensions, so there is no dimension {self.dim}.",
                 (self.buffer,),
+            )
+        if buffer.align:
+            refuse(
+                "transform_layout.padded",
+                f"The rows of {self.buffer!r} are padded, and packing would make other rows.",
+                (self.buffer,),
+                "pack first, then storage_align",
             )
         dim, size = self.dim % rank, self._size(func)
         count = self._count(func, buffer.shape[dim], size)

@@ -1,0 +1,67 @@
+"""Primitive that says which part of a device runs a loop: bind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, cast, get_args
+
+from ...ir.func import Func
+from ...ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
+from .. import standing
+from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
+from ..rewrite import replace_loop
+from .annotation import check_unmarked, limit_size, sizes_through
+
+#: Most threads of one block; what devices of today allow.
+THREAD_LIMIT = 1024
+_TAGS = tuple(kind for kind in get_args(LoopKind) if kind in BOUND_KINDS)
+
+
+@primitive(
+    "bind",
+    category="annotation",
+    codes={
+        "bind.marked": "the loop has another mark",
+        "bind.taken": "a loop around or inside it is bound to the same thing",
+        "bind.order": "blocks of the grid lie inside other loops, or the nest runs on the cores of a CPU",
+        "bind.reduction": "the loop carries a reduction",
+        "bind.conflict": "two iterations may write the same element",
+        "bind.limit": f"more than {THREAD_LIMIT} threads in a block",
+    },
+)
+@dataclass(frozen=True, slots=True)
+class Bind(Primitive):
+    """Say which blocks or threads of a device, or which virtual threads, run the iterations of a loop.
+
+    Contract: iterations are independent, as for `parallel`; statements in one body are separated by a barrier.
+    ``blockIdx`` loops are outermost and hold nothing but each other. A loop bound to ``vthread`` is run by one thread,
+    whose iterations may be interleaved. The interpreter runs the iterations in any order. Code for a CPU runs them one
+    after the other, so there a binding is a description and makes nothing faster. Bind last: a bound loop cannot be
+    split or fused any more.
+    """
+
+    loop: Annotated[str, LoopRef("loop to bind")]
+    to: Annotated[str, Choice("what runs its iterations", values=_TAGS)]
+
+    def apply(self, func: Func) -> Applied:
+        check_unmarked(func, self.loop, "bind")
+        kind = cast(LoopKind, self.to)
+        func = replace(func, body=replace_loop(func.body, self.loop, lambda lp: (replace(lp, kind=kind),)))
+        standing.check_bound(func, self.loop)
+        if kind in THREAD_KINDS:
+            for threads in dict.fromkeys(sizes_through(func, self.loop, THREAD_KINDS)):
+                what = f"make {threads} threads in a block"
+                func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")
+        return func, ()
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for lp, path in loops(func.body):
+            if lp.kind != "serial" or at not in (None, lp.name):
+                continue
+            taken = {up.kind for up in path} | {x.kind for x, _ in loops(lp.body)}
+            if not path or {up.kind for up in path} <= BLOCK_KINDS:
+                yield from (cls(lp.name, k) for k in ("blockIdx.x", "blockIdx.y") if k not in taken)
+            yield from (cls(lp.name, k) for k in ("threadIdx.x", "threadIdx.y") if k not in taken)
+            yield cls(lp.name, "vthread")

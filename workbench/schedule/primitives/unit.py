@@ -1,0 +1,67 @@
+"""Primitive that makes a loop and all in it one unit: blockize."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated
+
+from ...ir.func import Func
+from ...ir.stmt import For, blocks, loops
+from .. import standing
+from ..primitive import Applied, LoopRef, Primitive, primitive
+from ..refusal import refuse
+from ..rewrite import replace_loop
+
+
+@primitive(
+    "blockize",
+    category="loop",
+    returns="name",
+    codes={
+        "blockize.unit": "the loop is a unit already",
+        "blockize.marked": "the loop is parallel or bound: a unit is what one thread does",
+    },
+)
+@dataclass(frozen=True, slots=True)
+class Blockize(Primitive):
+    """Make a loop and everything in it one unit, which later steps move but do not cut through.
+
+    Contract: nothing changes in what is computed. No step may name a loop or block inside the unit, put anything into
+    it, or split, fuse or reorder its loops; loops around it stay free. `annotate` may still name what is inside, and
+    `tensorize` the loop itself. Gives back the name of the unit.
+    """
+
+    loop: Annotated[str, LoopRef("outermost loop of the unit")]
+
+    def apply(self, func: Func) -> Applied:
+        lp, _ = func.loop(self.loop)
+        if lp.is_unit:
+            refuse("blockize.unit", f"Loop {self.loop!r} is {standing.unit_name(lp)} already.", (self.loop,))
+        marked = next((x for x in (lp, *(x for x, _ in loops(lp.body))) if x.kind not in _SERIAL), None)
+        if marked is not None:
+            refuse(
+                "blockize.marked",
+                f"Loop {marked.name!r} is marked {marked.kind}, and a unit is what one thread does at a time.",
+                (self.loop, marked.name),
+                "choose a loop inside of it",
+            )
+        last = [b.name for b, _ in blocks(lp.body)][-1]
+        taken = {x.note("block") for x, _ in loops(func.body)}
+        name = func.fresh_name(f"{last}.unit")
+        k = 0
+        while name in taken:
+            k += 1
+            name = func.fresh_name(f"{last}.unit_{k}")
+        notes = (*lp.notes, ("block", name))
+        return replace(func, body=replace_loop(func.body, self.loop, lambda x: (replace(x, notes=notes),))), (name,)
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for lp, path in loops(func.body):
+            inside = any(x.is_unit for x in (*path, lp))
+            if at == lp.name or (at is None and not inside and isinstance(lp.body[0], For)):
+                yield cls(lp.name)
+
+
+_SERIAL = ("serial", "unroll", "vectorize")
