@@ -269,8 +269,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "compute_at",
         _P + "placement",
         "the part may lie outside of the buffer",
-        "if not legality.nonneg(value, func.relations):",
-        "if False:",
+        "elif not inside:",
+        "elif False:",
     ),
     _m(
         "compute_at",
@@ -301,7 +301,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "reverse_compute_at",
         _P + "placement",
         "the loops need not cover the block",
-        "if not bijective(bind, extents, it.extent, func.relations):",
+        "if not bijective(bind, extents, reach if it.name in guard else it.extent, func.relations):",
         "if False:",
     ),
     _m(

@@ -73,6 +73,13 @@ def row_share() -> Func:
     return te.func(te.compute((6, 8), lambda i, j: share[i, j] * 0.5, name="half"), "row_share")
 
 
+def row_before() -> Func:
+    """The sum of the row before: a reduction that is read where it does not exist."""
+    x, k = te.placeholder((6, 8), name="X"), te.reduce_axis(8, "k")
+    s = te.compute((6,), lambda i: te.sum(x[i, k], axis=k), name="S")
+    return te.func(te.compute((6,), lambda i: te.select(i >= 1, s[i - 1], 0.0), name="T"), "row_before")
+
+
 NESTS: dict[str, Callable[[], Func]] = {
     **workloads.ALL,
     "relu_conv": relu_conv,
@@ -80,6 +87,7 @@ NESTS: dict[str, Callable[[], Func]] = {
     "pad_end": pad_end,
     "two_outputs": two_outputs,
     "row_share": row_share,
+    "row_before": row_before,
 }
 EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     **REFERENCES,
@@ -87,5 +95,6 @@ EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     "stencils": _stencils,
     "pad_end": lambda a: np.concatenate([np.exp(a["X"]), np.ones((3, 8))]),
     "two_outputs": _two_outputs,
+    "row_before": lambda a: np.concatenate([[0], a["X"].sum(1)[:-1]]),
     "row_share": lambda a: 0.5 * np.exp(a["X"]) / np.exp(a["X"]).sum(1, keepdims=True),
 }

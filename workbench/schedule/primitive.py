@@ -121,7 +121,11 @@ class Primitive:
         The question is answered by doing it: functions are values, so trying costs nothing but time, and the answer can
         never differ from what `apply` does.
         """
+        self.require(target)
         self.run(func)
+
+    def require(self, target: object) -> None:  # noqa: B027  (most steps ask nothing of a target)
+        """Raise `ScheduleError` when the target cannot do the step; without a target all steps are possible."""
 
     def run(self, func: Func) -> Applied:
         """`apply`, then make sure that indices are still affine and that what earlier steps were promised still holds

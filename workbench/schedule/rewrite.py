@@ -105,8 +105,10 @@ def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, D
     Raises
     ------
     NotRadix
-        When the block uses a digit of the axis that cuts through a part.
+        When the block uses a digit of the axis that cuts through a part, or runs under a condition on the axis.
     """
+    if any(axis in g.form.vars for g in block.guard):
+        raise NotRadix(Digit(axis))
     k = next(k for k, it in enumerate(block.iters) if it.name == axis)
     old = block.iters[k]
     digit = mixed_radix(func, [n for n, _, _ in parts], [e for _, e, _ in parts], old.extent)

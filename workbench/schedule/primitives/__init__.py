@@ -8,9 +8,12 @@ from .cache import CacheRead, CacheWrite
 from .inline import ComputeInline
 from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
+from .padding import Pad
 from .placement import ComputeAt, ReverseComputeAt
 from .storage import SetScope, StorageAlign
 from .unit import Blockize
+from .tensorize import Tensorize
+from .winograd import Winograd
 
 __all__ = [
     "Annotate",
@@ -21,13 +24,16 @@ __all__ = [
     "ComputeAt",
     "ComputeInline",
     "Fuse",
+    "Pad",
     "Parallel",
     "Reorder",
     "ReverseComputeAt",
     "SetScope",
     "Split",
     "StorageAlign",
+    "Tensorize",
     "TransformLayout",
     "Unroll",
     "Vectorize",
+    "Winograd",
 ]

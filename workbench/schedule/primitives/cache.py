@@ -121,12 +121,12 @@ class CacheRead(Primitive):
         found = [ld for e in (block.value, block.init) if e is not None for ld in loads(e) if ld.buffer == buffer.name]
         copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)
 
-        def load(ld: Load) -> Load:
+        def near(ld: Load) -> Load:
             return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
 
         def redirect(b: Block) -> tuple[Block, ...]:
-            init = None if b.init is None else map_loads(b.init, load)
-            return (replace(b, value=map_loads(b.value, load), init=init),)
+            init = None if b.init is None else map_loads(b.init, near)
+            return (replace(b, value=map_loads(b.value, near), init=init),)
 
         body = replace_block(func.body, self.block, redirect)
         first = nest(list(zip(names, buffer.shape, strict=True)), (copy,))

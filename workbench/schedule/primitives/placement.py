@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ...errors import ScheduleError
 from ...ir.affine import Affine, Digit, bijective
-from ...ir.expr import loads
+from ...ir.expr import Bound, loads
 from ...ir.func import Func
 from ...ir.poly import Dim
 from ...ir.region import Span, region
@@ -60,9 +60,10 @@ class ComputeAt(Primitive):
         spans = _part(moved, lp, block.buffer, block, writes=False)
         part = {x.single_var(): sp for x, sp in zip(block.index, spans, strict=True)}
         names, binds, extents = _new_loops(moved, block, {k: v for k, v in part.items() if k is not None})
-        around = legality.extents_of((*outer, lp))
-        _check_inside(moved, block, binds, around | dict(zip(names, extents, strict=True)))
-        inner = nest(list(zip(names, extents, strict=True)), (replace(block, binds=tuple(binds)),))
+        around = legality.extents_of((*outer, lp)) | dict(zip(names, extents, strict=True))
+        guard = _guards(moved, block, binds, around)
+        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
+        inner = nest(list(zip(names, extents, strict=True)), (block,))
         new = replace(moved, body=insert(moved.body, self.loop, inner, first=True))
         for name in legality.reads(block):
             legality.check_flow(new, name, "compute_at.producer")
@@ -162,9 +163,10 @@ class ReverseComputeAt(Primitive):
             self._match(moved, block, name, spans, part)
         names, binds, extents = _new_loops(moved, block, part)
         around = legality.extents_of((*outer, lp)) | dict(zip(names, extents, strict=True))
-        _check_inside(moved, block, binds, around)
-        self._check_cover(moved, block, binds, around)
-        inner = nest(list(zip(names, extents, strict=True)), (replace(block, binds=tuple(binds)),))
+        guard = _guards(moved, block, binds, around)
+        self._check_cover(moved, block, binds, around, guard)
+        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
+        inner = nest(list(zip(names, extents, strict=True)), (block,))
         new = replace(moved, body=insert(moved.body, self.loop, inner, first=False))
         for name in legality.reads(block):
             legality.check_flow(new, name, "reverse_compute_at.producer")
@@ -235,10 +237,13 @@ class ReverseComputeAt(Primitive):
                         f"compute {name!r} inside the loops of {self.block!r} instead: compute_at",
                     )
 
-    def _check_cover(self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim]) -> None:
+    def _check_cover(
+        self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim], guard: Mapping[str, Bound]
+    ) -> None:
         used: dict[str, list[Digit]] = {}
         for it, bind in zip(block.iters, binds, strict=True):
-            if not bijective(bind, extents, it.extent, func.relations):
+            reach = legality.form_range(bind, extents, func.relations)[1] + 1
+            if not bijective(bind, extents, reach if it.name in guard else it.extent, func.relations):
                 refuse(
                     "reverse_compute_at.cover",
                     f"Axis {it.name!r} of block {self.block!r} would run over {bind}, which is not "
@@ -305,17 +310,23 @@ def _new_loops(func: Func, block: Block, part: Mapping[str, Span]) -> tuple[tupl
     return names, binds, extents
 
 
-def _check_inside(func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim]) -> None:
+def _guards(func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim]) -> dict[str, Bound]:
+    """Conditions for axes of an element-wise block that would run beyond what there is; refuse what is undecided."""
+    out: dict[str, Bound] = {}
     for it, bind in zip(block.iters, binds, strict=True):
         lo, hi = legality.form_range(bind, extents, func.relations)
         for value, text in ((lo, f"{lo} >= 0"), (it.extent - 1 - hi, f"{hi} < {it.extent}")):
-            if not legality.nonneg(value, func.relations):
+            inside = legality.nonneg(value, func.relations)
+            if inside is False and not block.is_reduction and isinstance(it.extent, int):
+                out[it.name] = Bound(Affine.var(it.name), 0, it.extent)
+            elif not inside:
                 refuse(
                     "region.inside",
                     f"Axis {it.name!r} of block {block.name!r} would run over {bind}, and {text} is not proved.",
                     (block.name, it.name),
                     "a guarded read can ask for elements that do not exist: give the padding a block of its own",
                 )
+    return out
 
 
 __all__ = ["ComputeAt", "ReverseComputeAt", "check_identity"]
