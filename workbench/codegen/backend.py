@@ -27,7 +27,7 @@ from ..target import Target
 from .lowering import ObjectCode, params_of
 
 #: Modules of this package whose import declares a backend.
-_DECLARED = ("x86", "aarch64")
+_DECLARED = ("x86", "aarch64", "c")
 
 
 class Backend:

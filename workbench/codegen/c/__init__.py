@@ -1,0 +1,38 @@
+"""The C backend: readable C99 for any concrete nest, compiled by the system's compiler where there is one."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from ...errors import WorkbenchError
+from ...ir.func import Func
+from ...target import Target
+from ..backend import Backend, backend
+from .compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
+from .module import print_module
+
+
+@backend
+class C(Backend):
+    """Portable C99: the schedule's loops as C loops; the system's compiler vectorises and allocates registers.
+
+    Without a compiler a kernel has its text and nothing else: `Kernel.source` can be read and taken elsewhere, calling
+    or measuring it is an error "build.compiler".
+    """
+
+    name = "c"
+    kind = "c"
+    language = "C"
+    isa = MappingProxyType(X86_FLAGS | ARM_FLAGS)
+
+    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+        return print_module(func, target, symbol, poison)
+
+    def compile(self, text: str, target: Target) -> bytes:
+        return compile_c(text, target)
+
+    def assembly(self, text: str, target: Target) -> str:
+        return assembly_of(text, target)
+
+    def compiler_problem(self, target: Target) -> WorkbenchError | None:
+        return problem(target)

@@ -1,0 +1,123 @@
+"""The system's C compiler: from text to object code and assembly."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ... import host
+from ...errors import BuildError
+from ...target import Target
+
+#: No result changes by these: they let the compiler form fused multiply-adds (as our LLVM code does) and forget about
+#: errno and floating-point exceptions, which nobody reads.
+_FLAGS = ("-std=c99", "-O3", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math", "-fPIC",
+          "-fno-asynchronous-unwind-tables", "-fno-stack-protector", "-w")  # fmt: skip
+_TIMEOUT_S = 300
+
+#: Vector extensions that change what a C compiler generates from plain loops -> its names for them.
+X86_FLAGS = {name: f"-m{name}" for name in host.X86_ISA if not name.startswith("amx")}
+ARM_FLAGS = {
+    "dotprod": "dotprod",
+    "fullfp16": "fp16",
+    "bf16": "bf16",
+    "i8mm": "i8mm",
+    "sve": "sve",
+    "sve2": "sve2",
+}
+
+
+def find_compiler() -> tuple[str, ...] | None:
+    """Return the command of the C compiler: ``$CC``, else ``cc``, ``gcc`` or ``clang``; None where there is none."""
+    given = shlex.split(os.environ.get("CC", ""))
+    for words in [given] if given else [["cc"], ["gcc"], ["clang"]]:
+        if path := shutil.which(words[0]):
+            return (path, *words[1:])
+    return None
+
+
+@functools.lru_cache(maxsize=8)
+def _arch_of(command: tuple[str, ...]) -> str:
+    """Architecture that a compiler generates code for; empty where it does not say."""
+    try:
+        done = subprocess.run([*command, "-dumpmachine"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    name = done.stdout.strip().partition("-")[0]
+    return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
+
+
+def problem(target: Target) -> BuildError | None:
+    """Say why there is no compiler for the target here; None when there is one."""
+    command = find_compiler()
+    wanted = os.environ.get("CC")
+    if command is None:
+        what = f"The C compiler {wanted!r} (from $CC) is not there." if wanted else "There is no C compiler here."
+        return BuildError("build.compiler", what, (), "install gcc or clang, or use the kind 'llvm', which needs none")
+    arch = _arch_of(command)
+    if arch != target.arch:
+        text = f"The C compiler {command[0]!r} makes code for {arch or 'nothing that it names'}, not for {target.arch}."
+        return BuildError("build.compiler", text, (command[0],), "name a cross compiler in the environment variable CC")
+    return None
+
+
+def flags(target: Target) -> tuple[str, ...]:
+    """Return the compiler's options for a target."""
+    here = host.detect()
+    if target.arch == host.machine() and target.isa == here.isa:
+        machine: tuple[str, ...] = ("-mcpu=native",) if target.arch == "aarch64" else ("-march=native",)
+    elif target.arch == "x86_64":
+        machine = ("-march=x86-64", *(X86_FLAGS[f] for f in sorted(target.isa & X86_FLAGS.keys())))
+    elif target.arch == "aarch64":
+        machine = ("+".join(["-march=armv8.2-a", *(ARM_FLAGS[f] for f in sorted(target.isa & ARM_FLAGS.keys()))]),)
+    else:
+        machine = ()
+    if target.arch == "x86_64" and target.vector_bytes == 64:
+        machine += ("-mprefer-vector-width=512",)
+    return (*_FLAGS, *machine)
+
+
+def compile_c(text: str, target: Target) -> bytes:
+    """Compile to an object file.
+
+    Raises
+    ------
+    BuildError
+        "build.compiler" without a compiler; "build.c" with its messages when it refuses the text.
+    """
+    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
+        out = Path(folder) / "kernel.o"
+        _run(text, target, "-c", "-o", str(out))
+        return out.read_bytes()
+
+
+def assembly_of(text: str, target: Target) -> str:
+    """Return the compiler's assembly; raises as `compile_c`."""
+    return _run(text, target, "-S", "-o", "-")
+
+
+def _run(text: str, target: Target, *options: str) -> str:
+    if missing := problem(target):
+        raise missing
+    command = find_compiler()
+    assert command is not None
+    # What the user has put into $CC comes last and wins.
+    words = [command[0], *flags(target), *command[1:], *options, "-x", "c", "-"]
+    try:
+        done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error
+    if done.returncode:
+        first = "\n".join(done.stderr.splitlines()[:12]) or f"exit code {done.returncode}"
+        raise BuildError(
+            "build.c",
+            f"The C compiler refused the generated code:\n{first}",
+            (command[0],),
+            "this is a defect of the code generator, or the compiler does not know the options; see $CC",
+        )
+    return done.stdout

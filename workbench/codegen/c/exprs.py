@@ -1,0 +1,253 @@
+"""Expressions of a block as C text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from ...errors import BuildError
+from ...ir.affine import Affine, Digit, digit_extent
+from ...ir.dtypes import is_float
+from ...ir.expr import COMPARE_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from ...ir.func import Buffer
+from .helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
+from .names import Names
+
+#: How tightly an operator binds, as in C.
+ATOM, UNARY, PRODUCT, SUM, COMPARE, BITS, AND, CHOICE = 9, 8, 7, 6, 5, 4, 3, 2
+
+_SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_TRUTH = {"add": "|", "max": "|", "or": "|", "mul": "&", "min": "&", "and": "&", "sub": "^"}
+_INFIX = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
+_LIBRARY = {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "erf": "erf", "floor": "floor", "ceil": "ceil",
+            "abs": "fabs", "pow": "pow"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """C text of a value, its dtype, and how tightly its outermost operator binds."""
+
+    text: str
+    dtype: str
+    level: int = ATOM
+    literal: float | int | bool | None = None
+
+    def at(self, level: int) -> str:
+        """Text as an operand of an operator that binds like `level`."""
+        return self.text if self.level >= level else f"({self.text})"
+
+
+class ExprPrinter:
+    """Prints expressions over loop variables."""
+
+    def __init__(
+        self, buffers: Mapping[str, Buffer], extents: Mapping[str, int], names: Names, helpers: Helpers
+    ) -> None:
+        self._buffers, self._extents, self._names, self._helpers = buffers, extents, names, helpers
+
+    # ---- indices ---------------------------------------------------------------------------------------------------
+
+    def form(self, form: Affine) -> Text:
+        """Value of an index form."""
+        plus: list[Text] = []
+        minus: list[Text] = []
+        for digit, c in form.terms:
+            assert isinstance(c, int)
+            part = self._digit(digit)
+            if abs(c) != 1:
+                part = Text(f"{part.at(PRODUCT)} * {abs(c)}", "int64", PRODUCT)
+            (plus if c > 0 else minus).append(part)
+        assert isinstance(form.const, int)
+        if form.const > 0 or (not plus and not form.const):
+            plus.append(Text(str(form.const), "int64"))
+        elif form.const < 0:
+            minus.append(Text(str(-form.const), "int64"))
+        text = " + ".join(p.at(SUM) for p in plus) + "".join(f" - {p.at(PRODUCT)}" for p in minus)
+        if len(plus) == 1 and not minus:
+            return plus[0]
+        return Text(text.strip() if plus else f"-{text.strip()[2:]}", "int64", SUM)
+
+    def _digit(self, d: Digit) -> Text:
+        assert d.extent is None or isinstance(d.extent, int)
+        assert isinstance(d.lower, int)
+        text, level = self._names("loop", d.var), ATOM
+        if d.lower != 1:
+            text, level = f"{text} / {d.lower}", PRODUCT
+        if d.extent is not None and d.lower * d.extent < self._extents[d.var]:
+            text, level = f"{text} % {d.extent}", PRODUCT
+        # A quotient times something else must not be read from the left.
+        return Text(text if level == ATOM else f"({text})", "int64")
+
+    def element(self, buffer: str, index: Sequence[Affine]) -> str:
+        """Element of a buffer as an lvalue."""
+        forms, strides = list(index), self._buffers[buffer].strides()
+        parts = []
+        for form, stride in zip(forms, strides, strict=True):
+            assert isinstance(stride, int)
+            if form.terms or form.const:
+                at = self.form(form)
+                parts.append(at.at(SUM) if stride == 1 else f"{at.at(PRODUCT)} * {stride}")
+        return f"{self._names('buffer', buffer)}[{' + '.join(parts) or '0'}]"
+
+    def range(self, form: Affine) -> tuple[int, int]:
+        """Smallest and largest value over the whole nest."""
+        assert isinstance(form.const, int)
+        lo = hi = form.const
+        for d, c in form.terms:
+            size = digit_extent(d, self._extents)
+            assert isinstance(c, int)
+            assert isinstance(size, int)
+            lo, hi = lo + min(0, c * (size - 1)), hi + max(0, c * (size - 1))
+        return lo, hi
+
+    def bounds(self, conds: Sequence[Bound]) -> Text | bool:
+        """Conjunction of bounds; True or False where it is known."""
+        parts: list[str] = []
+        for c in conds:
+            assert isinstance(c.lo, int)
+            assert isinstance(c.hi, int)
+            lo, hi = self.range(c.form)
+            if c.lo >= c.hi or lo >= c.hi or hi < c.lo:
+                return False
+            value = self.form(c.form).at(SUM)
+            parts += [f"{value} >= {c.lo}"] if lo < c.lo else []
+            parts += [f"{value} < {c.hi}"] if hi >= c.hi else []
+        if not parts:
+            return True
+        return Text(" && ".join(parts), "bool", AND if len(parts) > 1 else COMPARE)
+
+    # ---- expressions -----------------------------------------------------------------------------------------------
+
+    def expr(self, e: Expr) -> Text:
+        """Text of an expression."""
+        match e:
+            case Const(value, dtype):
+                return literal(value, dtype)
+            case Load(buffer, index):
+                return self._load(buffer, index)
+            case Index(form):
+                return self.form(form)
+            case Unary(op, a):
+                return self._unary(op, self.expr(a))
+            case Cast(dtype, a):
+                return self.cast(self.expr(a), dtype)
+            case Binary(op, a, b):
+                return self.binary(op, self.expr(a), self.expr(b))
+            case Select(conds, a, b):
+                cond = self.bounds(conds)
+                if isinstance(cond, bool):
+                    return self.expr(a if cond else b)
+                return self._choice(cond, self.expr(a), self.expr(b))
+            case Where(c, a, b):
+                return self._choice(self.expr(c), self.expr(a), self.expr(b))
+        assert_never(e)
+
+    def _choice(self, cond: Text, a: Text, b: Text) -> Text:
+        return Text(f"{cond.at(AND)} ? {a.at(AND)} : {b.at(CHOICE)}", a.dtype, CHOICE)
+
+    def _load(self, buffer: str, index: Sequence[Affine]) -> Text:
+        dtype, text = self._buffers[buffer].dtype, self.element(buffer, index)
+        if dtype in ("float16", "bfloat16"):
+            return Text(f"{self._helpers.conversion('from', dtype)}({text})", dtype)
+        if dtype == "bool":
+            return Text(f"{text} != 0", dtype, COMPARE)
+        return Text(text, dtype)
+
+    def stored(self, value: Text, dtype: str) -> str:
+        """Text of a value as it is stored in a buffer of `dtype`."""
+        if dtype in ("float16", "bfloat16"):
+            return f"{self._helpers.conversion('to', dtype)}({value.text})"
+        return value.text
+
+    def _unary(self, op: str, x: Text) -> Text:
+        if op == "not":
+            return Text(f"!{x.at(UNARY)}", "bool", UNARY)
+        if op == "neg" and is_float(x.dtype):
+            return Text(f"-{x.at(ATOM)}", x.dtype, UNARY)
+        if not is_float(x.dtype) and (op in ("floor", "ceil") or (op == "abs" and x.dtype.startswith("u"))):
+            return x
+        return self._call(op, x.dtype, x)
+
+    def _call(self, op: str, dtype: str, *operands: Text) -> Text:
+        name = self._helpers.name(op, dtype)
+        if name is None and is_float(dtype) and op in _LIBRARY:
+            name = math_name(_LIBRARY[op], dtype)
+        if name is None:
+            raise BuildError(
+                "build.operation", f"There is no {op!r} of {dtype}.", (), "cast the operand to a float type"
+            )
+        return Text(f"{name}({', '.join(x.text for x in operands)})", dtype)
+
+    def binary(self, op: str, a: Text, b: Text) -> Text:
+        """Text of a binary operation on operands of one dtype."""
+        dtype = a.dtype
+        if op in COMPARE_OPS:
+            return Text(f"{a.at(SUM)} {_SIGNS[op]} {b.at(SUM)}", "bool", COMPARE)
+        if dtype == "bool" and op in _TRUTH:
+            return Text(f"{a.at(UNARY)} {_TRUTH[op]} {b.at(UNARY)}", "bool", BITS)
+        if is_float(dtype):
+            if op in _INFIX:
+                sign, level = _INFIX[op]
+                return Text(f"{a.at(level)} {sign} {b.at(level + 1)}", dtype, level)
+            if op == "pow" and b.literal == 2:
+                return self._call("square", dtype, a)
+            if op in ("max", "min"):
+                return self._extreme(op, a, b)
+        if op in ("div", "mod") and b.literal is not None and b.literal > 0 and dtype.startswith("u"):
+            return Text(f"{a.at(PRODUCT)} {'/' if op == 'div' else '%'} {b.text}", dtype, PRODUCT)
+        return self._call(op, dtype, a, b)
+
+    def _extreme(self, op: str, a: Text, b: Text) -> Text:
+        if a.literal is not None:
+            a, b = b, a
+        if b.literal is not None and not math.isnan(b.literal):
+            return self._call("at_least" if op == "max" else "at_most", a.dtype, a, b)
+        return self._call(op, a.dtype, a, b)
+
+    def cast(self, x: Text, dtype: str) -> Text:
+        """Text of a conversion."""
+        if x.dtype == dtype:
+            return x
+        if dtype == "bool":
+            return Text(f"{x.at(SUM)} != 0", "bool", COMPARE)
+        if dtype in ("float16", "bfloat16"):
+            there, back = self._helpers.conversion("to", dtype), self._helpers.conversion("from", dtype)
+            return Text(f"{back}({there}({x.text}))", dtype)
+        if compute_dtype(x.dtype) == dtype:
+            return Text(x.text, dtype, x.level)
+        return Text(f"({VALUE_TYPE[dtype]}){x.at(UNARY)}", dtype, UNARY)
+
+
+def literal(value: float | int | bool, dtype: str) -> Text:
+    """A constant, exactly."""
+    if dtype == "bool":
+        return Text(str(int(bool(value))), dtype, ATOM, bool(value))
+    if not is_float(dtype):
+        return _integer(int(value), dtype)
+    with np.errstate(over="ignore"):
+        number = float(np.dtype(dtype).type(float(value)))
+    if math.isnan(number):
+        return Text("NAN", dtype, ATOM, number)
+    sign = "-" if math.copysign(1.0, number) < 0 else ""
+    if math.isinf(number):
+        digits = "INFINITY"
+    else:
+        wide = compute_dtype(dtype) == "float64"
+        digits = repr(abs(number)) if wide else f"{np.float32(abs(number))!s}f"
+    return Text(sign + digits, dtype, UNARY if sign else ATOM, number)
+
+
+def _integer(value: int, dtype: str) -> Text:
+    if dtype == "int64" and value == -(1 << 63):
+        return Text("INT64_MIN", dtype, ATOM, value)
+    if dtype.endswith("64"):
+        text = str(abs(value)) if abs(value) < 1 << 31 else f"{dtype.upper()}_C({abs(value)})"
+    elif dtype == "int32" and value == -(1 << 31):
+        return Text("INT32_MIN", dtype, ATOM, value)
+    else:
+        text = f"{abs(value)}u" if value >= 1 << 31 else str(abs(value))
+    return Text(f"-{text}" if value < 0 else text, dtype, UNARY if value < 0 else ATOM, value)
