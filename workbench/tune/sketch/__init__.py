@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
-from workbench.tune.sketch import pointwise, tiling
+from workbench.tune.sketch import fusing, packing, padding, pointwise, tiling
 from workbench.tune.sketch.base import RULES, Draft, Note, Rule
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "pointwise", "sketches", "tiling"]
+__all__ = ["RULES", "Draft", "Note", "Rule", "fusing", "packing", "padding", "pointwise", "sketches", "tiling"]
 
 #: Rules in the order in which they are applied.
-ORDER = ("inline", "tile", "pack", "fuse", "pad", "pointwise", "mark")
+ORDER = ("inline", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
 
 
 def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:

@@ -51,6 +51,11 @@ def _last(block: Block) -> str | None:
     return spatial[-1] if spatial else None
 
 
+def operands(block: Block) -> list[Load]:
+    """Everything that the block reads but what it writes."""
+    return [ld for ld in loads(block.value) if ld.buffer != block.buffer]
+
+
 def is_pointwise(block: Block) -> bool:
     """Whether every element is computed from a fixed number of others (no reduction, no condition on the output)."""
     return not block.is_reduction and not block.guard

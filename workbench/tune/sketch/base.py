@@ -37,7 +37,7 @@ class Draft:
         Are dropped, last first, when they leave no row.
     main : str or None
         The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (level
-        1) and `tile` (the innermost one), and the loops to unroll.
+        1) and `tile` (the innermost one), the loops over panels of the reduction, and the loops to unroll.
     done : frozenset of str
         Blocks that need no further rule.
     """
@@ -50,6 +50,7 @@ class Draft:
     outer: tuple[str, ...] = ()
     middle: tuple[str, ...] = ()
     tile: tuple[str, ...] = ()
+    panels: tuple[str, ...] = ()
     unrolled: tuple[str, ...] = ()
     done: frozenset[str] = frozenset()
 

@@ -1,4 +1,4 @@
-"""Rules for reductions: register tiles, cache tiles, packed constants, fused epilogues, and where padding happens."""
+"""Rules for reductions: register tiles, cache tiles, and marks."""
 
 from __future__ import annotations
 
@@ -7,22 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
-from workbench.ir.expr import Load, loads
 from workbench.ir.func import Func
 from workbench.ir.poly import product
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir.stmt import Block, For
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
-    consumers,
     has_reuse,
-    is_padding,
-    is_pointwise,
     loop_of_axis,
     main_block,
     missing_axes,
-    producers,
-    reads_aligned,
-    role,
+    operands,
 )  # fmt: skip
 from workbench.tune.sketch.base import Draft, rule
 
@@ -35,31 +29,6 @@ MAX_BODY = 256
 SMALL_REDUCTION = 4
 #: The widest vectorised loop, in vector registers.
 MAX_VECTORS = 8
-
-
-@rule("inline")
-def inline(draft: Draft, machine: Machine) -> list[Draft]:
-    """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
-    two.
-    """
-    changed = True
-    while changed:
-        changed = False
-        for block, _ in list(blocks(draft.func.body)):
-            users = consumers(draft.func, block)
-            if not is_pointwise(block) or is_padding(block) or role(draft.func, block) != "temp" or not users:
-                continue
-            if not all(is_pointwise(u) or len(users) == 1 for u in users):
-                continue
-            s = draft.schedule.copy()
-            try:
-                s.compute_inline(block.name)
-            except ScheduleError:
-                continue
-            draft = draft.change("inline", f"{block.name} is pointwise and only {_names(users)} reads it", s)
-            changed = True
-            break
-    return [draft]
 
 
 @rule("tile")
@@ -108,8 +77,15 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     form = "SSRSRS" if panels else "SSRS"
     new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
+    outer, middle, innermost = (*single, *at[0]), tuple(at[1]), tuple(at[-1])
     new = replace(
-        new, main=block.name, outer=(*single, *at[0]), middle=tuple(at[1]), tile=tuple(at[-1]), unrolled=tuple(unrolled)
+        new,
+        main=block.name,
+        outer=outer,
+        middle=middle,
+        tile=innermost,
+        panels=tuple(outer_red),
+        unrolled=tuple(unrolled),
     )
     return _tile_limits(new, at, panels, machine, unrolled)
 
@@ -122,7 +98,7 @@ def _cut_groups(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For
     outer: list[str] = []
     env = block.env
     for lp in spatial:
-        forms = [x.subst(env) for ld in _loads(block) for x in ld.index]
+        forms = [x.subst(env) for ld in operands(block) for x in ld.index]
         sizes = {d.lower for x in forms for d, _ in x.terms if d.var == lp.name and not d.plain and d.extent is None}
         if len(sizes) == 1 and lp.extent != 1:
             a, b = s.split(lp.name, [None, sizes.pop()])
@@ -228,107 +204,6 @@ def _panel_axis(func: Func, block: Block) -> str | None:
     return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
 
 
-@rule("pack")
-def pack(draft: Draft, machine: Machine) -> list[Draft]:
-    """Store a constant operand in blocks of the vectorised tile, ahead of time: its reads become one stream."""
-    if draft.main is None:
-        return [draft]
-    block, _ = draft.func.block(draft.main)
-    vector = draft.func.loop(draft.tile[-1])[0]
-    axis = next((it.name for it, x in zip(block.iters, block.binds, strict=True) if vector.name in x.vars), None)
-    for load in dict.fromkeys(_loads(block)):
-        buffer = draft.func.buffer(load.buffer)
-        dims = [d for d, x in enumerate(load.index) if axis is not None and axis in x.vars]
-        if buffer.role != "const" or len(buffer.shape) < 2 or len(dims) != 1:
-            continue
-        s = draft.schedule.copy()
-        size = str(vector.extent) if not isinstance(vector.extent, int) else vector.extent
-        try:
-            s.transform_layout(buffer.name, dims[0], size)
-        except ScheduleError:
-            continue
-        draft = draft.change("pack", f"{buffer.name} is constant and read along {vector.name}", s)
-    return [draft]
-
-
-def _loads(block: Block) -> list[Load]:
-    return [ld for ld in loads(block.value) if ld.buffer != block.buffer]
-
-
-@rule("fuse")
-def fuse(draft: Draft, machine: Machine) -> list[Draft]:
-    """Finish a tile while it is in cache: the pointwise consumer moves inside the middle loops of the reduction."""
-    if draft.main is None:
-        return [draft]
-    block, _ = draft.func.block(draft.main)
-    users = consumers(draft.func, block)
-    if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
-        return [draft]
-    user = users[0]
-    at = (*draft.outer, *draft.middle)[-1]
-    s = draft.schedule.copy()
-    try:
-        s.reverse_compute_at(user.name, at)
-    except ScheduleError:
-        return [draft]
-    _finish_epilogue(s, user.name, at, draft.tile[-1], machine)
-    return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
-
-
-def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, machine: Machine) -> None:
-    """Vectorise the epilogue by the tile's own factor, and unroll the loop outside of it."""
-    _, path = s.func.block(name)
-    own = path[[lp.name for lp in path].index(at) + 1 :]
-    if not own:
-        return
-    lane, size = own[-1].name, s.func.loop(vector)[0].extent
-    if own[-1].extent != size:
-        _, lane = s.split(lane, [None, str(size)])
-    s.vectorize(lane)
-
-
-@rule("pad")
-def pad(draft: Draft, machine: Machine) -> list[Draft]:
-    """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is
-    read.
-    """
-    if draft.main is None:
-        return [draft]
-    block, _ = draft.func.block(draft.main)
-    pads = [b for b in producers(draft.func, block) if is_padding(b) and role(draft.func, b) == "temp"]
-    if len(pads) != 1 or len(consumers(draft.func, pads[0])) != 1:
-        return [draft]
-    name = pads[0].name
-    out = [draft]
-    if draft.outer and machine.threads >= 1:
-        s = draft.schedule.copy()
-        try:
-            s.compute_at(name, draft.outer[-1])
-        except ScheduleError:
-            s = None  # type: ignore[assignment]
-        if s is not None:
-            _vectorise_last(s, name, machine)
-            out.append(draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name))
-    s = draft.schedule.copy()
-    try:
-        s.compute_inline(name)
-    except ScheduleError:
-        return out
-    return [*out, draft.change("pad", f"{name} as a condition in {block.name}", s, name)]
-
-
-def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:
-    """Vectorise the innermost loop of a moved stage where its extent is a known multiple of a few lanes."""
-    _, path = s.func.block(name)
-    lp = path[-1]
-    if isinstance(lp.extent, int) and lp.kind == "serial" and lp.extent >= 4 and lp.extent % 4 == 0:
-        if lp.extent > MAX_VECTORS * machine.lanes and lp.extent % machine.lanes == 0:
-            _, inner = s.split(lp.name, [None, machine.lanes])
-            s.vectorize(inner)
-        elif lp.extent <= MAX_VECTORS * machine.lanes:
-            s.vectorize(lp.name)
-
-
 @rule("mark")
 def mark(draft: Draft, machine: Machine) -> list[Draft]:
     """Unroll and vectorise the register tile, and run the outer blocks in parallel."""
@@ -342,7 +217,3 @@ def mark(draft: Draft, machine: Machine) -> list[Draft]:
         s.parallel(*draft.outer)
     several = f" and {', '.join(draft.outer)} in parallel" if machine.threads > 1 else ""
     return [draft.change("mark", f"{draft.tile[-1]} is contiguous: lanes{several}", s)]
-
-
-def _names(users: Sequence[Block]) -> str:
-    return ", ".join(b.name for b in users)

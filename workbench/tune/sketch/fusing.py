@@ -1,0 +1,76 @@
+"""Rules that bring pointwise stages to where their operands are: inlined, or behind a finished tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.ir.stmt import Block, blocks
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import consumers, is_padding, is_pointwise, reads_aligned, role
+from workbench.tune.sketch.base import Draft, rule
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+
+@rule("inline")
+def inline(draft: Draft, machine: Machine) -> list[Draft]:
+    """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
+    two.
+    """
+    changed = True
+    while changed:
+        changed = False
+        for block, _ in list(blocks(draft.func.body)):
+            users = consumers(draft.func, block)
+            if not is_pointwise(block) or is_padding(block) or role(draft.func, block) != "temp" or not users:
+                continue
+            if not all(is_pointwise(u) or len(users) == 1 for u in users):
+                continue
+            s = draft.schedule.copy()
+            try:
+                s.compute_inline(block.name)
+            except ScheduleError:
+                continue
+            draft = draft.change("inline", f"{block.name} is pointwise and only {_names(users)} reads it", s)
+            changed = True
+            break
+    return [draft]
+
+
+def _names(users: Sequence[Block]) -> str:
+    return ", ".join(b.name for b in users)
+
+
+@rule("fuse")
+def fuse(draft: Draft, machine: Machine) -> list[Draft]:
+    """Finish a tile while it is in cache: the pointwise consumer moves inside the middle loops of the reduction."""
+    if draft.main is None:
+        return [draft]
+    block, _ = draft.func.block(draft.main)
+    users = consumers(draft.func, block)
+    if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
+        return [draft]
+    user = users[0]
+    at = (*draft.outer, *draft.middle)[-1]
+    s = draft.schedule.copy()
+    try:
+        s.reverse_compute_at(user.name, at)
+    except ScheduleError:
+        return [draft]
+    _finish_epilogue(s, user.name, at, draft.tile[-1], machine)
+    return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
+
+
+def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, machine: Machine) -> None:
+    """Vectorise the epilogue by the tile's own factor, and unroll the loop outside of it."""
+    _, path = s.func.block(name)
+    own = path[[lp.name for lp in path].index(at) + 1 :]
+    if not own:
+        return
+    lane, size = own[-1].name, s.func.loop(vector)[0].extent
+    if own[-1].extent != size:
+        _, lane = s.split(lane, [None, str(size)])
+    s.vectorize(lane)

@@ -1,0 +1,56 @@
+"""Rule for the frame around an image: where the stage that pads it goes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import consumers, is_padding, producers, role
+from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.tiling import MAX_VECTORS
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+
+@rule("pad")
+def pad(draft: Draft, machine: Machine) -> list[Draft]:
+    """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is
+    read.
+    """
+    if draft.main is None:
+        return [draft]
+    block, _ = draft.func.block(draft.main)
+    pads = [b for b in producers(draft.func, block) if is_padding(b) and role(draft.func, b) == "temp"]
+    if len(pads) != 1 or len(consumers(draft.func, pads[0])) != 1:
+        return [draft]
+    name = pads[0].name
+    out = [draft]
+    if draft.outer and machine.threads >= 1:
+        s = draft.schedule.copy()
+        try:
+            s.compute_at(name, draft.outer[-1])
+        except ScheduleError:
+            s = None  # type: ignore[assignment]
+        if s is not None:
+            _vectorise_last(s, name, machine)
+            out.append(draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name))
+    s = draft.schedule.copy()
+    try:
+        s.compute_inline(name)
+    except ScheduleError:
+        return out
+    return [*out, draft.change("pad", f"{name} as a condition in {block.name}", s, name)]
+
+
+def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:
+    """Vectorise the innermost loop of a moved stage where its extent is a known multiple of a few lanes."""
+    _, path = s.func.block(name)
+    lp = path[-1]
+    if isinstance(lp.extent, int) and lp.kind == "serial" and lp.extent >= 4 and lp.extent % 4 == 0:
+        if lp.extent > MAX_VECTORS * machine.lanes and lp.extent % machine.lanes == 0:
+            _, inner = s.split(lp.name, [None, machine.lanes])
+            s.vectorize(inner)
+        elif lp.extent <= MAX_VECTORS * machine.lanes:
+            s.vectorize(lp.name)
