@@ -7,7 +7,7 @@ What holds beyond the plain cases:
 - On truth values, sum and maximum are "or", product and minimum are "and".
 - Maximum and minimum of floats are NaN when either operand is; which of -0.0 and 0.0 is larger is not specified.
 - Products and sums may be contracted to fused multiply-adds.
-- A cast of a float to an integer cuts towards zero. For NaN and values out of range the result is not specified.
+- A cast of a float to an integer cuts towards zero, and to the nearest integer that there is; NaN becomes 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 import numpy as np
 
 from ..ir.expr import COMPARE_OPS
-from .builder import FunctionBuilder, Value, literal
+from .builder import LLVM_TYPE, FunctionBuilder, Value, literal
 from .vmath import VectorMath
 
 _TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}
@@ -68,9 +68,9 @@ class Arithmetic:
         if op in ("max", "min"):
             return self._extreme("gt" if op == "max" else "lt", a, b)
         if op == "pow":
-            return self.math.op("fmul", a, a) if is_literal(b, 2.0) else self.math.call("pow", a, b)
+            return self._power(a, b)
         if op == "mod":
-            return self._remainder(a, b)
+            return self.math.emit(op, a, b) if a.is_float else self._remainder(a, b)
         if a.is_float:
             return self.math.op({"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}[op], a, b)
         if op == "div":
@@ -88,6 +88,13 @@ class Arithmetic:
         # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
         ordered = self.math.select(self.compare(pred, b, a), b, a)
         return self.math.select(self.math.compare("uno", b, b), b, ordered)
+
+    def _power(self, a: Value, b: Value) -> Value:
+        """Power of floats; squares and cubes are products."""
+        if is_literal(b, 2.0) or is_literal(b, 3.0):
+            square = self.math.exact("fmul", a, a)
+            return square if is_literal(b, 2.0) else self.math.exact("fmul", square, a)
+        return self.math.emit("pow", a, b)
 
     def _quotient(self, a: Value, b: Value) -> Value:
         name = "udiv" if is_unsigned(a) else "sdiv"
@@ -108,8 +115,9 @@ class Arithmetic:
         return self.math.select(trap, literal(1, b.dtype, b.lanes), b)
 
     def _remainder(self, a: Value, b: Value) -> Value:
-        safe = b if a.is_float or divides_safely(b) else self._safe_divisor(b)
-        name = "frem" if a.is_float else "urem" if is_unsigned(a) else "srem"
+        """Remainder of integers."""
+        safe = b if divides_safely(b) else self._safe_divisor(b)
+        name = "urem" if is_unsigned(a) else "srem"
         r = self.fb.pure(f"{name} {a.typed}, {safe.text}", a.dtype, a.lanes, (a, safe))
         if is_unsigned(a):
             return r if safe is b else self.math.select(self._is_zero(b), literal(0, b.dtype, b.lanes), r)
@@ -121,7 +129,7 @@ class Arithmetic:
         )  # fmt: skip
         some = self.compare("ne", r, zero)
         wrong = self.fb.pure(f"and {differ.typed}, {some.text}", "bool", a.lanes, (differ, some))
-        moved = self.fb.pure(f"{'fadd' if a.is_float else 'add'} {r.typed}, {b.text}", a.dtype, a.lanes, (r, b))
+        moved = self.fb.pure(f"add {r.typed}, {b.text}", a.dtype, a.lanes, (r, b))
         return self.math.select(wrong, moved, r)
 
     def _is_zero(self, v: Value) -> Value:
@@ -138,7 +146,7 @@ class Arithmetic:
         return self.fb.pure(f"icmp {sign}{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
 
     def cast(self, v: Value, dtype: str) -> Value:
-        """Convert between dtypes as NumPy does for values in range."""
+        """Convert between dtypes: as NumPy where it defines the result, saturating from floats to integers."""
         if v.dtype == dtype:
             return v
         if v.dtype == "bfloat16":
@@ -152,7 +160,7 @@ class Arithmetic:
         if v.is_float and dst.kind == "f":
             op = "fpext" if dst.itemsize > src.itemsize else "fptrunc"
         elif v.is_float:
-            op = "fptoui" if dst.kind == "u" else "fptosi"
+            return self._integer(v, dtype)
         elif dst.kind == "f":
             op = "uitofp" if src.kind in "ub" else "sitofp"
         elif dst.itemsize == src.itemsize and src.kind != "b":
@@ -160,6 +168,16 @@ class Arithmetic:
         else:
             op = "trunc" if dst.itemsize < src.itemsize and src.kind != "b" else "zext" if src.kind in "ub" else "sext"
         return self.fb.pure(f"{op} {v.typed} to {new.type}", dtype, v.lanes, (v,))
+
+    def _integer(self, v: Value, dtype: str) -> Value:
+        """A float cut towards zero and to the range of an integer type."""
+        v = self.cast(v, "float32") if v.dtype == "float16" else v
+        out, kind = Value("", dtype, v.lanes), "fptoui" if is_unsigned(Value("", dtype)) else "fptosi"
+        names = [x.type if x.lanes == 1 else f"v{x.lanes}{LLVM_TYPE[x.dtype]}" for x in (out, v)]
+        short = [n.replace("float", "f32").replace("double", "f64") for n in names]
+        full = f"llvm.{kind}.sat.{short[0]}.{short[1]}"
+        self.fb.declare(full, f"declare {out.type} @{full}({v.type})")
+        return self.fb.pure(f"call {out.type} @{full}({v.typed})", dtype, v.lanes, (v,))
 
     def _widened(self, v: Value) -> Value:
         """A bfloat16 as the float32 whose upper half it is."""

@@ -9,7 +9,7 @@ LLVM pass that would do it (measured: the short pass pipeline compiles several t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,12 +93,16 @@ def index(value: int) -> Value:
 class FunctionBuilder:
     """Collects one function; see the module docstring for where an operation ends up."""
 
-    def __init__(self) -> None:
+    def __init__(self, isa: Iterable[str] = ()) -> None:
+        #: Vector extensions of the machine: which instructions may be asked for.
+        self.isa = frozenset(isa)
         self._scopes = [_Scope("entry")]
         self._branches = [0]
         self._allocas: list[str] = []
+        self._sums: dict[str, tuple[Value, int]] = {}
         self._count = 0
         self.declarations: dict[str, str] = {}
+        self._exits: dict[str, None] = {}
 
     @property
     def depth(self) -> int:
@@ -158,6 +162,10 @@ class FunctionBuilder:
         self.declarations.setdefault(name, signature)
         return name
 
+    def at_exit(self, text: str) -> None:
+        """Emit a line with side effects at the end of the function, once."""
+        self._exits["  " + text] = None
+
     def loop(self, start: Value, stop: Value, step: int, body: Callable[[Value], None], label: str = "loop") -> None:
         """Counted loop that runs at least once; the bounds exist outside of it."""
         self._count += 1
@@ -202,7 +210,15 @@ class FunctionBuilder:
         """Finish: the function's definition."""
         assert self.depth == 0
         return "\n".join(
-            [f"define {signature} #0 {{", "entry:", *self._allocas, *self._scopes[0].lines, "  ret void", "}"]
+            [
+                f"define {signature} #0 {{",
+                "entry:",
+                *self._allocas,
+                *self._scopes[0].lines,
+                *self._exits,
+                "  ret void",
+                "}",
+            ]
         )
 
     # ---- arithmetic on i64 indices ---------------------------------------------------------------------------------
@@ -213,9 +229,18 @@ class FunctionBuilder:
             return b
         if b.text == "0":
             return a
-        if (ca := const_of(a)) is not None and (cb := const_of(b)) is not None:
+        ca, cb = const_of(a), const_of(b)
+        if ca is not None and cb is not None:
             return index(ca + cb)
-        return self.pure(f"add nsw i64 {a.text}, {b.text}", "int64", 1, (a, b))
+        got = self.pure(f"add nsw i64 {a.text}, {b.text}", "int64", 1, (a, b))
+        if cb is not None:
+            root, c = self.parts(a)
+            self._sums[got.text] = (root, c + cb)
+        return got
+
+    def parts(self, v: Value) -> tuple[Value, int]:
+        """An i64 as another one plus a constant: addresses take the constant as their displacement."""
+        return self._sums.get(v.text, (v, 0))
 
     def mul(self, a: Value, k: int) -> Value:
         """i64 product with a constant."""

@@ -56,7 +56,7 @@ class _ModuleEmitter:
         self._declarations: dict[str, str] = {}
 
     def emit(self) -> tuple[str, int, int]:
-        entry = FunctionBuilder()
+        entry = FunctionBuilder(self._target.isa)
         args = _Arguments(Value("%bufs", "ptr"), Value("%workspace", "ptr"), index(0))
         nest: NestEmitter | None = None
         ctx: Value | None = None
@@ -135,7 +135,7 @@ class _ModuleEmitter:
 
     def _region(self, name: str, chain: list[For]) -> int:
         """Emit the function that runs one task of a parallel nest; returns the number of tasks."""
-        fb = FunctionBuilder()
+        fb = FunctionBuilder(self._target.isa)
         ctx = Value("%ctx", "ptr")
         bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
         at = fb.gep(ctx, index(1), "ptr")

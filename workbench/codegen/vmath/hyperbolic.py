@@ -1,0 +1,34 @@
+"""tanh."""
+
+from __future__ import annotations
+
+from ..builder import Value
+from .declare import function
+from .exponential import power_of_two, reduced
+from .ops import FORMATS, Ops
+
+#: P of ``exp(f) - 1 = f + f**2 * P(f)``, for the error relative to ``exp(f) - 1``; own minimax fits.
+_TAIL = {
+    "float32": (
+        0.50000000464445526295, 0.16666666816978182552, 0.041666354532433508704, 0.0083332730728484089874,
+        0.0013941019138529099707, 0.0001991415864107466521,
+    ),
+    "float64": (
+        0.49999999999999999986, 0.1666666666666667661, 0.041666666666666701138, 0.0083333333333216059675,
+        0.0013888888888866913991, 0.00019841269886186818656, 0.000024801587360452142512, 2.7557244150441471638e-6,
+        2.7557242822203573258e-7, 2.5109056817033067755e-8, 2.0924429557421192641e-9,
+    ),
+}  # fmt: skip
+#: From here on the result is 1.
+_END = {"float32": 9.5, "float64": 19.5}
+
+
+@function("tanh", "never above 1; the sign of zero is kept", float32=2.5, float64=2.5)
+def tanh(m: Ops, x: Value) -> Value:
+    """``e / (e + 2)`` with ``e = exp(2|x|) - 1``, which is exact to its last places for small `x` too."""
+    a = m.at_most(m.call("fabs", x), _END[x.dtype])
+    raw, _, f = reduced(m, m.exact("fadd", a, a), FORMATS[x.dtype].bias)
+    q = m.fma(m.op("fmul", f, f), m.poly(_TAIL[x.dtype], f), f)
+    scale = power_of_two(m, raw)
+    e = m.fma(q, scale, m.exact("fsub", scale, m.c(1.0, x)))
+    return m.call("copysign", m.op("fdiv", e, m.exact("fadd", e, m.c(2.0, x))), x)
