@@ -6,6 +6,7 @@ where the system does not tell.
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import math
 import os
@@ -14,6 +15,8 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from .errors import TargetError
 
 #: Vector extensions that a target switches on or off, in LLVM's names, with the Linux name in /proc/cpuinfo.
 X86_ISA = {
@@ -45,6 +48,8 @@ ARM_ISA = {
 }
 #: What LLVM's x86-64-v3 and -v4 promise beyond the vector extensions above (Linux names).
 _V3_SCALAR = {"bmi1", "bmi2", "abm", "movbe"}
+# Numbers of the kernel's interface: the system call, its sub-function, and the tile data among the extended states.
+_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,35 @@ def detect() -> Host:
     isa, flags, model = _features(arch)
     l1, l2, l3, line = _caches()
     return Host(_triple(arch), _cpu_name(arch, isa, flags), isa, usable_threads(), l1, l2, l3, line, model)
+
+
+@functools.cache
+def request_tiles() -> None:
+    """Ask the system to let this process use AMX tiles; once, before the first instruction that touches one.
+
+    Linux gives a process the 8 KiB of tile state only on request (arch_prctl, since 5.16); a tile instruction without
+    it ends the process.
+
+    Raises
+    ------
+    TargetError
+        "target.tiles" where the system refuses.
+    """
+    if sys.platform != "linux" or machine() != "x86_64":
+        raise _no_tiles("only Linux on x86_64 is known to grant them")
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.syscall(_SYS_ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA) != 0:
+        raise _no_tiles(f"arch_prctl: {os.strerror(ctypes.get_errno())}")
+
+
+def _no_tiles(reason: str) -> TargetError:
+    return TargetError(
+        "target.tiles",
+        f"The system does not let this process use AMX tiles ({reason}).",
+        ("amx-tile",),
+        "Linux 5.16 or newer grants them unless a container's filter forbids it; or leave amx-* out of the target's "
+        "features",
+    )
 
 
 def _triple(arch: str) -> str:

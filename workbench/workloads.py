@@ -31,14 +31,31 @@ def matmul(
     bias, relu : bool
         Whether to append these stages.
     dtype : str
+        Of the operands. Products of bfloat16 are summed in float32, which is also the type of the result.
     constant_b : bool
         Whether ``B`` holds weights, which may be packed ahead of time.
     """
     a = te.placeholder((m, k), dtype, "A")
     b = te.placeholder((k, n), dtype, "B", constant=constant_b)
-    r = te.reduce_axis(k, "k")
-    c = te.compute((m, n), lambda i, j: te.sum(a[i, r] * b[r, j], axis=r), name="C")
+    c = _product(a, b, "float32") if dtype == "bfloat16" else _product(a, b)
     return te.func(_epilogue(c, n if bias else None, relu), "matmul")
+
+
+def matmul_int8(m: int, n: int, k: int, signed: bool = False, constant_b: bool = False) -> Func:
+    """``C[i, j] = sum(A[i, k] * B[k, j])`` in int32, of uint8 (int8 if `signed`) ``A[m, k]`` and int8 ``B[k, n]``."""
+    a = te.placeholder((m, k), "int8" if signed else "uint8", "A")
+    b = te.placeholder((k, n), "int8", "B", constant=constant_b)
+    return te.func(_product(a, b, "int32"), "matmul_int8")
+
+
+def _product(a: Tensor, b: Tensor, accumulate: str | None = None) -> Tensor:
+    """Matrix product (stage ``C``), its factors cast to the type to accumulate in."""
+    r = te.reduce_axis(a.shape[1], "k")
+
+    def wide(x: te.Value) -> te.Value:
+        return x if accumulate is None else te.cast(x, accumulate)
+
+    return te.compute((a.shape[0], b.shape[1]), lambda i, j: te.sum(wide(a[i, r]) * wide(b[r, j]), axis=r), name="C")
 
 
 def dense(m: int, n: int, k: int, bias: bool = True, relu: bool = False) -> Func:
@@ -324,6 +341,8 @@ def _epilogue(y: Tensor, bias: int | None, relu: bool, residual: bool = False) -
 ALL: Mapping[str, Callable[[], Func]] = MappingProxyType(
     {
         "matmul": lambda: matmul(16, 12, 8),
+        "matmul_bfloat16": lambda: matmul(8, 12, 10, dtype="bfloat16"),
+        "matmul_int8": lambda: matmul_int8(8, 12, 10),
         "matmul_bias_relu": lambda: matmul(12, 16, 8, bias=True, relu=True, constant_b=True),
         "dense": lambda: dense(1, 24, 16, relu=True),
         "batch_matmul": lambda: batch_matmul(3, 8, 6, 4),

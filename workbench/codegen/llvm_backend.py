@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..intrinsics import require
 from ..ir.func import Func
 from ..target import Target
 from .backend import Backend
@@ -20,6 +21,7 @@ class LlvmBackend(Backend):
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         from .module import emit_module
 
+        require(func.body, target)
         return emit_module(func, target, symbol, poison, self.attributes(target))
 
     def compile(self, text: str, target: Target) -> bytes:

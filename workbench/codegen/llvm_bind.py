@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import llvmlite.binding as llvm
 
+from workbench import host
 from workbench.errors import BuildError
+from workbench.intrinsics import x86_amx
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -97,8 +99,6 @@ def feature_string(features: Any, triple: str) -> str:
     """
     on, off = _feature_names(features)
     if _arch(triple) == _arch(process_triple()):
-        from workbench import host
-
         whole = host.detect().isa <= set(on)
         for name, here in host_features():
             if whole or not _is_vector_extension(name):
@@ -263,8 +263,12 @@ def load_object(code: bytes, symbols: Iterable[str]) -> Library:
     ------
     BuildError
         ``build.link`` when a symbol is missing or the object file is not one.
+    TargetError
+        ``target.tiles`` when the code uses AMX tiles and the system does not grant them.
     """
     names = tuple(symbols)
+    if x86_amx.CONFIG.encode() in code:
+        host.request_tiles()
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in names:
         builder.export_symbol(name)

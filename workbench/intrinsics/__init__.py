@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import x86_amx, x86_vnni
 from .base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
-from .match import Match, Mismatch, match
+from .match import Match, Mismatch, computes, match
 
 __all__ = [
     "Emitter",
@@ -17,6 +17,7 @@ __all__ = [
     "Mismatch",
     "Place",
     "Registry",
+    "computes",
     "match",
     "registry",
     "require",

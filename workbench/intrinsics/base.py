@@ -136,7 +136,7 @@ class Registry:
     def __getitem__(self, name: str) -> Intrinsic:
         if name not in self._table:
             raise ScheduleError(
-                "tensorize.unknown",
+                "intrinsic.unknown",
                 f"There is no intrinsic {name!r}.",
                 (name,),
                 did_you_mean(name, self._table, "intrinsics"),

@@ -58,7 +58,7 @@ def match(intrinsic: Intrinsic, func: Func, loop: str) -> Match:
             (block.name,),
             "pad the loops to whole tiles and guard the copy of the result instead",
         )
-    found = _same_computation(intrinsic, func, block)
+    found = computes(intrinsic, func, block)
     names = dict(zip((lp.name for lp in intrinsic.chain), (lp.name for lp in chain), strict=True))
     operands = {}
     for name, load in found.items():
@@ -126,8 +126,14 @@ def _check_loops(intrinsic: Intrinsic, chain: tuple[For, ...], block: Block) -> 
             )
 
 
-def _same_computation(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
-    """Loads of the block by the name of the operand in the description; the result is one of them."""
+def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
+    """Return the loads of the block by the name of the operand in the description; the result is one of them.
+
+    Raises
+    ------
+    Mismatch
+        When the block computes something else ("compute"), or on other types ("dtype").
+    """
     description = intrinsic.block
     if block.init is None:
         raise Mismatch("compute", f"Block {block.name!r} accumulates nothing.", (block.name,))

@@ -124,7 +124,7 @@ class Primitive:
         self.require(target)
         self.run(func)
 
-    def require(self, target: object) -> None:  # noqa: B027  (most steps ask nothing of a target)
+    def require(self, target: object) -> None:
         """Raise `ScheduleError` when the target cannot do the step; without a target all steps are possible."""
 
     def run(self, func: Func) -> Applied:

@@ -160,6 +160,7 @@ class Schedule:
         first: WorkbenchError | None = None
         for closed in step.variants():
             try:
+                closed.require(self.target)
                 func, names = closed.run(self.func)
             except WorkbenchError as e:
                 first = first or e

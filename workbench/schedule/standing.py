@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from ..errors import ScheduleError
+from ..intrinsics import Mismatch, match, registry
 from ..ir.compact import shared_by
 from ..ir.func import Func
 from ..ir.poly import Dim
@@ -44,6 +45,9 @@ def check(before: Func, after: Func, step: str) -> None:
     for lp, _ in loops(before.body):
         if lp.is_unit:
             _keep_unit(after, lp, step)
+    for lp, _ in loops(after.body):
+        if lp.intrin is not None:
+            _keep_intrinsic(after, lp.name, lp.intrin, step)
 
 
 def _keep_bound(func: Func, lp: For, step: str) -> None:
@@ -143,6 +147,19 @@ def _keep_unit(after: Func, unit: For, step: str) -> None:
         (unit.name,),
         f"do the {step} before, or undo what made it a unit",
     )
+
+
+def _keep_intrinsic(func: Func, loop: str, intrin: str, step: str) -> None:
+    """What the intrinsic describes is still what its loops do: a step may have moved an operand in memory."""
+    try:
+        match(registry[intrin], func, loop)
+    except Mismatch as e:
+        refuse(
+            "loop.mark",
+            f"After this {step}, {intrin} could no longer compute loop {loop!r}: {e.sentence}",
+            e.where,
+            f"do the {step} first and tensorize {loop!r} after it",
+        )
 
 
 def _skeleton(unit: For) -> Iterator[tuple[str, str]]:

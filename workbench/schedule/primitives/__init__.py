@@ -11,8 +11,8 @@ from .loop import Fuse, Reorder, Split
 from .padding import Pad
 from .placement import ComputeAt, ReverseComputeAt
 from .storage import SetScope, StorageAlign
-from .unit import Blockize
 from .tensorize import Tensorize
+from .unit import Blockize
 from .winograd import Winograd
 
 __all__ = [
