@@ -242,3 +242,23 @@ def test_a_cut_keeps_the_size_of_what_later_statements_read():
     assert cut.hidden == len(whole.rows) - 5
     with pytest.raises(wb.WorkbenchError):
         whole.row("nowhere")
+
+
+def test_units_notes_and_threads_are_seen():
+    s = wb.Schedule(workloads.matmul(8, 8, 8, relu=True))
+    s.split("i", [None, 4])
+    s.reorder("i.0", "j", "i.1", "k")
+    s.blockize("i.1")
+    s.annotate("k", "mine", 3)
+    s.bind("j", "threadIdx.x").bind("i.0", "blockIdx.x")
+    view = nest_rows(s.func)
+    assert view.row("i.1").chips == ("C.unit: A 4×8, B 8 → C 4",)
+    assert view.row("k").chips == ("sum", "mine 3")
+    assert (view.row("j").mark, view.row("j").chips) == ("threadIdx.x", ("threadIdx.x",))
+
+
+def test_a_scope_is_seen_where_a_temporary_lives():
+    s = wb.Schedule(workloads.elementwise(8, 12))
+    s.compute_at("add", "relu_i")
+    s.set_scope("add", "local")
+    assert nest_rows(s.func).row("relu_i").chips == ("add 12 · local",)

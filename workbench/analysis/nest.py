@@ -16,6 +16,7 @@ from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal
 from workbench.ir.printer import dim_text
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
+from workbench.schedule.standing import unit_regions
 from workbench.target import Target
 
 Kind = Literal["loop", "init", "stmt"]
@@ -41,9 +42,10 @@ class NestRow:
     extent : int, str or None
         Iterations of one run of the loop; text with ``?`` where it is open; None for statements.
     mark : str
-        ``serial``, ``parallel``, ``vectorize`` or ``unroll``.
+        ``serial``, ``parallel``, ``vectorize``, ``unroll``, or what the loop is bound to (``threadIdx.x``, ...).
     chips : tuple of str
-        What a person should see at once: ``parallel · 2 threads``, ``2 × 16 lanes``, ``sum``, ``acc 14×32``.
+        What a person should see at once: ``parallel · 2 threads``, ``2 × 16 lanes``, ``sum``, ``acc 14×32``, notes, an
+        intrinsic, and of a unit what it reads and writes.
     text : str
         A statement as text; empty for loops.
     reduce : bool
@@ -260,9 +262,22 @@ class _Rows:
             out.append(f"parallel · {threads} thread{'s' if threads != 1 else ''}")
         elif loop.kind == "vectorize":
             out.append(f"vectorize · {_lanes(extent, below.lanes)} lanes" if isinstance(extent, int) else "vectorize")
-        elif loop.kind == "unroll":
-            out.append("unroll")
+        elif loop.kind != "serial":
+            out.append(loop.kind)
+        if loop.intrin is not None:
+            out.append(loop.intrin)
+        out += [f"{key} {value}" for key, value in loop.notes if key != "block"]
+        if loop.note("block") is not None:
+            out.append(self._unit(loop))
         return out + [_lives(self.buffers[b]) for b in self.homes.get(loop.name, ())]
+
+    def _unit(self, loop: For) -> str:
+        """What one run of a unit reads and writes: ``C.unit: A 4×8, B 8×8 → C 4×8``."""
+        reads, writes = (
+            ", ".join(f"{n} {'part' if s is None else _sizes(s)}" for n, s in table.items())
+            for table in unit_regions(self.part, loop.name)
+        )
+        return f"{loop.note('block')}: {reads} → {writes}"
 
     def _init(self, block: Block, own: Block, path: tuple[For, ...], first: int) -> None:
         if len(self.rows) >= self.limit:
@@ -312,7 +327,12 @@ def _extent(dim: Dim) -> int | str:
 
 
 def _lives(buffer: Buffer) -> str:
-    return f"{buffer.name} {'×'.join(dim_text(n) for n in buffer.shape if n != 1) or '1'}"
+    scope = "" if buffer.scope == "auto" else f" · {buffer.scope}"
+    return f"{buffer.name} {_sizes(buffer.shape)}{scope}"
+
+
+def _sizes(shape: Sequence[Dim]) -> str:
+    return "×".join(dim_text(n) for n in shape if n != 1) or "1"
 
 
 def _lanes(extent: int, lanes: int) -> str:
