@@ -97,7 +97,7 @@ WRONG = [
     ("select too low", PADDED, [("1 <= i < 5", "0 <= i < 5")], "index_range"),
     ("parallel reduction", MATMUL, [("for k", "parallel k")], "kind"),
     ("vector reduction", MATMUL, [("for k", "vectorize k")], "kind"),
-    ("init from nowhere", MATMUL, [("init C[i, j] = 0.0", "init C[i, j] = C[i, j]")], "reduction"),
+    ("init from nowhere", MATMUL, [("init C[i, j] = 0.0", "init C[i, j] = C[i, j]")], "order"),
     (
         "writes an input",
         TAIL,

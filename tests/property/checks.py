@@ -19,7 +19,7 @@ from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
 from workbench.ir.stmt import For, blocks, loops, walk
 from workbench.ir.verify import verify
-from workbench.schedule import Schedule, drop_unit_loops
+from workbench.schedule import Schedule, drop_unit_loops, legality
 from workbench.schedule.primitive import Primitive
 
 if TYPE_CHECKING:
@@ -126,6 +126,8 @@ def _purpose(step: Primitive, func: Func) -> bool:
             return not dense or buffer.strides()[dim] % factor == step.args["offset"]
         case "blockize":
             return func.loop(step.args["loop"])[0].is_unit
+        case "rfactor":
+            return all(step.args["loop"] not in legality.reduction_loops(b) for b, _ in blocks(func.body))
         case "compute_inline":
             return step.args["block"] not in [b.name for b, _ in blocks(func.body)]
     return True
@@ -154,8 +156,8 @@ def _check_counts(made: Made, name: str, result: interp.Result) -> None:
     writes, updates = result.writes[name], result.updates[name]
     if not (writes == 1).all():
         raise Violation("writes per element of an output", made, np.unique(writes))
-    # A padded reduction adds neutral elements.
-    same = not {"pad"} & {p.name for p in made.schedule.trace}
+    # A padded reduction adds neutral elements; one that is factored adds up in two steps.
+    same = not {"pad", "rfactor"} & {p.name for p in made.schedule.trace}
     if same and updates.any() and not np.array_equal(updates, _updates(made.nest)[name]):
         raise Violation("accumulations per element of an output", made, np.unique(updates))
 

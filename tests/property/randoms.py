@@ -25,6 +25,8 @@ WEIGHTS = {
     "cache_write": (3, 1),
     "cache_read": (2, 1),
     "pad": (2, 0.5),
+    "decompose_reduction": (1, 1),
+    "rfactor": (1.5, 1),
     "transform_layout": (3, 2),
     "winograd": (1, 0),
     "parallel": (0.5, 4),
@@ -116,6 +118,8 @@ STRUCTURAL = {
     "transform_layout",
     "winograd",
     "pad",
+    "decompose_reduction",
+    "rfactor",
 }
 
 
@@ -151,6 +155,7 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("row_share", (*_LONELY, ("reorder", "total_i", "j"), ("fuse", "j", "total_k"))),
     ("row_share", (*_LONELY, ("parallel", "share_i", "j"))),
     ("row_share", (*_LONELY, ("parallel", "share_i"))),
+    ("row_share", (*_LONELY, ("decompose_reduction", "total", "j"))),
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "B", "C_i.0"), ("compute_at", "A", "C_i.0"))),
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "A", "C_i.0"), ("compute_at", "B", "C_i.0"))),
     ("relu_conv", (("compute_at", "pad", "h"), ("compute_at", "first", "h"))),

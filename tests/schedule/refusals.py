@@ -94,6 +94,19 @@ backwards(A: input float32[6], Q: output float32[6]):
 """
 
 
+TWO_SUMS = """\
+two_sums(A: input float32[4], Q: output float32[2]):
+  for k in 4:
+    block P(i: 1 = 0, reduce k: 4):
+      init Q[i] = 0.0
+      Q[i] = Q[i] + A[k]
+  for l in 4:
+    block R(i: 1 = 0, reduce k: 4 = l):
+      init Q[i + 1] = 1.0
+      Q[i + 1] = Q[i + 1] * A[k]
+"""
+
+
 def shifted_sums() -> Func:
     """The sum of the row before."""
     a, k = te.placeholder((8, 4), name="A"), te.reduce_axis(4, "k")
@@ -206,6 +219,21 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "pad.writers": (of(nests.joined_relu), ("pad", "joined_0", "a0", 8)),
     "pad.guard": (guarded, ("pad", "Z", "i", 8)),
     "pad.division": (of(quotient), ("pad", "Q", "i", 8)),
+    "decompose_reduction.reduction": (matmul, ("decompose_reduction", "bias_add", "bias_add_i")),
+    "decompose_reduction.loop": (
+        lambda: after(matmul, ("reorder", "k", "i", "j")),
+        ("decompose_reduction", "C", "i"),
+    ),
+    "decompose_reduction.repeats": (left_behind(R), ("decompose_reduction", "Z", "j")),
+    "rfactor.loop": (matmul, ("rfactor", "i")),
+    "rfactor.digit": (
+        lambda: after(of(lambda: workloads.conv2d_nhwc(6, 6, 4, 8)), ("fuse", "kh", "kw")),
+        ("rfactor", "kh.kw"),
+    ),
+    "rfactor.dim": (matmul, ("rfactor", "k", 3)),
+    "rfactor.resumes": (lambda: after(matmul, ("decompose_reduction", "C", "k")), ("rfactor", "k")),
+    "rfactor.writers": (of(lambda: parse(TWO_SUMS)), ("rfactor", "k")),
+    "rfactor.consumers": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("rfactor", "k")),
     "transform_layout.role": (matmul, ("transform_layout", "A", 0, 4)),
     "transform_layout.dim": (matmul, ("transform_layout", "B", 2, 4)),
     "transform_layout.divides": (matmul, ("transform_layout", "B", 1, 5)),

@@ -20,11 +20,17 @@ from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .builder import FunctionBuilder, Value, index
 from .exprs import Address, ExprEmitter, Lanes
+from .tensor import TensorEmitter, by_intrinsic
 
 #: More accumulators than this cannot pay: they would be spilled on every iteration.
 MAX_ACCUMULATORS = 64
 #: Vector loops with more full vectors than this become loops over vectors.
 MAX_UNROLLED_VECTORS = 8
+#: Innermost loops are unrolled until their body has about this many instances of blocks: the loop's own integer
+#: operations take slots of the ports that multiply and add (measured: 4 to 8 % for tiles of 8 to 24 accumulators).
+MAX_INNER_BODY = 64
+#: And by at most this factor.
+MAX_INNER_UNROLL = 4
 #: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
 MAX_INSTANCES = 20_000
 
@@ -58,10 +64,13 @@ class NestEmitter:
         self._instances = 0
         self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[tuple[str, str], list[Select]] = {}
+        self._lane_counts: dict[str, int] = {}
+        self._tensor = TensorEmitter(fb, self.ex, buffers)
 
     def start(self) -> None:
         """Begin a new nest: each has the whole budget of block instances."""
         self._instances = 0
+        self._tensor.start()
 
     def body(self, stmts: tuple[Stmt, ...]) -> None:
         """Emit statements in order."""
@@ -73,10 +82,13 @@ class NestEmitter:
 
     def loop(self, lp: For) -> None:
         """Emit a loop, promoting the accumulators that it allows to."""
+        if self._tensor.takes(lp, self._reducing):
+            self._tensor.emit(lp)
+            return
         started = self._open_reductions(lp)
         promotions = [self._promotion(lp, b) for b in self._reduced_here(lp) if self._may_promote(lp, b)]
         for b in started:
-            if all(p.block.name != b.name for p in promotions):
+            if not (b.resumes or by_intrinsic(lp, b)) and all(p.block.name != b.name for p in promotions):
                 self._init_nest(lp, b)
         for p in promotions:
             self._promoted[p.block.buffer] = p
@@ -98,12 +110,34 @@ class NestEmitter:
                 self.body(lp.body)
         else:
 
-            def run(iv: Value) -> None:
-                env[lp.name] = iv
-                self.body(lp.body)
+            factor = self._inner_unroll(lp)
 
-            self.fb.loop(index(0), index(lp.extent), 1, run, lp.name)
+            def run(iv: Value) -> None:
+                for k in range(factor):
+                    env[lp.name] = self.fb.add(iv, index(k))
+                    self.body(lp.body)
+
+            self.fb.loop(index(0), index(lp.extent), factor, run, lp.name)
         env.pop(lp.name, None)
+
+    def _inner_unroll(self, lp: For) -> int:
+        """How many iterations of a loop make one of the emitted loop: more than 1 for short innermost bodies."""
+        assert isinstance(lp.extent, int)
+        count = sum(self._instances_of(s) for s in lp.body)
+        if not count or not self._promoted:
+            return 1
+        limit = min(MAX_INNER_UNROLL, MAX_INNER_BODY // count)
+        return next((f for f in range(limit, 1, -1) if lp.extent % f == 0), 1)
+
+    def _instances_of(self, s: Stmt) -> int:
+        """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
+        if isinstance(s, Block):
+            return 1
+        assert isinstance(s.extent, int)
+        inner = [self._instances_of(x) for x in s.body]
+        if s.kind not in ("unroll", "vectorize") or 0 in inner:
+            return 0
+        return sum(inner) * (s.extent if s.kind == "unroll" else -(-s.extent // self._lanes(s)))
 
     # ---- vectors ---------------------------------------------------------------------------------------------------
 
@@ -162,8 +196,11 @@ class NestEmitter:
         return self.fb.gather(parts)
 
     def _lanes(self, lp: For) -> int:
-        sizes = [np.dtype(self._buffers[a.buffer].dtype).itemsize for b, _ in blocks(lp.body) for a in accesses(b)]
-        return max(1, self._vector_bytes // max(sizes, default=4))
+        if lp.name not in self._lane_counts:
+            names = {a.buffer for b, _ in blocks(lp.body) for a in accesses(b)}
+            size = max((np.dtype(self._buffers[n].dtype).itemsize for n in names), default=4)
+            self._lane_counts[lp.name] = max(1, self._vector_bytes // size)
+        return self._lane_counts[lp.name]
 
     def _stores_vector(self, b: Block, var: str) -> bool:
         """Whether the lanes write neighbours, under one condition."""
@@ -264,7 +301,7 @@ class NestEmitter:
 
     def _promotion(self, lp: For, b: Block) -> _Promotion:
         outermost = not any(it.kind == "R" and it.name in self._reducing for it in b.iters)
-        return _Promotion(b, self.fb.depth, outermost)
+        return _Promotion(b, self.fb.depth, outermost and not b.resumes)
 
     def _slot(self, p: _Promotion, b: Block) -> tuple[Value, Address, Value]:
         """Register of the current element, created with its first value before the promoting loop."""

@@ -112,7 +112,8 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
         if not isinstance(s, Block) or all(a.buffer not in live for a in accesses(s)):
             return None
         own = index(s.buffer, s.index) if s.buffer in live else s.index
-        return (replace(s, index=own, value=map_loads(s.value, load)),)
+        init = None if s.init is None else map_loads(s.init, load)
+        return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
 
     buffers = [replace(func.buffer(name), shape=tuple(sp.width for sp in spans)) for name, spans in live.items()]
     return replace(func.with_buffers(buffers), body=rewrite(func.body, fn))

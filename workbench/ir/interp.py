@@ -246,7 +246,7 @@ class _Source:
         target = f"t{self.number()}"
         self.emit(depth, f"{target} = {at}")
         first = [axes[it.name] for it in b.iters if it.kind == "R"]
-        if b.init is not None:
+        if b.init is not None and not b.resumes:
             at_first = " and ".join(f"{a} == 0" for a in first) or "True"
             self.emit(depth, f"if {at_first}:")
             self.emit(depth + 1, f"b{k}[{target}] = {_rounded(self.expr(b.init, axes, inside), buffer.dtype)}")

@@ -54,6 +54,8 @@ class Iter:
 class Block:
     """``buffer[index] = value`` at every point of the axes; `init` runs first where all reduction axes are 0.
 
+    A reduction whose init is its own element (``init C[i] = C[i]``) goes on from what is there.
+
     `index`, `value`, `init` and `guard` are written in the axes; `binds` gives each axis as a form over the loops.
     """
 
@@ -74,6 +76,11 @@ class Block:
     def is_reduction(self) -> bool:
         """Whether the block accumulates (it has an init)."""
         return self.init is not None
+
+    @property
+    def resumes(self) -> bool:
+        """Whether the block accumulates onto what an earlier block has stored: its init is its own element."""
+        return self.init == self.own_load()
 
     @property
     def env(self) -> dict[str, Affine]:

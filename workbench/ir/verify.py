@@ -233,7 +233,8 @@ def _reduction_form(b: Block) -> None:
             raise _fail("reduction", f"Block {b.name!r} has a reduction axis but no initial value.", (b.name,))
         return
     ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
-    if not ok or any(ld.buffer == b.buffer for e in (b.init, b.value.b) for ld in loads(e)):  # type: ignore[union-attr]
+    parts = (b.value.b,) if b.resumes else (b.init, b.value.b)  # type: ignore[union-attr]
+    if not ok or any(ld.buffer == b.buffer for e in parts for ld in loads(e)):
         raise _fail(
             "reduction",
             f"Block {b.name!r} has an initial value but does not accumulate onto its own element.",
@@ -416,7 +417,8 @@ def _order(func: Func) -> None:
             missing = [w for w in writers.get(name, []) if w not in done]
             if func.buffer(name).role in ("temp", "output") and (missing or name not in writers):
                 raise _fail("order", f"Block {b.name!r} reads {name!r} before it is complete.", (b.name, *missing))
-        if b.init is None and any(ld.buffer == b.buffer for ld in loads(b.value)) and writers[b.buffer][0] == b.name:
+        rereads = b.resumes or (b.init is None and any(ld.buffer == b.buffer for ld in loads(b.value)))
+        if rereads and writers[b.buffer][0] == b.name:
             raise _fail("order", f"Block {b.name!r} reads {b.buffer!r} before anything is stored there.", (b.name,))
         done.add(b.name)
     for buffer in func.outputs:

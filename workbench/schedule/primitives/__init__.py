@@ -10,6 +10,7 @@ from .layout import TransformLayout
 from .loop import Fuse, Reorder, Split
 from .padding import Pad
 from .placement import ComputeAt, ReverseComputeAt
+from .reduction import DecomposeReduction, RFactor
 from .storage import SetScope, StorageAlign
 from .tensorize import Tensorize
 from .unit import Blockize
@@ -23,9 +24,11 @@ __all__ = [
     "CacheWrite",
     "ComputeAt",
     "ComputeInline",
+    "DecomposeReduction",
     "Fuse",
     "Pad",
     "Parallel",
+    "RFactor",
     "Reorder",
     "ReverseComputeAt",
     "SetScope",

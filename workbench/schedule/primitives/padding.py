@@ -143,7 +143,7 @@ def _reduction(func: Func, block: Block, axis: str, old: int) -> Block:
     if op == "add" and all(isinstance(f, Const) or _factor_moves(f, axis) for f in _factors(term)):
         term = _zero_factors(func, term, bound)
     else:
-        term = Select((bound,), term, _neutral(op, dtype_of(term, func)))
+        term = Select((bound,), term, neutral(op, dtype_of(term, func)))
     return replace(block, value=Binary(op, block.own_load(), term))
 
 
@@ -309,7 +309,7 @@ def _zero(func: Func, e: Expr) -> Const:
     return Const(0.0 if is_float(dtype) else False if dtype == "bool" else 0, dtype)
 
 
-def _neutral(op: str, dtype: str) -> Const:
+def neutral(op: str, dtype: str) -> Const:
     """Neutral element of a reduction."""
     if op in ("add", "mul"):
         one = int(op == "mul")
