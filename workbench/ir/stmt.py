@@ -208,7 +208,7 @@ def accesses(b: Block) -> list[Access]:
     env = b.env
     out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
     seen: set[Load] = set()
-    for ld in loads(b.value):
+    for ld in (ld for e in (b.value, b.init) if e is not None for ld in loads(e)):
         if ld not in seen:
             seen.add(ld)
             out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False))

@@ -34,7 +34,7 @@ from .expr import (
 from .func import Buffer, Func, LayoutStep, Role, Scope
 from .interval import Interval, injective, interval, overlaps, within
 from .poly import Dim, equal, holes_of, nonneg, normal, product
-from .stmt import BOUND_KINDS, UNORDERED_KINDS, Block, For, LoopKind, blocks, loops
+from .stmt import BOUND_KINDS, UNORDERED_KINDS, Block, For, LoopKind, accesses, blocks, loops
 
 
 def verify(func: Func) -> None:
@@ -399,7 +399,7 @@ def _seen_outside(func: Func, buffer: str, loop: str) -> bool:
     if func.buffer(buffer).role != "temp":
         return True
     for b, path in blocks(func.body):
-        used = b.buffer == buffer or any(ld.buffer == buffer for ld in loads(b.value))
+        used = any(a.buffer == buffer for a in accesses(b))
         if used and all(lp.name != loop for lp in path):
             return True
     return False

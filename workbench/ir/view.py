@@ -41,7 +41,9 @@ def widen(func: Func, buffer: str, axis: int, extent: int, offset: int) -> Func:
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if not isinstance(s, Block):
             return None
-        return (replace(s, index=shift(s.index) if s.buffer == buffer else s.index, value=map_loads(s.value, load)),)
+        init = None if s.init is None else map_loads(s.init, load)
+        own = shift(s.index) if s.buffer == buffer else s.index
+        return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
 
     shape: list[Dim] = list(old.shape)
     shape[axis] = extent

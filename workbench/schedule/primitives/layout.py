@@ -101,7 +101,7 @@ class TransformLayout(Primitive):
         return (*head, *dims[dim + 1 :], rest)
 
     def _uses(self, block: Block) -> bool:
-        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in loads(block.value))
+        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in _loads(block))
 
     def _size(self, func: Func) -> Dim:
         def one(part: int | str) -> Dim:
@@ -161,22 +161,22 @@ class TransformLayout(Primitive):
         """
         block, path = func.block(name)
         extents = {it.name: it.extent for it in block.iters}
-        indices = {x.index[dim] for x in loads(block.value) if x.buffer == self.buffer}
+        indices = {x.index[dim] for x in _loads(block) if x.buffer == self.buffer}
         indices |= {block.index[dim]} if block.buffer == self.buffer else set()
         for form in sorted(indices, key=str):
-            axis = form.single_var()
+            axis, part = _cut(form, extents, size)
             simple = _apart(func, form, extents, size) is not None
             if simple and (axis is None or axis in done):
                 continue
-            parts = None if axis is None else _apart(func, block.env[axis], legality.extents_of(path), size)
-            count = None if axis is None else divide(extents[axis], size, func.relations)
+            parts = None if axis is None else _apart(func, block.env[axis], legality.extents_of(path), part)
+            count = None if axis is None else divide(extents[axis], part, func.relations)
             if axis is None or parts is None or count is None:
                 if simple:
                     continue
                 raise self._refusal(block, form, size)
             names = _axis_names(block, axis)
             try:
-                block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], size, parts[1])])
+                block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], part, parts[1])])
             except NotRadix:
                 raise self._refusal(block, form, size) from None
             return self._split_axes(_with_block(func, block), name, dim, size, (*done, *names))
@@ -214,9 +214,28 @@ class TransformLayout(Primitive):
                 return Load(ld.buffer, index(ld.index, extents, s.name)) if ld.buffer == self.buffer else ld
 
             own = index(s.index, extents, s.name) if s.buffer == self.buffer else s.index
-            return (replace(s, index=own, value=map_loads(s.value, load)),)
+            init = None if s.init is None else map_loads(s.init, load)
+            return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
 
         return rewrite(func.body, fn)
+
+
+def _cut(form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[str | None, Dim]:
+    """Axis to split, and the size of its inner part, for blocks of `size`: the only axis of the form, or the one of a
+    form over several (an axis that was split before) in which a block ends.
+    """
+    if (axis := form.single_var()) is not None:
+        return axis, size
+    for digit, c in form.terms:
+        extent = extents[digit.var]
+        if digit.plain and isinstance(c, int) and isinstance(size, int) and isinstance(extent, int):
+            if 0 < c < size and size % c == 0 and c * (extent - 1) >= size:
+                return digit.var, size // c
+    return None, size
+
+
+def _loads(block: Block) -> list[Load]:
+    return [ld for e in (block.value, block.init) if e is not None for ld in loads(e)]
 
 
 def _with_block(func: Func, block: Block) -> Func:
