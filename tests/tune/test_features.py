@@ -40,7 +40,7 @@ def test_population_and_single_schedule_have_exactly_the_same_features(name):
         for k in range(0, len(picks), 7):
             filled = variant.schedule.fill(variant.sampler.row(picks[k])).func
             for func in (filled, drop_unit_loops(filled)):
-                one = features(plan(func), {}, 1, MACHINE)[0]
+                one = features(plan(func, variant.work), {}, 1, MACHINE)[0]
                 wrong = [COLUMNS[c].name for c in np.flatnonzero(one != x[k])]
                 assert not wrong, (variant.index, variant.sampler.row(picks[k]), wrong)
 

@@ -22,7 +22,7 @@ from workbench.tune.nestplan import NestPlan
 from workbench.tune.roofline import block_cycles, body_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Column:
 
 _PROGRAM = (
     Column("estimate", "log2 of the analytic estimate, in cycles", False),
-    Column("speed", "log2 of arithmetic operations per estimated cycle", False),
+    Column("speed", "log2 of operations of the computation (of the nest, if unknown) per estimated cycle", False),
     Column("main_share", "part of the estimated time that the main block takes", False),
     Column("flops", "arithmetic operations, recomputation included"),
     Column("temps", "bytes of all temporaries"),
@@ -155,7 +155,8 @@ def _chunk(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine)
     rows = _Rows(n)
     flops = np.sum([f.points * float(f.plan.flops) for f in facts], axis=0)
     rows.add("estimate", np.log2(total))
-    rows.add("speed", np.log2(np.maximum(flops, 1.0) / total))
+    work = flops if plan.work is None else float(plan.work)
+    rows.add("speed", np.log2(np.maximum(work, 1.0) / total))
     rows.add("main_share", parts[plan.main] / total)
     rows.add("flops", flops)
     rows.add("temps", sum((_dim(d, columns) for d in plan.temps), 0.0))

@@ -7,7 +7,7 @@ filled nest has the same form with plain numbers, so one function serves a popul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,16 +94,19 @@ class BlockPlan:
 
 @dataclass(frozen=True, slots=True)
 class NestPlan:
-    """All blocks in program order, the one that matters most, and the temporaries' sizes in bytes."""
+    """All blocks in program order, the one that matters most, the temporaries' sizes in bytes, and the operations that
+    the computation stands for, where they are known: an algorithm such as Winograd's does fewer.
+    """
 
     blocks: tuple[BlockPlan, ...]
     main: int
     roots: int
     temps: tuple[Dim, ...]
+    work: int | None = None
 
 
-def plan(func: Func) -> NestPlan:
-    """Compact `func` and collect its plan."""
+def plan(func: Func, work: int | None = None) -> NestPlan:
+    """Compact `func` and collect its plan; `work` is the number of operations of the function before any primitive."""
     func = compact(func)
     table = {b.name: b for b in func.buffers}
     found: list[BlockPlan] = []
@@ -112,7 +115,7 @@ def plan(func: Func) -> NestPlan:
             found.append(_block_plan(block, path, root, len(found), table))
     main = max(range(len(found)), key=lambda i: found[i].rank)
     temps = tuple(b.size * np.dtype(b.dtype).itemsize for b in func.buffers if b.role == "temp")
-    return NestPlan(tuple(found), main, len(func.body), temps)
+    return NestPlan(tuple(found), main, len(func.body), temps, work)
 
 
 def _blocks(stmt: Stmt) -> Iterator[tuple[Block, tuple[For, ...]]]:
@@ -125,8 +128,10 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     kinds = {it.name: it.kind for it in b.iters}
     loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R") for lp in path)
     accesses = tuple(_accesses(b, position, extents, table))
-    fma, ops, flops = _count(b)
-    conds = [c for e in _walk_selects(b.value) for c in e.conds] + list(b.guard)
+    decided = {lp.name for lp in path if lp.kind == "unroll"}
+    fma, ops, flops = _count(b, decided)
+    tested = dict.fromkeys([c for e in _walk_selects(b.value) for c in e.conds] + list(b.guard))
+    conds = [c for c in tested if not c.form.vars <= decided]
     guarding = frozenset(position[v] for c in conds for v in c.form.vars if v in position)
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
     rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
@@ -205,9 +210,11 @@ def _walk_selects(e: Expr) -> Iterator[Select]:
             return
 
 
-def _count(b: Block) -> tuple[float, float, int]:
-    """Fused multiply-adds, other vector instructions and flops of one point."""
-    ops, flops = _ops(b.value)
+def _count(b: Block, decided: Set[str]) -> tuple[float, float, int]:
+    """Fused multiply-adds, other vector instructions and flops of one point; conditions on `decided` loops alone are
+    gone from the code.
+    """
+    ops, flops = _ops(b.value, decided)
     if b.is_reduction:
         op, term = b.update()
         if op == "add" and isinstance(term, Binary) and term.op == "mul":
@@ -215,22 +222,23 @@ def _count(b: Block) -> tuple[float, float, int]:
     return 0.0, ops, flops
 
 
-def _ops(e: Expr) -> tuple[float, int]:
+def _ops(e: Expr, decided: Set[str]) -> tuple[float, int]:
     match e:
         case Binary(op, a, b):
-            (x, m), (y, n) = _ops(a), _ops(b)
+            (x, m), (y, n) = _ops(a, decided), _ops(b, decided)
             return x + y + OP_COST.get(op, 1.0), m + n + 1
         case Unary(op, a):
-            x, m = _ops(a)
+            x, m = _ops(a, decided)
             return x + OP_COST.get(op, 1.0), m + 1
         case Cast(_, a):
-            x, m = _ops(a)
+            x, m = _ops(a, decided)
             return x + 1.0, m
-        case Select(_, a, b):
-            (x, m), (y, n) = _ops(a), _ops(b)
-            return x + y, max(m, n)
+        case Select(conds, a, b):
+            (x, m), (y, n) = _ops(a, decided), _ops(b, decided)
+            either = all(c.form.vars <= decided for c in conds)
+            return max(x, y) if either else x + y, max(m, n)
         case Where(c, a, b):
-            parts = [_ops(x) for x in (c, a, b)]
+            parts = [_ops(x, decided) for x in (c, a, b)]
             return sum(p[0] for p in parts) + 1.0, sum(p[1] for p in parts)
         case Index():
             return 1.0, 0

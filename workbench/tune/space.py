@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from workbench.errors import ScheduleError, TuneError
 from workbench.ir.compact import compact
+from workbench.ir.flops import count_flops
 from workbench.ir.func import Constraint, Func
 from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
@@ -50,7 +51,7 @@ class Variant:
     @property
     def label(self) -> str:
         """Short name: the reasons of the rules that make the difference."""
-        return " · ".join(n.reason for n in self.notes if n.rule in ("tile", "pad")) or "schedule"
+        return " · ".join(n.reason for n in self.notes if n.rule in ("tile", "pad", "winograd")) or "schedule"
 
     @property
     def sampler(self) -> Sampler:
@@ -67,10 +68,15 @@ class Variant:
         return self._sampler
 
     @property
+    def work(self) -> int:
+        """Operations of the computation, whatever algorithm the schedule has."""
+        return count_flops(self.schedule.base)
+
+    @property
     def plan(self) -> nestplan.NestPlan:
         """What the features evaluate."""
         if self._plan is None:
-            self._plan = nestplan.plan(self.schedule.func)
+            self._plan = nestplan.plan(self.schedule.func, self.work)
         return self._plan
 
     def features(self, picks: Picks) -> NDArray[np.float32]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
-from workbench.tune.sketch import fusing, packing, padding, pointwise, tiling
+from workbench.tune.sketch import fusing, packing, padding, pointwise, tiling, winograd
 from workbench.tune.sketch.base import RULES, Draft, Note, Rule
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "fusing", "packing", "padding", "pointwise", "sketches", "tiling"]
+__all__ = ["RULES", "Draft", "Note", "Rule", "fusing", "packing", "padding", "pointwise", "sketches", "tiling", "winograd"]
 
 #: Rules in the order in which they are applied.
-ORDER = ("inline", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
+ORDER = ("inline", "winograd", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
 
 
 def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
     """Apply all rules; `first_only` follows only the first draft of each rule."""
     drafts = [Draft(schedule)]
     for r in sorted(RULES, key=lambda r: ORDER.index(r.name)):
-        drafts = [new for d in drafts for new in r.apply(d, machine)[: 1 if first_only else None]]
+        made = [[d] if d.closed else r.apply(d, machine) for d in drafts]
+        drafts = [new for news in made for new in news[: 1 if first_only else None]]
     return drafts

@@ -40,6 +40,8 @@ class Draft:
         1) and `tile` (the innermost one), the loops over panels of the reduction, and the loops to unroll.
     done : frozenset of str
         Blocks that need no further rule.
+    closed : bool
+        Whether the whole schedule needs no further rule.
     """
 
     schedule: Schedule
@@ -53,6 +55,7 @@ class Draft:
     panels: tuple[str, ...] = ()
     unrolled: tuple[str, ...] = ()
     done: frozenset[str] = frozenset()
+    closed: bool = False
 
     @property
     def func(self) -> Func:

@@ -1,0 +1,200 @@
+"""The rule for 3x3 convolutions: Winograd's algorithm, its transforms next to a tiled matrix product."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.ir.expr import loads
+from workbench.ir.poly import product
+from workbench.ir.winograd import KERNEL_MATRIX
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import (
+    consumers,
+    is_padding,
+    is_pointwise,
+    main_block,
+    producers,
+    reads_aligned,
+    role,
+)  # fmt: skip
+from workbench.tune.sketch.base import Draft, rule
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+#: Registers of the widest vectorised loops: of the matrix product, and of the transforms (their bodies are large).
+PRODUCT_VECTORS, TRANSFORM_VECTORS = 4, 2
+
+
+@rule("winograd")
+def winograd(draft: Draft, machine: Machine) -> list[Draft]:
+    """Compute a 3x3 convolution by Winograd's algorithm with tiles of 4x4 and of 2x2 outputs.
+
+    The way back drives the nest: blocks of tiles in parallel, each with its matrix products and the transform of what
+    they read. In a second form the data is transformed first, as a nest of its own, so that blocks may also share out
+    the output channels. The result is as exact as the docs of `Schedule.winograd` say.
+    """
+    block = main_block(draft.func)
+    out = [draft]
+    for m in sorted(KERNEL_MATRIX, reverse=True) if block is not None else ():
+        for outside in (False, True):
+            try:
+                out.append(_Sketch(draft, machine, m, outside).make())
+            except ScheduleError:  # no such convolution, or sizes that the loops below do not suit
+                continue
+    return out
+
+
+@dataclass(slots=True)
+class _Sketch:
+    """One form; `outside` transforms the data in a nest of its own."""
+
+    draft: Draft
+    machine: Machine
+    m: int
+    outside: bool
+
+    def make(self) -> Draft:
+        """Schedule it, with holes for all sizes."""
+        s = self.draft.schedule.copy()
+        block = main_block(s.func)
+        assert block is not None
+        pads = [b for b in producers(s.func, block) if is_padding(b) and role(s.func, b) == "temp"]
+        for pad in pads:
+            s.compute_inline(pad.name)
+        t, v, p, y, out, *crop = s.winograd(block.name, self.m)
+        follow = self._epilogue(s, crop[0] if crop else out)
+        root = out if crop else follow
+        vector, blocks, tiles = self._blocks(s, root)
+        at = blocks[-1]
+        s.compute_at(y, tiles[-1])
+        s.compute_at(p, at)
+        self._backward(s, y, root)
+        if crop:
+            self._follow(s, follow, tiles[-1])
+        if not self.outside:
+            s.compute_at(v, at)
+        self._forward(s, t, v)
+        rows = self._product(s, p, vector)
+        if self.machine.threads > 1:
+            s.parallel(*blocks)
+        return self._limited(s, rows, blocks, (t, v, p, y, out, *crop, follow))
+
+    # ----- the parts
+
+    def _epilogue(self, s: Schedule, last: str) -> str:
+        """Inline the last stage into the pointwise one behind it; returns the block that writes the result."""
+        block, _ = s.func.block(last)
+        users = consumers(s.func, block)
+        if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
+            return last
+        if role(s.func, block) != "temp":
+            return last
+        s.compute_inline(last)
+        return users[0].name
+
+    def _blocks(self, s: Schedule, root: str) -> tuple[str, list[str], list[str]]:
+        """Cut the image into blocks of tiles; returns the vectorised loop, the loops over blocks and over tiles."""
+        from workbench.schedule import Hole
+
+        n, h, w, o = (f"{root}_{axis.name}" for axis in s.func.block(root)[0].iters)
+        high = s.split(h, [Hole(), Hole(), self.m])
+        wide = s.split(w, [Hole(), Hole(), self.m])
+        channels = s.func.loop(o)[0].extent
+        assert isinstance(channels, int)
+        inner = Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))
+        deep = s.split(o, [Hole(), Hole(), inner] if self.outside else [None, inner])
+        blocks = [n, high[0], wide[0], *deep[:-2]]
+        tiles = [high[1], wide[1], deep[-2]]
+        s.reorder(*blocks, *tiles, high[2], wide[2], deep[-1])
+        s.unroll(high[2])
+        s.unroll(wide[2])
+        s.vectorize(deep[-1])
+        return deep[-1], blocks, tiles
+
+    def _backward(self, s: Schedule, y: str, root: str) -> None:
+        """The first pass of the way back, in registers next to the second."""
+        self._mark(s, y, vectorised="o", unrolled=("y", "b"))
+
+    def _follow(self, s: Schedule, follow: str, loop: str) -> None:
+        """What follows a whole tile and leaves out what lies behind the end of the image."""
+        s.reverse_compute_at(follow, loop)
+        _, h, w, o = (it.name for it in s.func.block(follow)[0].iters)
+        self._mark(s, follow, vectorised=o, unrolled=(h, w))
+
+    def _forward(self, s: Schedule, t: str, v: str) -> None:
+        """Transform the data: the first pass in registers inside the second, some channels at a time."""
+        from workbench.schedule import Hole
+
+        channels = s.func.loop(f"{v}_c")[0].extent
+        assert isinstance(channels, int)
+        outer, inner = s.split(f"{v}_c", [None, Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))])
+        s.reorder(f"{v}_n", f"{v}_ty", f"{v}_tx", outer, f"{v}_a", f"{v}_b", inner)
+        s.compute_at(t, outer)
+        s.reorder(f"{t}_x", f"{t}_a")
+        self._mark(s, t, vectorised="c", unrolled=("x", "a"))
+        for name in (f"{v}_a", f"{v}_b"):
+            s.unroll(name)
+        s.vectorize(inner)
+        if self.outside and self.machine.threads > 1:
+            s.parallel(f"{v}_n", f"{v}_ty", f"{v}_tx")
+
+    def _product(self, s: Schedule, p: str, vector: str) -> tuple[str, str, str]:
+        """Tile the matrix products, rows by tiles, columns by output channels, with the weights packed to suit."""
+        from workbench.schedule import Hole
+
+        a, b, n, ty, tx, o, c = (f"{p}_{k}" for k in ("a", "b", "n", "ty", "tx", "o", "c"))
+        down = s.split(ty, [Hole(), Hole()])
+        across = s.split(tx, [Hole(), Hole()])
+        size = s.func.loop(vector)[0].extent
+        lane: object = size if isinstance(size, int) else str(size)
+        if self.outside:
+            deep = s.split(o, [None, lane])
+        else:
+            channels = s.func.loop(o)[0].extent
+            assert isinstance(channels, int)
+            deep = s.split(o, [None, Hole(choices=self._vectors(channels, PRODUCT_VECTORS))])
+            size = s.func.loop(deep[1])[0].extent
+            lane = size if isinstance(size, int) else str(size)
+        s.reorder(n, a, b, deep[0], down[0], across[0], c, down[1], across[1], deep[1])
+        read = (ld.buffer for ld in loads(s.func.block(p)[0].value))
+        weights = next(name for name in read if s.func.buffer(name).role == "const")
+        s.transform_layout(weights, 3, lane)
+        s.unroll(down[1])
+        s.unroll(across[1])
+        s.vectorize(deep[1])
+        return down[1], across[1], deep[1]
+
+    def _mark(self, s: Schedule, block: str, vectorised: str, unrolled: tuple[str, ...]) -> None:
+        for axis in unrolled:
+            s.unroll(f"{block}_{axis}")
+        s.vectorize(f"{block}_{vectorised}")
+
+    def _vectors(self, channels: int, most: int) -> tuple[int, ...]:
+        """Divisors that fill at most `most` registers; all channels where there is none that fills one."""
+        lanes = self.machine.lanes
+        fitting = [d for d in range(lanes, most * lanes + 1, lanes) if channels % d == 0]
+        return tuple(fitting) or (channels,)
+
+    def _limited(self, s: Schedule, rows: tuple[str, str, str], blocks: list[str], done: tuple[str, ...]) -> Draft:
+        place = "first, in a nest of its own" if self.outside else "inside the parallel blocks"
+        reason = f"{done[2]}: a 3x3 convolution in tiles of {self.m}x{self.m}; data transformed {place}"
+        d = self.draft.change("winograd", reason, s, *done)
+        d = replace(d, closed=True)
+        lanes, registers = self.machine.lanes, self.machine.registers
+        down, across, vector = (s.func.loop(name)[0].extent for name in rows)
+        held = vector if self._whole(vector, s) else vector + lanes // 2
+        room = (registers - 1) * lanes
+        d = d.limit("the register tile and its operands fit the registers", room - (down * across + 1) * held)
+        if self.machine.threads > 1:
+            tasks = product(s.func.loop(name)[0].extent for name in blocks)
+            d = d.limit("there is work for every thread", tasks - self.machine.threads, wish=True)
+        return d
+
+    def _whole(self, extent: object, s: Schedule) -> bool:
+        if isinstance(extent, int):
+            return extent % self.machine.lanes == 0
+        choices = next((h.choices for h in s.func.holes if str(extent) == h.name), None)
+        return choices is not None and all(c % self.machine.lanes == 0 for c in choices)
