@@ -9,6 +9,7 @@ stage that does the work keeps the short loop names (``i j k``; ``n h w o kh kw 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -202,7 +203,7 @@ def pool2d(
     if kind not in ("max", "avg"):
         raise ExpressionError("te.value", f"There is no pooling {kind!r}.", (), "one of: max, avg")
     oh, ow = _out(h, kernel, stride, padding, 1), _out(w, kernel, stride, padding, 1)
-    data = _pad(te.placeholder((batch, h, w, c), name="X"), padding, -3.0e38 if kind == "max" else 0.0)
+    data = _pad(te.placeholder((batch, h, w, c), name="X"), padding, -math.inf if kind == "max" else 0.0)
     rh, rw = te.reduce_axis(kernel, "kh"), te.reduce_axis(kernel, "kw")
 
     def at(n: te.Axis, h: te.Axis, w: te.Axis, c: te.Axis) -> te.Value:

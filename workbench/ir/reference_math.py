@@ -10,11 +10,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from .dtypes import is_float
+
 Array: TypeAlias = NDArray[Any]
 
 
 def _sigmoid(x: Array) -> Array:
-    return np.asarray(1 / (1 + np.exp(-x)))
+    """From the exponential of -|x|, which neither overflows nor makes small results 0."""
+    e = np.exp(-np.abs(x))
+    return np.asarray(np.where(x < 0, e, np.ones_like(e)) / (1 + e))
 
 
 def _rsqrt(x: Array) -> Array:
@@ -52,11 +56,15 @@ def erf(x: Array) -> Array:
 
 
 def convert(x: Array, dtype: np.dtype[Any]) -> Array:
-    """Convert values; floats go to integers towards zero, what is not finite becomes 0, the rest wraps."""
+    """Convert values; floats go to integers towards zero, to the nearest one that there is, and NaN to 0."""
     if x.dtype == dtype:
         return x
-    if x.dtype.kind == "f" and dtype.kind in "iu":
-        return np.where(np.isfinite(x), x, 0).astype(np.int64).astype(dtype)
+    if is_float(x.dtype) and dtype.kind in "iu":
+        info, wide = np.iinfo(dtype), x.astype(np.float64)
+        # The largest integer may round up to a float that is out of range, so the ends are set and not clipped to.
+        inside = (wide > info.min) & (wide < info.max)
+        ends = np.where(wide >= info.max, info.max, np.where(wide <= info.min, info.min, 0)).astype(dtype)
+        return np.where(inside, np.where(inside, wide, 0).astype(dtype), ends)
     return x.astype(dtype)
 
 

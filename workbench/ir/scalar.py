@@ -58,9 +58,22 @@ def _pow(a: float, b: float) -> float:
     try:
         return math.pow(a, b)
     except OverflowError:
-        return math.inf
+        return -math.inf if a < 0 and b % 2 == 1 else math.inf
     except ValueError:
-        return math.nan if a else math.inf
+        # A negative number to a fraction, or zero to a negative number.
+        return math.nan if a else math.copysign(math.inf, a) if b % 2 == 1 else math.inf
+
+
+def _sigmoid(x: float) -> float:
+    if x >= 0:
+        return 1.0 / (1.0 + math.exp(-x))
+    e = math.exp(x)
+    return e / (1.0 + e)
+
+
+def _whole(fn: Callable[[float], int]) -> Callable[[float], float]:
+    """Round to a float that keeps its sign when it becomes 0."""
+    return lambda x: math.copysign(fn(x), x) if math.isfinite(x) else x
 
 
 def _log(x: float) -> float:
@@ -75,8 +88,12 @@ def _cast(x: Any, dtype: str) -> Any:
             return float(np.dtype(dtype).type(x))
     if dtype == "bool":
         return bool(x)
+    if isinstance(x, float):
+        # Floats saturate, integers wrap.
+        info = np.iinfo(dtype)
+        return 0 if x != x else int(min(max(x, info.min), info.max))
     bits = np.dtype(dtype).itemsize * 8
-    value = (int(x) if math.isfinite(x) else 0) & ((1 << bits) - 1)
+    value = int(x) & ((1 << bits) - 1)
     return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
 
 
@@ -95,9 +112,9 @@ HELPERS: dict[str, Any] = {
     "_rsqrt": lambda x: _div(1.0, math.sqrt(x)) if x >= 0 else math.nan,
     "_tanh": math.tanh,
     "_erf": math.erf,
-    "_sigmoid": lambda x: 1.0 / (1.0 + math.exp(-x)) if x > -700 else 0.0 if x == x else x,
-    "_floor": lambda x: float(math.floor(x)) if math.isfinite(x) else x,
-    "_ceil": lambda x: float(math.ceil(x)) if math.isfinite(x) else x,
+    "_sigmoid": _sigmoid,
+    "_floor": _whole(math.floor),
+    "_ceil": _whole(math.ceil),
     "_div": _div,
     "_idiv": _int_div,
     "_max": _max,

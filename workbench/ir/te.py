@@ -15,6 +15,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import itertools
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -23,7 +24,7 @@ import numpy as np
 
 from ..errors import ExpressionError
 from .affine import Affine
-from .dtypes import is_float, largest
+from .dtypes import is_float
 from .expr import Binary, Cast, Const, Expr, Load, Select, Where
 from .func import Buffer, Func
 from .stmt import Block, For, Iter, Stmt
@@ -392,8 +393,7 @@ def _neutral(op: str, dtype: str) -> Const:
     if op in ("add", "mul"):
         return Const(0.0 if op == "add" else 1.0, dtype) if is_float(dtype) else Const(int(op == "mul"), dtype)
     if is_float(dtype):
-        limit = largest(dtype)
-        return Const(-limit if op == "max" else limit, dtype)
+        return Const(-math.inf if op == "max" else math.inf, dtype)
     if dtype == "bool":
         return Const(op == "min", dtype)
     info = np.iinfo(dtype)

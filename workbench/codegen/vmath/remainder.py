@@ -67,7 +67,7 @@ def _text(name: str, like: Value, bits: int, split: bool) -> str:
         return f"%{out} = call i1 @llvm.vector.reduce.or.v{lanes}i1({i} {flags})"
 
     def nearer(k: int, q: str, d: str) -> str:
-        """Multiply the divisor by the power of two that leaves a quotient of at most `bits` bits."""
+        """Multiply the divisor by the power of two that leaves a quotient of at most `bits` bits, or by 2**951."""
         return f"""
   %l{k} = fcmp olt {t} {q}, {power(1000)}
   %m{k} = select {i} %l{k}, {t} {q}, {t} {power(1000)}
@@ -102,11 +102,11 @@ body:
   %slow = and {i} %far, %more
   {some("anyfar", "%slow")}
   br i1 %anyfar, label %scale, label %step
-scale:{nearer(1, "%q", "%d")}{nearer(2, "%q1", "%d1")}
+scale:{nearer(1, "%q", "%d")}{nearer(2, "%q1", "%d1")}{nearer(3, "%q2", "%d2")}
   br label %step
 step:
-  %by = phi {t} [ %d, %body ], [ %d2, %scale ]
-  %times = phi {t} [ %q, %body ], [ %q2, %scale ]
+  %by = phi {t} [ %d, %body ], [ %d3, %scale ]
+  %times = phi {t} [ %q, %body ], [ %q3, %scale ]
   %up = fadd {t} %times, {power(52)}
   %n = fsub {t} %up, {power(52)}
   %minus = fneg {t} %n

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from ..opdef import Call
 Idx = te.Axis | int
 _NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}
 _SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-LOWEST = float(np.finfo(np.float32).min)
+LOWEST = -math.inf
 
 
 def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequence[str] | None = None) -> te.Tensor:
