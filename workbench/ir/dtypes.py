@@ -27,4 +27,4 @@ def itemsize(dtype: str) -> int:
 
 def largest(dtype: str) -> float:
     """Largest finite value of a float type."""
-    return float(ml_dtypes.finfo(dtype).max)
+    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]

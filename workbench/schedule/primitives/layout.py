@@ -228,9 +228,10 @@ def _cut(form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[str | Non
         return axis, size
     for digit, c in form.terms:
         extent = extents[digit.var]
-        if digit.plain and isinstance(c, int) and isinstance(size, int) and isinstance(extent, int):
-            if 0 < c < size and size % c == 0 and c * (extent - 1) >= size:
-                return digit.var, size // c
+        if not (digit.plain and isinstance(c, int) and isinstance(size, int) and isinstance(extent, int)):
+            continue
+        if 0 < c < size and size % c == 0 and c * (extent - 1) >= size:
+            return digit.var, size // c
     return None, size
 
 
