@@ -126,6 +126,9 @@ def _purpose(step: Primitive, func: Func) -> bool:
             return not dense or buffer.strides()[dim] % factor == step.args["offset"]
         case "blockize":
             return func.loop(step.args["loop"])[0].is_unit
+        case "tile":
+            inner = [lp.name for lp in func.loop(f"{step.args['first']}.1")[1]]
+            return f"{step.args['second']}.0" in inner
         case "rfactor":
             return all(step.args["loop"] not in legality.reduction_loops(b) for b, _ in blocks(func.body))
         case "compute_inline":
@@ -172,13 +175,13 @@ def check_text(made: Made) -> None:
         raise Violation("the replayed trace", made)
 
 
-def check_compiled(made: Made, want: Arrays) -> None:
+def check_compiled(made: Made, want: Arrays, kind: str = "llvm") -> None:
     """The compiled kernel, its outputs and temporaries filled with NaN first, gives the interpreter's result."""
     from workbench.codegen import build_func
     from workbench.runtime.kernel import Kernel
     from workbench.target import Target
 
-    func, target = made.schedule.func, Target.host(threads=2)
+    func, target = made.schedule.func, Target(kind, threads=2)
     kernel = Kernel(func, build_func(func, target, poison=True), target)
     check_close("the compiled result", made, run_kernel(kernel, made, expected(made.nest)[0]), want)
 

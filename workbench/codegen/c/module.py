@@ -47,6 +47,7 @@ typedef void (*Region)(void *ctx, int64_t task, int64_t tid);
 typedef struct {
     void **bufs;
     char *workspace;
+    void **locals;
 } Context;"""
 
 _LAUNCH = """/* What the caller lends: threads, and a function that runs all tasks of a nest on them. */
@@ -91,7 +92,7 @@ class _ModulePrinter:
             calls.append(f"    {run}")
         entry = [
             f"void {self._symbol}(void **bufs, void *workspace, void *rt) {{",
-            "    Context ctx = {bufs, workspace};",
+            *self._locals(),
             *calls,
             "    (void)ctx;",
             "    (void)rt;",
@@ -101,6 +102,22 @@ class _ModulePrinter:
         helpers = [text] if (text := self._helpers.text()) else []
         parts = [self._title(), _HEAD, _RUNTIME, *launch, *helpers, *nests, "\n".join(entry)]
         return "\n\n".join(parts) + "\n", self._memory.shared, self._memory.per_thread
+
+    def _locals(self) -> list[str]:
+        """Declare the temporaries on the stack that several nests use, and what all nests are given."""
+        printer = self._printer()
+        printer.variables(None, 1)
+        names = ", ".join(self._names("buffer", n) for n in self._common())
+        both = [f"    void *locals[] = {{{names}}};"] if names else []
+        last = "locals" if names else "NULL"
+        return [*printer.lines, *both, f"    Context ctx = {{bufs, workspace, {last}}};"]
+
+    def _common(self) -> list[str]:
+        return [n for n, p in self._memory.placed.items() if p.kind == "stack" and p.loop is None]
+
+    def _printer(self) -> NestPrinter:
+        ex = ExprPrinter(self._buffers, self._extents, self._names, self._helpers)
+        return NestPrinter(ex, self._names, self._buffers, self._memory.placed, self._poison)
 
     def _title(self) -> str:
         rows = [f"/* {comment(self._func.name)}", " *"]
@@ -115,8 +132,7 @@ class _ModulePrinter:
 
     def _nest(self, name: str, s: Stmt, chain: list[For]) -> tuple[str, int]:
         """Return the function of a top-level nest and its number of tasks."""
-        ex = ExprPrinter(self._buffers, self._extents, self._names, self._helpers)
-        nest = NestPrinter(ex, self._names, self._buffers, self._memory.placed, self._poison)
+        nest = self._printer()
         stages = ", ".join(dict.fromkeys(comment(b.name) for b, _ in blocks((s,))))
         nest.emit(0, f"/* {stages} */")
         nest.emit(0, f"static void {name}(void *ctx, int64_t task, int64_t tid) {{")
@@ -135,6 +151,7 @@ class _ModulePrinter:
         written = {b.buffer for b, _ in blocks((s,))}
         used = {a.buffer for b, _ in blocks((s,)) for a in accesses(b)}
         places = {b.name: f"((Context *)ctx)->bufs[{k}]" for k, b in enumerate(self._func.params)}
+        places |= {n: f"((Context *)ctx)->locals[{k}]" for k, n in enumerate(self._common())}
         m = self._memory
         for name, p in m.placed.items():
             own = f" + {m.shared} + tid * {m.per_thread}" if p.kind == "thread" else ""

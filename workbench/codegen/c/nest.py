@@ -43,8 +43,8 @@ class NestPrinter:
             else:
                 self._loop(s, depth)
 
-    def variables(self, loop: str, depth: int) -> None:
-        """Declare the temporaries that live inside a loop."""
+    def variables(self, loop: str | None, depth: int) -> None:
+        """Declare the temporaries on the stack that live inside a loop, or for the whole call."""
         for name, p in self.placed.items():
             if p.kind == "stack" and p.loop == loop:
                 b, text = self.buffers[name], self.names("buffer", name)
@@ -103,7 +103,9 @@ class NestPrinter:
         for inner in reversed(path):
             if inner.name not in reduction:
                 stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
+        placed, self.placed = self.placed, {}  # no loop of this nest is anyone's home
         self.body((stmt,), depth)
+        self.placed = placed
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
 

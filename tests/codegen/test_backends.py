@@ -1,0 +1,146 @@
+"""What every declared backend has to do: contract tests over the registry."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from workbench import host, workloads
+from workbench.codegen import Backend, backend_for, backends, build_func, generate_func, require_runnable
+from workbench.errors import BuildError, ScheduleError, TargetError
+from workbench.ir import interp
+from workbench.ir.func import Func, HoleInfo
+from workbench.runtime.kernel import Kernel
+from workbench.schedule import Schedule
+from workbench.target import KINDS, Target
+
+HERE = Target.host(threads=2)
+#: A small instance of each workload is what `workloads.ALL` makes by default.
+WORKLOADS = sorted(workloads.ALL)
+
+
+def targets(backend: Backend) -> list[Target]:
+    """This machine where the backend serves it, and a plain CPU of every architecture that it names."""
+    arches = [a for a in backend.arches or (HERE.arch,) if a != HERE.arch]
+    out = [Target(f"{backend.kind} -mtriple={a}-unknown-linux-gnu -mcpu=generic -threads=2") for a in arches]
+    native = Target(backend.kind, threads=2)
+    return [*([native] if backend.serves(native) else []), *out]
+
+
+CASES = [pytest.param(b, t, id=f"{b.name}-{t.arch}") for b in backends for t in targets(b)]
+
+
+@functools.cache
+def expected(name: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    func = workloads.ALL[name]()
+    inputs = interp.random_inputs(func, seed=3)
+    return inputs, interp.run(func, inputs)
+
+
+def scheduled(func: Func, target: Target) -> Schedule:
+    """Tile, vectorise, unroll and run in parallel as far as that is legal."""
+    s = Schedule(func, target)
+    for b in s.blocks:
+        loops = [lp for lp, _ in ((s.func.loop(lp.name)) for lp in s.func.block(b.name)[1])]
+        last = loops[-1]
+        with contextlib.suppress(ScheduleError):
+            s.parallel(loops[0].name)
+        with contextlib.suppress(ScheduleError):
+            spatial = [lp for lp in loops[1:] if lp.name.split("_")[-1] not in ("k", "kh", "kw", "c")]
+            if spatial and spatial[-1] is not last:
+                s.reorder(last.name, spatial[-1].name)
+                last = spatial[-1]
+        with contextlib.suppress(ScheduleError):
+            s.vectorize(last.name)
+        with contextlib.suppress(ScheduleError):
+            if len(loops) > 2 and loops[-2].extent <= 8:
+                s.unroll(loops[-2].name)
+    return s
+
+
+def check(schedule: Schedule, name: str, target: Target) -> None:
+    code = build_func(schedule.func, target, poison=True)
+    assert len(code.object) > 100
+    assert code.symbol in code.source
+    if target.missing_here():
+        return
+    inputs, want = expected(name)
+    got = Kernel(schedule.func, code, target, poison=True)(**inputs)
+    for b, y in zip(schedule.func.outputs, got if isinstance(got, tuple) else (got,), strict=True):
+        scale = max(1e-30, float(np.max(np.abs(want[b.name].astype("f8")))))
+        near = np.abs(y.astype("f8") - want[b.name].astype("f8")) <= 1e-5 * scale
+        assert near.all(), f"{(~near).sum()} of {near.size} elements of {b.name}\n{code.source}"
+
+
+@pytest.mark.parametrize(("backend", "target"), CASES)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_builds_every_workload(backend, target, name):
+    if backend.compiler_problem(target):
+        pytest.skip("there is no compiler")
+    func = workloads.ALL[name]()
+    check(Schedule(func, target), name, target)
+    check(scheduled(func, target), name, target)
+
+
+def test_declarations():
+    assert {b.kind for b in backends} == set(KINDS)
+    assert len(set(backends.names)) == len(list(backends)) >= 3
+    for b in backends:
+        assert backends[b.name] is b
+        assert b.title
+        assert b.language
+        assert set(b.isa) <= {*host.X86_ISA, *host.ARM_ISA}
+        for t in targets(b):
+            assert backend_for(t) is b
+            assert [x.name for x in backends if x.serves(t)] == [b.name]
+    assert require_runnable(HERE) is None
+
+
+@pytest.mark.parametrize(("backend", "target"), CASES)
+def test_refusals(backend, target):
+    func = workloads.matmul(8, 8, 8)
+    with pytest.raises(BuildError) as e:
+        build_func(replace(func, holes=(HoleInfo("t"),)), target)
+    assert e.value.code == "build.holes"
+    if not backend.compiler_problem(target):
+        with pytest.raises(BuildError) as e:
+            backend.compile("this is no program", target)
+        assert e.value.code in ("build.llvm", "build.c")
+        assert "expected" in str(e.value)
+
+
+@pytest.mark.parametrize(("backend", "target"), CASES)
+def test_texts_of_a_kernel(backend, target):
+    """A kernel has its text and its assembly wherever they can be made; it runs where the machine can."""
+    s = Schedule(workloads.matmul(8, 8, 8), target)
+    kernel = s.build()
+    assert kernel.source == generate_func(s.func, target).source
+    if not backend.compiler_problem(target):
+        assert "kernel:" in kernel.asm
+    if backend.language == "LLVM":
+        assert kernel.llvm == kernel.source
+    else:
+        with pytest.raises(BuildError) as e:
+            _ = kernel.llvm
+        assert e.value.code == "build.language"
+    ones = np.ones((8, 8), "f4")
+    if (problem := backend.run_problem(target)) is None:
+        assert (kernel(ones, ones) == 8).all()
+        return
+    for call in (lambda: kernel(ones, ones), lambda: s.measure(), lambda: require_runnable(target)):
+        with pytest.raises((TargetError, BuildError)) as caught:
+            call()
+        assert caught.value.code == problem.code in ("target.host", "build.compiler")
+
+
+def test_a_target_that_nobody_serves():
+    lonely = Target("llvm -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")
+    for call in (backend_for, functools.partial(build_func, workloads.matmul(8, 8, 8))):
+        with pytest.raises(TargetError) as e:
+            call(lonely)
+        assert e.value.code == "target.backend"
+    assert generate_func(workloads.matmul(8, 8, 8), Target("c -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")).source

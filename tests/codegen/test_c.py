@@ -1,0 +1,310 @@
+"""Printed C against the interpreter and NumPy, compiled by the system's compiler where there is one."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+from codegen import running, test_arithmetic, test_hostile, test_programs
+from codegen.programs import program
+from property import checks, randoms
+
+from workbench import workloads
+from workbench.codegen import build_func, generate_func
+from workbench.codegen.c import compiler
+from workbench.errors import BuildError
+from workbench.ir import interp, te
+from workbench.ir.func import Align, Func
+from workbench.ir.reference import evaluate
+from workbench.ir.stmt import For, rewrite
+from workbench.runtime.kernel import Kernel
+from workbench.schedule import Schedule
+from workbench.target import Target
+
+TARGET = Target("c", threads=2)
+compiled_here = pytest.mark.skipif(compiler.problem(TARGET) is not None, reason="there is no C compiler")
+
+
+@pytest.fixture(autouse=True)
+def in_c(monkeypatch):
+    """Everything that the other tests of the code generator compile, in C."""
+    for module in (running, test_hostile, test_programs):
+        monkeypatch.setattr(module, "TARGET", TARGET)
+
+
+# ---- meaning ---------------------------------------------------------------------------------------------------------
+
+
+def run_random(count: int, seed: int) -> None:
+    rng, names = random.Random(seed), list(randoms.WEIGHTS)
+    for k in range(count):
+        made = randoms.random_schedule(rng, names[k % len(names)])
+        checks.check_compiled(made, checks.expected(made.nest)[1], "c")
+
+
+def run_programs(seeds: range) -> None:
+    for seed in seeds:
+        made = program(seed)
+        s = test_programs.marked(made, random.Random(seed))
+        test_programs.agree("C", test_programs.compiled(s, made), evaluate(made.func, made.inputs), made)
+
+
+@compiled_here
+def test_random_schedules():
+    run_random(100, seed=5)
+
+
+@compiled_here
+def test_random_programs():
+    run_programs(range(8))
+
+
+@compiled_here
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_many_random_schedules():
+    run_random(1000, seed=6)
+
+
+@compiled_here
+@pytest.mark.slow
+@pytest.mark.timeout(1500)
+def test_many_random_programs():
+    run_programs(range(100, 1000))
+
+
+@compiled_here
+@pytest.mark.parametrize("op", ["__truediv__", "__mod__"])
+@pytest.mark.parametrize("dtype", test_arithmetic.INTEGERS)
+def test_integer_quotients(op, dtype):
+    test_arithmetic.test_integer_quotients_of_all_signs_and_by_zero(op, dtype, "vectorize")
+
+
+@compiled_here
+def test_arithmetic_at_its_edges():
+    test_arithmetic.test_quotient_is_safe_in_a_branch_that_is_not_taken()
+    test_arithmetic.test_signedness_is_part_of_an_operation()
+    test_arithmetic.test_narrow_integers_wrap_before_they_are_used()
+    test_arithmetic.test_truth_values("vectorize")
+    test_arithmetic.test_nan_survives_maximum_and_minimum("float32", "vectorize")
+    test_arithmetic.test_nan_survives_a_largest_element(17, "vectorize")
+    test_arithmetic.test_remainder_has_the_sign_of_the_divisor("float64")
+    test_arithmetic.test_casts_of_values_in_range()
+    test_arithmetic.test_half_precision()
+
+
+@compiled_here
+@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "rsqrt", "log"])
+def test_special_values_through_functions(op):
+    test_arithmetic.test_special_values_through_functions(op, "float32")
+
+
+@compiled_here
+def test_guards_and_places():
+    test_hostile.test_guarded_blocks_stay_within_their_buffers(True, "parallel", "vectorize")
+    test_hostile.test_no_load_leaves_the_guard("vectorize")
+    test_hostile.test_truth_values_are_accumulated("unroll")
+    test_hostile.test_buffers_that_several_nests_change_in_place()
+    test_hostile.test_temporaries_of_parallel_tasks(40)
+    test_hostile.test_temporaries_of_parallel_tasks(9000)
+    test_hostile.test_more_parallel_iterations_than_tasks()
+    test_hostile.test_everything_of_extent_one()
+
+
+@compiled_here
+@pytest.mark.parametrize(("dtype", "numpy"), [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16)])
+def test_every_half_precision_number(dtype, numpy):
+    """All bit patterns to float32, and what rounds to them and lies half way between two of them back."""
+    bits = np.arange(1 << 16, dtype=np.uint16).view(numpy)
+    wide = bits.astype(np.float32)
+    x = te.placeholder(wide.shape, dtype, name="X")
+    up = te.func(te.compute(wide.shape, lambda i: te.cast(x[i], "float32"), name="Y"))
+    np.testing.assert_array_equal(running.compiled(up, bits), wide)
+    with np.errstate(all="ignore"):
+        values = np.concatenate([wide, (wide[:-1] + wide[1:]) / 2, wide * np.float32(1.0001), -wide])
+    values = np.concatenate([values, np.float32([65519, 65520, 3.4e38, 1e-45, 5.9e-8, 2.9e-8])])
+    z = te.placeholder(values.shape, name="Z")
+    down = te.func(te.compute(values.shape, lambda i: te.cast(z[i], dtype), name="Y"))
+    got = running.compiled(down, values)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(got.astype("f4"), values.astype(numpy).astype("f4"))
+
+
+@compiled_here
+def test_padded_rows_of_a_temporary():
+    """The stride of a temporary may be larger than its row."""
+    f = workloads.matmul(12, 20, 8, relu=True)
+    padded = f.with_buffers([replace(f.buffer("C"), align=(Align(0, 16, 3),))])
+    assert padded.buffer("C").strides() == (35, 1)
+    assert " * 35" in generate_func(padded, TARGET).source
+    running.check(padded)
+
+
+@compiled_here
+@pytest.mark.parametrize("kind", ["blockIdx.x", "threadIdx.y", "vthread"])
+def test_bound_loops_are_run_in_a_row(kind):
+    running.check(running.marked(workloads.matmul(6, 5, 4), i=kind))
+
+
+# ---- what is printed -------------------------------------------------------------------------------------------------
+
+
+def tiled() -> Schedule:
+    s = Schedule(workloads.matmul(64, 64, 64), TARGET)
+    i0, i1 = s.split("i", [None, 4])
+    j0, j1 = s.split("j", [None, 16])
+    s.reorder(i0, j0, "k", i1, j1)
+    s.vectorize(j1)
+    s.unroll(i1)
+    s.parallel(i0, j0)
+    return s
+
+
+def test_text_keeps_the_loops_and_their_names():
+    text = tiled().build().source
+    for line in (
+        "for (int64_t k = 0; k < 64; ++k) { /* k */",
+        "VECTOR_LOOP\n",
+        "for (int64_t j_1 = 0; j_1 < 16; ++j_1) { /* j.1 (vectorize) */",
+        "UNROLL(4)\n",
+        "C[(i_0 * 4 + i_1) * 64 + j_0 * 16 + j_1] = 0.0f; /* C, init */",
+        "+= A[(i_0 * 4 + i_1) * 64 + k] * B[k * 64 + j_0 * 16 + j_1];",
+        "const int64_t i_0 = n / 4; /* i.0 in 16 (parallel) */",
+        "run_tasks(rt, nest0, &ctx, 16);",
+        "bufs[0]: input A[64, 64] float32",
+    ):
+        assert line in text
+
+
+def test_no_promise_of_independence_where_a_block_accumulates():
+    """`GCC ivdep` on a loop that adds to one element would be a lie that the compiler may act on."""
+    f = running.marked(workloads.matmul(4, 4, 32), k="vectorize")
+    assert "    VECTOR_LOOP" not in generate_func(f, TARGET).source
+
+
+def renamed(func: Func, names: dict[str, str]) -> Func:
+    buffers = tuple(replace(b, name=names.get(b.name, b.name)) for b in func.buffers)
+    text = {n: names.get(n, n) for n in (b.name for b in func.buffers)}
+    from workbench.ir.expr import Load, map_loads
+
+    def fn(s):
+        if isinstance(s, For):
+            return None
+        value = map_loads(s.value, lambda ld: Load(text[ld.buffer], ld.index))
+        return (replace(s, buffer=text[s.buffer], value=value),)
+
+    return replace(func, buffers=buffers, body=rewrite(func.body, fn))
+
+
+@compiled_here
+@pytest.mark.parametrize(
+    "names",
+    [
+        {"A": "int", "B": "expf", "bias": "double", "relu": "nest0"},
+        {"A": "bufs", "B": "task", "bias": "NAN", "relu": "kernel"},
+        {"A": "a.b", "B": "a_b", "bias": "9", "relu": "*/ x /*"},
+        {"A": "INT64_MAX", "B": "k", "bias": "at_least_float32", "relu": "y\\"},
+    ],
+)
+def test_names_that_mean_something_in_c(names):
+    f = renamed(workloads.matmul(4, 5, 6, bias=True, relu=True), names)
+    running.check(running.marked(f, i="parallel"))
+
+
+@compiled_here
+def test_a_student_can_compile_the_file_alone(tmp_path):
+    """Without any runtime: parallel loops run in a row, and no warning is worth a word."""
+    text = tiled().build().source
+    text += """#include <stdio.h>
+static float A[4096], B[4096], C[4096];
+int main(void) {
+    for (int i = 0; i < 4096; ++i) A[i] = 1, B[i] = (float)(i / 64);
+    void *bufs[] = {A, B, C};
+    kernel(bufs, NULL, NULL);
+    printf("%g\\n", C[4095]);
+    return 0;
+}
+"""
+    (tmp_path / "m.c").write_text(text)
+    command = compiler.find_compiler()
+    options = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "m.c", "-o", "m", "-lm"]
+    done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run(["./m"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "2016\n"
+
+
+# ---- compiler --------------------------------------------------------------------------------------------------------
+
+
+@compiled_here
+def test_measured_like_any_other():
+    done = tiled().measure(repeat=3)
+    assert done.ok, done.error
+    assert done.repeats == 3
+
+
+@compiled_here
+def test_assembly_uses_the_target():
+    s = tiled()
+    if TARGET.arch != "x86_64":
+        pytest.skip("looks at x86 registers")
+    assert "%xmm" in (plain := s.build(target="c -mcpu=x86-64").asm)
+    assert "%ymm" not in plain
+    assert "%ymm" in (haswell := s.build(target="c -mcpu=haswell").asm)
+    assert "vfmadd" in haswell
+    assert "%zmm" not in haswell
+    assert "%zmm" in s.build(target="c -mcpu=skylake-avx512").asm
+
+
+def test_without_a_compiler(monkeypatch):
+    monkeypatch.setenv("CC", "no-such-compiler")
+    s = tiled()
+    kernel = s.build()
+    assert "for (int64_t k" in kernel.source
+    ones = np.ones((64, 64), "f4")
+    for call in (lambda: kernel(ones, ones), lambda: kernel.asm, s.measure, lambda: build_func(s.func, TARGET)):
+        with pytest.raises(BuildError) as e:
+            call()
+        assert e.value.code == "build.compiler"
+        assert "no-such-compiler" in e.value.message
+
+
+@compiled_here
+def test_a_compiler_for_another_machine(monkeypatch):
+    other = Target("c -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")
+    kernel = tiled().build(target=other)
+    assert "kernel" in kernel.source
+    with pytest.raises(BuildError) as e:
+        _ = kernel.asm
+    assert e.value.code == "build.compiler"
+    assert "riscv64" in e.value.message
+
+
+def test_an_operation_that_c_does_not_have():
+    from workbench.ir.expr import Binary, Load
+
+    a = te.placeholder((4,), "int32", name="A")
+    f = te.func(te.compute((4,), lambda i: a[i] + a[i], name="Y"))
+
+    def fn(s):
+        return None if isinstance(s, For) else (replace(s, value=Binary("pow", s.value, Load("A", s.value.a.index))),)
+
+    with pytest.raises(BuildError) as e:
+        generate_func(replace(f, body=rewrite(f.body, fn)), TARGET)
+    assert e.value.code == "build.operation"
+
+
+@compiled_here
+def test_options_of_the_user_win(monkeypatch):
+    command = " ".join(compiler.find_compiler())
+    monkeypatch.setenv("CC", f"{command} -O0")
+    f = tiled().func
+    slow = build_func(f, TARGET)
+    monkeypatch.delenv("CC")
+    assert slow.object != build_func(f, TARGET).object
+    inputs = interp.random_inputs(f)
+    np.testing.assert_allclose(Kernel(f, slow, TARGET)(**inputs), interp.run(f, inputs)["C"], rtol=1e-4, atol=1e-4)
