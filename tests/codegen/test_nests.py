@@ -162,7 +162,7 @@ def test_concat_writes_parts_of_one_buffer():
 
 
 def test_register_tile_has_no_memory_traffic_inside():
-    """An 8 x 2-vector tile is 16 accumulators: the reducing loop holds loads and multiply-adds, and no store."""
+    """An 8 x 2-vector tile is 16 accumulators: four steps of the reduction, loads and multiply-adds, and no store."""
     a, b, k = te.placeholder((64, 64), name="A"), te.placeholder((64, 32), name="B"), te.reduce_axis(64, "k")
     f = te.func(te.compute((64, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C"))
     block, _ = f.block("C")
@@ -182,7 +182,8 @@ def test_register_tile_has_no_memory_traffic_inside():
         part for part in text.split("\n\n") if part.lstrip().startswith("k_") and "fadd" in part.split("br ")[0]
     )
     assert "store" not in inner
-    assert inner.count("fadd contract") == 8 * 32 * 4 // TARGET.vector_bytes
+    per_step = 8 * 32 * 4 // TARGET.vector_bytes
+    assert inner.count("fadd contract") == min(4, max(1, 64 // per_step)) * per_step
 
 
 def test_open_holes_are_refused():

@@ -9,7 +9,8 @@ LLVM pass that would do it (measured: the short pass pipeline compiles several t
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,6 +120,15 @@ class FunctionBuilder:
         """Depth of the innermost open branch, 0 outside of branches: what may trap must not leave it."""
         return self._branches[-1]
 
+    @property
+    def guarded_scope(self) -> int:
+        """Identity of the innermost open branch, 0 outside of branches."""
+        return 0 if self._branches[-1] == 0 else id(self._scopes[self._branches[-1]])
+
+    def scope(self, depth: int) -> object:
+        """Identity of the open scope at a depth: what was emitted there may be used while it is open."""
+        return self._scopes[depth]
+
     def pure(self, text: str, dtype: str, lanes: int, operands: tuple[Value, ...], floor: int = 0) -> Value:
         """Emit an operation without side effects, once, as far out as its operands (and `floor`) allow."""
         depth = floor
@@ -187,13 +197,17 @@ class FunctionBuilder:
         ]
         outer.label = done
 
-    def branch(self, cond: Value, body: Callable[[], None]) -> None:
-        """Run `body` where the scalar `cond` holds."""
+    @contextmanager
+    def branching(self, cond: Value | None) -> Iterator[None]:
+        """Emit what follows for where the scalar `cond` holds; None: everywhere."""
+        if cond is None:
+            yield
+            return
         self._count += 1
         then, done = f"then{self._count}", f"then{self._count}.end"
         self._scopes.append(_Scope(then))
         self._branches.append(self.depth)
-        body()
+        yield
         self._branches.pop()
         inner = self._scopes.pop()
         outer = self._scopes[-1]
@@ -205,6 +219,11 @@ class FunctionBuilder:
             f"{done}:",
         ]
         outer.label = done
+
+    def branch(self, cond: Value, body: Callable[[], None]) -> None:
+        """Run `body` where the scalar `cond` holds."""
+        with self.branching(cond):
+            body()
 
     def text(self, signature: str) -> str:
         """Finish: the function's definition."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from ..ir.func import Func
 from ..ir.stmt import For, Stmt, accesses, blocks, loops
+from .access import ZERO_BYTES, ZEROS
 from .builder import FunctionBuilder, Value, index
-from .exprs import ZERO_BYTES, ZEROS
 from .lowering import TASKS_PER_THREAD, lowered
 from .memory import Placed, place
 from .nest import NestEmitter
+from .places import mask_bytes
 
 if TYPE_CHECKING:
     from ..target import Target
@@ -89,7 +90,8 @@ class _ModuleEmitter:
         self._declarations.update(fb.declarations)
 
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
-        return NestEmitter(fb, self._buffers, pointers, self._extents, self._target.vector_bytes)
+        target = self._target
+        return NestEmitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, mask_bytes(target))
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 

@@ -1,48 +1,36 @@
-"""Loops and blocks of a nest as LLVM code: unrolling, vectors, and accumulators that live in registers.
+"""Loops and blocks of a nest as LLVM code: unrolling, vectors, and what is decided ahead of the inner loops.
 
-A reduction's elements are kept in registers ("promoted") at the outermost loop inside of which every spatial loop is
-unrolled or vectorised. If that loop is the outermost one that reduces, the accumulators start from the block's init
-and memory is written once; otherwise a nest before the outermost reducing loop writes the init, and tiles are loaded
-and stored around the promoting loop.
+Loops are emitted as they are marked, with three exceptions that change no order of operations. The innermost loop
+around accumulators in registers is unrolled a few times. An innermost loop whose last iteration alone is cut by a
+guard runs without it, and the last iteration follows. A vector that its loop's end or a guard cuts runs under a mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-
-import numpy as np
 
 from ..errors import BuildError
 from ..ir.affine import Affine, Digit
 from ..ir.expr import Bound, Expr, Index, Load, Select, walk
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
+from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index
-from .exprs import Address, ExprEmitter, Lanes
+from .exprs import ExprEmitter, Lanes
+from .places import ALWAYS, Guard
 from .tensor import TensorEmitter, by_intrinsic
 
-#: More accumulators than this cannot pay: they would be spilled on every iteration.
-MAX_ACCUMULATORS = 64
 #: Vector loops with more full vectors than this become loops over vectors.
 MAX_UNROLLED_VECTORS = 8
+#: Such loops handle this many vectors at a time.
+VECTORS_AT_ONCE = 4
 #: Innermost loops are unrolled until their body has about this many instances of blocks: the loop's own integer
-#: operations take slots of the ports that multiply and add (measured: 4 to 8 % for tiles of 8 to 24 accumulators).
+#: operations take slots of the ports that multiply and add (measured: 6 to 12 % for tiles of 8 to 24 accumulators).
 MAX_INNER_BODY = 64
 #: And by at most this factor.
 MAX_INNER_UNROLL = 4
 #: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
 MAX_INSTANCES = 20_000
-
-
-@dataclass(slots=True)
-class _Promotion:
-    """Accumulators of one block while a reducing loop runs: address key -> (slot, address, value type)."""
-
-    block: Block
-    depth: int
-    from_init: bool
-    slots: dict[tuple[str, int], tuple[Value, Address, Value]] = field(default_factory=dict)
 
 
 class NestEmitter:
@@ -55,16 +43,17 @@ class NestEmitter:
         pointers: Mapping[str, Value],
         extents: Mapping[str, int],
         vector_bytes: int,
+        mask_bytes: frozenset[int] = frozenset(),
     ) -> None:
         self.fb = fb
-        self.ex = ExprEmitter(fb, buffers, pointers, extents)
-        self._buffers, self._vector_bytes = buffers, vector_bytes
-        self._promoted: dict[str, _Promotion] = {}
+        self.ex = ExprEmitter(fb, buffers, pointers, dict(extents), mask_bytes)
+        self._buffers, self._vector_bytes, self._mask_bytes = buffers, vector_bytes, mask_bytes
+        self._acc = Accumulators(fb, self.ex, buffers, lambda lp: len(self._pieces(lp)))
         self._reducing: list[str] = []
         self._instances = 0
         self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[tuple[str, str], list[Select]] = {}
-        self._lane_counts: dict[str, int] = {}
+        self._sizes: dict[str, frozenset[int]] = {}
         self._tensor = TensorEmitter(fb, self.ex, buffers)
 
     def start(self) -> None:
@@ -85,49 +74,61 @@ class NestEmitter:
         if self._tensor.takes(lp, self._reducing):
             self._tensor.emit(lp)
             return
-        started = self._open_reductions(lp)
-        promotions = [self._promotion(lp, b) for b in self._reduced_here(lp) if self._may_promote(lp, b)]
-        for b in started:
-            if not (b.resumes or by_intrinsic(lp, b)) and all(p.block.name != b.name for p in promotions):
+        reduced = list(self._reduced_here(lp))
+        for b in reduced:
+            begun = any(n in self._reducing for n in reducing_loops(b))
+            if not (begun or b.resumes or by_intrinsic(lp, b) or self._acc.promotes_inside(lp, b)):
                 self._init_nest(lp, b)
-        for p in promotions:
-            self._promoted[p.block.buffer] = p
+        promotions = [self._acc.begin(lp, b, self._reducing) for b in reduced if self._acc.may_promote(lp, b)]
         self._reducing.append(lp.name)
         self._iterate(lp)
         self._reducing.pop()
         for p in promotions:
-            self._store_back(p)
-            del self._promoted[p.block.buffer]
+            self._acc.end(p)
 
     def _iterate(self, lp: For) -> None:
         assert isinstance(lp.extent, int)
-        env = self.ex.env
+        ahead = lp.note("prefetch")
+        if isinstance(ahead, int) and ahead > 0:
+            self.ex.ahead[lp.name] = ahead
         if lp.kind == "vectorize":
             self._vectors(lp)
-        elif lp.kind == "unroll":
-            for k in range(lp.extent):
-                env[lp.name] = index(k)
-                self.body(lp.body)
+        elif lp.kind == "unroll" or lp.extent == 1:
+            self._iterations(lp, index(0), lp.extent)
+        elif self._ends_cut(lp):
+            self.ex.extents[lp.name] = lp.extent - 1
+            self._counted(lp, lp.extent - 1)
+            self.ex.extents[lp.name] = lp.extent
+            self._iterations(lp, index(lp.extent - 1), 1)
         else:
+            self._counted(lp, lp.extent)
+        self.ex.env.pop(lp.name, None)
+        self.ex.ahead.pop(lp.name, None)
 
-            factor = self._inner_unroll(lp)
+    def _iterations(self, lp: For, first: Value, count: int) -> None:
+        for k in range(count):
+            self.ex.env[lp.name] = self.fb.add(first, index(k))
+            self.body(lp.body)
 
-            def run(iv: Value) -> None:
-                for k in range(factor):
-                    env[lp.name] = self.fb.add(iv, index(k))
-                    self.body(lp.body)
+    def _counted(self, lp: For, extent: int) -> None:
+        """Emit the first `extent` iterations as a loop, several at a time where that pays."""
+        factor = self._inner_unroll(lp, extent)
+        if factor < extent:
+            whole = extent - extent % factor
+            self.fb.loop(index(0), index(whole), factor, lambda iv: self._iterations(lp, iv, factor), lp.name)
+            self._iterations(lp, index(whole), extent - whole)
+        else:
+            self._iterations(lp, index(0), extent)
 
-            self.fb.loop(index(0), index(lp.extent), factor, run, lp.name)
-        env.pop(lp.name, None)
-
-    def _inner_unroll(self, lp: For) -> int:
+    def _inner_unroll(self, lp: For, extent: int) -> int:
         """How many iterations of a loop make one of the emitted loop: more than 1 for short innermost bodies."""
-        assert isinstance(lp.extent, int)
         count = sum(self._instances_of(s) for s in lp.body)
-        if not count or not self._promoted:
+        if not count or not self._acc.open or any(self._instances_of(s) == 0 for s in lp.body):
             return 1
         limit = min(MAX_INNER_UNROLL, MAX_INNER_BODY // count)
-        return next((f for f in range(limit, 1, -1) if lp.extent % f == 0), 1)
+        dividing = next((f for f in range(limit, 1, -1) if extent % f == 0), 1)
+        # What is left over is more code, but not in the loop.
+        return limit if dividing == 1 and limit > 1 and extent > 4 * limit else dividing
 
     def _instances_of(self, s: Stmt) -> int:
         """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
@@ -137,13 +138,34 @@ class NestEmitter:
         inner = [self._instances_of(x) for x in s.body]
         if s.kind not in ("unroll", "vectorize") or 0 in inner:
             return 0
-        return sum(inner) * (s.extent if s.kind == "unroll" else -(-s.extent // self._lanes(s)))
+        return sum(inner) * (s.extent if s.kind == "unroll" else len(self._pieces(s)))
+
+    def _ends_cut(self, lp: For) -> bool:
+        """Whether conditions hold in all iterations of an innermost loop but the last one."""
+        assert isinstance(lp.extent, int)
+        count = [self._instances_of(s) for s in lp.body]
+        if 0 in count or sum(count) > 2 * MAX_INNER_BODY:
+            return False
+        conds = [c for b, _ in blocks(lp.body) for c in _conditions(b) if lp.name in c.form.vars]
+        found = False
+        for c in conds:
+            if self._holds(c):
+                continue
+            self.ex.extents[lp.name] = lp.extent - 1
+            found |= self._holds(c)
+            self.ex.extents[lp.name] = lp.extent
+        return found
+
+    def _holds(self, c: Bound) -> bool:
+        assert isinstance(c.lo, int)
+        assert isinstance(c.hi, int)
+        lo, hi = self.ex.range(c.form)
+        return c.lo <= lo and hi < c.hi
 
     # ---- vectors ---------------------------------------------------------------------------------------------------
 
     def _vectors(self, lp: For) -> None:
-        """Full vectors, then the rest in vectors of falling powers of two."""
-        assert isinstance(lp.extent, int)
+        """Emit a vector loop in the pieces that `_pieces` gives, many full vectors as a loop."""
         if len(lp.body) != 1 or not isinstance(lp.body[0], Block):
             raise BuildError(
                 "build.vector_body",
@@ -151,40 +173,59 @@ class NestEmitter:
                 (lp.name,),
                 "vectorize loops that hold one block and nothing else",
             )
+        pieces = self._pieces(lp)
+        lanes = self._lanes(lp)
+        full = sum(width == active == lanes for _, width, active in pieces)
+        if full > MAX_UNROLLED_VECTORS and not self._acc.open:
+            many = full - full % VECTORS_AT_ONCE
+
+            def run(iv: Value) -> None:
+                for k in range(VECTORS_AT_ONCE):
+                    self._vector(lp, self.fb.add(iv, index(k * lanes)), lanes, lanes)
+
+            self.fb.loop(index(0), index(many * lanes), VECTORS_AT_ONCE * lanes, run, lp.name)
+            pieces = pieces[many:]
+        for at, width, active in pieces:
+            self._vector(lp, index(at), width, active)
+
+    def _pieces(self, lp: For) -> list[tuple[int, int, int]]:
+        """Cut a vector loop: first iteration, lanes, and lanes that run of each vector."""
+        assert isinstance(lp.extent, int)
         lanes = self._lanes(lp)
         full = lp.extent // lanes
-        if full > MAX_UNROLLED_VECTORS and not self._promoted:
-            self.fb.loop(index(0), index(full * lanes), lanes, lambda iv: self._vector(lp, iv, lanes), lp.name)
-        else:
-            for k in range(full):
-                self._vector(lp, index(k * lanes), lanes)
-        at, width = full * lanes, lanes // 2
-        while at < lp.extent:
-            if at + width <= lp.extent:
-                self._vector(lp, index(at), width)
-                at += width
-            width //= 2
+        out = [(k * lanes, lanes, lanes) for k in range(full)]
+        at, rest = full * lanes, lp.extent % lanes
+        if rest and rest & (rest - 1) and self._maskable(lp):
+            return [*out, (at, 1 << rest.bit_length(), rest)]
+        while rest:
+            width = 1 << rest.bit_length() - 1
+            out.append((at, width, width))
+            at, rest = at + width, rest - width
+        return out
 
-    def _vector(self, lp: For, base: Value, lanes: int) -> None:
-        self.ex.env[lp.name] = Lanes(base, lanes) if lanes > 1 else base
-        self.ex.lanes = lanes
-        block = lp.body[0]
+    def _vector(self, lp: For, base: Value, lanes: int, active: int) -> None:
+        ex, block = self.ex, lp.body[0]
         assert isinstance(block, Block)
+        ex.env[lp.name] = Lanes(base, lanes, active) if lanes > 1 else base
+        ex.lanes, ex.maskable = lanes, lanes > 1 and self._maskable(lp)
+        if active < lanes:
+            ex.mask = ex.fixed_mask([lane < active for lane in range(lanes)])
         if lanes > 1 and not self._stores_vector(block, lp.name):
             self._one_by_one(lp.name, lambda _: self._block(block))
         else:
             self._block(block)
-        self.ex.lanes = 1
+        ex.lanes, ex.maskable, ex.mask = 1, False, None
 
     def _one_by_one(self, var: str, run: Callable[[int], None]) -> None:
         """Run something for one lane of the open vector loop at a time."""
-        wide = self.ex.env[var]
+        ex = self.ex
+        wide, mask, maskable = ex.env[var], ex.mask, ex.maskable
         assert isinstance(wide, Lanes)
-        self.ex.lanes = 1
-        for lane in range(wide.count):
-            self.ex.env[var] = self.fb.add(wide.base, index(lane))
+        ex.lanes, ex.mask, ex.maskable = 1, None, False
+        for lane in range(wide.active):
+            ex.env[var] = self.fb.add(wide.base, index(lane))
             run(lane)
-        self.ex.env[var], self.ex.lanes = wide, wide.count
+        ex.env[var], ex.lanes, ex.mask, ex.maskable = wide, wide.count, mask, maskable
 
     def _value(self, b: Block, e: Expr) -> Value:
         """Value of an expression of the block: a vector of scalars where no vector operation can compute it."""
@@ -193,23 +234,31 @@ class NestEmitter:
             return self.ex.expr(e)
         parts: list[Value] = []
         self._one_by_one(var, lambda _: parts.append(self.ex.expr(e)))
-        return self.fb.gather(parts)
+        return self.fb.gather(parts + [parts[0]] * (self.ex.lanes - len(parts)))
 
     def _lanes(self, lp: For) -> int:
-        if lp.name not in self._lane_counts:
+        return max(1, self._vector_bytes // max(self._item_sizes(lp), default=4))
+
+    def _maskable(self, lp: For) -> bool:
+        return self._item_sizes(lp) <= self._mask_bytes
+
+    def _item_sizes(self, lp: For) -> frozenset[int]:
+        if lp.name not in self._sizes:
             names = {a.buffer for b, _ in blocks(lp.body) for a in accesses(b)}
-            size = max((np.dtype(self._buffers[n].dtype).itemsize for n in names), default=4)
-            self._lane_counts[lp.name] = max(1, self._vector_bytes // size)
-        return self._lane_counts[lp.name]
+            self._sizes[lp.name] = frozenset(self.ex.itemsize(n) for n in names)
+        return self._sizes[lp.name]
 
     def _stores_vector(self, b: Block, var: str) -> bool:
-        """Whether the lanes write neighbours, under one condition."""
+        """Whether the lanes write neighbours, under conditions that are the same for all or make a mask."""
         form = self.ex.flat(b.buffer, b.index)
         plain = all(d.plain for d, _ in form.terms if d.var == var)
-        return plain and form.coefficient(var) == 1 and self.ex.bounds(b.guard) is not None
+        if not plain or form.coefficient(var) != 1:
+            return False
+        guard = self.ex.bounds(b.guard)
+        return guard is not None and (guard.mask is None or self._fits_lanes(b, var))
 
     def _fits_lanes(self, b: Block, var: str) -> bool:
-        """Whether vector operations can compute the block: no digit or condition differs between lanes."""
+        """Whether vector operations can compute the block: no digit differs between lanes, conditions make masks."""
         key = (b.name, var)
         if key not in self._plain:
             forms = [f for e in walk(b.value) for f in _forms(e)]
@@ -229,108 +278,72 @@ class NestEmitter:
                 (b.name,),
                 "unroll or vectorize smaller loops",
             )
+        promotion = None if b.init is None else self._acc.open.get(b.buffer)
+        if promotion is not None:
+            self._accumulate(promotion, b)
+            return
         guard = self.ex.bounds(b.guard)
-        if guard is True:
+        assert guard is not None
+        if guard.cond is False:
+            return
+        with self.fb.branching(guard.cond if isinstance(guard.cond, Value) else None), self.ex.under(_masking(guard)):
             self._compute(b)
-        elif isinstance(guard, Value):
-            self.fb.branch(guard, lambda: self._compute(b))
 
     def _compute(self, b: Block) -> None:
         if b.init is None:
             self._write(b, self._value(b, b.value))
             return
         op, term = b.update()
-        promotion = self._promoted.get(b.buffer)
         value = self._value(b, term)
-        if promotion is None:
-            own = self.ex.load(b.own_load()) if self._reduces(b) else self.ex.expr(b.init)
-            self._write(b, self.ex.arith.binary(op, own, value))
+        own = self.ex.load(b.own_load()) if self._reduces(b) else self.ex.expr(b.init)
+        self._write(b, self.ex.arith.binary(op, own, value))
+
+    def _accumulate(self, p: Promotion, b: Block) -> None:
+        """Update an accumulator. What only decides whether the element exists is asked when it is stored."""
+        spatial = tuple(c for c in b.guard if not c.form.vars & p.reducing)
+        exists, runs = self.ex.bounds(spatial), self.ex.bounds(tuple(c for c in b.guard if c not in spatial))
+        assert exists is not None
+        assert runs is not None
+        if exists.cond is False or runs.cond is False:
             return
-        slot, _, like = self._slot(promotion, b)
-        own = self.fb.here(f"load {like.type}, {slot.typed}, align 64", like.dtype, like.lanes)
+        with (
+            self.ex.under(exists),
+            self.fb.branching(runs.cond if isinstance(runs.cond, Value) else None),
+            self.ex.under(_masking(runs)),
+        ):
+            slot = self._acc.slot(p, b, exists)
+            self._update(b, slot.register, slot.like, runs.mask)
+
+    def _update(self, b: Block, register: Value, like: Value, mask: Value | None) -> None:
+        op, term = b.update()
+        value = self._value(b, term)
+        own = self.fb.here(f"load {like.type}, {register.typed}, align 64", like.dtype, like.lanes)
         result = self.fb.broadcast(self.ex.arith.binary(op, own, value), like.lanes)
-        self.fb.effect(f"store {result.typed}, {slot.typed}, align 64")
+        if mask is not None and like.lanes > 1:
+            result = self.ex.arith.math.select(mask, result, own)
+        self.fb.effect(f"store {result.typed}, {register.typed}, align 64")
 
     def _write(self, b: Block, value: Value) -> None:
         at = self.ex.address(b.buffer, b.index)
         lanes = self.ex.lanes if at.step else 1
-        self.ex.store(b.buffer, at, self.fb.broadcast(value, lanes))
+        self.ex.store(b.buffer, at, self.fb.broadcast(value, lanes), self.ex.mask)
 
     def _reduces(self, b: Block) -> bool:
         """Whether any loop around the block reduces (else the init is simply the other operand)."""
         return any(it.kind == "R" and it.extent != 1 for it in b.iters)
 
-    # ---- accumulators ----------------------------------------------------------------------------------------------
+    # ---- reductions ------------------------------------------------------------------------------------------------
 
     def _reduced_here(self, lp: For) -> Iterator[Block]:
         for b, _ in blocks((lp,)):
             if b.init is not None and any(it.name == lp.name and it.kind == "R" for it in b.iters):
                 yield b
 
-    def _open_reductions(self, lp: For) -> list[Block]:
-        """Blocks whose outermost reducing loop is `lp`."""
-        return [
-            b for b in self._reduced_here(lp) if not any(it.kind == "R" and it.name in self._reducing for it in b.iters)
-        ]
-
-    def _may_promote(self, lp: For, b: Block) -> bool:
-        if b.buffer in self._promoted:
-            return False
-        reduce = {it.name for it in b.iters if it.kind == "R"}
-        if any(c.form.vars - reduce for c in b.guard):
-            # The accumulators are stored without asking whether their elements exist.
-            return False
-        count = 1
-        for other, path in blocks((lp,)):
-            if other.name != b.name:
-                if any(a.buffer == b.buffer for a in accesses(other)):
-                    return False
-                continue
-            for inner in path:
-                assert isinstance(inner.extent, int)
-                if inner.name in reduce:
-                    continue
-                if inner.kind == "unroll":
-                    count *= inner.extent
-                elif inner.kind == "vectorize":
-                    lanes = self._lanes(inner)
-                    count *= inner.extent // lanes + bin(inner.extent % lanes).count("1")
-                else:
-                    return False
-        return count <= MAX_ACCUMULATORS
-
-    def _promotion(self, lp: For, b: Block) -> _Promotion:
-        outermost = not any(it.kind == "R" and it.name in self._reducing for it in b.iters)
-        return _Promotion(b, self.fb.depth, outermost and not b.resumes)
-
-    def _slot(self, p: _Promotion, b: Block) -> tuple[Value, Address, Value]:
-        """Register of the current element, created with its first value before the promoting loop."""
-        at = self.ex.address(b.buffer, b.index)
-        lanes = self.ex.lanes if at.step else 1
-        key = (at.pointer.text, lanes)
-        got = p.slots.get(key)
-        if got is None:
-            like = Value("", self._buffers[b.buffer].dtype, lanes)
-            slot = self.fb.alloca(like.type)
-            assert b.init is not None
-            if p.from_init:
-                first = self.fb.broadcast(self.ex.expr(b.init), lanes)
-            else:
-                first = self.ex.load_at_depth(b.buffer, at, lanes, p.depth)
-            self.fb.effect(f"store {first.typed}, {slot.typed}, align 64", p.depth)
-            got = p.slots[key] = (slot, at, like)
-        return got
-
-    def _store_back(self, p: _Promotion) -> None:
-        for slot, at, like in p.slots.values():
-            v = self.fb.here(f"load {like.type}, {slot.typed}, align 64", like.dtype, like.lanes)
-            self.ex.store(p.block.buffer, at, v)
-
     def _init_nest(self, lp: For, b: Block) -> None:
         """Write the init of every element that the loop will accumulate onto."""
         assert b.init is not None
         path = next(path for other, path in blocks((lp,)) if other.name == b.name)
-        reduce = {it.name for it in b.iters if it.kind == "R"}
+        reduce = reducing_loops(b)
         kept = tuple(it for it in b.iters if it.name not in reduce)
         binds = tuple(x for it, x in zip(b.iters, b.binds, strict=True) if it.name not in reduce)
         first: dict[str, Affine | Callable[[Digit], Affine]] = {name: Affine() for name in reduce}
@@ -340,6 +353,18 @@ class NestEmitter:
             if inner.name not in reduce:
                 stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
         self.body((stmt,))
+
+
+def _masking(guard: Guard) -> Guard:
+    """The lanes of a guard, for code that only runs where it holds for one of them."""
+    return ALWAYS if guard.mask is None else Guard(True, guard.mask)
+
+
+def _conditions(b: Block) -> Iterator[Bound]:
+    yield from b.guard
+    for e in walk(b.value):
+        if isinstance(e, Select):
+            yield from e.conds
 
 
 def _forms(e: Expr) -> tuple[Affine, ...]:

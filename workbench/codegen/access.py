@@ -1,0 +1,198 @@
+"""Loads, stores and prefetches for the current values of the loop variables.
+
+A vector that is cut, by the end of its loop or by a guard, runs under a lane mask: loads of the lanes that are off
+are not performed, and nothing is stored for them. A condition that is the same for all lanes chooses a pointer
+instead, outside of the loops that do not decide it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..ir.affine import Affine
+from ..ir.expr import Load
+from .builder import LLVM_TYPE, Value, index, literal
+from .places import ALWAYS, Address, Guard, Places
+
+#: Guarded loads that fail read from here instead; longer runs are masked or select the value.
+ZEROS = "@wb.zeros"
+ZERO_BYTES = 1 << 16
+_LINE = 64
+
+
+class Accesses(Places):
+    """Emits memory accesses for the loop variables in `env`."""
+
+    @contextmanager
+    def under(self, guard: Guard) -> Iterator[None]:
+        """Emit what is computed whether the guard holds or not, such that its loads are harmless where it does not."""
+        mask, count = self.mask, len(self._conds)
+        self.mask = self.both(self.mask, guard.mask)
+        self._conds += guard.conds
+        try:
+            yield
+        finally:
+            self.mask = mask
+            del self._conds[count:]
+
+    def situation(self) -> tuple[object, ...]:
+        """What a load depends on beside the loop variables."""
+        mask = None if self.mask is None else self.mask.text
+        return (self.lanes, mask, *(c.value.text for c in self._conds), self.fb.guarded_scope)
+
+    # ---- loads -----------------------------------------------------------------------------------------------------
+
+    def load(self, ld: Load) -> Value:
+        """Load one element, or one vector when the address moves with the lanes."""
+        at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
+        if self.ahead:
+            self._look_ahead(ld, at)
+        return self._load_at(ld.buffer, at)
+
+    def _load_at(self, buffer: str, at: Address, otherwise: Value | None = None) -> Value:
+        """Load; lanes that do not run have the value `otherwise`, else any."""
+        lanes = self.lanes if at.step else 1
+        if at.step not in (0, 1) or (lanes > 1 and self.mask is not None and not self._masks(buffer)):
+            return self._gather(buffer, at, lanes)
+        dtype, pointer = self.memory_dtype(buffer), at.pointer
+        vec = Value("", dtype, lanes)
+        operands: tuple[Value, ...] = (pointer,)
+        if lanes > 1 and self.mask is not None:
+            other = otherwise or literal(0, dtype, lanes)
+            operands = (pointer, self.mask, other)
+            text = self._masked_load(vec, pointer, self.mask, other, self.itemsize(buffer))
+        else:
+            text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
+        if self._buffers[buffer].role in ("input", "const"):
+            # Not before the condition of a block: where that fails, the address may lie outside.
+            got = self.fb.pure(text, dtype, lanes, operands, self.fb.guarded)
+        else:
+            got = self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
+        return self._truth(got) if self._buffers[buffer].dtype == "bool" else got
+
+    def raw(self, buffer: str, pointer: Value, dtype: str, lanes: int) -> Value:
+        """Load bytes of a buffer as a vector of another dtype."""
+        vec = Value("", dtype, lanes)
+        text = f"load {vec.type}, {pointer.typed}, align {self.itemsize(buffer)}"
+        if self._buffers[buffer].role in ("input", "const"):
+            return self.fb.pure(text, dtype, lanes, (pointer,), self.fb.guarded)
+        return self.fb.here(text, dtype, lanes, key=f"{text} v{self._version.get(buffer, 0)}")
+
+    def _masks(self, buffer: str) -> bool:
+        return self.itemsize(buffer) in self._mask_bytes
+
+    def _masked_load(self, vec: Value, pointer: Value, mask: Value, other: Value, align: int) -> str:
+        name = f"llvm.masked.load.v{vec.lanes}{_suffix(vec)}.p0"
+        self.fb.declare(name, f"declare {vec.type} @{name}(ptr, i32, {mask.type}, {vec.type})")
+        return f"call {vec.type} @{name}({pointer.typed}, i32 {align}, {mask.typed}, {vec.type} {other.text})"
+
+    def _truth(self, v: Value) -> Value:
+        zero = literal(0, v.dtype, v.lanes)
+        return self.fb.pure(f"icmp ne {v.typed}, {zero.text}", "bool", v.lanes, (v,))
+
+    def _gather(self, buffer: str, at: Address, lanes: int) -> Value:
+        """Load the lanes one by one; those that do not run read what the first one may read, or zeros."""
+        elem, mask, self.mask = LLVM_TYPE[self.memory_dtype(buffer)], self.mask, None
+        parts = []
+        for lane in range(lanes):
+            pointer = self.fb.gep(at.pointer, index(lane * at.step), elem)
+            if mask is not None and mask.text.startswith("%"):
+                bit = self.fb.pure(f"extractelement {mask.typed}, i64 {lane}", "bool", 1, (mask,))
+                pointer = self._choose(bit, pointer, Value(ZEROS, "ptr"))
+            elif mask is not None and mask.text.split(", ")[lane].strip("<>") == "i1 0":
+                pointer = Value(ZEROS, "ptr")
+            parts.append(self._load_at(buffer, Address(pointer, 0)))
+        self.mask = mask
+        return self.fb.gather(parts)
+
+    def _choose(self, cond: Value, a: Value, b: Value) -> Value:
+        return self.fb.pure(f"select i1 {cond.text}, {a.typed}, {b.typed}", "ptr", 1, (cond, a, b))
+
+    def _harmless(self, ld: Load) -> Address:
+        """Address of a load whose surrounding condition may fail: then it reads something else that exists.
+
+        Index 0 in the dimensions that the condition looks at, where these are not mixed with others; then the choice
+        moves out of all loops that do not decide it.
+        """
+        plain = self.address(ld.buffer, ld.index)
+        # Lanes that do not run are not loaded, wherever they are.
+        masked = plain.step == 1 and self.mask is not None and self._masks(ld.buffer)
+        conds = [c for c in self._conds if not (c.laned and masked)]
+        cond: bool | Value = True
+        for c in conds:
+            cond = self._and(cond, c.value)
+        if not isinstance(cond, Value):
+            return plain
+        names = frozenset[str]().union(*(c.vars for c in conds))
+        strides = self._buffers[ld.buffer].strides()
+        still = Affine()
+        mixed = False
+        for form, stride in zip(ld.index, strides, strict=True):
+            if form.vars & names:
+                mixed |= not form.vars <= names
+                still = still + form * stride
+        if not still.terms and not mixed:
+            return plain
+        base, elem = self._pointers[ld.buffer], LLVM_TYPE[self.memory_dtype(ld.buffer)]
+        inside = self._address(base, still, elem)
+        if mixed or inside.step:
+            return Address(self._choose(cond, plain.pointer, Value(ZEROS, "ptr")), plain.step)
+        rest = self.flat(ld.buffer, ld.index) - still
+        return self._address(self._choose(cond, inside.pointer, base), rest, elem)
+
+    # ---- prefetches ------------------------------------------------------------------------------------------------
+
+    def _look_ahead(self, ld: Load, at: Address) -> None:
+        """Ask for what the load will read some iterations later, if every iteration reads another line or vector."""
+        size, form = self.itemsize(ld.buffer), self.flat(ld.buffer, ld.index)
+        for var, distance in self.ahead.items():
+            c = form.coefficient(var) if all(d.plain for d, _ in form.terms if d.var == var) else 0
+            assert isinstance(c, int)
+            if c and (at.step == 1 or abs(c) * size >= _LINE):
+                elem = LLVM_TYPE[self.memory_dtype(ld.buffer)]
+                self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem))
+
+    def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None) -> None:
+        """Ask for the line at an address, which need not exist."""
+        self.fb.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
+        self.fb.effect(f"call void @llvm.prefetch.p0({pointer.typed}, i32 {int(write)}, i32 3, i32 1)", depth)
+
+    # ---- stores ----------------------------------------------------------------------------------------------------
+
+    def load_at_depth(self, buffer: str, at: Address, lanes: int, depth: int, guard: Guard = ALWAYS) -> Value:
+        """Load an element or a vector in the scope at `depth`, where the address and the guard must exist."""
+        raw = Value(self.fb.fresh("own"), self.memory_dtype(buffer), lanes, depth)
+        pointer, align = at.pointer, self.itemsize(buffer)
+        if isinstance(guard.cond, Value):
+            pointer = self._choose(guard.cond, pointer, Value(ZEROS, "ptr"))
+        if lanes > 1 and guard.mask is not None:
+            text = self._masked_load(raw, pointer, guard.mask, literal(0, raw.dtype, lanes), align)
+        else:
+            text = f"load {raw.type}, {pointer.typed}, align {align}"
+        self.fb.effect(f"{raw.text} = {text}", depth)
+        return self._truth(raw) if self._buffers[buffer].dtype == "bool" else raw
+
+    def store(self, buffer: str, at: Address, value: Value, mask: Value | None = None) -> None:
+        """Store a scalar or a contiguous vector, or the lanes of it that run."""
+        align = self.itemsize(buffer)
+        if value.dtype == "bool":
+            wide = Value("", "uint8", value.lanes)
+            value = self.fb.pure(f"zext {value.typed} to {wide.type}", "uint8", value.lanes, (value,))
+        if mask is not None and value.lanes > 1:
+            name = f"llvm.masked.store.v{value.lanes}{_suffix(value)}.p0"
+            self.fb.declare(name, f"declare void @{name}({value.type}, ptr, i32, {mask.type})")
+            self.fb.effect(f"call void @{name}({value.typed}, {at.pointer.typed}, i32 {align}, {mask.typed})")
+        else:
+            self.fb.effect(f"store {value.typed}, {at.pointer.typed}, align {align}")
+        self.touch(buffer)
+
+    def touch(self, buffer: str) -> None:
+        """Note that the buffer changed: earlier loads of it may not be reused."""
+        self._version[buffer] = self._version.get(buffer, 0) + 1
+
+
+def _suffix(v: Value) -> str:
+    """Name of the element type in an intrinsic's name."""
+    scalar = LLVM_TYPE[v.dtype]
+    return {"float": "f32", "double": "f64", "half": "f16"}.get(scalar, scalar)
