@@ -24,6 +24,7 @@ WEIGHTS = {
     "compute_inline": (2, 1),
     "cache_write": (3, 1),
     "cache_read": (2, 1),
+    "tile": (1, 1),
     "pad": (2, 0.5),
     "decompose_reduction": (1, 1),
     "rfactor": (1.5, 1),
@@ -120,6 +121,7 @@ STRUCTURAL = {
     "pad",
     "decompose_reduction",
     "rfactor",
+    "tile",
 }
 
 
@@ -238,7 +240,7 @@ def propose(rng: random.Random, func: Func, name: str, holes: bool = False) -> P
     if name in own:
         args = own[name](rng, func)
         return None if args is None else registry[name].make(*args)
-    candidates = list(registry[name].candidates(func))
+    candidates = [c for c in registry[name].candidates(func) if holes or "Hole" not in str(c)]
     return rng.choice(candidates) if candidates else None
 
 
@@ -258,6 +260,8 @@ def _split(rng: random.Random, func: Func, holes: bool) -> Primitive | None:
         return registry["split"].make(lp.name, [None, rng.choice(names)]) if names else None
     if rng.random() < 0.08:
         return registry["split"].make(lp.name, [rng.randint(1, 6), rng.randint(1, 6)])
+    if rng.random() < 0.2:
+        return registry["split"].make(lp.name, [None, rng.randint(2, 8)], rng.choice(("guard", "peel")))
     left, factors = lp.extent, []
     for _ in range(parts - 1):
         d = rng.choice([k for k in range(1, left + 1) if left % k == 0])

@@ -107,6 +107,12 @@ two_sums(A: input float32[4], Q: output float32[2]):
 """
 
 
+def two_products() -> Func:
+    """A matrix product whose result is used again, and given out too."""
+    func = nests.two_products()
+    return replace(func, buffers=tuple(replace(b, role="output") if b.name == "S" else b for b in func.buffers))
+
+
 def shifted_sums() -> Func:
     """The sum of the row before."""
     a, k = te.placeholder((8, 4), name="A"), te.reduce_axis(4, "k")
@@ -142,6 +148,14 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         lambda: after(matmul, ("split", "i", [None, Hole("t", choices=[2, 4])])),
         ("split", "i.1", [None, Hole()]),
     ),
+    "split.open": (matmul, ("split", "i", [None, Hole()], "guard")),
+    "split.tail": (lambda: after(matmul, ("split", "i", [None, 4])), ("split", "i.1", [None, 3], "guard")),
+    "split.peel": (
+        lambda: after(of(two_products), ("reverse_compute_at", "E", "i")),
+        ("split", "i", [None, 4], "peel"),
+    ),
+    "tile.split": (matmul, ("tile", "i", "j", 5, 4)),
+    "tile.order": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("tile", "i", "j", 4, 4)),
     "fuse.arity": (matmul, ("fuse", "i")),
     "fuse.adjacent": (matmul, ("fuse", "i", "k")),
     "fuse.kinds": (matmul, ("fuse", "j", "k")),

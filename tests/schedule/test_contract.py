@@ -67,7 +67,7 @@ class _Recorder:
 def test_form_lists_options(cls):
     func = nests.epilogue()
     for field in cls.fields():
-        form = field.describe(func, {"loop": "i"})
+        form = field.describe(func, {"loop": "i", "first": "i", "second": "j"})
         assert json.loads(json.dumps(form)) == form
         assert form["widget"] != "text"
         if field.kind.widget in ("select", "multiselect", "factors", "size"):
@@ -136,7 +136,7 @@ def test_arguments_are_checked():
         ({"primitive": "split", "args": {"loop": "i", "factors": [{"hole": 3}]}}, "trace.step"),
         ({"primitive": "spilt", "args": {}}, "primitive.unknown"),
         ({"primitive": "split", "args": {"loop": "i"}}, "primitive.argument"),
-        ({"primitive": "split", "args": {"loop": "i", "factors": [2], "tail": "guard"}}, "primitive.argument"),
+        ({"primitive": "split", "args": {"loop": "i", "factors": [2], "tails": "guard"}}, "primitive.argument"),
     ],
 )
 def test_broken_steps_are_refused(data, code):

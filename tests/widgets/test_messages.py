@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.schedule.primitives.loop import Split
+from workbench.schedule.primitives import Split
 from workbench.widgets import Workbench
 
 

@@ -207,8 +207,12 @@ class Primitive:
         return {f.name: getattr(self, f.name) for f in self._fields}
 
     def to_json(self) -> dict[str, Json]:
-        """``{"primitive": name, "args": {...}}``; null is "the rest", a hole ``{"hole": name, "choices": [...]}``."""
-        return {"primitive": self.name, "args": {k: encode(v) for k, v in self.args.items()}}
+        """``{"primitive": name, "args": {...}}``; null is "the rest", a hole ``{"hole": name, "choices": [...]}``.
+
+        Arguments that have their default are left out, so that a new one does not change what a log says.
+        """
+        said = {f.name: self.args[f.name] for f in self._fields if f.required or self.args[f.name] != f.default}
+        return {"primitive": self.name, "args": {k: encode(v) for k, v in said.items()}}
 
     def to_python(self, schedule: str = "s") -> str:
         """Text of the method call that makes this step."""

@@ -7,10 +7,11 @@ from .binding import Bind
 from .cache import CacheRead, CacheWrite
 from .inline import ComputeInline
 from .layout import TransformLayout
-from .loop import Fuse, Reorder, Split
+from .loop import Fuse, Reorder
 from .padding import Pad
 from .placement import ComputeAt, ReverseComputeAt
 from .reduction import DecomposeReduction, RFactor
+from .split import Split, Tile
 from .storage import SetScope, StorageAlign
 from .tensorize import Tensorize
 from .unit import Blockize
@@ -35,6 +36,7 @@ __all__ = [
     "Split",
     "StorageAlign",
     "Tensorize",
+    "Tile",
     "TransformLayout",
     "Unroll",
     "Vectorize",

@@ -1,0 +1,186 @@
+"""Splitting a loop by factors that do not divide its extent: under a condition, or with a nest for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ..ir.affine import Affine
+from ..ir.expr import Bound, Load, map_loads
+from ..ir.func import Buffer, Func
+from ..ir.poly import Dim, equal, nonneg
+from ..ir.stmt import Block, For, Iter, Stmt, blocks, loops, map_block, rewrite
+from . import legality
+from .refusal import refuse
+from .rewrite import fresh_names, replace_loop, split_loop
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Axis of which a loop is the outermost part, and by how much one iteration moves it."""
+
+    axis: Iter
+    step: Dim
+
+
+def split_guarded(func: Func, loop: str, names: Sequence[str], factors: Sequence[int], total: int) -> Func:
+    """Split a loop into more iterations than it has; what is inside runs only where they exist.
+
+    Raises
+    ------
+    ScheduleError
+        "split.tail" when a block inside cannot tell from its axes which iteration it is in.
+    NotRadix
+    """
+    lp, path = func.loop(loop)
+    parts = {b.name: _part(func, b, (*path, lp, *inner), loop) for b, inner in blocks(lp.body)}
+    for name, part in parts.items():
+        if part is None:
+            _refuse_tail(func, name, loop, "a condition on its axes cannot say where the rest ends")
+
+    def guarded(s: Stmt) -> tuple[Stmt, ...] | None:
+        part = parts.get(s.name) if isinstance(s, Block) else None
+        if not isinstance(s, Block) or part is None:
+            return None
+        bound = Bound(Affine.var(part.axis.name), 0, part.axis.extent)
+        return (replace(s, guard=tuple(dict.fromkeys((*s.guard, bound)))),)
+
+    grown = replace(lp, extent=total, body=rewrite(lp.body, guarded))
+    func = replace(func, body=replace_loop(func.body, loop, lambda _: (grown,)))
+    return split_loop(func, loop, names, factors)
+
+
+def split_peeled(
+    func: Func, loop: str, names: Sequence[str], factors: Sequence[int], whole: int, rest: int
+) -> tuple[Func, str]:
+    """Split the first `whole` iterations of a loop, and put the `rest` into a loop of their own right after it.
+
+    Returns
+    -------
+    Func, str
+        The function and the name of the loop for the rest.
+
+    Raises
+    ------
+    ScheduleError
+        "split.tail", "split.peel", "index.affine"
+    NotRadix
+    """
+    lp, path = func.loop(loop)
+    own = {b.buffer for b, _ in blocks(lp.body) if legality.private(func, b.buffer, loop)}
+    own -= {b.buffer for b, _ in blocks(lp.body) if loop in legality.reduction_loops(b)}
+    parts: dict[str, _Part | None] = {}
+    for b, inner in blocks(lp.body):
+        part = _part(func, b, (*path, lp, *inner), loop)
+        if b.buffer not in own:
+            if part is None:
+                _refuse_tail(func, b.name, loop, "its part in the rest is not a part of one axis")
+            _check_apart(func, b, lp)
+            parts[b.name] = part
+        else:
+            parts[b.name] = None  # a temporary of the loop: both nests compute what they need
+    tail, buffers = _rest(func, lp, parts, sorted(own), whole, rest)
+
+    def main(s: Stmt) -> tuple[Stmt, ...] | None:
+        part = parts.get(s.name) if isinstance(s, Block) else None
+        if not isinstance(s, Block) or part is None:
+            return None
+        return (_shrunk(s, part, part.step * whole),)
+
+    head = replace(lp, extent=whole, body=rewrite(lp.body, main))
+    func = func.with_buffers(buffers)
+    func = replace(func, body=replace_loop(func.body, loop, lambda _: (head, tail)))
+    return split_loop(func, loop, names, factors), tail.name
+
+
+def _rest(
+    func: Func, lp: For, parts: Mapping[str, _Part | None], own: Sequence[str], whole: int, rest: int
+) -> tuple[For, list[Buffer]]:
+    """The nest for the rest, and the temporaries of its own."""
+    inner = [x.name for x, _ in loops(lp.body)]
+    old = [lp.name, *inner, *parts, *own]
+    new = fresh_names(func, [f"{n}.rest" for n in old])
+    rename = dict(zip(old[: 1 + len(inner)], new, strict=False))
+    block_names = dict(zip(parts, new[1 + len(inner) :], strict=False))
+    temps = dict(zip(own, new[len(old) - len(own) :], strict=True))
+    env = {n: Affine.var(m) for n, m in rename.items()}
+    env[lp.name] = env[lp.name] + whole
+
+    def load(ld: Load) -> Load:
+        return Load(temps.get(ld.buffer, ld.buffer), ld.index)
+
+    def fn(s: Stmt) -> tuple[Stmt, ...]:
+        if isinstance(s, For):
+            return (replace(s, name=rename[s.name]),)
+        part = parts[s.name]
+        if part is None:
+            s = map_block(s, lambda a: a.subst(env))
+        else:
+            s = _moved(s, part, part.step * whole, part.step * rest, {**env, lp.name: Affine.var(rename[lp.name])})
+        init = None if s.init is None else map_loads(s.init, load)
+        buffer = temps.get(s.buffer, s.buffer)
+        return (replace(s, name=block_names[s.name], buffer=buffer, value=map_loads(s.value, load), init=init),)
+
+    tail = replace(lp, name=rename[lp.name], extent=rest, body=rewrite(lp.body, fn))
+    return tail, [replace(func.buffer(n), name=m) for n, m in temps.items()]
+
+
+def _moved(block: Block, part: _Part, start: Dim, extent: Dim, env: Mapping[str, Affine]) -> Block:
+    """The block on the part of its axis from `start` on; a reduction goes on there."""
+    axis = part.axis.name
+    shift = {axis: Affine.var(axis) + start}
+    block = map_block(block, lambda a: a.subst(env), lambda a: a.subst(shift))
+    block = _shrunk(block, part, extent)
+    return replace(block, init=block.own_load()) if part.axis.kind == "R" else block
+
+
+def _shrunk(block: Block, part: _Part, extent: Dim) -> Block:
+    iters = (Iter(it.name, extent, it.kind) if it.name == part.axis.name else it for it in block.iters)
+    return replace(block, iters=tuple(iters))
+
+
+def _part(func: Func, block: Block, path: Sequence[For], loop: str) -> _Part | None:
+    """Axis of which the loop is the outermost part; None when there is none, or more than one."""
+    found = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
+    if len(found) != 1:
+        return None
+    it, bind = found[0]
+    digits = [(d, c) for d, c in bind.terms if d.var == loop]
+    if len(digits) != 1 or not digits[0][0].plain:
+        return None
+    extents, step = legality.extents_of(path), digits[0][1]
+    lo, hi = legality.form_range(bind - Affine((digits[0],)), extents, func.relations)
+    alone = nonneg(lo, func.relations) and nonneg(step - 1 - hi, func.relations)
+    return _Part(it, step) if alone and equal(step * extents[loop], it.extent, func.relations) else None
+
+
+def _check_apart(func: Func, block: Block, lp: For) -> None:
+    """Refuse when the loop holds a reader of what it writes for others too: the reader would come between."""
+    readers = [b.name for b, _ in blocks(lp.body) if b.name != block.name]
+    readers = [n for n in readers if block.buffer in legality.reads(func.block(n)[0])]
+    others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != block.name]
+    inside = [b.name for b, _ in blocks(lp.body)]
+    others = [n for n in others if n in inside]
+    if readers or others:
+        refuse(
+            "split.peel",
+            f"{(readers or others)[0]!r} uses {block.buffer!r} in loop {lp.name!r} beside {block.name!r}, and so does "
+            "what lies outside; a nest for the rest would come between them.",
+            (lp.name, block.name, *readers, *others),
+            "split with a guard instead, or pad the axis",
+        )
+
+
+def _refuse_tail(func: Func, block: str, loop: str, why: str) -> None:
+    b, _ = func.block(block)
+    forms = [f"{it.name} = {x}" for it, x in zip(b.iters, b.binds, strict=True) if loop in x.vars]
+    refuse(
+        "split.tail",
+        f"Loop {loop!r} is not the outermost part of one axis of block {block!r} "
+        f"({', '.join(forms) or 'it moves none'}), so {why}.",
+        (loop, block),
+        "split the outer loop with the tail, or pad the axis",
+    )
+
+
+__all__ = ["split_guarded", "split_peeled"]
