@@ -151,6 +151,7 @@ class _ModuleEmitter:
 
         def iteration(linear: Value) -> None:
             rest = linear
+            nest.ex.env.update({lp.name: index(0) for lp in chain})  # known from the outside in
             for lp in reversed(chain):
                 nest.ex.env[lp.name] = fb.urem(rest, _int(lp.extent)) if lp is not chain[0] else rest
                 rest = fb.udiv(rest, _int(lp.extent))

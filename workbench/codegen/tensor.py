@@ -1,8 +1,8 @@
 """Loops that an intrinsic computes, and the loops around them that keep its results in registers.
 
 As for other reductions, results stay in registers from the outermost reducing loop on inside of which every spatial
-loop is unrolled, here down to the loop of the intrinsic. They are read, or set to 0, before that loop and written
-after it.
+loop is unrolled, here down to the loop of the intrinsic. They are set to 0 before that loop, or read where a loop
+around it has begun the sum already, and written after it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeAlias
 
 from ..errors import BuildError
 from ..intrinsics import Machine, Match, Mismatch, Place, match, registry
@@ -18,22 +20,29 @@ from ..ir.affine import Affine
 from ..ir.dtypes import itemsize
 from ..ir.expr import Const
 from ..ir.func import Buffer, Func
-from ..ir.stmt import For
-from .builder import FunctionBuilder, Value, index
+from ..ir.poly import Dim
+from ..ir.stmt import Block, For, blocks
+from .builder import FunctionBuilder, Value, const_of, index
 from .exprs import ExprEmitter
 
 #: The innermost loop around the instructions is unrolled until its body has about this many of them.
 MAX_CALLS = 8
+#: An operand of which a loop reads more than this before it begins again does not stay in the first cache anyway.
+PASSING_BYTES = 32 << 10
+
+Operand: TypeAlias = tuple[tuple[Affine, ...], Buffer, Dim]
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """An intrinsic with the loops from the one that keeps its results in registers down to its own."""
+    """An intrinsic with the loops from the one that keeps its results in registers down to its own; `outside` are the
+    loops around these over which the sum goes too.
+    """
 
     around: tuple[For, ...]
     match: Match
     spatial: tuple[For, ...]
-    starts: bool
+    outside: tuple[str, ...]
 
     @property
     def count(self) -> int:
@@ -50,6 +59,7 @@ class TensorEmitter:
     buffers: Mapping[str, Buffer]
     _around: set[str] = field(default_factory=set)
     _groups: dict[str, _Group | None] = field(default_factory=dict)
+    _pointers: dict[str, Value] = field(default_factory=dict)
 
     def start(self) -> None:
         """Begin a new nest: what surrounds the intrinsics of the last one does not hold any more."""
@@ -74,7 +84,7 @@ class TensorEmitter:
         if lp.intrin is None and lp.name not in reduce:
             return None
         spatial = tuple(x for x in around if x.name not in reduce)
-        group = _Group(tuple(around), found, spatial, not reduce & set(reducing))
+        group = _Group(tuple(around), found, spatial, tuple(n for n in reducing if n in reduce))
         kept = all(x.kind == "unroll" for x in spatial) and group.count <= found.intrinsic.accumulators
         return group if kept else None
 
@@ -127,14 +137,12 @@ class TensorEmitter:
             self.fb.effect(before, 0)
             self.fb.at_exit(after)
 
-    _pointers: dict[str, Value] = field(default_factory=dict)
-
-    def place(self, operand: tuple[tuple[Affine, ...], Buffer, object]) -> Place:
+    def place(self, operand: Operand, passing: bool = False) -> Place:
         """Return where an operand lies for the current values of the loops."""
         idx, buffer, row = operand
         pointer = self.ex.address(buffer.name, idx).pointer
         self._pointers[pointer.text] = pointer
-        return Place(buffer.name, pointer.text, _int(row) * itemsize(buffer.dtype))
+        return Place(buffer.name, pointer.text, _int(row) * itemsize(buffer.dtype), passing)
 
 
 class _GroupEmitter:
@@ -145,18 +153,46 @@ class _GroupEmitter:
         self.fb, self.env = tensor.fb, tensor.ex.env
         self.machine: Machine = group.match.intrinsic.machine(tensor, group.count)
         self.result = group.match.block.buffer
+        around = [n for n in self.env if n not in {lp.name for lp in group.around}]
+        self.passing = {n: bool(around) and self._passes(o, around[-1]) for n, o in group.match.operands.items()}
+
+    def _passes(self, operand: Operand, loop: str) -> bool:
+        """Whether the loop around the group moves the operand on, over more of it than the first cache should hold."""
+        moving = {v for x in operand[0] for v in x.vars}
+        inside = [lp.name for lp in (*self.group.match.loops, *self.group.around)]
+        extents = self.t.ex.extents
+        size = math.prod(extents[n] for n in (*inside, loop) if n in moving)
+        return loop in moving and size * itemsize(operand[1].dtype) > PASSING_BYTES
 
     def emit(self) -> None:
         for lp in self.group.match.loops:
             self.env[lp.name] = index(0)
-        block = self.group.match.block
-        fresh = self.group.starts and isinstance(block.init, Const)
-        self._each_result(self.machine.zero if fresh else lambda acc: self.machine.load(acc, self._result()))
+        self._begin()
         self._loops(self.group.around, 0)
         self._each_result(lambda acc: self.machine.store(acc, self._result()))
         self.t.ex.touch(self.result)
         for lp in (*self.group.match.loops, *self.group.around):
             self.env.pop(lp.name, None)
+
+    def _begin(self) -> None:
+        """Bring the results into their registers."""
+        load = partial(self._each_result, lambda acc: self.machine.load(acc, self._result()))
+        zero = partial(self._each_result, self.machine.zero)
+        if not isinstance(self.group.match.block.init, Const):
+            load()
+            return
+        begun = [self.env[n] for n in self.group.outside]
+        counters = [v for v in begun if isinstance(v, Value) and const_of(v) != 0]
+        if any(const_of(v) for v in counters):
+            load()
+        elif not counters:
+            zero()
+        else:
+            total = counters[0]
+            for v in counters[1:]:
+                total = self.fb.add(total, v)
+            for compare, run in (("eq", zero), ("ne", load)):
+                self.fb.branch(self.fb.pure(f"icmp {compare} i64 {total.text}, 0", "bool", 1, (total,)), run)
 
     def _result(self) -> Place:
         return self.t.place(self.group.match.operands[self.group.match.intrinsic.block.buffer])
@@ -199,8 +235,13 @@ class _GroupEmitter:
 
     def _call(self, acc: int) -> None:
         result = self.group.match.intrinsic.block.buffer
-        operands = {n: self.t.place(o) for n, o in self.group.match.operands.items() if n != result}
+        operands = {n: self.t.place(o, self.passing[n]) for n, o in self.group.match.operands.items() if n != result}
         self.machine.step(acc, operands)
+
+
+def by_intrinsic(lp: For, block: Block) -> bool:
+    """Whether an intrinsic inside the loop computes the block, and so begins its sums."""
+    return any(b.name == block.name and any(x.intrin is not None for x in path) for b, path in blocks((lp,)))
 
 
 def _int(d: object) -> int:

@@ -21,11 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where one operand lies for one call: its buffer, the address of its first element, bytes from row to row."""
+    """Where one operand lies for one call.
+
+    Attributes
+    ----------
+    buffer, pointer : str
+        Its buffer, and the address of its first element.
+    row_bytes : int
+        Bytes from row to row.
+    passing : bool
+        Whether so much of the buffer is read before this part is read again that it should not displace other data
+        from the first cache.
+    """
 
     buffer: str
     pointer: str
     row_bytes: int
+    passing: bool = False
 
 
 class Emitter(Protocol):
