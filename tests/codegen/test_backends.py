@@ -10,7 +10,16 @@ import numpy as np
 import pytest
 
 from workbench import host, workloads
-from workbench.codegen import Backend, backend_for, backends, build_func, generate_func, require_runnable
+from workbench.cli.doctor import _backends_text
+from workbench.codegen import (
+    Backend,
+    backend_for,
+    backends,
+    backends_here,
+    build_func,
+    generate_func,
+    require_runnable,
+)
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.ir import interp
 from workbench.ir.func import Func, HoleInfo
@@ -144,3 +153,18 @@ def test_a_target_that_nobody_serves():
             call(lonely)
         assert e.value.code == "target.backend"
     assert generate_func(workloads.matmul(8, 8, 8), Target("c -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")).source
+
+
+def test_what_each_can_do_here(monkeypatch):
+    rows = {r["name"]: r for r in backends_here()}
+    assert set(rows) == set(backends.names)
+    assert rows[backend_for(HERE).name]["runs"]
+    for b in backends:
+        assert rows[b.name]["runs"] == (b.run_problem(targets(b)[0]) is None)
+    monkeypatch.setenv("CC", "no-such-compiler")
+    rows = {r["name"]: r for r in backends_here()}
+    assert (rows["c"]["runs"], rows["c"]["compiles"]) == (False, False)
+    text = _backends_text(list(rows.values()))
+    assert "prints only" in text
+    assert "no-such-compiler" in text
+    assert "runs here" in text

@@ -15,12 +15,14 @@ SERIOUS = ("doctor.package", "doctor.target", "doctor.kernel")
 
 def doctor(options: Namespace, output: Output) -> int:
     """Report, then compile, check and time one kernel in worker processes; exit code 4 when something does not work."""
+    from workbench.codegen import backends_here
     from workbench.doctor import doctor as describe
     from workbench.doctor import doctor_text
     from workbench.target import Target
 
     target = Target(options.target, threads=options.threads) if options.target else Target.host(options.threads)
     report = describe(target)
+    report["backends"] = backends_here()
     try:
         report["kernel"] = _measure(target)
     except WorkbenchError as error:
@@ -29,10 +31,20 @@ def doctor(options: Namespace, output: Output) -> int:
         report["problems"].append(problem)
     report["ok"] = not any(problem["code"] in SERIOUS for problem in report["problems"])
     verdict = f"A kernel was compiled, checked and timed: {report['kernel']}" if report["kernel"] else ""
-    text = [doctor_text(report), *([verdict] if verdict else [])]
+    text = [doctor_text(report), _backends_text(report["backends"]), *([verdict] if verdict else [])]
     text.append("Everything works." if report["ok"] else "Something does not work.")
     output.result(report, "\n\n".join(text))
     return 0 if report["ok"] else RunFailure.exit_code
+
+
+def _backends_text(backends: list[dict[str, Any]]) -> str:
+    """Lay out what every code generator can do here."""
+    lines = []
+    for b in backends:
+        state = "runs here" if b["runs"] else "compiles, does not run here" if b["compiles"] else "prints only"
+        lines.append(f"backend {b['name']:13} {state}: {b['title']}")
+        lines += [f"  {b['reason']}"] if not b["runs"] and not b["compiles"] else []
+    return "\n".join(lines)
 
 
 def _measure(target: Any) -> str:

@@ -1,6 +1,6 @@
 """Code generation: a concrete loop nest becomes text of a backend's language, and object code."""
 
-from .backend import Backend, backend_for, backends, build_func, generate_func, require_runnable
+from .backend import Backend, backend_for, backends, backends_here, build_func, generate_func, require_runnable
 from .lowering import ObjectCode, ParamInfo
 from .module import emit_module
 
@@ -10,6 +10,7 @@ __all__ = [
     "ParamInfo",
     "backend_for",
     "backends",
+    "backends_here",
     "build_func",
     "emit_module",
     "generate_func",

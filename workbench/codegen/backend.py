@@ -137,6 +137,28 @@ def backend_for(target: Target) -> Backend:
     )
 
 
+def backends_here() -> list[dict[str, object]]:
+    """Say of every backend what it can do on this machine.
+
+    Returns
+    -------
+    list of dict
+        JSON-ready: ``name title kind arches`` (None for all), ``runs`` (builds and runs kernels for this machine),
+        ``compiles`` (makes object code and assembly, here or for another machine) and ``reason`` where it does not run.
+    """
+    out: list[dict[str, object]] = []
+    for b in backends:
+        here = Target(b.kind)
+        other = f"{b.kind} -mtriple={(b.arches or ('',))[0]}-unknown-linux-gnu -mcpu=generic"
+        target = here if b.serves(here) else Target(other)
+        problem = b.run_problem(target)
+        compiles = b.compiler_problem(target) is None
+        reason = "" if problem is None else problem.message
+        out.append({"name": b.name, "title": b.title, "kind": b.kind, "arches": list(b.arches) if b.arches else None,
+                    "runs": problem is None, "compiles": compiles, "reason": reason})  # fmt: skip
+    return out
+
+
 def require_runnable(target: Target) -> None:
     """Raise what keeps this machine from building and running kernels for the target.
 
