@@ -60,7 +60,8 @@ def check_close(what: str, made: Made, got: Arrays, want: Arrays, tolerance: flo
         raise Violation(what, made, f"outputs {sorted(got)} instead of {sorted(want)}")
     for name, b in want.items():
         a, scale = got[name], max(1e-30, float(np.max(np.abs(b))))
-        bad = np.argwhere(~(np.abs(a.astype("f8") - b.astype("f8")) <= tolerance * scale))
+        allowed = 0 if np.issubdtype(b.dtype, np.integer) else tolerance * scale
+        bad = np.argwhere(~(np.abs(a.astype("f8") - b.astype("f8")) <= allowed))
         if a.shape != b.shape or len(bad):
             at = tuple(int(x) for x in bad[0])
             raise Violation(
@@ -106,6 +107,8 @@ def _purpose(step: Primitive, func: Func) -> bool:
             return all(func.loop(n)[0].kind == "parallel" for n in step.args["loops"])
         case "vectorize" | "unroll":
             return func.loop(step.args["loop"])[0].kind == step.name
+        case "tensorize":
+            return func.loop(step.args["loop"])[0].intrin == step.args["intrin"]
         case "reorder":
             names = step.args["loops"]
             return all(outer in [lp.name for lp in func.loop(inner)[1]] for outer, inner in itertools.pairwise(names))
@@ -188,13 +191,13 @@ def check_compiled(made: Made, want: Arrays, kind: str = "llvm") -> None:
 
 def run_kernel(kernel: Kernel, made: Made, inputs: Arrays) -> Arrays:
     """Run a kernel with its outputs and its workspace full of NaN, and canaries around each output."""
-    from workbench.runtime.buffers import aligned_empty, pointer_table
+    from workbench.runtime.buffers import aligned_empty, pointer_table, poison
 
     func = made.schedule.func
     rooms: Arrays = {}
     for b in func.outputs:
         room = rooms[b.name] = aligned_empty((int(np.prod(b.shape)) + 2 * CANARY,), b.dtype)
-        room[:] = np.nan
+        poison(room)
         room[:CANARY] = room[-CANARY:] = 12345
     given = [rooms[b.name][CANARY:] if b.role == "output" else kernel._operand(b, inputs[b.name]) for b in func.params]
     kernel._around.poison()

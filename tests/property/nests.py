@@ -80,6 +80,13 @@ def row_before() -> Func:
     return te.func(te.compute((6,), lambda i: te.select(i >= 1, s[i - 1], 0.0), name="T"), "row_before")
 
 
+def both_given() -> Func:
+    """A result that the caller gets, and what is made of it element by element."""
+    x = te.placeholder((6, 8), name="X")
+    a = te.compute((6, 8), lambda i, j: te.exp(x[i, j]), name="A")
+    return te.func([a, te.compute((6, 8), lambda i, j: a[i, j] * 2.0, name="B")], "both_given")
+
+
 NESTS: dict[str, Callable[[], Func]] = {
     **workloads.ALL,
     "relu_conv": relu_conv,
@@ -88,6 +95,7 @@ NESTS: dict[str, Callable[[], Func]] = {
     "two_outputs": two_outputs,
     "row_share": row_share,
     "row_before": row_before,
+    "both_given": both_given,
 }
 EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     **REFERENCES,
@@ -95,6 +103,7 @@ EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     "stencils": _stencils,
     "pad_end": lambda a: np.concatenate([np.exp(a["X"]), np.ones((3, 8))]),
     "two_outputs": _two_outputs,
+    "both_given": lambda a: {"A": np.exp(a["X"]), "B": 2 * np.exp(a["X"])},
     "row_before": lambda a: np.concatenate([[0], a["X"].sum(1)[:-1]]),
     "row_share": lambda a: 0.5 * np.exp(a["X"]) / np.exp(a["X"]).sum(1, keepdims=True),
 }

@@ -30,6 +30,7 @@ def test_scenarios():
         "compute_inline.output": 1,
         "compute_at.consumers": 1,
         "fuse.kinds": 2,
+        "split.peel": 1,
         "decompose_reduction.repeats": 1,
         "region.union": 1,
     }
