@@ -228,29 +228,29 @@ def global_avg_pool(h: int, w: int, c: int, batch: int = 1) -> Func:
 
 
 def softmax(m: int, n: int) -> Func:
-    """Softmax of each row of ``X[m, n]`` (stages ``largest``, ``exps``, ``total``, ``softmax``)."""
+    """Softmax of each row of ``X[m, n]`` (stages ``largest``, ``exps``, ``total``, ``inverse``, ``softmax``)."""
     x = te.placeholder((m, n), name="X")
     r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
     largest = te.compute((m,), lambda i: te.max(x[i, r], axis=r), name="largest")
     exps = te.compute((m, n), lambda i, j: te.exp(x[i, j] - largest[i]), name="exps")
     total = te.compute((m,), lambda i: te.sum(exps[i, q], axis=q), name="total")
-    return te.func(te.compute((m, n), lambda i, j: exps[i, j] / total[i], name="softmax"), "softmax")
+    inverse = te.compute((m,), lambda i: 1.0 / total[i], name="inverse")
+    return te.func(te.compute((m, n), lambda i, j: exps[i, j] * inverse[i], name="softmax"), "softmax")
 
 
 def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
-    """Normalise each row of ``X[m, n]``, scale by ``G``, shift by ``B`` (stages ``total``, ``square``, ``norm``)."""
+    """Normalise each row of ``X[m, n]``, scale by ``G``, shift by ``B``.
+
+    Stages: ``total``, ``mean``, ``square`` (of the deviations, summed up), ``scale`` (one over their root), ``norm``.
+    """
     x = te.placeholder((m, n), name="X")
     g, b = te.placeholder((n,), name="G", constant=True), te.placeholder((n,), name="B", constant=True)
     r, q = te.reduce_axis(n, "k"), te.reduce_axis(n, "k")
     total = te.compute((m,), lambda i: te.sum(x[i, r], axis=r), name="total")
-
-    def deviation(i: te.Axis, j: te.Axis) -> te.Value:
-        return x[i, j] - total[i] * (1.0 / n)
-
-    square = te.compute((m,), lambda i: te.sum(deviation(i, q) * deviation(i, q), axis=q), name="square")
-    norm = te.compute(
-        (m, n), lambda i, j: deviation(i, j) * te.rsqrt(square[i] * (1.0 / n) + epsilon) * g[j] + b[j], name="norm"
-    )
+    mean = te.compute((m,), lambda i: total[i] * (1.0 / n), name="mean")
+    square = te.compute((m,), lambda i: te.sum((x[i, q] - mean[i]) * (x[i, q] - mean[i]), axis=q), name="square")
+    scale = te.compute((m,), lambda i: te.rsqrt(square[i] * (1.0 / n) + epsilon), name="scale")
+    norm = te.compute((m, n), lambda i, j: (x[i, j] - mean[i]) * scale[i] * g[j] + b[j], name="norm")
     return te.func(norm, "layer_norm")
 
 

@@ -34,7 +34,8 @@ def cost(candidate) -> float:
     """A made-up machine that likes tiles of 32 lanes and 4 rows; milliseconds."""
     row = candidate.row
     wide = row.get("o_2", row.get("o_3", 16))
-    rows = row["h_3"] * row["w_3"] if "h_3" in row else row["h_2"] * row["w_2"]
+    level = 3 if "h_3" in row else 2
+    rows = row.get(f"h_{level}", 14) * row.get(f"w_{level}", 14)  # Winograd's variants have other holes
     return 1.0 + 0.3 * abs(np.log2(wide / 32)) + 0.4 * abs(np.log2(rows / 4)) + 0.05 * candidate.variant
 
 

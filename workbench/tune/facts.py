@@ -223,14 +223,14 @@ def _traffic(
     Below the outermost level whose working set fits, everything is fetched once; the loop just outside of it keeps
     what it does not move, because the distance of that reuse is the same working set.
     """
-    working = np.zeros_like(outer)
-    for fp in prints:
-        working += fp.bytes
+    taken = [np.sum([fp.room[k] for fp in prints], axis=0) for k in range(2)]
+    working = np.sum([fp.bytes for fp in prints], axis=0)
     total: dict[str, Array] = {}
     moved: dict[str, list[Array]] = {}
     fitting: dict[str, Array] = {}
-    for name, size in (("l1", machine.l1), ("l2", machine.l2), ("l3", machine.l3)):
-        fits = working <= size * OCCUPANCY
+    sizes = (("l1", machine.l1, taken[0]), ("l2", machine.l2, taken[1]), ("l3", machine.l3, working))
+    for name, size, room in sizes:
+        fits = room <= size * OCCUPANCY
         fits[-1] = True
         level = fits.argmax(axis=0)
         times = at_level(outer, level)

@@ -207,7 +207,8 @@ class Softmax(OpDef):
         top = compute(shape, lambda *i: te.max(x[source(i, k1)], axis=k1), c.name("softmax_max"), names)
         e = compute(x.shape, lambda *i: te.exp(x[i] - top[row(i)]), c.name("softmax_exp"))
         total = compute(shape, lambda *i: te.sum(e[source(i, k2)], axis=k2), c.name("softmax_sum"), names)
-        return compute(x.shape, lambda *i: e[i] / total[row(i)], c.name("softmax"))
+        inverse = compute(shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), names)
+        return compute(x.shape, lambda *i: e[i] * inverse[row(i)], c.name("softmax"))
 
     def cases(self) -> list[Case]:
         return [

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
-from workbench.tune.sketch import fusing, packing, padding, pointwise, tiling, winograd
+from workbench.tune.sketch import (  # noqa: F401 (registers)
+    fusing,
+    lengthening,
+    packing,
+    padding,
+    pointwise,
+    rows,
+    tiling,
+    winograd,
+)
 from workbench.tune.sketch.base import RULES, Draft, Note, Rule
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "fusing", "packing", "padding", "pointwise", "sketches", "tiling", "winograd"]
+__all__ = ["RULES", "Draft", "Note", "Rule", "sketches"]
 
 #: Rules in the order in which they are applied.
-ORDER = ("inline", "winograd", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
+ORDER = ("inline", "winograd", "rows", "lengthen", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
 
 
 def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from workbench.ir.expr import Load, Select, loads, walk
+from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For, blocks
+from workbench.tune.nestplan import OP_COST
 
 
 def producers(func: Func, block: Block) -> list[Block]:
@@ -61,6 +62,19 @@ def is_pointwise(block: Block) -> bool:
     return not block.is_reduction and not block.guard
 
 
+def is_costly(block: Block) -> bool:
+    """Whether the block computes what takes much longer than an addition."""
+    return any(isinstance(e, Binary | Unary) and OP_COST.get(e.op, 1.0) > 2.0 for e in walk(block.value))
+
+
+def points(block: Block) -> int:
+    """Points of a block whose extents are numbers; open ones count as 1."""
+    out = 1
+    for it in block.iters:
+        out *= it.extent if isinstance(it.extent, int) else 1
+    return out
+
+
 def is_padding(block: Block) -> bool:
     """Whether the block copies with a condition on the index."""
     return is_pointwise(block) and any(isinstance(e, Select) for e in walk(block.value))
@@ -82,10 +96,7 @@ def main_block(func: Func) -> Block | None:
     best: tuple[tuple[bool, int], Block] | None = None
     for b, _ in blocks(func.body):
         if b.is_reduction:
-            points = 1
-            for it in b.iters:
-                points *= it.extent if isinstance(it.extent, int) else 1
-            rank = (has_reuse(b), points)
+            rank = (has_reuse(b), points(b))
             if best is None or rank > best[0]:
                 best = (rank, b)
     return best[1] if best else None

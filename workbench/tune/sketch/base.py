@@ -38,6 +38,8 @@ class Draft:
     main : str or None
         The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (level
         1) and `tile` (the innermost one), the loops over panels of the reduction, and the loops to unroll.
+    copies : tuple of str
+        Blocks that copy an operand of `main`, made for it alone and not placed yet.
     done : frozenset of str
         Blocks that need no further rule.
     closed : bool
@@ -54,6 +56,7 @@ class Draft:
     tile: tuple[str, ...] = ()
     panels: tuple[str, ...] = ()
     unrolled: tuple[str, ...] = ()
+    copies: tuple[str, ...] = ()
     done: frozenset[str] = frozenset()
     closed: bool = False
 

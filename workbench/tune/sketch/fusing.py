@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block, blocks
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import consumers, is_padding, is_pointwise, reads_aligned, role
+from workbench.tune.sketch.analysis import consumers, is_costly, is_padding, is_pointwise, points, reads_aligned, role
 from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ def inline(draft: Draft, machine: Machine) -> list[Draft]:
                 continue
             if not all(is_pointwise(u) or len(users) == 1 for u in users):
                 continue
+            if is_costly(block) and any(points(u) > points(block) for u in users):
+                continue  # computed once, not again for every element of a row
             s = draft.schedule.copy()
             try:
                 s.compute_inline(block.name)

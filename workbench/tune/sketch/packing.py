@@ -49,6 +49,8 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
     if draft.main is None or not draft.outer:
         return [draft]
     block, _ = draft.func.block(draft.main)
+    if draft.copies:
+        return [_place_copies(draft, block, machine)]
     if not has_reuse(block) or _rows(draft, block) < MIN_ROWS:
         return [draft]
     for load, dim in _streams(draft, block):
@@ -59,10 +61,9 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         if len(buffer.shape) < 2 or not isinstance(line, int) or 4 * line < SHORT_LINE:
             continue
-        at = draft.panels[-1] if draft.panels else draft.outer[-1]
         s = draft.schedule.copy()
         try:
-            _copy(s, block.name, buffer.name, dim, _size(draft), at)
+            _place(s, s.cache_read(block.name, buffer.name), dim, _size(draft), _where(draft))
         except ScheduleError:
             continue
         reason = f"the lines of {buffer.name} lie {4 * line} bytes apart, and {block.name} reads short pieces of them"
@@ -70,11 +71,36 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
     return [draft]
 
 
-def _copy(s: Schedule, block: str, buffer: str, dim: int, size: int | str, at: str) -> None:
-    name = s.cache_read(block, buffer)
+def _place_copies(draft: Draft, block: Block, machine: Machine) -> Draft:
+    """Pack and place the copies that were made already; those of constants stay outside, shared by all threads."""
+    for name in draft.copies:
+        made, _ = draft.func.block(name)
+        dim = next((d for load, d in _streams(draft, block) if load.buffer == made.buffer), None)
+        if dim is None:
+            continue
+        constant = any(draft.func.buffer(ld.buffer).role == "const" for ld in operands(made))
+        s = draft.schedule.copy()
+        try:
+            _place(s, name, dim, _size(draft), None if constant else _where(draft))
+        except ScheduleError:
+            continue
+        where = "once, before" if constant else "block by block, inside"
+        if constant and machine.threads > 1:
+            s.parallel(*[lp.name for lp in s.func.block(name)[1] if lp.kind == "serial"][:2])
+        draft = draft.change("copy", f"{name} gives {block.name} room for zeros; {where} its nest", s, name)
+    return draft
+
+
+def _place(s: Schedule, name: str, dim: int, size: int | str, at: str | None) -> None:
     s.transform_layout(s.func.block(name)[0].buffer, dim, size)
-    s.compute_at(name, at)
+    if at is not None:
+        s.compute_at(name, at)
     s.vectorize(s.func.block(name)[1][-1].name)
+
+
+def _where(draft: Draft) -> str:
+    """Loop whose iterations copy what they read: the panels, or the parallel blocks."""
+    return draft.panels[-1] if draft.panels else draft.outer[-1]
 
 
 def _streams(draft: Draft, block: Block) -> list[tuple[Load, int]]:

@@ -22,7 +22,8 @@ def pad(draft: Draft, machine: Machine) -> list[Draft]:
     if draft.main is None:
         return [draft]
     block, _ = draft.func.block(draft.main)
-    pads = [b for b in producers(draft.func, block) if is_padding(b) and role(draft.func, b) == "temp"]
+    made = [b for b in producers(draft.func, block) if b.name not in draft.copies]
+    pads = [b for b in made if is_padding(b) and role(draft.func, b) == "temp"]
     if len(pads) != 1 or len(consumers(draft.func, pads[0])) != 1:
         return [draft]
     name = pads[0].name

@@ -40,7 +40,7 @@ def tile(draft: Draft, machine: Machine) -> list[Draft]:
     in cache.
     """
     block = main_block(draft.func)
-    if block is None or not _vectorisable(draft.func, block):
+    if block is None or block.name in draft.done or not vectorisable(draft.func, block):
         return [draft]
     try:
         forms = [_tile(draft, block, machine, panels=False)]
@@ -53,8 +53,8 @@ def tile(draft: Draft, machine: Machine) -> list[Draft]:
 
 def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s = draft.schedule.copy()
-    spatial, groups = _cut_groups(s, block, _axis_loops(draft.func, block, "S"))
-    reduction = _axis_loops(draft.func, block, "R")
+    spatial, groups = _cut_groups(s, block, axis_loops(draft.func, block, "S"))
+    reduction = axis_loops(draft.func, block, "R")
     levels = 4 if panels else 3
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
     panel = _panel_axis(draft.func, block) if panels else None
@@ -181,7 +181,8 @@ def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
     return out
 
 
-def _axis_loops(func: Func, block: Block, kind: str) -> list[For]:
+def axis_loops(func: Func, block: Block, kind: str) -> list[For]:
+    """Loops of the spatial ("S") or reduction ("R") axes, those that run once first."""
     _, path = func.block(block.name)
     found = [loop_of_axis(block, path, it.name) for it in block.iters if it.kind == kind]
     loops = [lp for lp in found if lp is not None]
@@ -189,7 +190,7 @@ def _axis_loops(func: Func, block: Block, kind: str) -> list[For]:
     return [lp for lp in loops if lp.extent == 1] + longer
 
 
-def _vectorisable(func: Func, block: Block) -> bool:
+def vectorisable(func: Func, block: Block) -> bool:
     """Every axis has a loop of its own, and the last spatial one is where the output is contiguous."""
     _, path = func.block(block.name)
     if any(loop_of_axis(block, path, it.name) is None for it in block.iters) or any(lp.kind != "serial" for lp in path):
@@ -200,7 +201,7 @@ def _vectorisable(func: Func, block: Block) -> bool:
 
 def _panel_axis(func: Func, block: Block) -> str | None:
     """Longest reduction loop, if cutting it can pay."""
-    loops = [lp for lp in _axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= 64]
+    loops = [lp for lp in axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= 64]
     return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
 
 

@@ -1,0 +1,98 @@
+"""Rule for extents that no good tile divides: the tile's axes run a little further than there is data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.errors import ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import has_reuse, is_padding, main_block, operands, producers
+from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
+
+if TYPE_CHECKING:
+    pass
+
+#: At most this share of an axis is worth adding for a better register tile.
+WASTE = 0.07
+#: A better tile has to promise at least this much.
+GAIN = 1.01
+
+
+@rule("lengthen")
+def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
+    """Pad the axes of a register tile that no good tile divides: whole vectors along the last one, and as many rows as
+    the registers hold along the one before.
+
+    What is read beyond the end is zero, and what is computed there is thrown away. Where the extents as they are leave
+    only single rows or broken vectors, there is no variant without.
+    """
+    block = main_block(draft.func)
+    if block is None or block.name in draft.done or not has_reuse(block) or not vectorisable(draft.func, block):
+        return [draft]
+    loops = [lp for lp in axis_loops(draft.func, block, "S") if isinstance(lp.extent, int) and lp.extent > 1]
+    if not loops or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
+        return [draft]
+    sizes = {lp.name: int(lp.extent) for lp in loops}  # type: ignore[arg-type]
+    last = loops[-1].name
+    wide = -(-sizes[last] // machine.lanes) * machine.lanes if sizes[last] > machine.lanes else sizes[last]
+    new = {last: wide}
+    if len(loops) > 1:
+        rows = loops[-2].name
+        new[rows] = best_rows(sizes[rows], wide, machine)
+    changed = {name: size for name, size in new.items() if size != sizes[name]}
+    if not changed:
+        return [draft]
+    try:
+        padded = _lengthen(draft, block, loops, changed, last)
+    except ScheduleError:
+        return [draft]
+    broken = last in changed and 2 * sizes[last] % machine.lanes != 0 and sizes[last] > 2 * machine.lanes
+    single = any(
+        _good(sizes[n], new[last], machine) < 0.9 * _good(new[n], new[last], machine) for n in new if n != last
+    )
+    return [padded] if broken or single else [draft, padded]
+
+
+def best_rows(extent: int, wide: int, machine: Machine) -> int:
+    """Extent from `extent` on whose divisors give the best register tile, what is wasted taken off."""
+    best, found = _good(extent, wide, machine) * GAIN, extent
+    for size in range(extent + 1, int(extent * (1 + WASTE)) + 1):
+        value = _good(size, wide, machine) * extent / size
+        if value > best:
+            best, found = value, size
+    return found
+
+
+def _good(extent: int, wide: int, machine: Machine) -> float:
+    """Share of the peak that the best register tile may reach: loads and loop overhead per multiply-add count."""
+    best = 0.0
+    for rows in (r for r in range(1, min(extent, machine.registers) + 1) if extent % r == 0):
+        for vectors in range(1, MAX_VECTORS + 1):
+            tile = rows * vectors
+            if wide % (vectors * machine.lanes) == 0 and tile + vectors < machine.registers:
+                best = max(best, 1.0 / (1.0 + 0.1 * (rows + vectors) / tile + 0.5 / tile))
+    return best
+
+
+def _lengthen(draft: Draft, block: Block, loops: list[For], sizes: dict[str, int], last: str) -> Draft:
+    s = draft.schedule.copy()
+    axes = {x.single_var(): it.name for it, x in zip(block.iters, block.binds, strict=True)}
+    copies = [s.cache_read(block.name, b) for b in _copied(s.func, block, axes[last] or "", last in sizes)]
+    for lp in loops:
+        if lp.name in sizes:
+            s.pad(block.name, axes[lp.name], sizes[lp.name])
+    text = ", ".join(f"{lp.name} {lp.extent} -> {sizes[lp.name]}" for lp in loops if lp.name in sizes)
+    new = draft.change("lengthen", f"no good register tile divides {block.name} as it is: {text}", s)
+    return replace(new, copies=tuple(copies))
+
+
+def _copied(func: Func, block: Block, axis: str, all_of_them: bool) -> list[str]:
+    """Operands that the last axis moves: inputs, and where that axis is padded all of them, need room for zeros."""
+    found = dict.fromkeys(ld.buffer for ld in operands(block) if any(axis in x.vars for x in ld.index))
+    made = {b.buffer for b in producers(func, block) if is_padding(b)}
+    roles = ("input", "temp", "const") if all_of_them else ("input",)
+    return [b for b in found if b not in made and func.buffer(b).role in roles and len(func.buffer(b).shape) > 1]
