@@ -41,6 +41,53 @@ define void @nested(ptr %ctx, i64 %task, i64 %tid) {
   call void %launch(ptr %pool, ptr @body, ptr %inner, i64 8)
   ret void
 }
+; ctx = { stuck tasks, tasks, finished, gave up }: the first tasks are done when all others are.
+declare i32 @sched_yield()
+define void @uneven(ptr %ctx, i64 %task, i64 %tid) {
+entry:
+  %stuck = load i64, ptr %ctx
+  %np = getelementptr i64, ptr %ctx, i64 1
+  %n = load i64, ptr %np
+  %dp = getelementptr i64, ptr %ctx, i64 2
+  %rest = sub i64 %n, %stuck
+  %short = icmp uge i64 %task, %stuck
+  br i1 %short, label %count, label %wait
+count:
+  %o = atomicrmw add ptr %dp, i64 1 seq_cst
+  ret void
+wait:
+  %k = phi i64 [ 0, %entry ], [ %k1, %again ]
+  %d = load atomic i64, ptr %dp seq_cst, align 8
+  %all = icmp eq i64 %d, %rest
+  br i1 %all, label %out, label %again
+again:
+  %y = call i32 @sched_yield()
+  %k1 = add i64 %k, 1
+  %more = icmp ult i64 %k1, 20000000
+  br i1 %more, label %wait, label %fail
+fail:
+  %fp = getelementptr i64, ptr %ctx, i64 3
+  %f = atomicrmw add ptr %fp, i64 1 seq_cst
+  ret void
+out:
+  ret void
+}
+; Spin for (task + 1) * ctx[0] steps: the last task is the longest.
+define void @triangle(ptr %ctx, i64 %task, i64 %tid) {
+entry:
+  %per = load i64, ptr %ctx
+  %t1 = add i64 %task, 1
+  %n = mul i64 %per, %t1
+  br label %l
+l:
+  %i = phi i64 [ 0, %entry ], [ %i1, %l ]
+  call void asm sideeffect "", ""()
+  %i1 = add i64 %i, 1
+  %c = icmp ult i64 %i1, %n
+  br i1 %c, label %l, label %e
+e:
+  ret void
+}
 define void @repeat(ptr %pool, ptr %launch, ptr %fn, ptr %ctx, i64 %n, i64 %times) {
 entry:
   br label %l
@@ -58,7 +105,13 @@ e:
 
 @functools.cache
 def library():
-    return llvm_bind.load_object(llvm_bind.compile_ir(TEXT), ["body", "nested", "repeat"])
+    return llvm_bind.load_object(llvm_bind.compile_ir(TEXT), ["body", "nested", "uneven", "triangle", "repeat"])
+
+
+def repeat(pool, fn, ctx, tasks, times):
+    kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 2
+    call = ctypes.CFUNCTYPE(None, *kinds)(library()["repeat"])
+    call(pool.address, pool.launch_address, library()[fn], ctx.ctypes.data, tasks, times)
 
 
 class Counter:
@@ -68,10 +121,7 @@ class Counter:
         self.ctx = np.array([self.counts.ctypes.data, self.flags.ctypes.data], np.uintp)
 
     def run(self, pool, tasks, times, fn="body", ctx=None):
-        kinds = [ctypes.c_void_p] * 4 + [ctypes.c_int64] * 2
-        repeat = ctypes.CFUNCTYPE(None, *kinds)(library()["repeat"])
-        ctx = self.ctx if ctx is None else ctx
-        repeat(pool.address, pool.launch_address, library()[fn], ctx.ctypes.data, tasks, times)
+        repeat(pool, fn, self.ctx if ctx is None else ctx, tasks, times)
 
 
 @pytest.fixture
@@ -170,6 +220,48 @@ def test_a_forked_child_works_serially_and_can_start_its_own_workers(make_pool):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     counter.run(pool, 8, 10)
     assert (counter.counts == 20).all()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the body yields with POSIX")
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("threads", "stuck"), [(2, 1), (4, 3), (5, 2), (16, 15)])
+def test_no_task_waits_for_a_thread_that_is_busy(make_pool, threads, stuck):
+    """All threads but one are stuck until the last one has done everything else: shares cut beforehand would hang."""
+    pool = make_pool(threads)
+    pool.start()
+    for _ in range(3):
+        ctx = np.array([stuck, 8 * threads, 0, 0], np.int64)
+        repeat(pool, "uneven", ctx, 8 * threads, 1)
+        assert ctx.tolist() == [stuck, 8 * threads, 8 * threads - stuck, 0]
+
+
+@pytest.mark.bench
+def test_an_uneven_region_is_balanced(make_pool):
+    """Tasks that grow to sixteen times the first: halves cut beforehand would gain 1.33, a perfect balance 2."""
+    one, two = make_pool(1), make_pool(2)
+    two.start()
+    ctx = np.array([20_000], np.int64)
+    ratios = []
+    for _ in range(15):
+        began = time.perf_counter()
+        repeat(one, "triangle", ctx, 16, 5)
+        middle = time.perf_counter()
+        repeat(two, "triangle", ctx, 16, 5)
+        ratios.append((middle - began) / (time.perf_counter() - middle))
+    assert np.median(ratios) >= 1.7, ratios
+
+
+@pytest.mark.bench
+def test_a_region_of_two_threads_costs_microseconds(make_pool):
+    pool = make_pool(2)
+    pool.start()
+    counter = Counter(16, 2)
+    times = []
+    for _ in range(15):
+        began = time.perf_counter()
+        counter.run(pool, 16, 200)
+        times.append((time.perf_counter() - began) / 200)
+    assert np.median(times) <= 10e-6, times
 
 
 def test_interpreter_exit_with_sleeping_and_spinning_workers():

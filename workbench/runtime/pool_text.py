@@ -103,7 +103,8 @@ def _drain_text() -> str:
 
     So a core gets the same end of the data in one region after the other and finds it in its own cache. A ticket is
     good while fewer than ntasks were taken at both ends together, which makes the two ends meet exactly. The plain
-    load first keeps idle threads from pushing the counters up without bound.
+    load first keeps idle threads from pushing the counters up without bound. What a thread has finished it adds to the
+    common count when it finds nothing more to do: one addition per thread and region, not one per task.
     """
     return f"""
 define internal void @drain(ptr %pool, i64 %tid) nounwind {{
@@ -117,6 +118,7 @@ entry:
   %step = select i1 %back, i64 {1 << _FIELD}, i64 1
   br label %look
 look:
+  %own = phi i64 [ 0, %entry ], [ %own1, %work ]
   %t0 = load atomic i64, ptr %pool acquire, align 8
   %f0 = and i64 %t0, {_MASK}
   %s0 = lshr i64 %t0, {_FIELD}
@@ -143,9 +145,15 @@ work:
   %base = load i64, ptr %basep, align 8
   %task = add i64 %base, %next
   call void %fn(ptr %ctx, i64 %task, i64 %tid)
-  %d = atomicrmw add ptr %donep, i64 1 acq_rel
+  %own1 = add i64 %own, 1
   br label %look
 out:
+  %none = icmp eq i64 %own, 0
+  br i1 %none, label %end, label %count
+count:
+  %d = atomicrmw add ptr %donep, i64 %own acq_rel
+  br label %end
+end:
   ret void
 }}"""
 

@@ -31,6 +31,7 @@ import numpy as np
 
 from workbench.arguments import whole
 from workbench.errors import UsageError
+from workbench.host import usable_threads
 from workbench.runtime.buffers import aligned_empty
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
 
@@ -95,7 +96,7 @@ class ThreadPool:
     def _reset(self) -> None:
         self._memory[...] = 0
         # A spinning worker that outnumbers the cores only takes time from one that has work.
-        crowded = self.nthreads > (os.cpu_count() or 1)
+        crowded = self.nthreads > usable_threads()
         spin = platform_parts(sys.platform, platform.machine()).spin
         self._word("spin", np.int32)[0] = 200 if crowded else spin
         self._word("nthreads", np.int64)[0] = self.nthreads
