@@ -9,8 +9,11 @@ from ..ir.compact import compact
 from ..ir.func import Func
 from ..ir.units import drop_unit_loops
 
-#: Parallel nests are cut into at most this many tasks per thread.
+#: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
 TASKS_PER_THREAD = 8
+#: All threads of a region draw their tasks from one word, and a draw costs about a tenth of a microsecond once they are
+#: many: up to this many tasks it is nothing, beyond it a thread gets three, so that one may still come late.
+MANY_TASKS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,11 @@ class ObjectCode:
     params: tuple[ParamInfo, ...]
     shared_bytes: int
     per_thread_bytes: int
+
+
+def task_limit(threads: int) -> int:
+    """Return into how many tasks a parallel nest is cut at most for so many threads."""
+    return max(3, min(TASKS_PER_THREAD, MANY_TASKS // max(1, threads))) * max(1, threads)
 
 
 def lowered(func: Func) -> Func:

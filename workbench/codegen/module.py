@@ -15,7 +15,7 @@ from ..ir.func import Func
 from ..ir.stmt import For, Stmt, accesses, blocks, loops
 from .access import ZERO_BYTES, ZEROS
 from .builder import FunctionBuilder, Value, index
-from .lowering import TASKS_PER_THREAD, lowered
+from .lowering import lowered, task_limit
 from .memory import Placed, place
 from .nest import NestEmitter
 from .places import mask_bytes
@@ -146,7 +146,7 @@ class _ModuleEmitter:
         pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
         nest = self._nest(fb, pointers)
         total = math.prod(_int(lp.extent) for lp in chain)
-        tasks = min(total, TASKS_PER_THREAD * max(1, self._target.threads))
+        tasks = min(total, task_limit(self._target.threads))
         task = Value("%task", "int64")
 
         def iteration(linear: Value) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.codegen.lowering import task_limit
 from workbench.ir.poly import Dim, evaluate
 from workbench.tune.footprint import Array, Footprint, at_level, footprint
 from workbench.tune.machine import Machine
@@ -20,8 +21,6 @@ from workbench.tune.nestplan import AccessPlan, BlockPlan, NestPlan
 
 #: Share of a cache that one block may count on.
 OCCUPANCY = 0.8
-#: Generated code joins parallel iterations into at most this many chunks per thread.
-CHUNKS_PER_THREAD = 8
 
 
 @dataclass(slots=True)
@@ -247,7 +246,7 @@ def _parallel(b: BlockPlan, extents: list[Any], n: int, machine: Machine) -> tup
         if lp.kind == "parallel":
             tasks = tasks * e
     tasks = _full(tasks, n)
-    chunks = np.minimum(tasks, CHUNKS_PER_THREAD * machine.threads)
+    chunks = np.minimum(tasks, task_limit(machine.threads))
     return tasks, np.minimum(1.0, np.ceil(chunks / machine.threads) * np.ceil(tasks / chunks) / tasks)
 
 

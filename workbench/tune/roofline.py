@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.tune.facts import CHUNKS_PER_THREAD, BlockFacts
+from workbench.codegen.lowering import task_limit
+from workbench.tune.facts import BlockFacts
 from workbench.tune.footprint import Array
 from workbench.tune.machine import Machine
 
@@ -114,7 +115,7 @@ def program_cycles(
     count = np.zeros_like(total)
     for tasks in regions.values():
         several = tasks > 1.0
-        chunks = np.minimum(tasks, CHUNKS_PER_THREAD * machine.threads)
+        chunks = np.minimum(tasks, task_limit(machine.threads))
         total = total + np.where(several, c.launch + chunks * c.task / machine.threads, 0.0)
         count = count + several
     return total, parts, count

@@ -1,8 +1,8 @@
 """A whole function as one C99 file.
 
-Every top-level nest is a function of its own, ``nestK(ctx, task, tid)``. The entry calls them in order; a parallel nest
-is run through the runtime's launch function, or task by task where no runtime is given, so that the file is complete
-in itself: ``kernel(bufs, workspace, NULL)``.
+Every top-level nest is a function of its own whose parameters are the buffers that it uses. The entry calls them in
+order; a parallel nest is run through the runtime's launch function, or task by task where no runtime is given, so that
+the file is complete in itself: ``kernel(bufs, workspace, NULL)``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from ...ir.func import Buffer, Func
 from ...ir.stmt import For, Stmt, accesses, blocks, loops
 from ...target import Target
-from ..lowering import TASKS_PER_THREAD, lowered
+from ..lowering import lowered, task_limit
 from ..memory import place
 from .exprs import ExprPrinter
 from .helpers import MEMORY_TYPE, Helpers
@@ -41,27 +41,27 @@ _HEAD = """#include <math.h>
 #define ALIGNED
 #endif"""
 
-_RUNTIME = """/* Runs one task of a nest; `tid` is the thread's number. */
-typedef void (*Region)(void *ctx, int64_t task, int64_t tid);
+_RUNTIME = """/* Runs one task of a parallel nest; `tid` is the thread's number. */
+typedef void (*Region)(void *context, int64_t task, int64_t tid);
 
 typedef struct {
     void **bufs;
     char *workspace;
     void **locals;
-} Context;"""
+} Context;
 
-_LAUNCH = """/* What the caller lends: threads, and a function that runs all tasks of a nest on them. */
+/* What the caller lends: threads, and a function that runs all tasks of a nest on them. */
 typedef struct {
     int64_t threads;
     void *pool;
-    void (*launch)(void *pool, Region nest, void *ctx, int64_t tasks);
+    void (*launch)(void *pool, Region nest, void *context, int64_t tasks);
 } Runtime;
 
-static void run_tasks(const Runtime *rt, Region nest, Context *ctx, int64_t tasks) {
+static void run_tasks(const Runtime *rt, Region nest, const Context *ctx, int64_t tasks) {
     if (rt) {
-        rt->launch(rt->pool, nest, ctx, tasks);
+        rt->launch(rt->pool, nest, (void *)ctx, tasks);
     } else {
-        for (int64_t task = 0; task < tasks; ++task) nest(ctx, task, 0);
+        for (int64_t task = 0; task < tasks; ++task) nest((void *)ctx, task, 0);
     }
 }"""
 
@@ -86,31 +86,31 @@ class _ModulePrinter:
         calls: list[str] = []
         for k, s in enumerate(self._func.body):
             chain = _parallel_chain(s)
-            text, tasks = self._nest(f"nest{k}", s, chain)
-            nests.append(text)
-            run = f"run_tasks(rt, nest{k}, &ctx, {tasks});" if chain else f"nest{k}(&ctx, 0, 0);"
-            calls.append(f"    {run}")
-        entry = [
-            f"void {self._symbol}(void **bufs, void *workspace, void *rt) {{",
-            *self._locals(),
-            *calls,
-            "    (void)ctx;",
-            "    (void)rt;",
-            "}",
-        ]
-        launch = [_LAUNCH] if any(_parallel_chain(s) for s in self._func.body) else []
+            printed, tasks = self._nest(f"nest{k}", s, chain)
+            nests.append(printed)
+            arguments = ", ".join(self._arguments(s, "", "0"))
+            calls.append(f"run_tasks(rt, nest{k}_task, &ctx, {tasks});" if chain else f"nest{k}({arguments});")
+            if chain:
+                nests.append(self._thunk(f"nest{k}", s))
+        parallel = any(_parallel_chain(s) for s in self._func.body)
+        entry = [f"void {self._symbol}(void **bufs, void *workspace, void *rt) {{", *self._locals(parallel)]
+        entry += [f"    {call}" for call in calls]
+        entry += ["    (void)bufs, (void)workspace, (void)rt;", "}"]
+        runtime = [_RUNTIME] if parallel else []
         helpers = [text] if (text := self._helpers.text()) else []
-        parts = [self._title(), _HEAD, _RUNTIME, *launch, *helpers, *nests, "\n".join(entry)]
+        parts = [self._title(), _HEAD, *runtime, *helpers, *nests, "\n".join(entry)]
         return "\n\n".join(parts) + "\n", self._memory.shared, self._memory.per_thread
 
-    def _locals(self) -> list[str]:
-        """Declare the temporaries on the stack that several nests use, and what all nests are given."""
+    def _locals(self, parallel: bool) -> list[str]:
+        """Declare the temporaries on the stack that several nests use, and what the tasks of nests are given."""
         printer = self._printer()
         printer.variables(None, 1)
+        if not parallel:
+            return printer.lines
         names = ", ".join(self._names("buffer", n) for n in self._common())
         both = [f"    void *locals[] = {{{names}}};"] if names else []
         last = "locals" if names else "NULL"
-        return [*printer.lines, *both, f"    Context ctx = {{bufs, workspace, {last}}};"]
+        return [*printer.lines, *both, f"    const Context ctx = {{bufs, workspace, {last}}};"]
 
     def _common(self) -> list[str]:
         return [n for n, p in self._memory.placed.items() if p.kind == "stack" and p.loop is None]
@@ -134,39 +134,60 @@ class _ModulePrinter:
         """Return the function of a top-level nest and its number of tasks."""
         nest = self._printer()
         stages = ", ".join(dict.fromkeys(comment(b.name) for b, _ in blocks((s,))))
+        written = {b.buffer for b, _ in blocks((s,))}
+        parameters = [
+            f"{'' if b.name in written else 'const '}{MEMORY_TYPE[b.dtype]} *restrict {self._names('buffer', b.name)}"
+            for b in self._used(s)
+        ]
+        parameters += ["int64_t task"] if chain else []
         nest.emit(0, f"/* {stages} */")
-        nest.emit(0, f"static void {name}(void *ctx, int64_t task, int64_t tid) {{")
-        self._pointers(nest, s)
-        tasks = 1
-        if chain:
-            tasks = self._tasks(nest, chain)
-        else:
+        nest.emit(0, f"static void {name}({', '.join(parameters)}) {{")
+        tasks = self._tasks(nest, chain) if chain else 1
+        if not chain:
             nest.body((s,), 1)
-        unused = "(void)tid;" if chain else "(void)task, (void)tid;"
-        nest.emit(1, unused)
         nest.emit(0, "}")
         return "\n".join(nest.lines), tasks
 
-    def _pointers(self, nest: NestPrinter, s: Stmt) -> None:
-        written = {b.buffer for b, _ in blocks((s,))}
+    def _thunk(self, name: str, s: Stmt) -> str:
+        """Return the function that the runtime calls for a task."""
+        arguments = ", ".join([*self._arguments(s, "ctx->", "tid"), "task"])
+        lines = [
+            f"static void {name}_task(void *context, int64_t task, int64_t tid) {{",
+            "    const Context *ctx = context;",
+            f"    {name}({arguments});",
+            "    (void)ctx, (void)tid;",
+            "}",
+        ]
+        return "\n".join(lines)
+
+    def _used(self, s: Stmt) -> list[Buffer]:
+        """Buffers that a nest is given, in the function's order: all but those that live inside its loops."""
         used = {a.buffer for b, _ in blocks((s,)) for a in accesses(b)}
-        places = {b.name: f"((Context *)ctx)->bufs[{k}]" for k, b in enumerate(self._func.params)}
-        places |= {n: f"((Context *)ctx)->locals[{k}]" for k, n in enumerate(self._common())}
+        inside = {n for n, p in self._memory.placed.items() if p.kind == "stack" and p.loop is not None}
+        return [b for b in self._func.buffers if b.name in used - inside]
+
+    def _arguments(self, s: Stmt, ctx: str, tid: str) -> list[str]:
+        """Where the buffers of a nest are, for its call from the entry or (`ctx`) from a task."""
         m = self._memory
-        for name, p in m.placed.items():
-            own = f" + {m.shared} + tid * {m.per_thread}" if p.kind == "thread" else ""
-            if p.kind != "stack":
-                places[name] = f"(void *)(((Context *)ctx)->workspace{own} + {p.offset})"
-        for b in self._func.buffers:
-            if b.name in used and b.name in places:
-                const = "" if b.name in written else "const "
-                left = f"{const}{MEMORY_TYPE[b.dtype]} *restrict {self._names('buffer', b.name)}"
-                nest.emit(1, f"{left} = {places[b.name]}; /* {_described(b)} */")
+        params = {b.name: k for k, b in enumerate(self._func.params)}
+        common = {n: k for k, n in enumerate(self._common())}
+        out: list[str] = []
+        for b in self._used(s):
+            if b.name in params:
+                out.append(f"{ctx}bufs[{params[b.name]}]")
+            elif b.name in common:
+                out.append(f"ctx->locals[{common[b.name]}]" if ctx else self._names("buffer", b.name))
+            else:
+                p = m.placed[b.name]
+                own = f" + {m.shared} + {tid} * {m.per_thread}" if p.kind == "thread" else ""
+                base = "ctx->workspace" if ctx else "(char *)workspace"
+                out.append(f"(void *)({base}{own} + {p.offset})")
+        return out
 
     def _tasks(self, nest: NestPrinter, chain: list[For]) -> int:
         """Print one task of a parallel nest; returns the number of tasks."""
         total = math.prod(_int(lp.extent) for lp in chain)
-        tasks = min(total, TASKS_PER_THREAD * max(1, self._target.threads))
+        tasks = min(total, task_limit(self._target.threads))
         n, depth = "task", 1
         if tasks != total:
             n, depth = "n", 2
