@@ -7,8 +7,8 @@ from .declare import function
 from .ops import Ops
 
 #: P and Q of ``erf(x) = x * P(x**2) / Q(x**2)``: own minimax fits of the relative error up to the end below. All
-#: coefficients are positive, so nothing cancels; those of float32 were then moved by single bits so that the result is 1
-#: at the end.
+#: coefficients are positive, so nothing cancels; those of float32 were then moved by single bits, such that the result
+#: at the end is 1.
 _RATIO = {
     "float32": (
         (1.1283791065216064, 0.19055169820785522, 0.05276297777891159, 0.003770538605749607, 0.0002847627329174429,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..builder import Value
 from .declare import function
-from .exponential import power_of_two, reduced
+from .exponential import LOG2E, REDUCTION, power_of_two
 from .ops import FORMATS, Ops
 
 #: P of ``exp(f) - 1 = f + f**2 * P(f)``, for the error relative to ``exp(f) - 1``; own minimax fits.
@@ -25,10 +25,17 @@ _END = {"float32": 9.5, "float64": 19.5}
 
 @function("tanh", "never above 1; the sign of zero is kept", float32=2.5, float64=2.5)
 def tanh(m: Ops, x: Value) -> Value:
-    """``e / (e + 2)`` with ``e = exp(2|x|) - 1``, which is exact to its last places for small `x` too."""
+    """``e / (e + 2)`` with ``e = exp(2|x|) - 1``, which is exact to its last places for small `x` too.
+
+    The reduction works on |x| and half a logarithm of two, which gives half of ``f``.
+    """
+    r, f = REDUCTION[x.dtype], FORMATS[x.dtype]
     a = m.at_most(m.call("fabs", x), _END[x.dtype])
-    raw, _, f = reduced(m, m.exact("fadd", a, a), FORMATS[x.dtype].bias)
-    q = m.fma(m.op("fmul", f, f), m.poly(_TAIL[x.dtype], f), f)
-    scale = power_of_two(m, raw)
-    e = m.fma(q, scale, m.exact("fsub", scale, m.c(1.0, x)))
+    magic = m.c(m.magic(x.dtype, f.bias + 1), x)
+    shifted = m.fma(a, m.c(2 * LOG2E, x), magic)
+    n = m.exact("fsub", shifted, magic)
+    g = m.fma(n, m.c(-r.ln2_lo / 2, x), m.fma(n, m.c(-r.ln2_hi / 2, x), a))
+    half = m.fma(m.op("fmul", g, g), m.poly([2.0 ** (k + 1) * c for k, c in enumerate(_TAIL[x.dtype])], g), g)
+    scale = power_of_two(m, m.bits(shifted))
+    e = m.fma(half, scale, m.fma(scale, m.c(0.5, x), m.c(-1.0, x)))
     return m.call("copysign", m.op("fdiv", e, m.exact("fadd", e, m.c(2.0, x))), x)

@@ -141,19 +141,11 @@ class Ops:
         """Adding this rounds to an integer that then stands, plus `offset`, in the lowest bits."""
         return 1.5 * 2.0 ** FORMATS[dtype].fraction + offset
 
-    @property
-    def scales(self) -> bool:
-        """Whether the machine has an instruction for ``x * 2**n``."""
-        return "avx512f" in self.fb.isa and "avx512vl" in self.fb.isa
-
     def scaled(self, x: Value, n: Value) -> Value:
         """``x * 2**n`` for a float `n` that is an integer, rounded once, by that instruction."""
-        bits = x.lanes * (32 if x.dtype == "float32" else 64)
+        bits = self._size(x)
         if bits > 512:
-            halves = [self.scaled(self._half(x, k), self._half(n, k)) for k in (0, 1)]
-            every = ", ".join(f"i32 {k}" for k in range(x.lanes))
-            text = f"shufflevector {halves[0].typed}, {halves[1].typed}, <{x.lanes} x i32> <{every}>"
-            return self.fb.pure(text, x.dtype, x.lanes, (halves[0], halves[1]))
+            return self._join(*(self.scaled(self._half(x, k), self._half(n, k)) for k in (0, 1)))
         kind = "ps" if x.dtype == "float32" else "pd"
         mask = "i16" if x.lanes == 16 else "i8"
         extra = ", i32 4" if bits == 512 else ""
@@ -164,8 +156,17 @@ class Ops:
         return self.fb.pure(text, x.dtype, x.lanes, (x, n))
 
     def scalable(self, x: Value) -> bool:
-        """Whether `scaled` takes values of this type: whole registers."""
-        return self.scales and x.lanes * (32 if x.dtype == "float32" else 64) >= 128
+        """Whether `scaled` takes values of this type: whole registers of a machine with AVX-512."""
+        return "avx512f" in self.fb.isa and "avx512vl" in self.fb.isa and self._size(x) >= 128
+
+    @staticmethod
+    def _size(x: Value) -> int:
+        return x.lanes * (32 if x.dtype == "float32" else 64)
+
+    def _join(self, a: Value, b: Value) -> Value:
+        lanes = 2 * a.lanes
+        every = ", ".join(f"i32 {k}" for k in range(lanes))
+        return self.fb.pure(f"shufflevector {a.typed}, {b.typed}, <{lanes} x i32> <{every}>", a.dtype, lanes, (a, b))
 
     def _half(self, x: Value, k: int) -> Value:
         lanes = x.lanes // 2
@@ -173,18 +174,37 @@ class Ops:
         text = f"shufflevector {x.typed}, {x.type} poison, <{lanes} x i32> <{which}>"
         return self.fb.pure(text, x.dtype, lanes, (x,))
 
-    def exponent_and_mantissa(self, x: Value, centre: int) -> tuple[Value, Value]:
-        """Part a positive normal `x` into a float ``e`` and ``m`` with ``x = 2**e * m``, where `m` starts at `centre`.
+    def exponent_and_mantissa(self, x: Value) -> tuple[Value, Value]:
+        """Part `x` into a float ``e`` and ``m`` from 0.75 to below 1.5 with ``x = 2**e * m``.
 
-        `centre` holds the bits of the smallest `m`; the largest is just below twice that.
+        By instruction where `scalable`; then `e` is infinite for 0 and infinity, and `m` is NaN for NaN and negative
+        numbers. Elsewhere the two are only right for positive finite numbers.
         """
+        if self.scalable(x):
+            m = self._masked("getmant", x, 3 | 2 << 2)
+            return self.exact("fsub", self._masked("getexp", x), self._masked("getexp", m)), m
         f = FORMATS[x.dtype]
+        small, bits = self.compare("olt", x, self.c(2.0**f.lowest, x)), f.fraction + 1
+        x = self.select(small, self.exact("fmul", x, self.c(2.0**bits, x)), x)
+        centre = (f.bias << f.fraction) - (1 << (f.fraction - 1))
         moved = self.int("add", self.bits(x), (f.bias << f.fraction) - centre)
         biased = self.int("or", self.int("lshr", moved, f.fraction), (f.bias + f.fraction) << f.fraction)
         # The exponent stands in the lowest bits of 2**fraction, so no conversion is needed.
-        e = self.exact("fsub", self.float_of(biased), self.c(2.0**f.fraction + f.bias, x))
-        kept = self.int("and", moved, (1 << f.fraction) - 1)
-        return e, self.float_of(self.int("add", kept, centre))
+        normal = 2.0**f.fraction + f.bias
+        e = self.exact("fsub", self.float_of(biased), self.select(small, self.c(normal + bits, x), self.c(normal, x)))
+        return e, self.float_of(self.int("add", self.int("and", moved, (1 << f.fraction) - 1), centre))
+
+    def _masked(self, name: str, x: Value, choice: int | None = None) -> Value:
+        """One of AVX-512's functions of one operand, in whole registers."""
+        if self._size(x) > 512:
+            return self._join(*(self._masked(name, self._half(x, k), choice) for k in (0, 1)))
+        bits, kind, mask = self._size(x), "ps" if x.dtype == "float32" else "pd", "i16" if x.lanes == 16 else "i8"
+        full = f"llvm.x86.avx512.mask.{name}.{kind}.{bits}"
+        middle = ("", "") if choice is None else (", i32", f", i32 {choice}")
+        last = (", i32", ", i32 4") if bits == 512 else ("", "")
+        self.fb.declare(full, f"declare {x.type} @{full}({x.type}{middle[0]}, {x.type}, {mask}{last[0]})")
+        text = f"call {x.type} @{full}({x.typed}{middle[1]}, {x.type} zeroinitializer, {mask} -1{last[1]})"
+        return self.fb.pure(text, x.dtype, x.lanes, (x,))
 
     @property
     def rounds(self) -> bool:

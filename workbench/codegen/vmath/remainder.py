@@ -1,7 +1,7 @@
 """mod: the remainder of a division, exact for every pair of numbers.
 
-``a - b * trunc(a / b)`` is exact while the quotient has few enough bits. Where it has more, a multiple of `b` by a power
-of two is taken off first, so the emitted function is a loop: once around unless the operands are more than 28
+``a - b * trunc(a / b)`` is exact while the quotient has few enough bits. Where it has more, multiples of `b` by a power
+of two are taken off first, so the emitted function is a loop: once around unless the operands are more than 28
 (float32, computed in float64) or 50 (float64) binary orders apart, at most 41 times. It is a function of its own,
 on vectors, because operations are emitted as straight lines; it calls nothing.
 """

@@ -54,5 +54,7 @@ def nearest(m: Ops, x: Value) -> tuple[Value, Value]:
 
 def is_whole(m: Ops, x: Value) -> Value:
     """Whether `x` is an integer; infinities are, NaN is not."""
+    if m.rounds:
+        return m.compare("oeq", m.call("trunc", x), x)
     near, large = nearest(m, x)
     return m.both(m.compare("ord", x, x), m.either(large, m.compare("oeq", near, x)))
