@@ -1,0 +1,188 @@
+"""Winograd's algorithm where schedules are chosen: in spaces, under measurement, from a log, and in a network."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from errors import models
+
+from workbench import workloads
+from workbench.graph import extract_tasks, load_onnx, run_reference
+from workbench.ir.flops import count_flops
+from workbench.ir.interp import random_inputs
+from workbench.ir.parser import parse
+from workbench.ir.printer import to_text
+from workbench.ir.reference import evaluate
+from workbench.ir.verify import verify
+from workbench.runtime.measure import measure_func
+from workbench.runtime.results import TOLERANCE, MeasureOptions
+from workbench.schedule import Schedule
+from workbench.target import Target
+from workbench.tune.compile import compile
+from workbench.tune.database import Database
+from workbench.tune.default import default_schedule
+from workbench.tune.features import INDEX
+from workbench.tune.record import Record
+from workbench.tune.space import make_space
+
+TARGET = Target.host(threads=2)
+DATA = Path(__file__).parent.parent / "data" / "tvm-tutorial-resnet50-tasks.txt"
+QUICK = MeasureOptions(repeat=1)
+
+
+def is_winograd(variant) -> bool:
+    return any(step.name == "winograd" for step in variant.schedule.trace)
+
+
+def variants(func, target=TARGET):
+    return [v for v in make_space(func, target).variants if is_winograd(v)]
+
+
+@pytest.mark.parametrize(
+    ("options", "threads"),
+    [
+        ({"h": 12, "w": 12, "ci": 32, "co": 32, "bias": True, "relu": True}, 2),
+        ({"h": 9, "w": 6, "ci": 5, "co": 19, "batch": 2, "bias": True, "relu": True, "residual": True}, 2),
+        ({"h": 7, "w": 7, "ci": 16, "co": 16}, 1),
+    ],
+    ids=["even", "odd", "bare"],
+)
+def test_rows_of_the_sketches_are_right(options, threads):
+    func, target = workloads.conv2d_nhwc(**options), Target.host(threads=threads)
+    given = random_inputs(func, seed=1)
+    (want,) = evaluate(func, given, precise=True).values()
+    found = variants(func, target)
+    assert sorted(step.args["m"] for v in found for step in v.schedule.trace if step.name == "winograd") == [2, 2, 4, 4]
+    for variant in found:
+        (row,) = variant.sampler.draw(1, np.random.default_rng(7))
+        schedule = variant.schedule.fill(variant.sampler.row(row))
+        verify(schedule.func)
+        got = schedule.build(poison=True)(**given)
+        assert np.abs(got - want).max() < 2e-5 * np.abs(want).max()
+
+
+def test_other_convolutions_have_no_such_variant():
+    for func in (
+        workloads.conv2d_nhwc(8, 8, 16, 16, stride=2),
+        workloads.conv2d_nhwc(8, 8, 16, 16, kernel=1, padding=0),
+        workloads.conv2d_nhwc(8, 8, 16, 16, groups=2),
+        workloads.matmul(32, 32, 32),
+    ):
+        assert not variants(func)
+
+
+def test_scores_compare_algorithms_by_the_operations_of_the_convolution():
+    """Where it clearly pays, the untrained model expects Winograd variants to be faster than direct ones."""
+    func = workloads.conv2d_nhwc(56, 56, 64, 64, bias=True, relu=True)
+    best = {}
+    for variant in make_space(func, TARGET).variants:
+        x = variant.features(variant.sampler.draw(256, np.random.default_rng(0)))
+        cycles = 2.0 ** x[:, INDEX["estimate"]].astype("f8")
+        np.testing.assert_allclose(x[:, INDEX["speed"]], np.log2(count_flops(func) / cycles), rtol=1e-5)
+        best.setdefault(is_winograd(variant), []).append(x[:, INDEX["speed"]].max())
+    assert max(best[True]) > max(best[False]) + math.log2(1.3)
+
+
+def test_the_default_schedule_is_direct():
+    func = workloads.conv2d_nhwc(8, 8, 16, 16)
+    assert all(step.name != "winograd" for step in default_schedule(func, TARGET).trace)
+
+
+def winograd_schedule(func, m=4):
+    found = next(v for v in variants(func) if any(p.name == "winograd" and p.args["m"] == m for p in v.schedule.trace))
+    return found.schedule.fill(found.sampler.row(found.sampler.draw(1, np.random.default_rng(0))[0]))
+
+
+def test_a_measurement_accepts_right_results_with_room_to_spare():
+    schedule = winograd_schedule(workloads.conv2d_nhwc(8, 8, 512, 16))
+    found = measure_func(schedule.func, TARGET, QUICK, schedule.base, count_flops(schedule.base))
+    assert found.ok, found.error
+    assert found.max_rel_error is not None
+    assert 1e-6 < found.max_rel_error < TOLERANCE["float32"] / 5
+    assert found.flops == count_flops(schedule.base)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [(" * -5.0", " * 5.0"), (" * 8.0", " * 4.0"), ("conv.M[5, ", "conv.M[0, ")]
+)
+def test_a_measurement_catches_a_wrong_transform(right, wrong):
+    schedule = winograd_schedule(workloads.conv2d_nhwc(8, 8, 16, 16))
+    text = to_text(schedule.func)
+    assert right in text
+    found = measure_func(parse(text.replace(right, wrong)), TARGET, QUICK, schedule.base)
+    assert found.status == "wrong_answer", found
+
+
+def network(path):
+    """Two equal convolutions with different weights, with a residual connection."""
+    from onnx import helper
+
+    rng = np.random.default_rng(0)
+    constants = {f"w{k}": (rng.standard_normal((16, 16, 3, 3)) / 12).astype("float32") for k in range(2)}
+    constants |= {f"b{k}": rng.standard_normal(16).astype("float32") for k in range(2)}
+    nodes, last = [], "x"
+    for k in range(2):
+        nodes.append(helper.make_node("Conv", [last, f"w{k}", f"b{k}"], [f"c{k}"], pads=[1, 1, 1, 1]))
+        nodes.append(helper.make_node("Relu", [f"c{k}"], [f"r{k}"]))
+        last = f"r{k}"
+    return models.save(path, nodes, {"x": [1, 16, 9, 9]}, {last: [1, 16, 9, 9]}, constants)
+
+
+def test_a_log_brings_the_algorithm_into_a_network(tmp_path):
+    graph = load_onnx(network(tmp_path / "m.onnx")).optimize()
+    (task,) = [t for t in extract_tasks(graph, TARGET) if "3x3" in t.name]
+    schedule = winograd_schedule(task.func)
+    record = Record(
+        task_key=task.key, task=task.name, trial=0, status="ok", target=str(TARGET), costs_ms=(1.0,), latency_ms=1.0,
+        trace=tuple(schedule.to_json()),
+    )  # fmt: skip
+    executable = compile(graph, Database([record]), TARGET)
+    tuned = [call for call in executable.plan.calls if call.tuned]
+    assert len(tuned) == 2
+    assert len({id(call.code) for call in tuned}) == 1
+    feeds = {n: np.random.default_rng(1).standard_normal(t.shape).astype("f4") for n, t in graph.input_types().items()}
+    want = run_reference(graph, feeds, graph.outputs)
+    executable.poison()
+    for name, got in executable.run(feeds).items():
+        assert np.abs(got - want[name]).max() < 2e-5 * np.abs(want[name]).max()
+
+
+# ------------------------------------------------------------------------------------------------- the tutorial's tasks
+
+
+def tutorial() -> list[tuple[int, list[tuple[int, ...]], str]]:
+    """Number, shapes and stages of the tutorial's tasks that are Winograd."""
+    parts = re.split(r"=+ Task (\d+)  ", DATA.read_text())[1:]
+    found = []
+    for number, text in zip(parts[::2], parts[1::2], strict=True):
+        if "winograd" in text:
+            shapes = re.findall(r"\[([\d, ]+)\]", text.split("\n")[0])
+            found.append((int(number), [tuple(int(d) for d in s.split(",")) for s in shapes], text))
+    return found
+
+
+def test_the_tutorial_has_two_such_tasks():
+    assert [number for number, _, _ in tutorial()] == [5, 7]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_tasks_of_the_tutorial_are_schedules_of_ours(which):
+    """The same six stages (ours transform in two passes each), over the same numbers of tiles and channels."""
+    _, (image, kernel, bias, result), text = tutorial()[which]
+    n, h, w, c = image
+    o, (tiles,) = kernel[-1], {int(p) for p in re.findall(r"floordiv\(p, (\d+)\), \(\(floormod", text)}
+    func = workloads.conv2d_nhwc(h, w, c, o, batch=n, bias=True, relu=True)
+    schedule = Schedule(func, TARGET)
+    schedule.winograd("conv", kernel[0] - 2)
+    buffers = {b.name: b.shape for b in schedule.func.buffers}
+    assert buffers["X"] == image
+    assert buffers["W"] == kernel  # [6, 6, 256, 256]; there with the last two dimensions exchanged
+    assert buffers["bias"] == (bias[-1],)
+    assert buffers["relu"] == result
+    assert math.prod(buffers["conv.V"]) == kernel[0] * kernel[1] * n * tiles * c  # data_pack
+    assert math.prod(buffers["conv.M"]) == kernel[0] * kernel[1] * n * tiles * o  # bgemm
+    assert buffers["conv.Y"][:2] == (4, 6)  # half of the way to inverse[4, 4, p, co]
