@@ -12,6 +12,7 @@ import numpy as np
 from property.nests import EXPECTED, NESTS
 from property.randoms import Made
 from workbench.errors import WorkbenchError
+from workbench.intrinsics import Mismatch, match, registry
 from workbench.ir import interp
 from workbench.ir.compact import compact
 from workbench.ir.func import Func
@@ -82,6 +83,17 @@ def check_states(made: Made) -> None:
             raise Violation(f"step {k} has not done what it is for", made, step)
         if k and step is not None:
             check_units(made, made.states[k - 1], func)
+        check_intrinsics(made, func)
+
+
+def check_intrinsics(made: Made, func: Func) -> None:
+    """What an intrinsic is asked to compute is what it describes."""
+    for lp, _ in loops(func.body):
+        if lp.intrin is not None:
+            try:
+                match(registry[lp.intrin], func, lp.name)
+            except Mismatch as e:
+                raise Violation(f"{lp.intrin} at {lp.name}", made, e) from e
 
 
 def check_units(made: Made, before: Func, after: Func) -> None:
@@ -134,7 +146,7 @@ def _purpose(step: Primitive, func: Func) -> bool:
             return f"{step.args['second']}.0" in inner
         case "rfactor":
             return all(step.args["loop"] not in legality.reduction_loops(b) for b, _ in blocks(func.body))
-        case "compute_inline":
+        case "compute_inline" | "reverse_compute_inline":
             return step.args["block"] not in [b.name for b, _ in blocks(func.body)]
     return True
 
@@ -185,6 +197,9 @@ def check_compiled(made: Made, want: Arrays, kind: str = "llvm") -> None:
     from workbench.target import Target
 
     func, target = made.schedule.func, Target(kind, threads=2)
+    called = {lp.intrin for lp, _ in loops(func.body) if lp.intrin is not None}
+    if kind == "llvm" and any(registry[name].missing(target) for name in called):
+        return  # nothing here can run it
     kernel = Kernel(func, build_func(func, target, poison=True), target)
     check_close("the compiled result", made, run_kernel(kernel, made, expected(made.nest)[0]), want)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from references import REFERENCES, conv
 
+from property import tensors
 from workbench import workloads
 from workbench.ir import te
 from workbench.ir.func import Func
@@ -87,8 +88,18 @@ def both_given() -> Func:
     return te.func([a, te.compute((6, 8), lambda i, j: a[i, j] * 2.0, name="B")], "both_given")
 
 
+def late_factor() -> Func:
+    """A product whose second factor is made after the first, and is used again."""
+    x = te.placeholder((6, 8), name="X")
+    t = te.compute((6, 8), lambda i, j: te.exp(x[i, j]), name="T")
+    u = te.compute((6, 8), lambda i, j: x[i, j] + 1.0, name="U")
+    q = te.compute((6, 8), lambda i, j: t[i, j] * u[i, j], name="Q")
+    return te.func([q, te.compute((6, 8), lambda i, j: u[i, j] * 2.0, name="V")], "late_factor")
+
+
 NESTS: dict[str, Callable[[], Func]] = {
     **workloads.ALL,
+    **tensors.NESTS,
     "relu_conv": relu_conv,
     "stencils": stencils,
     "pad_end": pad_end,
@@ -96,13 +107,17 @@ NESTS: dict[str, Callable[[], Func]] = {
     "row_share": row_share,
     "row_before": row_before,
     "both_given": both_given,
+    "late_factor": late_factor,
 }
 EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     **REFERENCES,
+    **dict.fromkeys(tensors.NESTS, REFERENCES["matmul_int8"]),
+    "tiles_bf16": REFERENCES["matmul_bfloat16"],
     "relu_conv": lambda a: conv({"X": np.maximum(a["X"], 0), "W": a["W"]}),
     "stencils": _stencils,
     "pad_end": lambda a: np.concatenate([np.exp(a["X"]), np.ones((3, 8))]),
     "two_outputs": _two_outputs,
+    "late_factor": lambda a: {"Q": np.exp(a["X"]) * (a["X"] + 1), "V": 2 * (a["X"] + 1)},
     "both_given": lambda a: {"A": np.exp(a["X"]), "B": 2 * np.exp(a["X"])},
     "row_before": lambda a: np.concatenate([[0], a["X"].sum(1)[:-1]]),
     "row_share": lambda a: 0.5 * np.exp(a["X"]) / np.exp(a["X"]).sum(1, keepdims=True),

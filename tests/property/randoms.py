@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from property import tensors
 from property.nests import NESTS
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
@@ -22,6 +23,7 @@ WEIGHTS = {
     "compute_at": (4, 2),
     "reverse_compute_at": (4, 2),
     "compute_inline": (2, 1),
+    "reverse_compute_inline": (1.5, 1),
     "cache_write": (3, 1),
     "cache_read": (2, 1),
     "tile": (1, 1),
@@ -38,6 +40,7 @@ WEIGHTS = {
     "set_scope": (0.5, 1),
     "storage_align": (0.5, 1),
     "blockize": (0.1, 0.7),
+    "tensorize": (0.1, 0.1),
 }
 PLACING = {"winograd", "transform_layout", "cache_write", "cache_read", "compute_at", "reverse_compute_at"}
 #: Nests on which a primitive has something to do; the others take any.
@@ -107,6 +110,8 @@ SUITED = {
     ],
 }
 SUITED["set_scope"] = SUITED["storage_align"] = SUITED["compute_at"]
+#: What is taken where nothing else is said: the nests of intrinsics are large.
+COMMON = [name for name in NESTS if name not in tensors.NESTS]
 STRUCTURAL = {
     "split",
     "fuse",
@@ -122,6 +127,7 @@ STRUCTURAL = {
     "decompose_reduction",
     "rfactor",
     "tile",
+    "reverse_compute_inline",
 }
 
 
@@ -161,6 +167,7 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "B", "C_i.0"), ("compute_at", "A", "C_i.0"))),
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "A", "C_i.0"), ("compute_at", "B", "C_i.0"))),
     ("relu_conv", (("compute_at", "pad", "h"), ("compute_at", "first", "h"))),
+    ("late_factor", (("reverse_compute_inline", "Q"),)),
     ("both_given", (("reverse_compute_at", "B", "i"), ("split", "i", [None, 4], "peel"))),
     ("row_before", (("compute_at", "S", "T_i"),)),
     ("pad_end", (("reverse_compute_at", "B", "i"),)),
@@ -187,17 +194,39 @@ def random_schedule(rng: random.Random, wanted: str | None = None, holes: bool =
     With `holes` the splits stay open; with `focus` the wanted primitive is tried again and again.
     """
     for _ in range(40):
-        name = rng.choice(SUITED.get(wanted or "", list(NESTS)))
-        made = _attempt(rng, name, wanted, holes, focus)
+        name = rng.choice(SUITED.get(wanted or "", COMMON))
+        made = _tensorized(rng, holes) if wanted == "tensorize" else _attempt(rng, name, wanted, holes, focus)
         if len(made.states) >= 3 and (wanted is None or wanted in made.names):
             return made
     raise AssertionError(f"no legal schedule with {wanted!r} was found")
 
 
-def _attempt(rng: random.Random, nest: str, wanted: str | None, holes: bool, focus: bool) -> Made:
-    s = Schedule(NESTS[nest]())
-    made = Made(nest, s)
-    length = rng.randint(3, 8)
+def _tensorized(rng: random.Random, holes: bool) -> Made:
+    """Cut and pack for an intrinsic, now and then carelessly, and take a few steps after it."""
+    # Those with small tiles most often: the interpreter takes its time over large ones.
+    intrin = rng.choices(list(tensors.TILES), [3 if t.nest == "dots" else 1 for t in tensors.TILES.values()])[0]
+    made = Made(tensors.TILES[intrin].nest, Schedule(NESTS[tensors.TILES[intrin].nest]()))
+    try:
+        tensors.tensorized(rng, made.schedule, intrin, holes, careless=rng.choice((0.0, 0.1)))
+    except ScheduleError as e:
+        made.refused.append(e.code)
+    done = made.schedule.trace
+    made.states += [Schedule.from_json(made.schedule.base, done[: k + 1]).func for k in range(len(done))]
+    return _attempt(rng, made.nest, None, holes, False, made, rng.randint(0, 2))
+
+
+def _attempt(
+    rng: random.Random,
+    nest: str,
+    wanted: str | None,
+    holes: bool,
+    focus: bool,
+    made: Made | None = None,
+    steps: int | None = None,
+) -> Made:
+    made = Made(nest, Schedule(NESTS[nest]())) if made is None else made
+    s = made.schedule
+    length = len(made.states) + (rng.randint(3, 8) if steps is None else steps)
     for _ in range(length * 6):
         if len(made.states) >= length:
             break

@@ -31,6 +31,7 @@ def test_scenarios():
         "compute_at.consumers": 1,
         "fuse.kinds": 2,
         "split.peel": 1,
+        "reverse_compute_inline.order": 1,
         "decompose_reduction.repeats": 1,
         "region.union": 1,
     }

@@ -113,6 +113,35 @@ def two_products() -> Func:
     return replace(func, buffers=tuple(replace(b, role="output") if b.name == "S" else b for b in func.buffers))
 
 
+TWICE = """\
+twice(A: input float32[6], Q: output float32[6]):
+  temp T: float32[6]
+  for r in 2:
+    for i in 6:
+      block T(i: 6):
+        T[i] = A[i]
+  for j in 6:
+    block Q(i: 6 = j):
+      Q[i] = T[i] * 2.0
+"""
+LATE = """\
+late(A: input float32[6], V: output float32[6], Q: output float32[6]):
+  temp T: float32[6]
+  temp U: float32[6]
+  for i in 6:
+    block T(i: 6):
+      T[i] = A[i]
+  for j in 6:
+    block U(i: 6 = j):
+      U[i] = A[i] + 1.0
+    block V(i: 6 = j):
+      V[i] = U[i] + 1.0
+  for k in 6:
+    block Q(i: 6 = k):
+      Q[i] = T[i] * U[i]
+"""
+
+
 def shifted_sums() -> Func:
     """The sum of the row before."""
     a, k = te.placeholder((8, 4), name="A"), te.reduce_axis(4, "k")
@@ -219,6 +248,21 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "compute_inline.consumers": (unread, ("compute_inline", "C")),
     "compute_inline.affine": (of(nests.digits), ("compute_inline", "B")),
     "compute_inline.producer": (recurrence, ("compute_inline", "P")),
+    "reverse_compute_inline.block": (matmul, ("reverse_compute_inline", "C")),
+    "reverse_compute_inline.producer": (of(nests.joined_relu), ("reverse_compute_inline", "R")),
+    "reverse_compute_inline.reduction": (
+        lambda: after(matmul, ("compute_inline", "bias_add")),
+        ("reverse_compute_inline", "relu"),
+    ),
+    "reverse_compute_inline.identity": (
+        one_reader(lambda b, i: b[i] + b[i + 1], m=7),
+        ("reverse_compute_inline", "C"),
+    ),
+    "reverse_compute_inline.cover": (of(lambda: parse(TWICE)), ("reverse_compute_inline", "Q")),
+    "reverse_compute_inline.order": (
+        of(lambda: parse(LATE)),
+        ("reverse_compute_inline", "Q"),
+    ),
     "cache_write.writers": (of(nests.joined_relu), ("cache_write", "joined_0")),
     "cache_write.consumers": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("cache_write", "C")),
     "cache_read.reads": (matmul, ("cache_read", "C", "bias")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .annotation import Annotate, Parallel, Unroll, Vectorize
 from .binding import Bind
 from .cache import CacheRead, CacheWrite
-from .inline import ComputeInline
+from .inline import ComputeInline, ReverseComputeInline
 from .layout import TransformLayout
 from .loop import Fuse, Reorder
 from .padding import Pad
@@ -32,6 +32,7 @@ __all__ = [
     "RFactor",
     "Reorder",
     "ReverseComputeAt",
+    "ReverseComputeInline",
     "SetScope",
     "Split",
     "StorageAlign",

@@ -1,4 +1,4 @@
-"""Primitive that makes a block vanish into its readers: compute_inline."""
+"""Primitives that make a block vanish: compute_inline into its readers, reverse_compute_inline into its producer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...errors import ScheduleError
-from ...ir.expr import Expr, Load, map_affine, map_loads
+from ...ir.affine import Affine, Digit, bijective
+from ...ir.expr import Binary, Const, Expr, Load, loads, map_affine, map_loads
 from ...ir.func import Func
-from ...ir.stmt import Block, Stmt, blocks, rewrite
+from ...ir.poly import equal
+from ...ir.stmt import Block, For, Stmt, blocks, rewrite
 from .. import legality
 from ..primitive import Applied, BlockRef, Primitive, primitive
 from ..refusal import refuse
-from ..rewrite import remove_block
+from ..rewrite import remove_block, replace_block
+from .padding import neutral
 from .placement import check_identity
 
 
@@ -106,3 +109,159 @@ class ComputeInline(Primitive):
         check_identity(block, "compute_inline.identity")
         if not legality.readers(func, block.buffer):
             refuse("compute_inline.consumers", f"Nothing reads {block.buffer!r}.", (self.block,))
+
+
+@primitive(
+    "reverse_compute_inline",
+    category="placement",
+    codes={
+        "reverse_compute_inline.block": "the block is a reduction, or runs under a condition",
+        "reverse_compute_inline.producer": "not exactly one temporary that it reads is made by one block for it alone",
+        "reverse_compute_inline.reduction": "what is made of a reduction's result cannot be put into its initial value",
+        "reverse_compute_inline.identity": "an element of the block does not belong to one element of the producer",
+        "reverse_compute_inline.cover": "the producer computes elements more than once",
+        "reverse_compute_inline.order": "what else the block reads is not complete where the producer runs",
+    },
+)
+@dataclass(frozen=True, slots=True)
+class ReverseComputeInline(Primitive):
+    """Put a block into the block that makes what it reads; it and the temporary between them disappear.
+
+    Contract: the block is element-wise and reads a temporary that one block makes for it alone, element by element. An
+    element-wise producer then stores the finished value. A reduction can only take in a plain copy (which undoes
+    ``cache_write``), or one more term of its own operator, as its initial value: the bias added to a sum, the limit of
+    a maximum.
+    """
+
+    block: Annotated[str, BlockRef("block to put into its producer")]
+
+    def apply(self, func: Func) -> Applied:
+        block, _ = func.block(self.block)
+        producer, path = self._producer(func, block)
+        env = self._match(func, block, producer)
+        _check_once(func, producer, path)
+        value = map_affine(block.value, lambda form: form.subst(env))
+        index = tuple(x.subst(env) for x in block.index)
+        if producer.is_reduction:
+            merged = self._continued(func, block, producer, value, index)
+        else:
+            merged = replace(
+                producer,
+                buffer=block.buffer,
+                index=index,
+                value=map_loads(value, lambda ld: producer.value if ld.buffer == producer.buffer else ld),
+            )
+        body = replace_block(remove_block(func.body, self.block), producer.name, lambda _: (merged,))
+        new = replace(func, body=body, buffers=tuple(b for b in func.buffers if b.name != producer.buffer))
+        for name in sorted({*legality.reads(merged), merged.buffer}):
+            legality.check_flow(new, name, "reverse_compute_inline.order")
+        return new, ()
+
+    @classmethod
+    def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
+        for block, _ in blocks(func.body):
+            made = any(func.buffer(n).role == "temp" for n in legality.reads(block))
+            if at in (None, block.name) and made and not block.is_reduction:
+                yield ReverseComputeInline(block.name)
+
+    def _producer(self, func: Func, block: Block) -> tuple[Block, tuple[For, ...]]:
+        if block.is_reduction or block.guard:
+            refuse(
+                "reverse_compute_inline.block",
+                f"Block {self.block!r} {'is a reduction' if block.is_reduction else 'runs under a condition'}.",
+                (self.block,),
+                "only an element-wise block can be put into what it reads",
+            )
+        found = []
+        for name in sorted(legality.reads(block)):
+            made, used = legality.writers(func, name), legality.readers(func, name)
+            if func.buffer(name).role == "temp" and len(made) == len(used) == 1 and not made[0][0].guard:
+                found += made
+        if len(found) != 1:
+            names = ", ".join(repr(b.name) for b, _ in found)
+            refuse(
+                "reverse_compute_inline.producer",
+                f"Block {self.block!r} reads "
+                + (
+                    f"temporaries of several blocks: {names}." if found else "no temporary that one block makes for it."
+                ),
+                (self.block, *(b.name for b, _ in found)),
+                "inline the others into it first: compute_inline",
+            )
+        return found[0]
+
+    def _match(self, func: Func, block: Block, producer: Block) -> dict[str, Affine]:
+        """Axis of the block -> axis of the producer that moves the same element."""
+        check_identity(producer, "reverse_compute_inline.identity")
+        axes = [x.single_var() for x in producer.index]
+        extents = {it.name: it.extent for it in producer.iters}
+        found = {ld for ld in loads(block.value) if ld.buffer == producer.buffer}
+        env: dict[str, Affine] = {}
+        good = len(found) == 1
+        for mine, its in zip(next(iter(found)).index, axes, strict=True):
+            axis = mine.single_var()
+            if axis is None:
+                good = good and mine == Affine() and its is not None and extents[its] == 1
+            else:
+                good = good and axis not in env and its is not None
+                env[axis] = Affine.var(str(its))
+        for it in block.iters:
+            same = it.name in env and equal(extents.get(str(env[it.name]), 0), it.extent, func.relations)
+            good = good and (same or (it.name not in env and it.extent == 1))
+            env.setdefault(it.name, Affine())
+        if not good:
+            reads = "; ".join(f"[{', '.join(map(str, ld.index))}]" for ld in sorted(found, key=str))
+            over = ", ".join(f"{it.name}: {it.extent}" for it in block.iters)
+            refuse(
+                "reverse_compute_inline.identity",
+                f"Block {self.block!r} over ({over}) reads "
+                f"{producer.buffer!r} at {reads}, which is not one element for each.",
+                (self.block, producer.name),
+                f"compute_inline({producer.name!r}) repeats what is read more than once",
+            )
+        return env
+
+    def _continued(self, func: Func, block: Block, producer: Block, value: Expr, index: tuple[Affine, ...]) -> Block:
+        """The reduction with the block's operation in its initial value."""
+        op, term = producer.update()
+        assert producer.init is not None
+        dtype = func.buffer(producer.buffer).dtype
+        own = producer.own_load()
+        init: Expr | None = None
+        match value:
+            case Load() if value == own:
+                init = producer.init
+            case Binary(same, a, b) if same == op and own in (a, b):
+                other = b if a == own else a
+                if all(ld.buffer != producer.buffer for ld in loads(other)):
+                    start = producer.init
+                    empty = isinstance(start, Const) and start == neutral(op, dtype)
+                    init = other if empty else Binary(op, start, other)
+        if init is None or func.buffer(block.buffer).dtype != dtype:
+            refuse(
+                "reverse_compute_inline.reduction",
+                f"Block {producer.name!r} is a reduction, and what {self.block!r} makes of its result is not one more "
+                f"term of it ({op}).",
+                (self.block, producer.name),
+                "reverse_compute_at moves the block to where the result is ready",
+            )
+        target = Load(block.buffer, index)
+        return replace(producer, buffer=block.buffer, index=index, value=Binary(op, target, term), init=init)
+
+
+def _check_once(func: Func, block: Block, path: tuple[For, ...]) -> None:
+    """Refuse unless the loops reach every element of the block exactly once."""
+    extents = legality.extents_of(path)
+    used: dict[str, list[Digit]] = {}
+    good = True
+    for it, bind in zip(block.iters, block.binds, strict=True):
+        good = good and bijective(bind, extents, it.extent, func.relations)
+        for d, _ in bind.terms:
+            used.setdefault(d.var, []).append(d)
+    if not good or not all(legality.tiles(used.get(n, []), e, func.relations, once=True) for n, e in extents.items()):
+        refuse(
+            "reverse_compute_inline.cover",
+            f"Block {block.name!r} may compute an element more than once where it is now.",
+            (block.name,),
+            "take this step before moving blocks",
+        )
