@@ -109,6 +109,18 @@ class Accesses(Places):
     def _choose(self, cond: Value, a: Value, b: Value) -> Value:
         return self.fb.pure(f"select i1 {cond.text}, {a.typed}, {b.typed}", "ptr", 1, (cond, a, b))
 
+    def _deciding(self, ld: Load, at: Address) -> tuple[Value | None, frozenset[str]]:
+        """What decides whether a load's address exists, of the conditions around it, and what these look at."""
+        # Lanes that do not run are not loaded, wherever they are.
+        masked = at.step == 1 and self.mask is not None and self._masks(ld.buffer)
+        mine = frozenset[str]().union(*(f.vars for f in ld.index))
+        cond: bool | Value = True
+        names = frozenset[str]()
+        for c in self._conds:
+            if c.vars & mine and not (c.laned and masked):
+                cond, names = self._and(cond, c.value), names | c.vars
+        return (cond if isinstance(cond, Value) else None), names
+
     def _harmless(self, ld: Load) -> Address:
         """Address of a load whose surrounding condition may fail: then it reads something else that exists.
 
@@ -116,15 +128,9 @@ class Accesses(Places):
         moves out of all loops that do not decide it.
         """
         plain = self.address(ld.buffer, ld.index)
-        # Lanes that do not run are not loaded, wherever they are.
-        masked = plain.step == 1 and self.mask is not None and self._masks(ld.buffer)
-        conds = [c for c in self._conds if not (c.laned and masked)]
-        cond: bool | Value = True
-        for c in conds:
-            cond = self._and(cond, c.value)
-        if not isinstance(cond, Value):
+        cond, names = self._deciding(ld, plain)
+        if cond is None:
             return plain
-        names = frozenset[str]().union(*(c.vars for c in conds))
         strides = self._buffers[ld.buffer].strides()
         still = Affine()
         mixed = False

@@ -45,7 +45,7 @@ class ExprEmitter(Accesses):
     ) -> None:
         super().__init__(fb, buffers, pointers, extents, mask_bytes)
         self.arith = Arithmetic(fb)
-        self._padded: dict[int, tuple[Select, _Padding | None]] = {}
+        self._padded: dict[tuple[int, frozenset[str]], tuple[Select, _Padding | None]] = {}
         self._names: dict[int, tuple[Expr, tuple[str, ...] | None]] = {}
         self._values: dict[tuple[object, ...], tuple[Value, object]] = {}
 
@@ -164,10 +164,14 @@ class ExprEmitter(Accesses):
             self.mask = before
 
     def _paged(self, e: Select, ld: Load, other: Const, cond: Value) -> Value | None:
-        if id(e) not in self._padded:
+        around, names = self._deciding(ld, self.address(ld.buffer, ld.index))
+        if around is not None:
+            cond = self._and(cond, around)
+        key = (id(e), names)
+        if key not in self._padded:
             # The expression is kept with its entry, so that its id stays its own.
-            self._padded[id(e)] = (e, self._padding(e, ld))
-        split = self._padded[id(e)][1]
+            self._padded[key] = (e, self._padding(ld, names.union(*(c.form.vars for c in e.conds))))
+        split = self._padded[key][1]
         if split is None:
             return None
         elem = LLVM_TYPE[self.memory_dtype(ld.buffer)]
@@ -196,9 +200,9 @@ class ExprEmitter(Accesses):
         self.fb.declare(name, f"{name} = internal constant {splat}, align 64")
         return Value(name, "ptr")
 
-    def _padding(self, e: Select, ld: Load) -> _Padding | None:
-        """Part the address by whether the guard looks at the loop."""
-        form, guarded = self.flat(ld.buffer, ld.index), {v for c in e.conds for v in c.form.vars}
+    def _padding(self, ld: Load, guarded: frozenset[str]) -> _Padding | None:
+        """Part the address by whether a guard looks at the loop."""
+        form = self.flat(ld.buffer, ld.index)
         moving = [(d, c) for d, c in form.terms if d.var not in guarded]
         if not all(isinstance(c, int) and c >= 0 for _, c in moving):
             return None

@@ -1,0 +1,191 @@
+"""Vectors that their loop's end or a guard cuts, guarded accumulators, padding: against the interpreter.
+
+Every operand lies at the very end of readable memory, so that a lane too many is a crash and not a lucky read.
+"""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from codegen.guarded import AVX2, HOST, PLAIN, run_guarded
+
+from workbench import workloads
+from workbench.ir import interp, te
+from workbench.ir.func import Func
+from workbench.schedule import Schedule
+from workbench.target import Target
+
+TARGETS = pytest.mark.parametrize("target", [HOST, AVX2, PLAIN], ids=["host", "avx2", "plain"])
+
+
+def check(func: Func, target: Target = HOST, rtol: float = 3e-6) -> None:
+    inputs = interp.random_inputs(func)
+    want = interp.run(func, inputs)
+    got = run_guarded(func, target, inputs)
+    for b in func.outputs:
+        a, e = got[b.name].astype(np.float64), want[b.name].astype(np.float64)
+        assert np.max(np.abs(a - e)) <= rtol * max(1.0, np.max(np.abs(e))), b.name
+
+
+def copy(n: int, dtype: str) -> Func:
+    x = te.placeholder((3, n), dtype, name="X")
+    return te.func(te.compute((3, n), lambda i, j: x[i, j] + x[i, j] if dtype != "bool" else x[i, j], name="Y"))
+
+
+@TARGETS
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "int8", "uint8", "bool"])
+def test_every_extent_of_a_vector_loop(dtype, target):
+    for n in (*range(1, 71, 5), 96, 131, 257):
+        s = Schedule(copy(n, dtype), target)
+        s.vectorize("j")
+        check(s.func, target, 0)
+
+
+@TARGETS
+def test_every_extent_of_a_guarded_vector(target):
+    for n in range(2, 71, 6):
+        s = Schedule(copy(n, "float32"), target)
+        _, j = s.split("j", [None, 16 if n > 16 else n - 1], tail="guard")
+        s.vectorize(j)
+        check(s.func, target, 0)
+
+
+def odd_matmul(rng: random.Random, target: Target) -> Schedule:
+    """A product of odd extents whose loops are split anywhere, in one of the orders that keep a tile in registers."""
+    m, n, k = (rng.randint(2, top) for top in (17, 53, 23))
+    s = Schedule(workloads.matmul(m, n, k, bias=rng.random() < 0.5), target)
+    i0, i1 = s.split("i", [None, rng.randint(1, min(m, 7))], tail="guard")
+    j0, j1 = s.split("j", [None, rng.randint(1, min(n, 40))], tail="guard")
+    ks = s.split("k", [None, rng.randint(1, k)], tail="guard") if rng.random() < 0.7 else ("k",)
+    s.reorder(*rng.choice([(i0, j0, *ks, i1, j1), (ks[0], i0, j0, *ks[1:], i1, j1), (*ks, j0, i0, i1, j1)]))
+    s.unroll(i1)
+    s.vectorize(j1)
+    return s
+
+
+@TARGETS
+@pytest.mark.parametrize("seed", range(5))
+def test_products_of_odd_extents(seed, target):
+    rng = random.Random(seed)
+    for _ in range(3):
+        check(odd_matmul(rng, target).func, target)
+
+
+@TARGETS
+@pytest.mark.parametrize(("m", "n", "k"), [(13, 53, 11), (7, 37, 19)])
+def test_padded_products(m, n, k, target):
+    """All three axes are padded: what is read beyond the end is neutral, what is written there is not kept."""
+    s = Schedule(workloads.matmul(m, n, k), target)
+    s.pad("C", "k", 24)
+    s.pad("C", "j", 64)
+    copied = s.pad("C", "i", 16)
+    assert copied is not None
+    i0, i1 = s.split("i", [None, 4])
+    j0, j1 = s.split("j", [None, 32])
+    k0, k1 = s.split("k", [None, 4])
+    s.reorder(i0, j0, k0, k1, i1, j1)
+    s.unroll(k1)
+    s.unroll(i1)
+    s.vectorize(j1)
+    check(s.func, target)
+
+
+def windows(kind: str, size: int, stride: int, c: int) -> Func:
+    """A sum or a maximum over padded 3x3 windows; what pads a maximum is its neutral element."""
+    neutral = 0.0 if kind == "sum" else -np.inf if kind == "inf" else -float(np.finfo(np.float32).max)
+    x, kh, kw = te.placeholder((size, size, c), name="X"), te.reduce_axis(3, "kh"), te.reduce_axis(3, "kw")
+
+    def at(h, w, o):
+        inside = (h >= 1) & (h < size + 1) & (w >= 1) & (w < size + 1)
+        return te.select(inside, x[h - 1, w - 1, o], neutral)
+
+    reduce = te.sum if kind == "sum" else te.max
+    out = (size - 1) // stride + 1
+    return te.func(
+        te.compute(
+            (out, out, c), lambda h, w, o: reduce(at(h * stride + kh, w * stride + kw, o), axis=[kh, kw]), name="Y"
+        )
+    )
+
+
+@TARGETS
+@pytest.mark.parametrize("kind", ["sum", "max", "inf"])
+@pytest.mark.parametrize(
+    ("size", "stride", "c", "orders"), [(4, 1, 21, "hwo who how ohw"), (5, 2, 3, "hwo"), (2, 1, 1300, "hwo")]
+)
+def test_padded_windows(kind, size, stride, c, orders, target):
+    """The last one reaches too far for a page of what pads it."""
+    for order in orders.split():
+        s = Schedule(windows(kind, size, stride, c), target)
+        o0, o1 = s.split("o", [None, 16], tail="guard") if c > 16 else (None, "o")
+        named = {"h": "h", "w": "w", "o": o0}
+        s.reorder(*(named[x] for x in order if named[x]), "kh", "kw", o1)
+        s.vectorize(o1)
+        check(s.func, target)
+        s.unroll("kw")
+        s.unroll("kh")
+        check(s.func, target)
+
+
+@TARGETS
+def test_padding_over_lanes(target):
+    """The padded dimension is the vectorised one."""
+    x, k = te.placeholder((5, 45), name="X"), te.reduce_axis(3, "k")
+    f = te.func(
+        te.compute(
+            (5, 45),
+            lambda i, j: te.sum(te.select((j + k >= 1) & (j + k < 46), x[i, j + k - 1], 0.0), axis=k),
+            name="Y",
+        )
+    )
+    for unrolled in (False, True):
+        s = Schedule(f, target)
+        s.reorder("k", "j")
+        s.vectorize("j")
+        if unrolled:
+            s.unroll("k")
+        check(s.func, target)
+
+
+@TARGETS
+@pytest.mark.parametrize("dtype", ["float64", "int32", "int8", "uint8"])
+def test_guarded_tiles_of_other_dtypes(dtype, target):
+    s = Schedule(workloads.matmul(9, 37, 13, dtype=dtype), target)
+    i0, i1 = s.split("i", [None, 4], tail="guard")
+    j0, j1 = s.split("j", [None, 24], tail="guard")
+    s.reorder(i0, j0, "k", i1, j1)
+    s.unroll(i1)
+    s.vectorize(j1)
+    check(s.func, target)
+
+
+def test_a_guarded_tile_decides_nothing_inside():
+    """Rows and columns that do not exist are accumulated all the same: one loop, without branches or stores."""
+    s = Schedule(workloads.matmul(50, 100, 64), HOST)
+    i0, i1 = s.split("i", [None, 4], tail="guard")
+    j0, j1 = s.split("j", [None, 32], tail="guard")
+    s.reorder(i0, j0, "k", i1, j1)
+    s.unroll(i1)
+    s.vectorize(j1)
+    text = s.build().llvm
+    inner = text[text.index("\nk_") :]
+    inner = inner[: inner.index("br i1")]
+    assert "fadd" in inner
+    assert "select" not in inner
+    assert "icmp" in inner
+    assert inner.count("icmp") == 1
+    if HOST.isa >= {"avx512bw", "avx512vl"}:
+        assert "masked.load" in inner
+
+
+def test_prefetches_what_later_iterations_read():
+    s = Schedule(workloads.matmul(32, 64, 64), HOST)
+    j0, j1 = s.split("j", [None, 16])
+    s.reorder("i", j0, "k", j1)
+    s.vectorize(j1)
+    plain = s.build().llvm.count("@llvm.prefetch.p0(ptr %")
+    s.annotate("k", "prefetch", 4)
+    check(s.func)
+    assert s.build().llvm.count("@llvm.prefetch.p0(ptr %") > plain
