@@ -330,6 +330,12 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "set_scope.shared": (lambda: after(matmul, ("parallel", "i", "j")), ("set_scope", "C", "local")),
     "storage_align.role": (matmul, ("storage_align", "B", 0, 16)),
     "storage_align.dim": (matmul, ("storage_align", "C", 1, 16)),
+    "storage_align.open": (
+        lambda: after(
+            matmul, ("split", "j", [None, Hole("t")]), ("transform_layout", "B", 1, "t"), ("cache_read", "C", "B")
+        ),
+        ("storage_align", "B.local", 0, 16),
+    ),
     "storage_align.factor": (matmul, ("storage_align", "C", 0, 16, 16)),
     "blockize.unit": (lambda: after(matmul, ("blockize", "j")), ("blockize", "j")),
     "blockize.marked": (lambda: after(matmul, ("parallel", "i")), ("blockize", "i")),

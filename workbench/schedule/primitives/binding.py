@@ -61,7 +61,7 @@ class Bind(Primitive):
             if lp.kind != "serial" or at not in (None, lp.name):
                 continue
             taken = {up.kind for up in path} | {x.kind for x, _ in loops(lp.body)}
-            if not path or {up.kind for up in path} <= BLOCK_KINDS:
-                yield from (cls(lp.name, k) for k in ("blockIdx.x", "blockIdx.y") if k not in taken)
-            yield from (cls(lp.name, k) for k in ("threadIdx.x", "threadIdx.y") if k not in taken)
+            families = [THREAD_KINDS, BLOCK_KINDS] if {up.kind for up in path} <= BLOCK_KINDS else [THREAD_KINDS]
+            for kinds in reversed(families):
+                yield from (cls(lp.name, kind) for kind in sorted(kinds - taken)[:1])
             yield cls(lp.name, "vthread")

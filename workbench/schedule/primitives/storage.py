@@ -56,6 +56,7 @@ class SetScope(Primitive):
     codes={
         "storage_align.role": "the buffer is no temporary",
         "storage_align.dim": "there is no such dimension, or it is the last one",
+        "storage_align.open": "the size of a row depends on a hole",
         "storage_align.factor": "the factor is not positive, or the offset is not below it",
     },
 )
@@ -94,6 +95,14 @@ class StorageAlign(Primitive):
                 f"A stride cannot be {self.offset} more than a multiple of {self.factor}.",
                 (self.buffer,),
                 "a factor of at least 1, and an offset from 0 to below it",
+            )
+        open_ = [d for d in buffer.shape[self.dim + 1 :] if not isinstance(d, int)]
+        if open_:
+            refuse(
+                "storage_align.open",
+                f"A row of {self.buffer!r} has an open size, {open_[0]}, so there is no stride to pad yet.",
+                (self.buffer,),
+                "pad before packing by a hole, or use numbers there",
             )
         others = tuple(a for a in buffer.align if a.dim != self.dim)
         align = tuple(sorted((*others, Align(self.dim, self.factor, self.offset)), key=lambda a: a.dim))
