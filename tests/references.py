@@ -64,6 +64,8 @@ def _layer_norm(a: Arrays):
 REFERENCES: dict[str, Callable[[Arrays], np.ndarray]] = {
     "matmul": lambda a: a["A"] @ a["B"],
     "matmul_bias_relu": lambda a: _relu(a["A"] @ a["B"] + a["bias"]),
+    "matmul_bfloat16": lambda a: a["A"].astype("f8") @ a["B"].astype("f8"),
+    "matmul_int8": lambda a: a["A"].astype("i4") @ a["B"].astype("i4"),
     "dense": lambda a: _relu(a["X"] @ a["W"] + a["bias"]),
     "batch_matmul": lambda a: a["A"] @ a["B"],
     "matvec": lambda a: a["V"] @ a["B"],

@@ -87,6 +87,7 @@ WORKLOADS: dict[str, Callable[[], Func]] = {
     "two_products": two_products,
     "digits": digits,
     "row_sum": row_sum,
+    "bytes": lambda: workloads.matmul_int8(4, 16, 8, constant_b=True),
     "joined_relu": joined_relu,
 }
 

@@ -62,6 +62,8 @@ _INFIX = {
     "and": "and",
     "or": "or",
 }
+#: Integer results of these may have to wrap.
+_WRAPPED = ("add", "sub", "mul", "neg", "abs")
 _COMPARE = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or"}
 #: CPython compiles at most 20 nested blocks; a nest that gets this deep continues in a function of its own.
 _MAX_DEPTH = 12
@@ -249,10 +251,12 @@ class _Source:
         if b.init is not None and not b.resumes:
             at_first = " and ".join(f"{a} == 0" for a in first) or "True"
             self.emit(depth, f"if {at_first}:")
-            self.emit(depth + 1, f"b{k}[{target}] = {_rounded(self.expr(b.init, axes, inside), buffer.dtype)}")
+            begin = self.rounded(b.init, self.expr(b.init, axes, inside), buffer.dtype)
+            self.emit(depth + 1, f"b{k}[{target}] = {begin}")
             if self.count:
                 self.emit(depth + 1, f"w{k}[{target}] += 1")
-        self.emit(depth, f"b{k}[{target}] = {_rounded(self.expr(b.value, axes, inside), buffer.dtype)}")
+        value = self.expr(b.value, axes, inside)
+        self.emit(depth, f"b{k}[{target}] = {self.rounded(b.value, value, buffer.dtype)}")
         if self.count:
             self.emit(depth, f"{'w' if b.init is None else 'u'}{k}[{target}] += 1")
 
@@ -313,16 +317,29 @@ class _Source:
                 return f"({sub(a)} if {self.bounds(conds, axes) or 'True'} else {sub(b)})"
             case Where(cond, a, b):
                 return f"_where({sub(cond)}, {sub(a)}, {sub(b)})"
+            case Cast(dtype, Load(name)) if _widens(self.func.buffer(name).dtype, dtype):
+                return sub(e.a)
             case Cast(dtype, a):
                 return f"_cast({sub(a)}, {dtype!r})"
         raise AssertionError(e)
 
     def wrapped(self, e: Unary | Binary, text: str) -> str:
         """Text of an integer result as its dtype holds it: what grows wraps before it is compared or converted."""
-        if e.op not in ("add", "sub", "mul", "neg", "abs"):
+        if e.op not in _WRAPPED:
             return text
         dtype = dtype_of(e, self.func)
-        return text if is_float(dtype) else f"_cast({text}, {dtype!r})"
+        if is_float(dtype) or dtype == "bool":
+            return text if dtype != "bool" else f"_cast({text}, {dtype!r})"
+        info = np.iinfo(dtype)
+        shift = f" - {-info.min}" if info.min else ""
+        return f"((({text}) + {-info.min} & {info.max - info.min}){shift})"
+
+    def rounded(self, e: Expr, text: str, dtype: str) -> str:
+        """Text of the value as `dtype` holds it; ``array`` itself rounds to float32."""
+        known = isinstance(e, Load | Cast) or (isinstance(e, Unary | Binary) and e.op in _WRAPPED)
+        if dtype in ("float32", "float64") or (known and not is_float(dtype) and dtype_of(e, self.func) == dtype):
+            return text
+        return f"_cast({text}, {dtype!r})"
 
 
 def dtype_of(e: Expr, func: Func) -> str:
@@ -360,9 +377,10 @@ def _interval(form: Affine, ranges: Mapping[str, Range]) -> Range:
     return lo, hi
 
 
-def _rounded(text: str, dtype: str) -> str:
-    """Text of the value as `dtype` holds it; ``array`` itself rounds to float32."""
-    return text if dtype in ("float32", "float64") else f"_cast({text}, {dtype!r})"
+def _widens(have: str, want: str) -> bool:
+    """Whether a cast keeps every value, and Python's type of it."""
+    same = is_float(have) == is_float(want) and "bool" not in (have, want)
+    return same and bool(np.can_cast(have, want, "safe"))
 
 
 def _orders(order: Order, seed: int) -> Callable[[int], Iterable[int]]:
