@@ -98,11 +98,12 @@ def _rest(
 ) -> tuple[For, list[Buffer]]:
     """The nest for the rest, and the temporaries of its own."""
     inner = [x.name for x, _ in loops(lp.body)]
-    old = [lp.name, *inner, *parts, *own]
-    new = fresh_names(func, [f"{n}.rest" for n in old])
-    rename = dict(zip(old[: 1 + len(inner)], new, strict=False))
-    block_names = dict(zip(parts, new[1 + len(inner) :], strict=False))
-    temps = dict(zip(own, new[len(old) - len(own) :], strict=True))
+    old = [lp.name, *inner, *parts, *(n for n in own if n not in parts)]
+    new = dict(enumerate(fresh_names(func, [f"{n}.rest" for n in old])))
+    rename = {n: new[k] for k, n in enumerate(old[: 1 + len(inner)])}
+    # A temporary is called like the block that makes it, where it was before.
+    others = {n: new[k] for k, n in enumerate(old) if k > len(inner)}
+    block_names, temps = {n: others[n] for n in parts}, {n: others[n] for n in own}
     env = {n: Affine.var(m) for n, m in rename.items()}
     env[lp.name] = env[lp.name] + whole
 
