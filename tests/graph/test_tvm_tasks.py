@@ -19,7 +19,8 @@ DATA = Path(__file__).parent.parent / "data" / "tvm-tutorial-resnet50-tasks.txt"
 
 STRIDE = "the tutorial's network halves the image in the first 1x1 convolution of a stage, ours in its 3x3 convolution"
 WINOGRAD = (
-    "TVM turns 3x3 convolutions without stride into Winograd form where it expects a gain; we compute them directly"
+    "TVM turns 3x3 convolutions without stride into Winograd form where it expects a gain; "
+    "ours are convolutions whose schedules may take that step (tests/tune/test_winograd.py)"
 )
 LATE_BIAS = (
     "pre-activation: normalisation comes after the residual sum, so nothing is folded into this convolution; "

@@ -14,9 +14,11 @@ from workbench.codegen import build_func
 from workbench.errors import ScheduleError
 from workbench.ir import interp, te
 from workbench.ir.compact import compact
+from workbench.ir.flops import count_flops, expr_flops
 from workbench.ir.func import Buffer, pack
 from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
+from workbench.ir.stmt import blocks
 from workbench.ir.verify import verify
 from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
 from workbench.schedule import Hole, Schedule, drop_unit_loops
@@ -227,3 +229,13 @@ def test_marked_loops_and_guests_are_not_thrown_away():
     with pytest.raises(ScheduleError) as caught:
         depthwise.winograd("conv")
     assert caught.value.code == "winograd.groups"
+
+
+def test_operations_of_a_transform_are_those_of_one_row():
+    s = Schedule(workloads.conv2d_nhwc(8, 8, 4, 8, padding=0))
+    direct = count_flops(s.func)
+    assert direct == 2 * 9 * 6 * 6 * 4 * 8
+    s.winograd("conv", 2)
+    stages = {b.name: (expr_flops(b.value), [it.extent for it in b.iters]) for b, _ in blocks(s.func.body)}
+    assert [stages[f"conv{k}"][0] for k in (".T", ".V", "", ".Y", ".out")] == [1, 1, 2, 2, 2]
+    assert count_flops(s.func) < direct

@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 
-from .expr import COMPARE_OPS, Binary, Expr, Unary, walk
+from .expr import COMPARE_OPS, Binary, Cast, Expr, Select, Unary, Where
 from .func import Func
 from .stmt import blocks
 
+_FREE = (*COMPARE_OPS, "and", "or")
+
 
 def expr_flops(e: Expr) -> int:
-    """Arithmetic operations of one evaluation: every ``+ - * / max min pow`` and every math function counts once."""
-    skip = (*COMPARE_OPS, "and", "or")
-    return sum(1 for x in walk(e) if isinstance(x, Unary) or (isinstance(x, Binary) and x.op not in skip))
+    """Arithmetic operations of one evaluation: every ``+ - * / max min pow`` and every math function counts once; of
+    the two sides of an index condition, the longer one.
+    """
+    match e:
+        case Select(_, a, b):
+            return max(expr_flops(a), expr_flops(b))
+        case Unary(_, a):
+            return 1 + expr_flops(a)
+        case Cast(_, a):
+            return expr_flops(a)
+        case Binary(op, a, b):
+            return int(op not in _FREE) + expr_flops(a) + expr_flops(b)
+        case Where(cond, a, b):
+            return expr_flops(cond) + expr_flops(a) + expr_flops(b)
+    return 0
 
 
 def count_flops(func: Func) -> int:
