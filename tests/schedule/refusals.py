@@ -15,6 +15,7 @@ from workbench.ir.func import Func
 from workbench.ir.parser import parse
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.rewrite import replace_block
+from workbench.target import Target
 
 
 def matmul() -> Schedule:
@@ -160,6 +161,37 @@ def left_behind(make: Callable) -> Callable[[], Schedule]:
     return lambda: after(of(make), ("compute_at", "Z", "j"), ("compute_at", "P", "Q_j"))
 
 
+def dots(*steps: tuple, packed: bool = True, signed: bool = False, target: Target | None = None) -> Callable:
+    """A product of bytes, cut and packed for the dot products of four, and then some."""
+
+    def make() -> Schedule:
+        s = Schedule(workloads.matmul_int8(4, 16, 8, signed=signed, constant_b=True), target)
+        s.split("k", [None, 4])
+        s.reorder("i", "k.0", "j", "k.1")
+        if packed:
+            s.transform_layout("B", 0, 4, "here")
+        return after(lambda: s, *steps)
+
+    return make
+
+
+def guarded_dots() -> Schedule:
+    s = dots()()
+    bound = Bound(Affine.var("i"), 0, 3)
+    return Schedule(replace(s.func, body=replace_block(s.func.body, "C", lambda b: (replace(b, guard=(bound,)),))))
+
+
+def halves() -> Func:
+    """Dot products that read every byte of A twice."""
+    a, b = te.placeholder((4,), "uint8", "A"), te.placeholder((16, 4), "int8", "B")
+    q = te.reduce_axis(4, "q")
+    return te.func(
+        te.compute((16,), lambda j: te.sum(te.cast(a[q // 2], "int32") * te.cast(b[j, q], "int32"), axis=q), name="C")
+    )
+
+
+#: A step that asks for dot products of bytes.
+DOT = ("tensorize", "j", "x86.vnni.dot4")
 R, V = nests.row_sum, nests.row_scale
 
 #: Error code -> (schedule, step)
@@ -326,6 +358,21 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "bind.reduction": (matmul, ("bind", "k", "vthread")),
     "bind.conflict": (left_behind(R), ("bind", "j", "threadIdx.x")),
     "bind.limit": (of(lambda: workloads.transpose(2048, 2)), ("bind", "i", "threadIdx.x")),
+    "tensorize.target": (dots(target=Target("llvm -mcpu=haswell")), DOT),
+    "tensorize.taken": (dots(DOT), DOT),
+    "tensorize.body": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("tensorize", "i", DOT[2])),
+    "tensorize.loops": (dots(), ("tensorize", "k.0", DOT[2])),
+    "tensorize.marked": (dots(("unroll", "j")), DOT),
+    "tensorize.order": (dots(("reorder", "k.1", "j")), ("tensorize", "k.1", DOT[2])),
+    "tensorize.extent": (dots(("split", "j", [None, 8])), ("tensorize", "j.1", DOT[2])),
+    "tensorize.guard": (guarded_dots, DOT),
+    "tensorize.compute": (
+        lambda: after(of(lambda: workloads.matmul(2, 16, 4)), ("reorder", "i", "j", "k")),
+        DOT,
+    ),
+    "tensorize.dtype": (dots(signed=True), DOT),
+    "tensorize.access": (of(halves), DOT),
+    "tensorize.stride": (dots(packed=False), DOT),
     "set_scope.role": (matmul, ("set_scope", "A", "local")),
     "set_scope.shared": (lambda: after(matmul, ("parallel", "i", "j")), ("set_scope", "C", "local")),
     "storage_align.role": (matmul, ("storage_align", "B", 0, 16)),
