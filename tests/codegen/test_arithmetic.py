@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from codegen.running import check, compiled, marked
 
-from workbench.ir import interp, te
+from workbench import workloads
+from workbench.ir import interp, reference, te
 from workbench.ir.stmt import For
 
 # ---- integers --------------------------------------------------------------------------------------------------------
@@ -152,16 +153,80 @@ def test_remainder_has_the_sign_of_the_divisor(dtype):
         np.testing.assert_allclose(compiled(marked(f, i=kind), a, b), np.mod(a, b))
 
 
-def test_casts_of_values_in_range():
-    x = np.array([-127.9, -1.5, -0.5, -0.0, 0.0, 0.5, 1.5, 126.9, 3.0] * 5, np.float32)
-    for dtype in ("int8", "int32", "int64", "bool", "float64"):
-        t = te.placeholder(x.shape, name="X")
-        f = te.func(te.compute(x.shape, lambda i, t=t, d=dtype: te.cast(t[i], d), name="Y"))
-        for kind in ("serial", "vectorize"):
-            np.testing.assert_array_equal(compiled(marked(f, i=kind), x), x.astype(dtype))
-    t = te.placeholder(x.shape, name="X")
-    f = te.func(te.compute(x.shape, lambda i: te.cast(t[i], "uint8"), name="Y"))
-    np.testing.assert_array_equal(compiled(marked(f, i="vectorize"), abs(x) * 2), (abs(x) * 2).astype("uint8"))
+def everywhere(f, *arrays):
+    """The result in compiled code, serial and in vectors, in the interpreter and by NumPy: all the same."""
+    given = dict(zip((b.name for b in f.inputs), arrays, strict=True))
+    want = interp.run(f, given)[f.outputs[0].name]
+    plain = np.float64 if want.dtype == np.dtype("bfloat16") else want.dtype
+    got = [reference.evaluate(f, given, precise=True)[f.outputs[0].name]]
+    got += [compiled(marked(f, i=kind), *arrays) for kind in ("serial", "vectorize")]
+    for y in got:
+        np.testing.assert_array_equal(y.astype(plain), want.astype(plain))
+    return want
+
+
+@pytest.mark.parametrize("source", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool"])
+def test_casts_to_integers_saturate(source, dtype):
+    """Cut towards zero, then to the nearest integer that there is; NaN is 0. Truth values hold where it is not 0."""
+    x = [0.0, 0.5, 1.0, 1.5, 2.9, 100.7, 127, 128, 255, 256, 3e4, 32767, 32768, 65535, 65536, 2**31, 2**32, 2.0**31 - 1,
+         2.0**63, 2.0**64, 2.0**63 - 1024, 1e30, np.inf, np.nan]  # fmt: skip
+    with np.errstate(over="ignore"):
+        values = np.array([*x, *(-v for v in x)], np.float64).astype(np.dtype(source))
+    t = te.placeholder(values.shape, source, name="X")
+    got = everywhere(te.func(te.compute(values.shape, lambda i: te.cast(t[i], dtype), name="Y")), values)
+    if dtype == "bool":
+        np.testing.assert_array_equal(got, values.astype(np.float64) != 0)
+        return
+    info = np.iinfo(dtype)
+    want = [0 if np.isnan(v) else int(min(max(v, info.min), info.max)) for v in values.astype(np.float64).tolist()]
+    assert got.tolist() == want
+
+
+@pytest.mark.parametrize("source", ["float64", "int32", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_casts_to_floats_round_once(source, dtype):
+    """Also from float64 to float16, where two roundings would give another number."""
+    x = [0, 1, -1, 2049, 2**24 + 1, 65519, 65520, -(2**31), 2**53 + 1]
+    if source == "float64":
+        near = 1 + 2.0**-11
+        x = [*x, near, near + 2.0**-30, near - 2.0**-30, 65519.999999999, 2.0**-25, 2.0**-25 + 1e-20, 1e-300, 1e300,
+             np.inf, -np.inf, np.nan, -0.0]  # fmt: skip
+    with np.errstate(all="ignore"):
+        values = np.array(x, np.float64 if source == "float64" else np.int64).astype(source)
+        want = values.astype(dtype)
+    t = te.placeholder(values.shape, source, name="X")
+    got = everywhere(te.func(te.compute(values.shape, lambda i: te.cast(t[i], dtype), name="Y")), values)
+    np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("op", ["max", "min"])
+def test_extremes_of_infinities_and_nan(op, dtype):
+    """The largest of nothing but -inf is -inf, and NaN wins wherever it stands."""
+    worst = -np.inf if op == "max" else np.inf
+    x = np.full((19, 5), worst, np.float32)
+    x[3, 1], x[0, 2], x[18, 3], x[:, 4] = 1.0, np.nan, np.nan, -worst
+    t, k = te.placeholder(x.shape, dtype, name="X"), te.reduce_axis(19, "k")
+    f = te.func(te.compute((5,), lambda i: getattr(te, op)(t[k, i], axis=k), name="Y"))
+    f = replace(f, body=(For("k", 19, (For("i", 5, (f.block("Y")[0],)),)),))
+    got = everywhere(f, x.astype(np.dtype(dtype))).astype(np.float32)
+    np.testing.assert_array_equal(got, [worst, 1.0, np.nan, np.nan, -worst])
+
+
+def test_pooling_and_softmax_of_minus_infinity():
+    x = np.full((1, 6, 6, 2), -np.inf, np.float32)
+    x[0, 2, 2] = -3.2e38
+    f = workloads.pool2d(6, 6, 2, kernel=3, stride=2, padding=1)
+    want = interp.run(f, {"X": x})["pool"]
+    assert (want[0, 0, 0] == -np.inf).all()
+    assert (want[0, 1, 1] == np.float32(-3.2e38)).all()
+    np.testing.assert_array_equal(compiled(f, x), want)
+    rows = np.array([[-np.inf] * 8, [-np.inf] * 7 + [2.0], [0.0, -200.0] * 4, [np.inf, 1.0] * 4], np.float32)
+    f = workloads.softmax(4, 8)
+    want = np.array([[np.nan] * 8, [0] * 7 + [1], [0.25, 0] * 4, [np.nan] * 8])
+    for got in (interp.run(f, {"X": rows})["softmax"], compiled(f, rows)):
+        np.testing.assert_allclose(got, want, atol=1e-30, rtol=1e-6)
 
 
 def test_half_precision():

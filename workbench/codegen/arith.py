@@ -155,6 +155,8 @@ class Arithmetic:
             return self._halved(self.cast(v, "float32"))
         if dtype == "bool":
             return self.compare("ne", v, literal(0, v.dtype, v.lanes))
+        if v.dtype == "float64" and dtype == "float16":
+            v = self._odd(v)
         new = Value("", dtype, v.lanes)
         src, dst = np.dtype(v.dtype), np.dtype(dtype)
         if v.is_float and dst.kind == "f":
@@ -178,6 +180,18 @@ class Arithmetic:
         full = f"llvm.{kind}.sat.{short[0]}.{short[1]}"
         self.fb.declare(full, f"declare {out.type} @{full}({v.type})")
         return self.fb.pure(f"call {out.type} @{full}({v.typed})", dtype, v.lanes, (v,))
+
+    def _odd(self, v: Value) -> Value:
+        """A float64 as float32, rounded such that a further rounding gives what one alone would: to odd.
+
+        Few machines round float64 to float16 at once; LLVM would call a library.
+        """
+        m = self.math
+        near = m.cast("fptrunc", v, "float32")
+        back, bits = m.cast("fpext", near, "float64"), m.bits(near)
+        larger = m.compare("ogt", m.call("fabs", back), m.call("fabs", v))
+        odd = m.int("or", m.select(larger, m.int("sub", bits, 1), bits), 1)
+        return m.float_of(m.select(m.compare("one", back, v), odd, bits))
 
     def _widened(self, v: Value) -> Value:
         """A bfloat16 as the float32 whose upper half it is."""
