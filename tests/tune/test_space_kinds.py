@@ -79,7 +79,8 @@ def check(func, target, rows, seed):
             verify(nest)
             kernel = Kernel(nest, build_func(nest, target, "k"), target)
             out = kernel(**{b.name: inputs[b.name] for b in nest.inputs})
-            agree(nest, dict(zip([b.name for b in nest.outputs], out if isinstance(out, tuple) else (out,))), want)
+            out = out if isinstance(out, tuple) else (out,)
+            agree(nest, {b.name: x for b, x in zip(nest.outputs, out, strict=True)}, want)
             if n == 0 and k == 0:
                 run = interp.trace_run(nest, inputs)
                 agree(nest, run.outputs, want)

@@ -75,6 +75,14 @@ def points(block: Block) -> int:
     return out
 
 
+def rows_of(block: Block) -> int:
+    """How often the vectorised operand is read again: points of the spatial axes but the last."""
+    rows = 1
+    for it in [it for it in block.iters if it.kind == "S" and it.extent != 1][:-1]:
+        rows *= it.extent if isinstance(it.extent, int) else 1
+    return rows
+
+
 def is_padding(block: Block) -> bool:
     """Whether the block copies with a condition on the index."""
     return is_pointwise(block) and any(isinstance(e, Select) for e in walk(block.value))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block, For
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, is_padding, main_block, operands, producers
+from workbench.tune.sketch.analysis import has_reuse, is_padding, main_block, operands, producers, rows_of
 from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.packing import MIN_ROWS
 from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
-
-if TYPE_CHECKING:
-    pass
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
@@ -46,8 +43,12 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     changed = {name: size for name, size in new.items() if size != sizes[name]}
     if not changed:
         return [draft]
+    axis = block_axis(block, last)
+    copied = _copied(draft.func, block, axis, last in changed)
+    if copied and rows_of(block) < MIN_ROWS:
+        return [draft]  # what is read about once is not worth a copy with room for zeros
     try:
-        padded = _lengthen(draft, block, loops, changed, last)
+        padded = _lengthen(draft, block, loops, changed, copied)
     except ScheduleError:
         return [draft]
     broken = last in changed and 2 * sizes[last] % machine.lanes != 0 and sizes[last] > 2 * machine.lanes
@@ -78,16 +79,20 @@ def _good(extent: int, wide: int, machine: Machine) -> float:
     return best
 
 
-def _lengthen(draft: Draft, block: Block, loops: list[For], sizes: dict[str, int], last: str) -> Draft:
+def _lengthen(draft: Draft, block: Block, loops: list[For], sizes: dict[str, int], copied: list[str]) -> Draft:
     s = draft.schedule.copy()
-    axes = {x.single_var(): it.name for it, x in zip(block.iters, block.binds, strict=True)}
-    copies = [s.cache_read(block.name, b) for b in _copied(s.func, block, axes[last] or "", last in sizes)]
+    copies = [s.cache_read(block.name, b) for b in copied]
     for lp in loops:
         if lp.name in sizes:
-            s.pad(block.name, axes[lp.name], sizes[lp.name])
+            s.pad(block.name, block_axis(block, lp.name), sizes[lp.name])
     text = ", ".join(f"{lp.name} {lp.extent} -> {sizes[lp.name]}" for lp in loops if lp.name in sizes)
     new = draft.change("lengthen", f"no good register tile divides {block.name} as it is: {text}", s)
     return replace(new, copies=tuple(copies))
+
+
+def block_axis(block: Block, loop: str) -> str:
+    """Axis that a loop drives alone."""
+    return next(it.name for it, x in zip(block.iters, block.binds, strict=True) if x.single_var() == loop)
 
 
 def _copied(func: Func, block: Block, axis: str, all_of_them: bool) -> list[str]:

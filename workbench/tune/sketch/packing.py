@@ -8,7 +8,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.expr import Load
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, is_padding, operands, producers
+from workbench.tune.sketch.analysis import has_reuse, is_padding, operands, producers, rows_of
 from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
     block, _ = draft.func.block(draft.main)
     if draft.copies:
         return [_place_copies(draft, block, machine)]
-    if not has_reuse(block) or _rows(draft, block) < MIN_ROWS:
+    if not has_reuse(block) or rows_of(block) < MIN_ROWS:
         return [draft]
     for load, dim in _streams(draft, block):
         buffer = draft.func.buffer(load.buffer)
@@ -118,11 +118,3 @@ def _streams(draft: Draft, block: Block) -> list[tuple[Load, int]]:
 def _size(draft: Draft) -> int | str:
     extent = draft.func.loop(draft.tile[-1])[0].extent
     return extent if isinstance(extent, int) else str(extent)
-
-
-def _rows(draft: Draft, block: Block) -> int:
-    """How often the vectorised operand is read again: points of the spatial axes but the last."""
-    rows = 1
-    for it in [it for it in block.iters if it.kind == "S" and it.extent != 1][:-1]:
-        rows *= it.extent if isinstance(it.extent, int) else 1
-    return rows

@@ -12,7 +12,7 @@ from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, loop_of_axis, operands, points
+from workbench.tune.sketch.analysis import loop_of_axis, missing_axes, points
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.tiling import vector_choices
 
@@ -80,12 +80,12 @@ def _row_axes(func: Func) -> tuple[str, list[str]] | None:
 
 
 def _along_lanes(block: Block) -> bool:
-    """Whether the reduction runs along the contiguous axis of what it reads, and nothing is read again for others."""
-    reduced = {it.name for it in block.iters if it.kind == "R" and it.extent != 1}
-    if has_reuse(block) or len(reduced) != 1:
+    """Whether the reduction runs along the contiguous axis of what it reads once, for this one result."""
+    reduced = [it.name for it in block.iters if it.kind == "R" and it.extent != 1]
+    if len(reduced) != 1:
         return False
-    reads = operands(block)
-    return any(ld.index and ld.index[-1].coefficient(next(iter(reduced))) == 1 for ld in reads)
+    once = [ld for ld, axes in missing_axes(block).items() if not axes]
+    return any(ld.index and ld.index[-1].coefficient(reduced[0]) == 1 for ld in once)
 
 
 @dataclass(slots=True)
