@@ -53,6 +53,7 @@ class Mutation:
 
 _S = "workbench.schedule."
 _P = "workbench.schedule.primitives."
+_I = "workbench.intrinsics."
 
 
 def _m(primitive: str, module: str, what: str, *edits: str) -> Mutation:
@@ -629,6 +630,34 @@ MUTATIONS: tuple[Mutation, ...] = (
         "dilated and strided convolutions are taken for plain ones",
         "or steps == (1, 1)",
         "or 1 in steps",
+    ),
+    _m(
+        "tensorize",
+        _I + "match",
+        "an operand may lie as it likes",
+        "if have != want:",
+        "if False:",
+    ),
+    _m(
+        "tensorize",
+        _I + "match",
+        "the loops may have other extents",
+        "if lp.extent != want.extent:",
+        "if False:",
+    ),
+    _m(
+        "tensorize",
+        _P + "tensorize",
+        "the loop is not marked",
+        "replace(x, intrin=self.intrin)",
+        "replace(x, intrin=None)",
+    ),
+    _m(
+        "tensorize",
+        _S + "standing",
+        "later steps may move an operand",
+        "match(registry[intrin], func, loop)",
+        "registry[intrin]",
     ),
 )
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from workbench import workloads
+from workbench.intrinsics import registry
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load, loads
 from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For, Stmt
 from workbench.schedule import Hole, Schedule
 
 
@@ -85,10 +92,62 @@ def tensorized(rng: random.Random, s: Schedule, intrin: str, holes: bool = False
         rng.shuffle(inner)
     s.reorder(*around, *inner)
     if not slip():
-        s.transform_layout("B", 1, tile.j[-1])
+        s.transform_layout("B", 1, s.func.loop(tj[-1])[0].extent)
     if not slip():
-        s.transform_layout("B", 1, tile.k[-1], "here")
+        s.transform_layout("B", 1, s.func.loop(tk[-1])[0].extent, "here")
     for name in around:
         if rng.random() < 0.4 and not holes:
             s.unroll(name)
     s.tensorize(inner[0], intrin)
+
+
+def differs(func: Func, loop: For) -> str:
+    """Say how the loops at an intrinsic differ from its description, "" when they do not.
+
+    Written without `workbench.intrinsics.match`: the addresses of all points are worked out and compared.
+    """
+    described = registry[loop.intrin]
+    have, want = _nest(loop), _nest(described.func.body[0])
+    if [lp.extent for lp in have[0]] != [lp.extent for lp in want[0]]:
+        return f"extents {[lp.extent for lp in have[0]]}"
+    own, same = have[1], want[1]
+    pairs = list(zip(loads(own.value), loads(same.value), strict=True))
+    if func.buffer(pairs[1][0].buffer).dtype != described.func.buffer(pairs[1][1].buffer).dtype:
+        pairs[1], pairs[2] = (pairs[2][0], pairs[1][1]), (pairs[1][0], pairs[2][1])
+    for mine, theirs in pairs:
+        buffer, model = func.buffer(mine.buffer), described.func.buffer(theirs.buffer)
+        if buffer.dtype != model.dtype:
+            return f"{mine.buffer} holds {buffer.dtype}"
+        steps = list(model.strides())
+        got = _addresses(mine, own, have[0], buffer.strides())
+        if theirs.buffer in described.rows:
+            first = tuple(int(d == 0) for d in range(got.ndim)) if theirs.buffer != "B" else (0, 0, 1, 0)
+            steps[0] = int(got[first])
+        if not np.array_equal(got, _addresses(theirs, same, want[0], steps)):
+            return f"{mine.buffer} lies elsewhere"
+    return ""
+
+
+def _nest(stmt: Stmt) -> tuple[list[For], Block]:
+    chain: list[For] = []
+    while isinstance(stmt, For):
+        chain.append(stmt)
+        (stmt,) = stmt.body
+    return chain, stmt
+
+
+def _addresses(load: Load, block: Block, chain: list[For], strides: Sequence[int]) -> np.ndarray:
+    """Distance in elements from the first point of the loops to every other, all other loops standing still."""
+    grids = np.meshgrid(*(np.arange(lp.extent) for lp in chain), indexing="ij")
+    at = dict(zip((lp.name for lp in chain), grids, strict=True))
+
+    def value(form: Affine, env: dict[str, np.ndarray]) -> np.ndarray:
+        total = np.zeros(grids[0].shape, int) + form.const
+        for d, c in form.terms:
+            v = env.get(d.var, np.zeros((), int)) // d.lower
+            total = total + c * (v if d.extent is None else v % d.extent)
+        return total
+
+    axes = {it.name: value(b, at) for it, b in zip(block.iters, block.binds, strict=True)}
+    out = sum(s * value(x, axes) for x, s in zip(load.index, strides, strict=True))
+    return out - out.flat[0]
