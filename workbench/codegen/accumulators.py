@@ -47,7 +47,9 @@ class Promotion:
     #: Loops that reduce, around the promoting one and inside of it.
     reducing: frozenset[str]
     length: int
-    slots: dict[tuple[str, int], Slot] = field(default_factory=dict)
+    #: Loops that tell elements apart.
+    names: tuple[str, ...]
+    slots: dict[tuple[object, ...], Slot] = field(default_factory=dict)
 
 
 def reducing_loops(b: Block) -> frozenset[str]:
@@ -100,7 +102,8 @@ class Accumulators:
         path = next(path for other, path in blocks((lp,)) if other.name == b.name)
         inside = math.prod(x.extent for x in path if x.name in reduce and isinstance(x.extent, int))
         starts = False if b.resumes else self._first([n for n in around if n in reduce])
-        got = self.open[b.buffer] = Promotion(b, self.fb.depth, starts, reduce, inside)
+        names = tuple(sorted(set[str]().union(*(f.vars for f in b.index))))
+        got = self.open[b.buffer] = Promotion(b, self.fb.depth, starts, reduce, inside, names)
         return got
 
     def _first(self, counters: list[str]) -> bool | Value:
@@ -118,11 +121,12 @@ class Accumulators:
 
     def slot(self, p: Promotion, b: Block, guard: Guard) -> Slot:
         """Register of the current element, created with its first value before the promoting loop."""
-        at = self.ex.address(b.buffer, b.index)
-        lanes = self.ex.lanes if at.step else 1
-        key = (at.pointer.text, lanes)
+        env = self.ex.env
+        key = tuple(v.text if isinstance(v := env[n], Value) else (v.base.text, v.count) for n in p.names)
         got = p.slots.get(key)
         if got is None:
+            at = self.ex.address(b.buffer, b.index)
+            lanes = self.ex.lanes if at.step else 1
             like = Value("", self._buffers[b.buffer].dtype, lanes)
             if guard.mask is None and lanes > 1 and self.ex.mask is not None:
                 guard = Guard(guard.cond, self.ex.mask, guard.conds)

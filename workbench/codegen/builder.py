@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..ir.dtypes import is_float
+from .copies import Body
 
 LLVM_TYPE = {
     "float32": "float",
@@ -176,13 +177,24 @@ class FunctionBuilder:
         """Emit a line with side effects at the end of the function, once."""
         self._exits["  " + text] = None
 
-    def loop(self, start: Value, stop: Value, step: int, body: Callable[[Value], None], label: str = "loop") -> None:
-        """Counted loop that runs at least once; the bounds exist outside of it."""
+    def loop(
+        self,
+        start: Value,
+        stop: Value,
+        step: int,
+        body: Callable[[Value], None],
+        label: str = "loop",
+        copies: int = 1,
+    ) -> None:
+        """Counted loop that runs at least once; the bounds exist outside of it.
+
+        With `copies`, each round runs the body for that many values, ``step / copies`` apart.
+        """
         self._count += 1
         head, done = f"{_clean(label)}{self._count}", f"{_clean(label)}{self._count}.end"
         iv, following = self.fresh("i"), self.fresh("n")
         self._scopes.append(_Scope(head))
-        body(Value(iv, "int64", 1, self.depth))
+        self._rounds(Value(iv, "int64", 1, self.depth), body, copies, step // copies)
         inner = self._scopes.pop()
         outer = self._scopes[-1]
         outer.lines += [
@@ -196,6 +208,17 @@ class FunctionBuilder:
             f"{done}:",
         ]
         outer.label = done
+
+    def _rounds(self, iv: Value, body: Callable[[Value], None], copies: int, apart: int) -> None:
+        body(iv)
+        lines = self._scopes[-1].lines
+        if copies > 1 and Body.fits(lines):
+            first = Body(list(lines), iv.text)
+            for k in range(1, copies):
+                lines += first.copy(k * apart, f".{k}")
+            return
+        for k in range(1, copies):
+            body(self.add(iv, index(k * apart)))
 
     @contextmanager
     def branching(self, cond: Value | None) -> Iterator[None]:

@@ -55,6 +55,8 @@ class ExprEmitter(Accesses):
         One that only depends on the loop variables is emitted once for the same values of these: the tile of a product
         loads each of its operands once for each row or column.
         """
+        if isinstance(e, Binary | Const):
+            return self._expr(e)
         names = self._names.get(id(e))
         if names is None:
             names = self._names[id(e)] = (e, self._depends_on(e))
@@ -164,9 +166,11 @@ class ExprEmitter(Accesses):
             self.mask = before
 
     def _paged(self, e: Select, ld: Load, other: Const, cond: Value) -> Value | None:
-        around, names = self._deciding(ld, self.address(ld.buffer, ld.index))
-        if around is not None:
-            cond = self._and(cond, around)
+        names = frozenset[str]()
+        if self._conds:
+            around, names = self._deciding(ld, self.address(ld.buffer, ld.index))
+            if around is not None:
+                cond = self._and(cond, around)
         key = (id(e), names)
         if key not in self._padded:
             # The expression is kept with its entry, so that its id stays its own.

@@ -54,6 +54,7 @@ class NestEmitter:
         self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[tuple[str, str], list[Select]] = {}
         self._sizes: dict[str, frozenset[int]] = {}
+        self._cut: dict[str, list[tuple[int, int, int]]] = {}
         self._tensor = TensorEmitter(fb, self.ex, buffers)
 
     def start(self) -> None:
@@ -115,7 +116,7 @@ class NestEmitter:
         factor = self._inner_unroll(lp, extent)
         if factor < extent:
             whole = extent - extent % factor
-            self.fb.loop(index(0), index(whole), factor, lambda iv: self._iterations(lp, iv, factor), lp.name)
+            self.fb.loop(index(0), index(whole), factor, lambda iv: self._iterations(lp, iv, 1), lp.name, factor)
             self._iterations(lp, index(whole), extent - whole)
         else:
             self._iterations(lp, index(0), extent)
@@ -178,18 +179,26 @@ class NestEmitter:
         full = sum(width == active == lanes for _, width, active in pieces)
         if full > MAX_UNROLLED_VECTORS and not self._acc.open:
             many = full - full % VECTORS_AT_ONCE
-
-            def run(iv: Value) -> None:
-                for k in range(VECTORS_AT_ONCE):
-                    self._vector(lp, self.fb.add(iv, index(k * lanes)), lanes, lanes)
-
-            self.fb.loop(index(0), index(many * lanes), VECTORS_AT_ONCE * lanes, run, lp.name)
+            step = VECTORS_AT_ONCE * lanes
+            self.fb.loop(
+                index(0),
+                index(many * lanes),
+                step,
+                lambda iv: self._vector(lp, iv, lanes, lanes),
+                lp.name,
+                VECTORS_AT_ONCE,
+            )
             pieces = pieces[many:]
         for at, width, active in pieces:
             self._vector(lp, index(at), width, active)
 
     def _pieces(self, lp: For) -> list[tuple[int, int, int]]:
         """Cut a vector loop: first iteration, lanes, and lanes that run of each vector."""
+        if lp.name not in self._cut:
+            self._cut[lp.name] = self._cuts(lp)
+        return self._cut[lp.name]
+
+    def _cuts(self, lp: For) -> list[tuple[int, int, int]]:
         assert isinstance(lp.extent, int)
         lanes = self._lanes(lp)
         full = lp.extent // lanes
@@ -300,6 +309,10 @@ class NestEmitter:
 
     def _accumulate(self, p: Promotion, b: Block) -> None:
         """Update an accumulator. What only decides whether the element exists is asked when it is stored."""
+        if not b.guard:
+            slot = self._acc.slot(p, b, ALWAYS)
+            self._update(b, slot.register, slot.like, None)
+            return
         spatial = tuple(c for c in b.guard if not c.form.vars & p.reducing)
         exists, runs = self.ex.bounds(spatial), self.ex.bounds(tuple(c for c in b.guard if c not in spatial))
         assert exists is not None
