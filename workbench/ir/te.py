@@ -29,7 +29,31 @@ from .expr import Binary, Cast, Const, Expr, Load, Select, Where
 from .func import Buffer, Func
 from .stmt import Block, For, Iter, Stmt
 from .te_index import Axis, Cond
-from .te_value import Reduction, Scalar, Stage, Tensor, Value, binary, coerce, join, strong, truth, unary, value_of
+from .te_math import (
+    abs,
+    ceil,
+    elu,
+    erf,
+    exp,
+    floor,
+    gelu,
+    hard_sigmoid,
+    hard_swish,
+    leaky_relu,
+    log,
+    maximum,
+    minimum,
+    mish,
+    power,
+    relu,
+    rsqrt,
+    sigmoid,
+    silu,
+    softplus,
+    sqrt,
+    tanh,
+)
+from .te_value import Reduction, Scalar, Stage, Tensor, Value, coerce, join, strong, truth, value_of
 
 __all__ = [
     "Axis",
@@ -43,22 +67,31 @@ __all__ = [
     "compute",
     "concat",
     "const",
+    "elu",
     "erf",
     "exp",
     "floor",
     "func",
+    "gelu",
+    "hard_sigmoid",
+    "hard_swish",
+    "leaky_relu",
     "log",
     "max",
     "maximum",
     "min",
     "minimum",
+    "mish",
     "placeholder",
     "power",
     "prod",
     "reduce_axis",
+    "relu",
     "rsqrt",
     "select",
     "sigmoid",
+    "silu",
+    "softplus",
     "sqrt",
     "sum",
     "tanh",
@@ -191,21 +224,6 @@ def min(value: Scalar, other: Scalar | None = None, axis: Axes | None = None) ->
     return _reduction("min", value, axis) if axis is not None else minimum(value, _given(other, "min"))
 
 
-def maximum(a: Scalar, b: Scalar) -> Value:
-    """Larger of two values."""
-    return binary("max", a, b)
-
-
-def minimum(a: Scalar, b: Scalar) -> Value:
-    """Smaller of two values."""
-    return binary("min", a, b)
-
-
-def power(a: Scalar, b: Scalar) -> Value:
-    """``a ** b``; of integers exact where the exponent is 2 or the result fits a float64."""
-    return binary("pow", a, b)
-
-
 def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
     """`a` where `cond` holds, else `b`; an index condition guards the loads of `a`."""
     if isinstance(cond, Cond):
@@ -225,56 +243,6 @@ def cast(a: Scalar, dtype: str) -> Value:
 def const(value: float | int | bool, dtype: str = "float32") -> Value:
     """A literal of the given dtype."""
     return Value(Const(value, np.dtype(dtype).name), np.dtype(dtype).name)
-
-
-def exp(a: Scalar) -> Value:
-    """Exponential."""
-    return unary("exp", a)
-
-
-def log(a: Scalar) -> Value:
-    """Natural logarithm."""
-    return unary("log", a)
-
-
-def sqrt(a: Scalar) -> Value:
-    """Square root."""
-    return unary("sqrt", a)
-
-
-def rsqrt(a: Scalar) -> Value:
-    """Reciprocal square root."""
-    return unary("rsqrt", a)
-
-
-def tanh(a: Scalar) -> Value:
-    """Hyperbolic tangent."""
-    return unary("tanh", a)
-
-
-def sigmoid(a: Scalar) -> Value:
-    """Logistic function."""
-    return unary("sigmoid", a)
-
-
-def erf(a: Scalar) -> Value:
-    """Error function."""
-    return unary("erf", a)
-
-
-def abs(a: Scalar) -> Value:
-    """Absolute value."""
-    return unary("abs", a)
-
-
-def floor(a: Scalar) -> Value:
-    """Largest integer not above."""
-    return unary("floor", a)
-
-
-def ceil(a: Scalar) -> Value:
-    """Smallest integer not below."""
-    return unary("ceil", a)
 
 
 def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
