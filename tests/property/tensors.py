@@ -81,6 +81,8 @@ def tensorized(rng: random.Random, s: Schedule, intrin: str, holes: bool = False
             outer = [Hole(), Hole()]
         elif rng.random() < 0.7:
             outer = [None, rng.choice([d for d in range(1, extent // size + 1) if (extent // size) % d == 0])]
+        if len(outer) + len(inner) < 2:
+            return [loop], []
         names = list(s.split(loop, [*outer, *inner]))
         return names[: len(outer)], names[len(outer) :]
 
