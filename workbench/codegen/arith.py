@@ -83,8 +83,8 @@ class Arithmetic:
         if not a.is_float:
             return self.math.select(self.compare(pred, a, b), a, b)
         if not b.text.startswith("%") and not is_literal(b, float("nan")):
-            # The literal is no NaN, so one comparison that a NaN passes is enough.
-            return self.math.select(self.compare(pred, a, b, unordered=True), a, b)
+            # The literal is no NaN. Written like this it is one instruction where that keeps its second operand.
+            return self.math.select(self.compare(pred, b, a), b, a)
         # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
         ordered = self.math.select(self.compare(pred, b, a), b, a)
         return self.math.select(self.math.compare("uno", b, b), b, ordered)
@@ -190,7 +190,7 @@ class Arithmetic:
         near = m.cast("fptrunc", v, "float32")
         back, bits = m.cast("fpext", near, "float64"), m.bits(near)
         larger = m.compare("ogt", m.call("fabs", back), m.call("fabs", v))
-        odd = m.int("or", m.select(larger, m.int("sub", bits, 1), bits), 1)
+        odd = m.integer("or", m.select(larger, m.integer("sub", bits, 1), bits), 1)
         return m.float_of(m.select(m.compare("one", back, v), odd, bits))
 
     def _widened(self, v: Value) -> Value:

@@ -67,13 +67,13 @@ def reduced(m: Ops, x: Value, offset: int = 0) -> tuple[Value, Value, Value]:
 def power_of_two(m: Ops, raw: Value) -> Value:
     """``2**n`` for a normal result, from an integer whose lowest bits hold ``n + bias``."""
     f = FORMATS["float32" if raw.dtype == "int32" else "float64"]
-    return m.float_of(m.int("shl", raw, f.fraction))
+    return m.float_of(m.integer("shl", raw, f.fraction))
 
 
 def times_power(m: Ops, y: Value, raw: Value) -> Value:
     """``y * 2**n`` rounded once, also to denormals, from an integer whose lowest bits hold ``n + 2 * bias``."""
-    half = m.int("lshr", raw, 1)
-    rest = m.int("sub", raw, half)
+    half = m.integer("lshr", raw, 1)
+    rest = m.integer("sub", raw, half)
     return m.exact("fmul", m.exact("fmul", y, power_of_two(m, rest)), power_of_two(m, half))
 
 

@@ -128,7 +128,7 @@ class Ops:
         """The float with these bits."""
         return self.cast("bitcast", bits, {"int32": "float32", "int64": "float64"}[bits.dtype])
 
-    def int(self, op: str, a: Value, b: Value | int) -> Value:
+    def integer(self, op: str, a: Value, b: Value | int) -> Value:
         """Integer operation; an int stands for a constant."""
         k = literal(b, a.dtype, a.lanes) if isinstance(b, int) else b
         operands = (a,) if isinstance(b, int) else (a, k)
@@ -187,12 +187,12 @@ class Ops:
         small, bits = self.compare("olt", x, self.c(2.0**f.lowest, x)), f.fraction + 1
         x = self.select(small, self.exact("fmul", x, self.c(2.0**bits, x)), x)
         centre = (f.bias << f.fraction) - (1 << (f.fraction - 1))
-        moved = self.int("add", self.bits(x), (f.bias << f.fraction) - centre)
-        biased = self.int("or", self.int("lshr", moved, f.fraction), (f.bias + f.fraction) << f.fraction)
+        moved = self.integer("add", self.bits(x), (f.bias << f.fraction) - centre)
+        biased = self.integer("or", self.integer("lshr", moved, f.fraction), (f.bias + f.fraction) << f.fraction)
         # The exponent stands in the lowest bits of 2**fraction, so no conversion is needed.
         normal = 2.0**f.fraction + f.bias
         e = self.exact("fsub", self.float_of(biased), self.select(small, self.c(normal + bits, x), self.c(normal, x)))
-        return e, self.float_of(self.int("add", self.int("and", moved, (1 << f.fraction) - 1), centre))
+        return e, self.float_of(self.integer("add", self.integer("and", moved, (1 << f.fraction) - 1), centre))
 
     def _masked(self, name: str, x: Value, choice: int | None = None) -> Value:
         """One of AVX-512's functions of one operand, in whole registers."""
@@ -248,5 +248,5 @@ class Ops:
         """Two halves whose products are exact: by bits, which cannot overflow."""
         f = FORMATS[x.dtype]
         cut = (f.fraction + 2) // 2
-        high = self.float_of(self.int("and", self.bits(x), -(1 << cut)))
+        high = self.float_of(self.integer("and", self.bits(x), -(1 << cut)))
         return high, self.exact("fsub", x, high)
