@@ -93,7 +93,11 @@ def test_arithmetic_at_its_edges():
     test_arithmetic.test_nan_survives_maximum_and_minimum("float32", "vectorize")
     test_arithmetic.test_nan_survives_a_largest_element(17, "vectorize")
     test_arithmetic.test_remainder_has_the_sign_of_the_divisor("float64")
-    test_arithmetic.test_casts_of_values_in_range()
+    test_arithmetic.test_casts_to_integers_saturate("float32", "int32")
+    test_arithmetic.test_casts_to_integers_saturate("float64", "uint64")
+    test_arithmetic.test_casts_to_integers_saturate("bfloat16", "uint8")
+    test_arithmetic.test_casts_to_floats_round_once("float64", "float16")
+    test_arithmetic.test_extremes_of_infinities_and_nan("max", "float16")
     test_arithmetic.test_half_precision()
 
 
@@ -171,10 +175,12 @@ def test_text_keeps_the_loops_and_their_names():
         "VECTOR_LOOP\n",
         "for (int64_t j_1 = 0; j_1 < 16; ++j_1) { /* j.1 (vectorize) */",
         "UNROLL(4)\n",
-        "C[(i_0 * 4 + i_1) * 64 + j_0 * 16 + j_1] = 0.0f; /* C, init */",
-        "+= A[(i_0 * 4 + i_1) * 64 + k] * B[k * 64 + j_0 * 16 + j_1];",
+        "ALIGNED float C_acc[4][16];\n",
+        "C_acc[i_1][j_1] = 0.0f;",
+        "C_acc[i_1][j_1] += A[(i_0 * 4 + i_1) * 64 + k] * B[k * 64 + j_0 * 16 + j_1];",
+        "C[(i_0 * 4 + i_1) * 64 + j_0 * 16 + j_1] = C_acc[i_1][j_1];",
         "const int64_t i_0 = n / 4; /* i.0 in 16 (parallel) */",
-        "run_tasks(rt, nest0, &ctx, 16);",
+        "run_tasks(rt, nest0_task, &ctx, 16);",
         "bufs[0]: input A[64, 64] float32",
     ):
         assert line in text

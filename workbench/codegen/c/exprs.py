@@ -12,8 +12,24 @@ import numpy as np
 from ...errors import BuildError
 from ...ir.affine import Affine, Digit, digit_extent
 from ...ir.dtypes import is_float
-from ...ir.expr import COMPARE_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from ...ir.expr import (
+    COMPARE_OPS,
+    Binary,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Select,
+    Unary,
+    Where,
+    loads,
+    map_children,
+    walk,
+)
 from ...ir.func import Buffer
+from ...ir.stmt import Block
 from .helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
 from .names import Names
 
@@ -48,6 +64,12 @@ class ExprPrinter:
         self, buffers: Mapping[str, Buffer], extents: Mapping[str, int], names: Names, helpers: Helpers
     ) -> None:
         self._buffers, self._extents, self._names, self._helpers = buffers, extents, names, helpers
+        #: Buffers whose current element is in a local variable, and that variable.
+        self.kept: dict[str, str] = {}
+        #: Whether a load under a condition was printed for an innermost loop.
+        self.careful = False
+        #: Expressions whose value is in a local variable.
+        self.known: dict[Expr, Text] = {}
 
     # ---- indices ---------------------------------------------------------------------------------------------------
 
@@ -84,6 +106,8 @@ class ExprPrinter:
 
     def element(self, buffer: str, index: Sequence[Affine]) -> str:
         """Element of a buffer as an lvalue."""
+        if buffer in self.kept:
+            return self.kept[buffer]
         forms, strides = list(index), self._buffers[buffer].strides()
         parts = []
         for form, stride in zip(forms, strides, strict=True):
@@ -124,6 +148,8 @@ class ExprPrinter:
 
     def expr(self, e: Expr) -> Text:
         """Text of an expression."""
+        if e in self.known:
+            return self.known[e]
         match e:
             case Const(value, dtype):
                 return literal(value, dtype)
@@ -141,8 +167,10 @@ class ExprPrinter:
                 cond = self.bounds(conds)
                 if isinstance(cond, bool):
                     return self.expr(a if cond else b)
+                self.careful |= any(True for x in (a, b) for _ in loads(x))
                 return self._choice(cond, self.expr(a), self.expr(b))
             case Where(c, a, b):
+                self.careful |= any(True for x in (a, b) for _ in loads(x))
                 return self._choice(self.expr(c), self.expr(a), self.expr(b))
         assert_never(e)
 
@@ -208,6 +236,22 @@ class ExprPrinter:
             return self._call("at_least" if op == "max" else "at_most", a.dtype, a, b)
         return self._call(op, a.dtype, a, b)
 
+    def choices_outside(self, b: Block, loop: str) -> list[Expr]:
+        """Largest parts of the block's value that choose between loads, the same way in every iteration of the loop."""
+
+        def still(e: Expr) -> bool:
+            forms = (f for x in walk(e) for f in _forms(x))
+            return not any(loop in f.vars for f in forms) and all(ld.buffer != b.buffer for ld in loads(e))
+
+        def parts(e: Expr) -> list[Expr]:
+            if isinstance(e, Select | Where):
+                return [e] if still(e) and any(True for _ in loads(e)) else []
+            found: list[Expr] = []
+            map_children(e, lambda x: found.extend(parts(x)) or x)  # type: ignore[func-returns-value]
+            return found
+
+        return list(dict.fromkeys(parts(b.value)))
+
     def cast(self, x: Text, dtype: str) -> Text:
         """Text of a conversion."""
         if x.dtype == dtype:
@@ -216,10 +260,25 @@ class ExprPrinter:
             return Text(f"{x.at(SUM)} != 0", "bool", COMPARE)
         if dtype in ("float16", "bfloat16"):
             there, back = self._helpers.conversion("to", dtype), self._helpers.conversion("from", dtype)
-            return Text(f"{back}({there}({x.text}))", dtype)
+            narrow = f"{self._helpers.to_odd()}({x.text})" if (x.dtype, dtype) == ("float64", "float16") else x.text
+            return Text(f"{back}({there}({narrow}))", dtype)
+        if is_float(x.dtype) and not is_float(dtype):
+            return Text(f"{self._helpers.to_integer(x.dtype, dtype)}({x.text})", dtype)
         if compute_dtype(x.dtype) == dtype:
             return Text(x.text, dtype, x.level)
         return Text(f"({VALUE_TYPE[dtype]}){x.at(UNARY)}", dtype, UNARY)
+
+
+def _forms(e: Expr) -> tuple[Affine, ...]:
+    """Index forms of the expression itself, not of its parts."""
+    match e:
+        case Load(_, index):
+            return index
+        case Index(form):
+            return (form,)
+        case Select(conds):
+            return tuple(c.form for c in conds)
+    return ()
 
 
 def literal(value: float | int | bool, dtype: str) -> Text:

@@ -1,7 +1,8 @@
 """Functions that the printed C brings along: operations whose meaning C's own operators do not have.
 
-Integers wrap, quotients and remainders of 0 are 0, a remainder has the sign of the divisor, and maximum and minimum of
-floats are NaN when an operand is. Only what is used is printed.
+Integers wrap, quotients and remainders by 0 are 0, a remainder has the sign of the divisor, maximum and minimum of
+floats are NaN when an operand is, and a float that becomes an integer is cut to the nearest one that there is (NaN to
+0). Only what is used is printed.
 """
 
 from __future__ import annotations
@@ -86,6 +87,18 @@ _HALVES = {
 }
 
 
+#: A float with the bits of a double that a second rounding, to half precision, could miss: cut, and odd where inexact.
+_ODD = f"""static inline float odd_float32(double a) {{
+    {_BITS}
+    x.f = (float)a;
+    if (a == a && (double)x.f != a) {{
+        x.u -= fabs((double)x.f) > fabs(a);
+        x.u |= 1;
+    }}
+    return x.f;
+}}"""
+
+
 def compute_dtype(dtype: str) -> str:
     """Return the dtype that values of `dtype` are computed in."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
@@ -125,6 +138,23 @@ class Helpers:
         """Return the function that converts a half-precision dtype: "from" memory, or "to" it."""
         full = f"{direction}_{dtype}"
         self._used[full] = _HALVES[full]
+        return full
+
+    def to_odd(self) -> str:
+        """Return the function that brings a double to a float for a rounding that follows."""
+        self._used["odd_float32"] = _ODD
+        return "odd_float32"
+
+    def to_integer(self, source: str, dtype: str) -> str:
+        """Return the function that converts a float dtype to an integer dtype."""
+        source, t = compute_dtype(source), VALUE_TYPE[dtype]
+        bits, signed = 8 * itemsize(dtype), not dtype.startswith("u")
+        low, high = (f"INT{bits}_MIN", f"INT{bits}_MAX") if signed else ("0", f"UINT{bits}_MAX")
+        suffix = "" if source == "float64" else "f"
+        below, above = f"-0x1p{bits - 1}" if signed else "0x0p0", f"0x1p{bits - signed}"
+        test = f"a != a ? 0 : a <= {below}{suffix} ? {low} : a >= {above}{suffix} ? {high} : ({t})a"
+        full = f"{dtype}_of_{source}"
+        self._used[full] = f"static inline {t} {full}({VALUE_TYPE[source]} a) {{\n    return {test};\n}}"
         return full
 
     def text(self) -> str:

@@ -35,10 +35,19 @@ _HEAD = """#include <math.h>
 #define VECTOR_LOOP
 #define UNROLL(n)
 #endif
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("no-unswitch-loops") /* GCC 12 loses rows of a padded copy otherwise */
+#endif
 #if defined(__GNUC__)
 #define ALIGNED __attribute__((aligned(64)))
 #else
 #define ALIGNED
+#endif"""
+
+#: GCC 12 makes vectors of loads under a condition, and forgets the condition of lanes that it finds to be constant.
+_NO_MASKS = """#if defined(__GNUC__) && !defined(__clang__)
+/* A load under a condition must not become part of a vector that reaches beyond the buffer. */
+#pragma GCC optimize("no-tree-loop-if-convert")
 #endif"""
 
 _RUNTIME = """/* Runs one task of a parallel nest; `tid` is the thread's number. */
@@ -76,6 +85,7 @@ class _ModulePrinter:
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
         self._names, self._helpers, self._memory = Names(symbol), Helpers(), place(func)
         self._buffers = {b.name: b for b in func.buffers}
+        self._careful = False
         self._extents = {lp.name: _int(lp.extent) for lp, _ in loops(func.body)}
         # Buffers first: their names are the ones that a reader looks for.
         for b in func.buffers:
@@ -98,7 +108,8 @@ class _ModulePrinter:
         entry += ["    (void)bufs, (void)workspace, (void)rt;", "}"]
         runtime = [_RUNTIME] if parallel else []
         helpers = [text] if (text := self._helpers.text()) else []
-        parts = [self._title(), _HEAD, *runtime, *helpers, *nests, "\n".join(entry)]
+        caution = [_NO_MASKS] if self._careful else []
+        parts = [self._title(), _HEAD, *caution, *runtime, *helpers, *nests, "\n".join(entry)]
         return "\n\n".join(parts) + "\n", self._memory.shared, self._memory.per_thread
 
     def _locals(self, parallel: bool) -> list[str]:
@@ -146,6 +157,7 @@ class _ModulePrinter:
         if not chain:
             nest.body((s,), 1)
         nest.emit(0, "}")
+        self._careful |= nest.ex.careful
         return "\n".join(nest.lines), tasks
 
     def _thunk(self, name: str, s: Stmt) -> str:

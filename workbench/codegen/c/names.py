@@ -7,14 +7,13 @@ import re
 _KEYWORDS = """auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof
 bool true false main NULL NAN INFINITY"""
-_OWN = (
-    "ALIGNED UNROLL VECTOR_LOOP PRAGMA Context Region Runtime run_tasks bufs workspace locals rt ctx task tid n memset"
-)
+_OWN = """ALIGNED UNROLL VECTOR_LOOP PRAGMA Context Region Runtime run_tasks bufs workspace locals rt ctx context task
+tid n memset"""
 _LIBRARY = "exp log sqrt tanh erf floor ceil fabs pow fmod rsqrt sigmoid"
 _RESERVED = frozenset([*_KEYWORDS.split(), *_OWN.split(), *_LIBRARY.split(), *(f"{f}f" for f in _LIBRARY.split())])
 #: Types and macros of the headers, our functions for single types, and the functions of the nests.
 _TAKEN = re.compile(
-    r"_|u?int\d+_t|\w+_(float|int|uint|bool|bfloat)\d*$|(U?INT|FP_|M_|HUGE_|MATH_|SIZE_|PTRDIFF_|SIG_|W(CHAR|INT)_)|nest\d+$"
+    r"_|u?int\d+_t|\w+_(float|int|uint|bool|bfloat)\d*$|(U?INT|FP_|M_|HUGE_|MATH_|SIZE_|PTRDIFF_|SIG_|W(CHAR|INT)_)|nest\d+(_task)?$"
 )
 
 

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ...ir.affine import Affine, Digit
-from ...ir.expr import Bound
+from ...ir.dtypes import itemsize
+from ...ir.expr import Bound, Expr
 from ...ir.func import Buffer
-from ...ir.stmt import Block, For, Stmt, blocks
+from ...ir.stmt import Block, For, Stmt, accesses, blocks
 from ..memory import Placed
-from .exprs import ExprPrinter
-from .helpers import MEMORY_TYPE
+from .exprs import ExprPrinter, Text
+from .helpers import MEMORY_TYPE, VALUE_TYPE
 from .names import Names
 
 #: Ask for at most so many copies of a loop's body; C compilers take long over more.
 MAX_COPIES = 256
+#: Keep at most so many bytes of accumulators in local variables: all registers of the largest machine, twice.
+MAX_KEPT_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Accumulators:
+    """Elements of a block that are local variables while a loop runs, one for each iteration of `loops`."""
+
+    block: Block
+    loops: tuple[For, ...]
+    element: str
+    from_init: bool
 
 
 @dataclass(slots=True)
@@ -30,6 +44,7 @@ class NestPrinter:
     lines: list[str] = field(default_factory=list)
     _reducing: list[str] = field(default_factory=list)
     _copies: int = 1
+    _met: tuple[Bound, ...] = ()
 
     def emit(self, depth: int, text: str) -> None:
         """Append a line."""
@@ -48,7 +63,7 @@ class NestPrinter:
         for name, p in self.placed.items():
             if p.kind == "stack" and p.loop == loop:
                 b, text = self.buffers[name], self.names("buffer", name)
-                count = p.nbytes // _itemsize(b)
+                count = p.nbytes // itemsize(b.dtype)
                 self.emit(depth, f"ALIGNED {MEMORY_TYPE[b.dtype]} {text}[{count}]; /* {_shape(b)} */")
                 if self.poison:
                     self.emit(depth, f"memset({text}, 0xff, sizeof {text});")
@@ -56,33 +71,79 @@ class NestPrinter:
     # ---- loops -----------------------------------------------------------------------------------------------------
 
     def _loop(self, lp: For, depth: int) -> None:
+        kept: list[_Accumulators] = []
         for b, path in blocks((lp,)):
-            if b.init is not None and b.init != b.own_load() and self._starts_here(lp, b):
-                self._init_nest(b, path, depth)
+            if b.init is not None and lp.name in _reduction(b):
+                first = not _reduction(b) & set(self._reducing)
+                if self._may_keep(b, path):
+                    kept.append(self._accumulators(b, path, first))
+                elif first and b.init != b.own_load():
+                    self._init_nest(b, path, depth)
+        for acc in kept:
+            self._fill(acc, depth)
+        self.ex.kept |= {acc.block.buffer: acc.element for acc in kept}
         self._reducing.append(lp.name)
-        v, before = self.names("loop", lp.name), self._copies
-        self._pragma(lp, depth)
-        what = "" if lp.kind == "serial" else f" ({lp.kind})"
-        self.emit(depth, f"for (int64_t {v} = 0; {v} < {lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */")
+        known = self.ex.known
+        self.ex.known = known | self._decide(lp, depth)
+        met = self._met
+        stop = self._stop(lp, depth)
+        self._header(lp, depth, stop)
         self.variables(lp.name, depth + 1)
+        copies = self._copies
+        if lp.kind == "unroll":
+            self._copies *= _int(lp.extent)
         self.body(lp.body, depth + 1)
+        self._copies = copies
         self.emit(depth, "}")
-        self._copies = before
         self._reducing.pop()
+        self.ex.known, self._met = known, met
+        for acc in kept:
+            del self.ex.kept[acc.block.buffer]
+        for acc in kept:
+            target = self.ex.element(acc.block.buffer, acc.block.index)
+            self._for_each(acc, f"{target} = {acc.element};", depth)
+
+    def _decide(self, lp: For, depth: int) -> dict[Expr, Text]:
+        """Take choices out of a vectorised loop that are the same in all its iterations (no compiler must do it)."""
+        block = lp.body[0]
+        if lp.kind != "vectorize" or not isinstance(block, Block) or len(lp.body) != 1 or block.guard:
+            return {}
+        out: dict[Expr, Text] = {}
+        careful = self.ex.careful
+        for k, e in enumerate(self.ex.choices_outside(block, lp.name)):
+            value, name = self.ex.expr(e), self.names("choice", f"{block.name}_in{k}")
+            self.emit(depth, f"const {VALUE_TYPE[value.dtype]} {name} = {value.text};")
+            out[e] = Text(name, value.dtype)
+        self.ex.careful = careful
+        return out
+
+    def _stop(self, lp: For, depth: int) -> str:
+        """End of a loop. Where the guard of its block cuts it short, the end is worked out before instead."""
+        block = lp.body[0]
+        if lp.kind == "unroll" or len(lp.body) != 1 or not isinstance(block, Block):
+            return str(lp.extent)
+        for c in block.guard:
+            rest = Affine.make([(d, x) for d, x in c.form.terms if d.var != lp.name], c.form.const)
+            alone = [d for d, _ in c.form.terms if d.var == lp.name] == [Digit(lp.name)]
+            if not alone or c.form.coefficient(lp.name) != 1 or self.ex.range(c.form)[0] < _int(c.lo) or c in self._met:
+                continue
+            name, left = self.names("stop", f"{lp.name}_stop"), self.ex.form(rest * -1 + c.hi).text
+            self.emit(depth, f"const int64_t {name} = {left} < {lp.extent} ? {left} : {lp.extent};")
+            self._met = (*self._met, c)
+            return name
+        return str(lp.extent)
+
+    def _header(self, lp: For, depth: int, stop: str = "") -> None:
+        self._pragma(lp, depth)
+        v, what = self.names("loop", lp.name), "" if lp.kind == "serial" else f" ({lp.kind})"
+        self.emit(depth, f"for (int64_t {v} = 0; {v} < {stop or lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */")
 
     def _pragma(self, lp: For, depth: int) -> None:
-        assert isinstance(lp.extent, int)
-        if lp.kind == "unroll" and self._copies * lp.extent <= MAX_COPIES:
-            self._copies *= lp.extent
+        if lp.kind == "unroll" and self._copies * _int(lp.extent) <= MAX_COPIES:
             self.emit(depth, f"UNROLL({lp.extent})")
         # The promise of independent iterations holds only where no block accumulates over the loop.
         if lp.kind == "vectorize" and not any(lp.name in _reduction(b) for b, _ in blocks((lp,))):
             self.emit(depth, "VECTOR_LOOP")
-
-    def _starts_here(self, lp: For, b: Block) -> bool:
-        """Whether `lp` is the outermost loop over which the block reduces."""
-        reduction = _reduction(b)
-        return lp.name in reduction and not reduction & set(self._reducing)
 
     def _init_nest(self, b: Block, path: tuple[For, ...], depth: int) -> None:
         """Write the init of every element that the loop about to begin accumulates onto."""
@@ -107,14 +168,54 @@ class NestPrinter:
         self.body((stmt,), depth)
         self.placed = placed
 
+    # ---- accumulators ----------------------------------------------------------------------------------------------
+
+    def _may_keep(self, b: Block, path: tuple[For, ...]) -> bool:
+        """Whether the elements that the first loop of `path` accumulates onto can be in local variables meanwhile."""
+        reduction, spatial = _reduction(b), _spatial(b, path)
+        if b.buffer in self.ex.kept or any(c.form.vars - reduction for c in b.guard):
+            return False  # what is written back is written back without asking whether it exists
+        if any(lp.kind not in ("unroll", "vectorize") for lp in spatial):
+            return False
+        others = (a.buffer for other, _ in blocks((path[0],)) if other.name != b.name for a in accesses(other))
+        size = math.prod(_int(lp.extent) for lp in spatial) * itemsize(self.buffers[b.buffer].dtype)
+        return b.buffer not in others and size <= MAX_KEPT_BYTES
+
+    def _accumulators(self, b: Block, path: tuple[For, ...], first: bool) -> _Accumulators:
+        name, spatial = self.names("accumulators", f"{b.name}_acc"), _spatial(b, path)
+        element = name + "".join(f"[{self.names('loop', lp.name)}]" for lp in spatial)
+        return _Accumulators(b, spatial, element, first)
+
+    def _fill(self, acc: _Accumulators, depth: int) -> None:
+        """Declare the accumulators; the outermost loop that reduces starts from the init, others from memory."""
+        b, dtype = acc.block, self.buffers[acc.block.buffer].dtype
+        sizes = "".join(f"[{lp.extent}]" for lp in acc.loops)
+        name = acc.element.partition("[")[0]
+        first = self.ex.element(b.buffer, b.index)
+        if acc.from_init and b.init is not None and b.init != b.own_load():
+            first = self.ex.stored(self.ex.expr(b.init), dtype)
+        if not acc.loops:
+            self.emit(depth, f"{MEMORY_TYPE[dtype]} {name} = {first};")
+            return
+        self.emit(depth, f"ALIGNED {MEMORY_TYPE[dtype]} {name}{sizes};")
+        self._for_each(acc, f"{acc.element} = {first};", depth)
+
+    def _for_each(self, acc: _Accumulators, statement: str, depth: int) -> None:
+        for k, lp in enumerate(acc.loops):
+            self._header(lp, depth + k)
+        self.emit(depth + len(acc.loops), statement)
+        for k in reversed(range(len(acc.loops))):
+            self.emit(depth + k, "}")
+
     # ---- blocks ----------------------------------------------------------------------------------------------------
 
     def _block(self, b: Block, depth: int) -> None:
-        guard = self.ex.bounds(b.guard)
+        guard = self.ex.bounds([c for c in b.guard if c not in self._met])
         if guard is False:
             return
         if guard is not True:
             self.emit(depth, f"if ({guard.text}) {{")
+            self.ex.careful = True
         inner = depth if guard is True else depth + 1
         element, dtype = self.ex.element(b.buffer, b.index), self.buffers[b.buffer].dtype
         left = f"{element} ="
@@ -142,10 +243,14 @@ def _reduction(b: Block) -> set[str]:
     return {it.name for it in b.iters if it.kind == "R"}
 
 
-def _itemsize(b: Buffer) -> int:
-    from ...ir.dtypes import itemsize
+def _spatial(b: Block, path: tuple[For, ...]) -> tuple[For, ...]:
+    """Loops of the path over which the block does not accumulate."""
+    return tuple(lp for lp in path if lp.name not in _reduction(b))
 
-    return itemsize(b.dtype)
+
+def _int(d: object) -> int:
+    assert isinstance(d, int)
+    return d
 
 
 def _shape(b: Buffer) -> str:
