@@ -91,7 +91,9 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
         inner[k] = inner[k + 1] * extents[k]
     for k in range(depth):
         outer[k + 1] = outer[k] * extents[k]
-    prints = [footprint(a, extents, [value(s) for s in a.shape], value, n) for a in b.accesses]
+    # Loads that differ by a constant only (a stencil's, a transform's) have one footprint.
+    distinct = {a: footprint(a, extents, [value(s) for s in a.shape], value, n) for a in dict.fromkeys(b.accesses)}
+    prints = [distinct[a] for a in b.accesses]
     body = _body_level(b, extents, n)
     vector = _full(_vector_extent(b, extents), n)
     pieces = vector_pieces(vector, machine.lanes)
