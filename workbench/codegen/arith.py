@@ -18,7 +18,7 @@ import numpy as np
 
 from ..ir.expr import COMPARE_OPS
 from .builder import LLVM_TYPE, FunctionBuilder, Value, literal
-from .vmath import VectorMath
+from .vmath import FORMATS, VectorMath
 
 _TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}
 
@@ -85,6 +85,8 @@ class Arithmetic:
         if not b.text.startswith("%") and not is_literal(b, float("nan")):
             # The literal is no NaN. Written like this it is one instruction where that keeps its second operand.
             return self.math.select(self.compare(pred, b, a), b, a)
+        if "neon" in self.fb.isa and a.dtype in FORMATS:
+            return self.math.call("maximum" if pred == "gt" else "minimum", a, b)
         # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
         ordered = self.math.select(self.compare(pred, b, a), b, a)
         return self.math.select(self.math.compare("uno", b, b), b, ordered)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from ..builder import Value
 from . import errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding
 from .declare import DECLARED, MathFunction
-from .ops import Ops
+from .ops import FORMATS, Ops
 
-__all__ = ["DECLARED", "HALF_ULP", "MathFunction", "VectorMath"]
+__all__ = ["DECLARED", "FORMATS", "HALF_ULP", "MathFunction", "VectorMath"]
 
 _FAMILIES = (errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding)
 #: Largest error of every declared function in float16 and bfloat16: the rounding, and almost nothing besides.
