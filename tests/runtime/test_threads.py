@@ -72,6 +72,30 @@ fail:
 out:
   ret void
 }
+; ctx = { begun, steps }: task 0 ends when task 1, of many steps, has begun.
+define void @straggler(ptr %ctx, i64 %task, i64 %tid) {
+entry:
+  %first = icmp eq i64 %task, 0
+  br i1 %first, label %wait, label %begin
+wait:
+  %b = load atomic i64, ptr %ctx seq_cst, align 8
+  %begun = icmp ne i64 %b, 0
+  %y = call i32 @sched_yield()
+  br i1 %begun, label %e, label %wait
+begin:
+  store atomic i64 1, ptr %ctx seq_cst, align 8
+  %np = getelementptr i64, ptr %ctx, i64 1
+  %n = load i64, ptr %np
+  br label %l
+l:
+  %i = phi i64 [ 0, %begin ], [ %i1, %l ]
+  call void asm sideeffect "", ""()
+  %i1 = add i64 %i, 1
+  %c = icmp ult i64 %i1, %n
+  br i1 %c, label %l, label %e
+e:
+  ret void
+}
 ; Spin for (task + 1) * ctx[0] steps: the last task is the longest.
 define void @triangle(ptr %ctx, i64 %task, i64 %tid) {
 entry:
@@ -105,7 +129,9 @@ e:
 
 @functools.cache
 def library():
-    return llvm_bind.load_object(llvm_bind.compile_ir(TEXT), ["body", "nested", "uneven", "triangle", "repeat"])
+    return llvm_bind.load_object(
+        llvm_bind.compile_ir(TEXT), ["body", "nested", "uneven", "straggler", "triangle", "repeat"]
+    )
 
 
 def repeat(pool, fn, ctx, tasks, times):
@@ -233,6 +259,28 @@ def test_no_task_waits_for_a_thread_that_is_busy(make_pool, threads, stuck):
         ctx = np.array([stuck, 8 * threads, 0, 0], np.int64)
         repeat(pool, "uneven", ctx, 8 * threads, 1)
         assert ctx.tolist() == [stuck, 8 * threads, 8 * threads - stuck, 0]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the futex")
+@pytest.mark.timeout(60)
+def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
+    """It does not take the processor from the one it waits for, nor give it away to strangers by yielding."""
+    import resource
+
+    def sleeps():
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw  # a yield is not counted here
+
+    pool = make_pool(2)
+    pool.start()
+    for _ in range(3):
+        before = sleeps()
+        ctx = np.array([0, 200_000_000], np.int64)
+        wall, own = time.perf_counter(), time.thread_time()
+        repeat(pool, "straggler", ctx, 2, 1)
+        wall, own = time.perf_counter() - wall, time.thread_time() - own
+        assert wall > 0.03
+        assert own < 0.3 * wall, (own, wall)
+        assert sleeps() > before
 
 
 @pytest.mark.bench

@@ -19,6 +19,7 @@ LAYOUT = {
     "done": 64,  # i64: finished tasks of this region
     "wake": 128,  # i32: number of regions so far (futex word)
     "sleepers": 132,  # i32: workers in the futex
+    "waiting": 136,  # i32: 1 while the launching thread sleeps until the last task is finished
     "busy": 192,  # i32: 1 while a region runs
     "fn": 256,
     "ctx": 264,
@@ -41,7 +42,8 @@ class Platform:
     self_id: str  # defines %self, an i64
     sleep: str  # blocks while the word at %wp still holds %e, or for a moment
     wake: str  # wakes up to %count sleepers
-    give_way: str  # lets another thread of this machine run
+    rest: str  # blocks until the word at %donep differs from %d, or lets another thread run
+    rouse: str  # ends the block of `rest`
     spin: int  # idle spins, about a millisecond
 
 
@@ -65,6 +67,7 @@ def platform_parts(system: str, machine: str) -> Platform:
             "call void @Sleep(i32 1)",
             "",
             "%gave = call i32 @SwitchToThread()",
+            "",
             spin,
         )
     declared += "declare i64 @pthread_self()\ndeclare i32 @sched_yield()\ndeclare i32 @usleep(i32)\n"
@@ -73,6 +76,7 @@ def platform_parts(system: str, machine: str) -> Platform:
     if system == "linux" and (x86 or arm):
         number = 202 if x86 else 98
         call = f"call i64 (i64, ...) @syscall(i64 {number}, ptr %wp, i64"
+        on_done = f"call i64 (i64, ...) @syscall(i64 {number}, ptr %donep, i64"
         return Platform(
             declared + "declare i64 @syscall(i64, ...)",
             pause,
@@ -80,10 +84,12 @@ def platform_parts(system: str, machine: str) -> Platform:
             # FUTEX_WAIT | PRIVATE; the kernel compares the word again, so a wake between check and sleep is not lost.
             f"%ew = zext i32 %e to i64\n  %slept = {call} 128, i64 %ew, ptr null, ptr null, i64 0)",
             f"%woke = {call} 129, i64 %count, ptr null, ptr null, i64 0)",
-            give_way,
+            # The futex is the lower half of the count; both machines are little-endian.
+            f"%rested = {on_done} 128, i64 %d, ptr null, ptr null, i64 0)",
+            f"%roused = {on_done} 129, i64 1, ptr null, ptr null, i64 0)",
             spin,
         )
-    return Platform(declared, pause, self_id, "%slept = call i32 @usleep(i32 200)", "", give_way, spin)
+    return Platform(declared, pause, self_id, "%slept = call i32 @usleep(i32 200)", "", give_way, "", spin)
 
 
 def _at(name: str, register: str) -> str:
@@ -94,11 +100,11 @@ def runtime_text(system: str, machine: str) -> str:
     """Return the LLVM text of the pool; arguments as for `platform_parts`."""
     p = platform_parts(system, machine)
     return "\n".join(
-        [p.declarations, _drain_text(), _worker_text(p), _wake_text(p), _region_text(p), _launch_text(p), _SERIAL]
+        [p.declarations, _drain_text(p), _worker_text(p), _wake_text(p), _region_text(p), _launch_text(p), _SERIAL]
     )
 
 
-def _drain_text() -> str:
+def _drain_text(p: Platform) -> str:
     """Take tasks until none is left, even threads from the front and odd ones from the back.
 
     So a core gets the same end of the data in one region after the other and finds it in its own cache. A ticket is
@@ -110,6 +116,7 @@ def _drain_text() -> str:
 define internal void @drain(ptr %pool, i64 %tid) nounwind {{
 entry:
   {_at("done", "%donep")}
+  {_at("waiting", "%waitp")}
   {_at("fn", "%fnp")}
   {_at("ctx", "%ctxp")}
   {_at("base", "%basep")}
@@ -151,7 +158,12 @@ out:
   %none = icmp eq i64 %own, 0
   br i1 %none, label %end, label %count
 count:
-  %d = atomicrmw add ptr %donep, i64 %own acq_rel
+  %d = atomicrmw add ptr %donep, i64 %own seq_cst
+  %asleep = load atomic i32, ptr %waitp seq_cst, align 4
+  %somebody = icmp ne i32 %asleep, 0
+  br i1 %somebody, label %rouse, label %end
+rouse:
+  {p.rouse}
   br label %end
 end:
   ret void
@@ -225,12 +237,20 @@ out:
 
 
 def _region_text(p: Platform) -> str:
-    """Run one piece of at most REGION_LIMIT tasks on a pool that the caller holds."""
+    """Run one piece of at most REGION_LIMIT tasks on a pool that the caller holds.
+
+    A caller that waits for the last tasks of others spins for a moment, then sleeps. It does not yield: on a busy
+    machine that gives whole time slices to strangers. It says that it waits before it looks at the count once more, and
+    the others look for it after they have counted, so that one of the two always sees the other.
+    """
     return f"""
 define internal void @region(ptr %pool, i64 %base, i64 %n) nounwind {{
 entry:
   {_at("done", "%donep")}
   {_at("base", "%basep")}
+  {_at("waiting", "%waitp")}
+  {_at("spin", "%spp")}
+  %limit = load atomic i32, ptr %spp monotonic, align 4
   store i64 %base, ptr %basep, align 8
   store atomic i64 0, ptr %donep release, align 8
   %word = shl i64 %n, {2 * _FIELD}
@@ -240,18 +260,28 @@ entry:
   call void @drain(ptr %pool, i64 0)
   br label %join
 join:
-  %k = phi i32 [ 0, %entry ], [ %k1, %again ], [ 0, %yield ]
-  %d = load atomic i64, ptr %donep acquire, align 8
-  %all = icmp eq i64 %d, %n
-  br i1 %all, label %out, label %again
+  %k = phi i32 [ 0, %entry ], [ %k1, %again ]
+  %d0 = load atomic i64, ptr %donep acquire, align 8
+  %all0 = icmp eq i64 %d0, %n
+  br i1 %all0, label %out, label %again
 again:
   {p.pause}
   %k1 = add i32 %k, 1
-  %more = icmp slt i32 %k1, 2000
-  br i1 %more, label %join, label %yield
-yield:
-  {p.give_way}
-  br label %join
+  %more = icmp slt i32 %k1, %limit
+  br i1 %more, label %join, label %doze
+doze:
+  store atomic i32 1, ptr %waitp seq_cst, align 4
+  br label %sleep
+sleep:
+  %d = load atomic i64, ptr %donep seq_cst, align 8
+  %all = icmp eq i64 %d, %n
+  br i1 %all, label %awake, label %rest
+rest:
+  {p.rest}
+  br label %sleep
+awake:
+  store atomic i32 0, ptr %waitp release, align 4
+  br label %out
 out:
   ret void
 }}"""
