@@ -141,8 +141,9 @@ def _purpose(step: Primitive, func: Func) -> bool:
         case "blockize":
             return func.loop(step.args["loop"])[0].is_unit
         case "tile":
-            inner = [lp.name for lp in func.loop(f"{step.args['first']}.1")[1]]
-            return f"{step.args['second']}.0" in inner
+            outer, inner = f"{step.args['second']}.0", f"{step.args['first']}.1"
+            around = {lp.name: [up.name for up in path] for lp, path in loops(func.body)}
+            return outer not in around or outer in around.get(inner, [outer])
         case "rfactor":
             return all(step.args["loop"] not in legality.reduction_loops(b) for b, _ in blocks(func.body))
         case "compute_inline" | "reverse_compute_inline":
