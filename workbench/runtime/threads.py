@@ -7,9 +7,10 @@ How it works. The workers are ordinary Python daemon threads that sit inside one
 interpreter lock), so creating them is portable. One 64-bit *ticket* word holds the number of tasks and the next task
 together: taking a task is one atomic addition, and a worker that comes late can never run a task of a region that is
 over. The join counts *finished tasks*, never workers, so a worker that got no processor time delays nobody; the
-launching thread takes tasks too, and where it has to wait for the last ones it spins, then sleeps. An idle worker spins for a moment, because the next region of a network follows
-within microseconds, then sleeps: on Linux in a futex, elsewhere by yielding and short sleeps. If the pool is busy (a
-nested region, or a second launching thread), the region runs inline in the caller, with the caller's own `tid`.
+launching thread takes tasks too, and where it has to wait for the last ones it spins, then sleeps. An idle worker
+spins for a moment, because the next region of a network follows within microseconds, then sleeps: on Linux in a
+futex, elsewhere by yielding and short sleeps. If the pool is busy (a nested region, or a second launching thread),
+the region runs inline in the caller, with the caller's own `tid`.
 
 Nothing starts at import. A pool starts its threads on first use, survives `os.fork` (the child starts its own), and
 is stopped at interpreter exit, before the machine code goes away.
