@@ -23,8 +23,8 @@ _FLOAT = {
     # The second operand is no NaN: one comparison that a NaN passes is enough.
     "at_least": "return a < b ? b : a;",
     "at_most": "return a > b ? b : a;",
-    "mod": "const {t} r = {fmod}(a, b);\n    return r != 0 && (r < 0) != (b < 0) ? r + b : r;",
-    "sigmoid": "return 1 / (1 + {exp}(-a));",
+    "mod": "const {t} r = {fmod}(a, b);\n    return r == 0 ? {copysign}(0, b) : (r < 0) != (b < 0) ? r + b : r;",
+    "sigmoid": "const {t} e = {exp}(-{fabs}(a));\n    return (a < 0 ? e : 1) / (1 + e);",
     "rsqrt": "return 1 / {sqrt}(a);",
     "square": "return a * a;",
 }
@@ -130,7 +130,7 @@ class Helpers:
     def _text(self, full: str, op: str, dtype: str, body: str) -> str:
         t = VALUE_TYPE[dtype]
         u = "uint64_t" if itemsize(dtype) == 8 else "uint32_t"
-        library = {f: math_name(f, dtype) for f in ("fmod", "exp", "sqrt")}
+        library = {f: math_name(f, dtype) for f in ("fmod", "copysign", "exp", "fabs", "sqrt")}
         operands = f"{t} a" if op in _ONE_OPERAND else f"{t} a, {t} b"
         return f"static inline {t} {full}({operands}) {{\n    {body.format(t=t, u=u, **library)}\n}}"
 
