@@ -19,6 +19,8 @@ from .places import ALWAYS, Address, Guard, Places
 ZEROS = "@wb.zeros"
 ZERO_BYTES = 1 << 16
 _LINE = 64
+#: What is this far away is not wanted soon, and would drive what is out of the first cache.
+FAR_BYTES = 1 << 16
 
 
 class Accesses(Places):
@@ -157,12 +159,13 @@ class Accesses(Places):
             assert isinstance(c, int)
             if c and (at.step == 1 or abs(c) * size >= _LINE):
                 elem = LLVM_TYPE[self.memory_dtype(ld.buffer)]
-                self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem))
+                far = abs(c * distance) * size > FAR_BYTES
+                self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem), level=2 if far else 1)
 
-    def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None) -> None:
-        """Ask for the line at an address, which need not exist."""
+    def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None, level: int = 1) -> None:
+        """Ask for the line at an address, which need not exist, in the cache of a level."""
         self.fb.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.fb.effect(f"call void @llvm.prefetch.p0({pointer.typed}, i32 {int(write)}, i32 3, i32 1)", depth)
+        self.fb.effect(f"call void @llvm.prefetch.p0({pointer.typed}, i32 {int(write)}, i32 {4 - level}, i32 1)", depth)
 
     # ---- stores ----------------------------------------------------------------------------------------------------
 
