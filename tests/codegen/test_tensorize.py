@@ -142,6 +142,33 @@ def test_in_parallel(name):
     check(s.tensorize(loop, name).parallel(i0, j0), interpret=False)
 
 
+def test_tiles_are_set_up_again_after_a_parallel_region():
+    """The caller's thread works in the region too, and gives its tiles back at the end of it."""
+    name = "x86.amx.u8s8"
+    needs(name)
+
+    def stage(c: str) -> te.Tensor:
+        a, b = te.placeholder((32, 64), "uint8", f"A{c}"), te.placeholder((64, 16), "int8", f"B{c}", constant=True)
+        k = te.reduce_axis(64, "k")
+        return te.compute(
+            (32, 16),
+            lambda i, j: te.sum(te.cast(a[i, k], "int32") * te.cast(b[k, j], "int32"), axis=k),
+            name=c,
+        )
+
+    s = Schedule(te.func([stage("C"), stage("D"), stage("E")]), HERE)
+    for c in "CDE":
+        i, j, k = (lp.name for lp in s.func.block(c)[1])
+        i0, i1 = s.split(i, [None, 16])
+        k1, k2 = s.split(k, [None, 4])
+        s.reorder(i0, i1, j, k1, k2).transform_layout(f"B{c}", 0, 4, "here")
+        s.tensorize(i1, name)
+        if c == "D":
+            s.parallel(i0)
+    measured = s.measure(repeat=1)  # in a process of its own: a tile that is not set up ends it
+    assert measured.ok, measured.error
+
+
 @pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.vnni.dot4"])
 def test_a_result_that_goes_on_to_other_stages(name):
     needs(name)

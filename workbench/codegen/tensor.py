@@ -224,7 +224,6 @@ class _GroupEmitter:
                 self._loops(rest, acc)
 
         self.fb.loop(index(0), index(extent), factor, run, lp.name)
-        self.machine.fence()
 
     def _factor(self, lp: For, rest: Sequence[For]) -> int:
         """How many iterations of an innermost loop make one of the emitted loop."""

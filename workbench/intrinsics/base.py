@@ -78,7 +78,7 @@ class Machine(Protocol):
         """Accumulate one call of the intrinsic; operands go by their name in the description."""
 
     def fence(self) -> None:
-        """Forget what is known of operand registers: a loop begins or ends here."""
+        """Forget what is known of operand registers: a loop begins, which comes back here with others in them."""
 
 
 @dataclass(frozen=True, slots=True)
