@@ -301,7 +301,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "blockize",
         _S + "standing",
         "what is inside may be named",
-        "if unit is not None and s.name in wanted:",
+        "if s.name in wanted:",
         "if False:",
     ),
     _m(
@@ -494,6 +494,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         "every temporary is taken to be zero beyond its old end",
         "return e if _zero_beyond(func, e, bound)",
         "return e if func.buffer(e.buffer).role == 'temp'",
+    ),
+    _m(
+        "pad",
+        _P + "padding",
+        "a constant is not padded ahead of time",
+        "layout=(*buffer.layout, PadStep(dim, size, extent))",
+        "layout=buffer.layout",
     ),
     _m("pad", _P + "padding", "the padding is not zero", "Select((*conds, bound), a, zero)", "Select(conds, a, zero)"),
     _m(

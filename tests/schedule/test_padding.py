@@ -10,6 +10,8 @@ from workbench import workloads
 from workbench.errors import ScheduleError
 from workbench.ir import te
 from workbench.ir.expr import Select, walk
+from workbench.ir.parser import parse
+from workbench.ir.printer import to_text
 from workbench.schedule import Hole, Schedule
 
 
@@ -95,3 +97,25 @@ def test_a_split_loop_is_padded_too_late():
         s.pad("C", "i", 16)
     assert caught.value.code == "pad.loop"
     assert "before splitting" in caught.value.hint
+
+
+def test_constants_are_padded_ahead_of_time():
+    s = Schedule(workloads.matmul(13, 11, 9, constant_b=True))
+    s.cache_read("C", "A")
+    for axis in "ijk":
+        s.pad("C", axis, 16)
+    assert s.func.buffer("B").shape == (16, 16)
+    assert s.func.buffer("B").logical_shape() == (9, 11)
+    assert conditions(s, "C") == []
+    s.split("j", [None, Hole("t")])
+    s.transform_layout("B", 1, "t")
+    assert parse(to_text(s.func)) == s.func
+    nests.check_rows(s)
+    compiled(s.fill({"t": 8}))
+
+
+def test_a_maximum_over_padding_asks():
+    s = Schedule(workloads.softmax(5, 7))
+    s.pad("largest", "k", 8)
+    assert conditions(s, "largest") == ["k"]
+    nests.check_rows(s)

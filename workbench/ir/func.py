@@ -46,8 +46,26 @@ class LayoutStep:
         return np.moveaxis(split, (k, k + 1), (k if self.here else 0, -1))
 
 
+@dataclass(frozen=True, slots=True)
+class PadStep:
+    """Padding step: dimension `dim` of `size` elements gets zeros behind its end, up to `extent`."""
+
+    dim: int
+    size: int
+    extent: int
+
+    def logical_shape(self, shape: tuple[Dim, ...]) -> tuple[Dim, ...]:
+        """Shape before the step."""
+        return (*shape[: self.dim], self.size, *shape[self.dim + 1 :])
+
+    def apply(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Pad an array."""
+        missing = [(0, self.extent - self.size if d == self.dim else 0) for d in range(array.ndim)]
+        return np.pad(array, missing)
+
+
 #: How an array as given becomes the array in memory, step by step.
-Layout: TypeAlias = tuple[LayoutStep | WinogradStep, ...]
+Layout: TypeAlias = tuple[LayoutStep | PadStep | WinogradStep, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import cast, get_args
 from ..errors import did_you_mean
 from .affine import Affine
 from .expr import Bound, Expr, Load
-from .func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Role, Scope
+from .func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, PadStep, Role, Scope
 from .lexer import describe, tokenize, unescape
 from .parse_expr import ExprParser
 from .poly import Dim, Relation
@@ -112,7 +112,7 @@ class _FuncParser(ExprParser):
         dtype = self.dtype()
         self.expect("[")
         shape = tuple(self.listed("]", self.dim))
-        layout: list[LayoutStep | WinogradStep] = []
+        layout: list[LayoutStep | PadStep | WinogradStep] = []
         if self.accept("packed"):
             self.expect("(")
             layout = self.listed(")", self.layout_step)
@@ -147,7 +147,7 @@ class _FuncParser(ExprParser):
         factor = self.integer()
         return Align(dim, factor, self.integer() if self.accept("+") else 0)
 
-    def layout_step(self) -> LayoutStep | WinogradStep:
+    def layout_step(self) -> LayoutStep | PadStep | WinogradStep:
         if self.accept("winograd"):
             self.expect(":")
             tile = self.integer("the outputs of a tile")
@@ -157,6 +157,8 @@ class _FuncParser(ExprParser):
         dim = self.integer("a dimension")
         self.expect(":")
         block = self.dim()
+        if isinstance(block, int) and self.accept("zeros"):
+            return PadStep(dim, block, self.integer("the size with zeros"))
         return LayoutStep(dim, block, bool(self.accept("here")))
 
     def hole_info(self) -> HoleInfo:

@@ -29,7 +29,7 @@ from collections.abc import Iterable, Sequence
 from .affine import Affine, Digit
 from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Buffer, Func, LayoutStep
+from .func import Buffer, Func, LayoutStep, PadStep
 from .poly import Dim, Mono, Poly
 from .stmt import Block, For, Note, Stmt
 from .winograd import WinogradStep
@@ -241,7 +241,9 @@ def _buffer_type(b: Buffer) -> str:
     return f"{b.dtype}[{', '.join(dim_text(d) for d in b.shape)}]{packed}{scope}" + (f" align({pads})" if pads else "")
 
 
-def _layout_step(s: LayoutStep | WinogradStep) -> str:
+def _layout_step(s: LayoutStep | PadStep | WinogradStep) -> str:
+    if isinstance(s, PadStep):
+        return f"{s.dim}: {s.size} zeros {s.extent}"
     if isinstance(s, WinogradStep):
         return f"winograd: {s.tile}"
     return f"{s.dim}: {dim_text(s.block)}{' here' if s.here else ''}"

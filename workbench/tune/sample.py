@@ -239,7 +239,7 @@ def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int)
                 if isinstance(step, LayoutStep):
                     state = mix(state, _token(f"{b.name}:{step.dim}{step.here}"), value(step.block))
                 else:
-                    state = mix(state, _token(f"{b.name}:{step}"), value(step.tile))
+                    state = mix(state, _token(f"{b.name}:{step}"), 0)
         return visit_all(func.body, state)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
@@ -11,7 +12,7 @@ import numpy as np
 from ...ir.affine import Affine
 from ...ir.dtypes import is_float
 from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, loads, map_children, walk
-from ...ir.func import Func
+from ...ir.func import Func, PadStep
 from ...ir.interp import dtype_of
 from ...ir.interval import interval, within
 from ...ir.poly import Dim
@@ -42,12 +43,12 @@ class Pad(Primitive):
     """Let an axis of a block run further than there is data, so that it splits evenly by any factor, also by holes.
 
     Contract: the axis and its loop get the new extent; results stay the same. A spatial axis: the block writes a
-    temporary that is longer by the padding; where it wrote an output, a new block copies the part that exists, as after
-    ``cache_write`` (moved back with ``reverse_compute_at`` it is guarded). A reduction axis: what is added beyond the
-    old end is neutral. Reads beyond the end of a buffer give zero: an element-wise block writes zeros into the padding,
-    and where a reduction reads a temporary that such a block fills, that block is padded too, so that nothing is asked
-    in the inner loop. So copy inputs with ``cache_read`` first. Pad before splitting or moving the loop. Gives back the
-    name of the copy block, if one was made.
+    temporary that is longer by the padding; where it wrote an output, a new block copies the part that exists, as
+    after ``cache_write`` (moved back with ``reverse_compute_at`` it is guarded). A reduction axis: what is added
+    beyond the old end is neutral. Reads beyond the end of a buffer give zero: constants get zeros ahead of time, an
+    element-wise block writes zeros into the padding, and where a reduction reads a temporary that such a block fills,
+    that block is padded too, so that nothing is asked in the inner loop. So copy inputs with ``cache_read`` first.
+    Pad before splitting or moving the loop. Gives back the name of the copy block, if one was made.
     """
 
     block: Annotated[str, BlockRef("block to pad")]
@@ -115,7 +116,8 @@ def _padded(func: Func, name: str, axis: str, extent: int) -> Func:
     if not block.is_reduction:
         block = replace(block, value=_zero_value(func, block.value, Bound(Affine.var(axis), 0, it.extent)))
     else:
-        func = _pad_producers(func, block, axis)
+        if it.kind == "S" or _vanishes(block, axis):
+            func = _pad_producers(func, block, axis)
         block = _spatial(func, block, axis) if it.kind == "S" else _reduction(func, block, axis, it.extent)
     return replace(func, body=replace_block(func.body, name, lambda _: (block,)))
 
@@ -140,15 +142,23 @@ def _reduction(func: Func, block: Block, axis: str, old: int) -> Block:
     """Beyond the old end the term is neutral: as a product of zeros where it is one, else by a condition around it."""
     op, term = block.update()
     bound = Bound(Affine.var(axis), 0, old)
-    if op == "add" and all(isinstance(f, Const) or _factor_moves(f, axis) for f in _factors(term)):
+    if _vanishes(block, axis):
         term = _zero_factors(func, term, bound)
     else:
         term = Select((bound,), term, neutral(op, dtype_of(term, func)))
     return replace(block, value=Binary(op, block.own_load(), term))
 
 
+def _vanishes(block: Block, axis: str) -> bool:
+    """Whether the reduction adds up products of which every factor moves with the axis: zeros stay zeros."""
+    op, term = block.update()
+    return op == "add" and all(isinstance(f, Const) or _factor_moves(f, axis) for f in _factors(term))
+
+
 def _pad_producers(func: Func, block: Block, axis: str) -> Func:
-    """Pad the element-wise blocks that fill the temporaries which are read too far, where their loops allow it."""
+    """Pad constants that are read too far, ahead of time, and the element-wise blocks that fill such temporaries, where
+    their loops allow it.
+    """
     extents = {it.name: it.extent for it in block.iters}
     for ld in dict.fromkeys(ld for e in (block.value, block.init) if e is not None for ld in loads(e)):
         for dim, form in enumerate(ld.index):
@@ -159,12 +169,22 @@ def _pad_producers(func: Func, block: Block, axis: str) -> Func:
             if not isinstance(hi, int) or hi < size:
                 continue
             made = _filler(func, ld.buffer, dim)
-            if made is not None:
+            if func.buffer(ld.buffer).role == "const":
+                func = _pad_constant(func, ld.buffer, dim, hi + 1)
+            elif made is not None:
                 try:
                     func = _padded(func, made[0], made[1], hi + 1)
                 except Refusal:
                     continue  # the read is guarded instead
     return func
+
+
+def _pad_constant(func: Func, name: str, dim: int, extent: int) -> Func:
+    buffer = func.buffer(name)
+    size = buffer.shape[dim]
+    assert isinstance(size, int)
+    shape = (*buffer.shape[:dim], extent, *buffer.shape[dim + 1 :])
+    return func.with_buffers([replace(buffer, shape=shape, layout=(*buffer.layout, PadStep(dim, size, extent)))])
 
 
 def _filler(func: Func, buffer: str, dim: int) -> tuple[str, str] | None:
@@ -289,8 +309,13 @@ def _zero_factors(func: Func, e: Expr, bound: Bound) -> Expr:
 def _zero_beyond(func: Func, ld: Load, bound: Bound) -> bool:
     """Whether the buffer holds zeros where the bound, on an axis that the load uses as an index, does not hold."""
     axis = bound.form.single_var()
+    # Steps of another kind give dimensions another meaning: only the last ones can be looked at.
+    steps = itertools.takewhile(lambda s: isinstance(s, PadStep), reversed(func.buffer(ld.buffer).layout))
+    zeros = {s.dim: s.size for s in steps if isinstance(s, PadStep)}
     for dim in (d for d, x in enumerate(ld.index) if x.single_var() == axis):
         made = _filler(func, ld.buffer, dim)
+        if dim in zeros and _at_most(zeros[dim], bound.hi):
+            return True
         if made is None or axis is None:
             continue
         match func.block(made[0])[0].value:
