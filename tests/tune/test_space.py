@@ -139,7 +139,7 @@ def _anonymous(func) -> str:
 @pytest.mark.parametrize(
     ("extent", "want"),
     [(64, (16, 32, 64)), (512, (16, 32, 64, 128)), (48, (16, 48)), (40, (8, 40)), (1000, (8, 40, 200)), (13, (13,)),
-     (24, (8, 24)), (17, (17,)), (3, (3,))],
+     (24, (8, 24)), (17, (17,)), (3, (3,)), (1009, (1009,)), (10007, (1,))],
 )  # fmt: skip
 def test_vector_extents(extent, want):
     assert vector_choices(extent, Machine(lanes=16)) == want

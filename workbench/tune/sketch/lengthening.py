@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For
+from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import has_reuse, is_padding, main_block, operands, producers, rows_of
 from workbench.tune.sketch.base import Draft, rule
@@ -15,6 +15,8 @@ from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
+#: With less than this share of what the padded tile promises, extents are not worth trying as they are.
+HOPELESS = 0.45
 #: A better tile has to promise at least this much.
 GAIN = 1.01
 
@@ -24,8 +26,8 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     """Pad the axes of a register tile that no good tile divides: whole vectors along the last one, and as many rows as
     the registers hold along the one before.
 
-    What is read beyond the end is zero, and what is computed there is thrown away. Where the extents as they are leave
-    only single rows or broken vectors, there is no variant without.
+    What is read beyond the end is zero, and what is computed there is thrown away. The better of the two comes first;
+    where the extents as they are leave only single rows or broken vectors, there is no variant without.
     """
     block = main_block(draft.func)
     if block is None or block.name in draft.done or not has_reuse(block) or not vectorisable(draft.func, block):
@@ -33,35 +35,42 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     loops = [lp for lp in axis_loops(draft.func, block, "S") if isinstance(lp.extent, int) and lp.extent > 1]
     if not loops or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
         return [draft]
-    sizes = {lp.name: int(lp.extent) for lp in loops}  # type: ignore[arg-type]
-    last = loops[-1].name
-    wide = -(-sizes[last] // machine.lanes) * machine.lanes if sizes[last] > machine.lanes else sizes[last]
-    new = {last: wide}
-    if len(loops) > 1:
-        rows = loops[-2].name
-        new[rows] = best_rows(sizes[rows], wide, machine)
-    changed = {name: size for name, size in new.items() if size != sizes[name]}
-    if not changed:
+    last, before = loops[-1], loops[-2] if len(loops) > 1 else None
+    old = (int(before.extent) if before else 1, int(last.extent))  # type: ignore[arg-type]
+    wide = best_width(old[1], old[0], machine)
+    new = (best_rows(old[0], wide, machine) if before else 1, wide)
+    if new == old:
         return [draft]
-    axis = block_axis(block, last)
-    copied = _copied(draft.func, block, axis, last in changed)
+    copied = _copied(draft.func, block, block_axis(block, last.name), wide != old[1])
     if copied and rows_of(block) < MIN_ROWS:
         return [draft]  # what is read about once is not worth a copy with room for zeros
+    sizes = {lp.name: size for lp, size, was in zip((before, last), new, old, strict=True) if lp and size != was}
     try:
-        padded = _lengthen(draft, block, loops, changed, copied)
+        padded = _lengthen(draft, block, sizes, copied)
     except ScheduleError:
         return [draft]
-    broken = last in changed and 2 * sizes[last] % machine.lanes != 0 and sizes[last] > 2 * machine.lanes
-    single = any(
-        _good(sizes[n], new[last], machine) < 0.9 * _good(new[n], new[last], machine) for n in new if n != last
-    )
-    return [padded] if broken or single else [draft, padded]
+    share = _promise(*old, machine) / _promise(*new, machine)
+    return [padded] if share < HOPELESS else [padded, draft] if share < 0.9 else [draft, padded]
+
+
+def best_width(extent: int, rows: int, machine: Machine) -> int:
+    """Whole vectors that hold `extent`, with a divisor that suits the registers and this number of rows."""
+    lanes = machine.lanes
+    if extent % lanes == 0 or extent <= lanes:
+        return extent
+    least = -(-extent // lanes) * lanes
+    sizes = [least, *range(least + lanes, int(extent * (1 + WASTE)) + 1, lanes)]
+    return max(sizes, key=lambda w: max(_good(r, w, machine) for r in _near(rows)) / w)
+
+
+def _near(extent: int) -> range:
+    return range(extent, int(extent * (1 + WASTE)) + 1)
 
 
 def best_rows(extent: int, wide: int, machine: Machine) -> int:
     """Extent from `extent` on whose divisors give the best register tile, what is wasted taken off."""
     best, found = _good(extent, wide, machine) * GAIN, extent
-    for size in range(extent + 1, int(extent * (1 + WASTE)) + 1):
+    for size in _near(extent)[1:]:
         value = _good(size, wide, machine) * extent / size
         if value > best:
             best, found = value, size
@@ -79,13 +88,20 @@ def _good(extent: int, wide: int, machine: Machine) -> float:
     return best
 
 
-def _lengthen(draft: Draft, block: Block, loops: list[For], sizes: dict[str, int], copied: list[str]) -> Draft:
+def _promise(rows: int, wide: int, machine: Machine) -> float:
+    """The same for extents as they are: half vectors, and those of the last rest, do half the work."""
+    if wide % machine.lanes == 0 or wide < machine.lanes:
+        return _good(rows, max(wide, machine.lanes), machine)
+    halves = 2 * wide % machine.lanes == 0
+    return (0.5 if halves else 0.3) * _good(rows, machine.lanes, machine)
+
+
+def _lengthen(draft: Draft, block: Block, sizes: dict[str, int], copied: list[str]) -> Draft:
     s = draft.schedule.copy()
     copies = [s.cache_read(block.name, b) for b in copied]
-    for lp in loops:
-        if lp.name in sizes:
-            s.pad(block.name, block_axis(block, lp.name), sizes[lp.name])
-    text = ", ".join(f"{lp.name} {lp.extent} -> {sizes[lp.name]}" for lp in loops if lp.name in sizes)
+    for loop, size in sizes.items():
+        s.pad(block.name, block_axis(block, loop), size)
+    text = ", ".join(f"{loop} {draft.func.loop(loop)[0].extent} -> {size}" for loop, size in sizes.items())
     new = draft.change("lengthen", f"no good register tile divides {block.name} as it is: {text}", s)
     return replace(new, copies=tuple(copies))
 

@@ -145,12 +145,14 @@ class _Rows:
         lp = loop_of_axis(block, path, axis)
         if lp is None or not isinstance(lp.extent, int) or lp.extent < 2 * self.machine.lanes:
             return None
-        choices = _partials(lp.extent, self.machine)
-        if not choices:
-            return None
-        known = self.lanes.get(-lp.extent)
+        extent = lp.extent
+        if not _partials(extent, self.machine):  # what lies behind the end is neutral
+            extent = -(-extent // self.machine.lanes) * self.machine.lanes
+            self.s.pad(block.name, axis, extent)
+        known = self.lanes.get(-extent)
+        choices = _partials(extent, self.machine)
         _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
-        self.lanes[-lp.extent] = _size(self.s.func, lane)
+        self.lanes[-extent] = _size(self.s.func, lane)
         name: str = self.s.rfactor(lane, -1)
         return name
 

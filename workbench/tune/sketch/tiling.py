@@ -10,6 +10,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For
+from workbench.schedule.primitives.annotation import VECTOR_LIMIT
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
     has_reuse,
@@ -132,7 +133,8 @@ def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
     half = tuple(d for d in divisors if 2 * d % lanes == 0)
     if half:
         return half
-    return tuple(d for d in divisors if d >= lanes) or (divisors[-1],)
+    long = tuple(d for d in divisors if d >= lanes)
+    return long or ((extent,) if extent <= VECTOR_LIMIT else (divisors[-1],))
 
 
 def _open(count: int) -> list[object]:
