@@ -15,6 +15,8 @@ from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
+#: Copying a constant in every call costs as much as computing this many rows with it.
+CONSTANT = 32
 #: With less than this share of what the padded tile promises, extents are not worth trying as they are.
 HOPELESS = 0.45
 #: A better tile has to promise at least this much.
@@ -50,6 +52,8 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     except ScheduleError:
         return [draft]
     share = _promise(*old, machine) / _promise(*new, machine)
+    if any(draft.func.buffer(b).role == "const" for b in copied):
+        share *= 1.0 + CONSTANT / rows_of(block)
     return [padded] if share < HOPELESS else [padded, draft] if share < 0.9 else [draft, padded]
 
 

@@ -74,7 +74,8 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s.reorder(*order)
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
-    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red, short)
+    fitting = MAX_BODY * machine.lanes // min(_choices(s.func, at[-1][-1]))
+    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red, min(short, fitting))
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     form = "SSRSRS" if panels else "SSRS"
     new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
@@ -151,7 +152,8 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
     lanes, registers = machine.lanes, machine.registers
     padded = vector if _whole_registers(func, at[-1][-1], lanes) else vector + lanes // 2
     room = (registers - 1) * lanes
-    d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded)
+    wide = all(2 * c > room for c in _choices(func, at[-1][-1]))  # a prime: nothing fits
+    d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded, wish=wide)
     small = product(func.loop(n)[0].extent for n in unrolled if n not in at[-1])
     d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
     if machine.threads > 1:
@@ -162,11 +164,15 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
 
 
 def _whole_registers(func: Func, loop: str, lanes: int) -> bool:
+    return all(c % lanes == 0 for c in _choices(func, loop))
+
+
+def _choices(func: Func, loop: str) -> tuple[int, ...]:
+    """What the extent of a vectorised loop may be."""
     extent = func.loop(loop)[0].extent
     if isinstance(extent, int):
-        return extent % lanes == 0
-    choices = next((h.choices for h in func.holes if str(extent) == h.name), None)
-    return choices is not None and all(c % lanes == 0 for c in choices)
+        return (extent,)
+    return next((h.choices for h in func.holes if str(extent) == h.name and h.choices), (1,))
 
 
 def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
