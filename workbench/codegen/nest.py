@@ -17,6 +17,7 @@ from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ExprEmitter, Lanes
+from .lanes import across_lanes, reduced_vectors
 from .places import ALWAYS, Guard
 from .tensor import TensorEmitter, by_intrinsic
 
@@ -94,6 +95,8 @@ class NestEmitter:
             self.ex.ahead[lp.name] = ahead
         if lp.kind == "vectorize":
             self._vectors(lp)
+        elif (across := across_lanes(self.ex, lp, self._lanes)) is not None:
+            self._across(lp, across)
         elif lp.kind == "unroll" or lp.extent == 1:
             self._iterations(lp, index(0), lp.extent)
         elif self._ends_cut(lp):
@@ -110,6 +113,16 @@ class NestEmitter:
         for k in range(count):
             self.ex.env[lp.name] = self.fb.add(first, index(k))
             self.body(lp.body)
+
+    def _across(self, lp: For, lanes: int) -> None:
+        """Reduce neighbours in memory as vectors, and the lanes of these in the end."""
+        block = lp.body[0]
+        assert isinstance(block, Block)
+        assert isinstance(lp.extent, int)
+        value = reduced_vectors(self.ex, lp, block, lanes)
+        self.ex.env[lp.name] = index(0)
+        self._block(block, value)
+        self._iterations(lp, index(lp.extent - lp.extent % lanes), lp.extent % lanes)
 
     def _counted(self, lp: For, extent: int) -> None:
         """Emit the first `extent` iterations as a loop, several at a time where that pays."""
@@ -278,7 +291,8 @@ class NestEmitter:
 
     # ---- blocks ----------------------------------------------------------------------------------------------------
 
-    def _block(self, b: Block) -> None:
+    def _block(self, b: Block, term: Value | None = None) -> None:
+        """Emit a block, or a reduction with a term that was computed already."""
         self._instances += 1
         if self._instances > MAX_INSTANCES:
             raise BuildError(
@@ -289,29 +303,29 @@ class NestEmitter:
             )
         promotion = None if b.init is None else self._acc.open.get(b.buffer)
         if promotion is not None:
-            self._accumulate(promotion, b)
+            self._accumulate(promotion, b, term)
             return
         guard = self.ex.bounds(b.guard)
         assert guard is not None
         if guard.cond is False:
             return
         with self.fb.branching(guard.cond if isinstance(guard.cond, Value) else None), self.ex.under(_masking(guard)):
-            self._compute(b)
+            self._compute(b, term)
 
-    def _compute(self, b: Block) -> None:
+    def _compute(self, b: Block, known: Value | None) -> None:
         if b.init is None:
             self._write(b, self._value(b, b.value))
             return
         op, term = b.update()
-        value = self._value(b, term)
+        value = known or self._value(b, term)
         own = self.ex.load(b.own_load()) if self._reduces(b) else self.ex.expr(b.init)
         self._write(b, self.ex.arith.binary(op, own, value))
 
-    def _accumulate(self, p: Promotion, b: Block) -> None:
+    def _accumulate(self, p: Promotion, b: Block, known: Value | None) -> None:
         """Update an accumulator. What only decides whether the element exists is asked when it is stored."""
         if not b.guard:
             slot = self._acc.slot(p, b, ALWAYS)
-            self._update(b, slot.register, slot.like, None)
+            self._update(b, slot.register, slot.like, None, known)
             return
         spatial = tuple(c for c in b.guard if not c.form.vars & p.reducing)
         exists, runs = self.ex.bounds(spatial), self.ex.bounds(tuple(c for c in b.guard if c not in spatial))
@@ -325,11 +339,11 @@ class NestEmitter:
             self.ex.under(_masking(runs)),
         ):
             slot = self._acc.slot(p, b, exists)
-            self._update(b, slot.register, slot.like, runs.mask)
+            self._update(b, slot.register, slot.like, runs.mask, known)
 
-    def _update(self, b: Block, register: Value, like: Value, mask: Value | None) -> None:
+    def _update(self, b: Block, register: Value, like: Value, mask: Value | None, known: Value | None) -> None:
         op, term = b.update()
-        value = self._value(b, term)
+        value = known or self._value(b, term)
         own = self.fb.here(f"load {like.type}, {register.typed}, align 64", like.dtype, like.lanes)
         result = self.fb.broadcast(self.ex.arith.binary(op, own, value), like.lanes)
         if mask is not None and like.lanes > 1:

@@ -131,6 +131,10 @@ class Places:
         dtype = self._buffers[buffer].dtype
         return "uint8" if dtype == "bool" else dtype
 
+    def is_temporary(self, buffer: str) -> bool:
+        """Whether a buffer is written and read inside of the function only."""
+        return self._buffers[buffer].role == "temp"
+
     def itemsize(self, buffer: str) -> int:
         """Bytes of an element in memory."""
         return np.dtype(self.memory_dtype(buffer)).itemsize
