@@ -116,7 +116,7 @@ class For:
 
     def note(self, key: str) -> int | str | None:
         """Value of a note, None without it."""
-        return dict(self.notes).get(key)
+        return dict(self.notes).get(key) if self.notes else None
 
     @property
     def is_unit(self) -> bool:

@@ -15,39 +15,58 @@ from ..ir.compact import shared_by
 from ..ir.func import Func
 from ..ir.poly import Dim
 from ..ir.region import Span, spans_of, union
-from ..ir.stmt import BLOCK_KINDS, BOUND_KINDS, Block, For, accesses, blocks, loops, walk
+from ..ir.stmt import BLOCK_KINDS, BOUND_KINDS, Block, For, Stmt, accesses, blocks, loops, walk
 from . import legality
 from .refusal import Refusal, refuse
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:
     """Refuse ("unit.inside") a step that names a loop or block inside a unit."""
-    wanted = set(names)
-    for s, path in walk(func.body):
-        unit = next((lp for lp in path if lp.is_unit), None)
-        if unit is not None and s.name in wanted:
-            refuse(
-                "unit.inside",
-                f"{s.name!r} lies inside {unit_name(unit)}, which {step} would cut through.",
-                (s.name, unit.name),
-                f"name the loop {unit.name!r} that stands for all of it, or do the {step} before",
-            )
+    units = _units(func.body)
+    wanted = set(names) if units else ()
+    for unit in units:
+        for s, _ in walk(unit.body):
+            if s.name in wanted:
+                refuse(
+                    "unit.inside",
+                    f"{s.name!r} lies inside {unit_name(unit)}, which {step} would cut through.",
+                    (s.name, unit.name),
+                    f"name the loop {unit.name!r} that stands for all of it, or do the {step} before",
+                )
 
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse a step that breaks what an earlier one was promised: "loop.mark", "buffer.scope" or "unit.cut"."""
-    for lp, _ in loops(after.body):
-        if lp.kind in BOUND_KINDS:
-            _keep_bound(after, lp, step)
+    for lp in _bound(after.body):
+        _keep_bound(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
-    for lp, _ in loops(before.body):
-        if lp.is_unit:
-            _keep_unit(after, lp, step)
-    for lp, _ in loops(after.body):
-        if lp.intrin is not None:
-            _keep_intrinsic(after, lp.name, lp.intrin, step)
+    for unit in _units(before.body):
+        _keep_unit(after, unit, step)
+    for unit in _units(after.body):
+        for lp, _ in loops((unit,)):
+            if lp.intrin is not None:
+                _keep_intrinsic(after, lp.name, lp.intrin, step)
+
+
+def _units(body: tuple[Stmt, ...]) -> list[For]:
+    """Outermost units; this runs at every step, so it makes no paths."""
+    out: list[For] = []
+    for s in body:
+        if isinstance(s, For):
+            out += (s,) if s.is_unit else _units(s.body)
+    return out
+
+
+def _bound(body: tuple[Stmt, ...]) -> list[For]:
+    """Loops bound to a part of a device."""
+    out: list[For] = []
+    for s in body:
+        if isinstance(s, For):
+            out += (s,) if s.kind in BOUND_KINDS else ()
+            out += _bound(s.body)
+    return out
 
 
 def _keep_bound(func: Func, lp: For, step: str) -> None:
