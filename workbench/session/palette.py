@@ -105,8 +105,9 @@ def _quick(move: Move, name: str) -> dict[str, Any]:
 
 
 def _label(step: Primitive, name: str) -> str:
-    """Text of a button under the primitive's name: the arguments without what is selected anyway."""
-    parts = [_text(v) for v in step.args.values() if v != name]
+    """Text of a button under the primitive's name: the arguments without what is selected anyway, or usual."""
+    said = [step.args[f.name] for f in step.fields() if f.required or step.args[f.name] != f.default]
+    parts = [_text(v) for v in said if v != name]
     return ", ".join(p for p in parts if p) or name
 
 

@@ -185,7 +185,9 @@ class TransformLayout(Primitive):
     def _refusal(self, block: Block, form: Affine, size: Dim) -> Refusal:
         axis = form.single_var()
         bind = form if axis is None else block.env[axis]
-        loop = None if axis is None else bind.single_var()
+        # The loop that moves the dimension fastest, which may run inside of what other loops have begun.
+        fast = [d.var for d, c in bind.terms if axis is not None and d.plain and c == 1]
+        loop = fast[0] if len(fast) == 1 else None
         hint = (
             f"split({loop!r}, [None, {size}]) first"
             if loop is not None
