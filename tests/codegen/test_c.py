@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import random
 import subprocess
+import sys
 from dataclasses import replace
 
 import ml_dtypes
@@ -18,9 +20,12 @@ from workbench.codegen import build_func, generate_func
 from workbench.codegen.c import compiler
 from workbench.errors import BuildError
 from workbench.ir import interp, te
-from workbench.ir.func import Align, Func
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Bound, Const, Load, Select, map_loads
+from workbench.ir.func import Align, Buffer, Func
 from workbench.ir.reference import evaluate
-from workbench.ir.stmt import For, rewrite
+from workbench.ir.stmt import Block, For, Iter, rewrite
+from workbench.runtime.buffers import pointer_table
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -119,6 +124,56 @@ def test_guards_and_places():
     test_hostile.test_everything_of_extent_one()
 
 
+V = Affine.var
+
+
+def two_loops(block: Block, buffers: tuple[Buffer, ...]) -> Func:
+    """The block in a nest of 3 x 4 iterations, the inner loop vectorised."""
+    return Func("f", buffers, (For("a", 3, (For("b", 4, (block,), "vectorize"),)),))
+
+
+@compiled_here
+@pytest.mark.parametrize(("low", "high"), [(0, 10), (3, 12), (3, 10), (5, 6), (-4, 20)])
+def test_guards_become_ends_of_loops_only_where_they_are(low, high):
+    i, own = V("i"), Load("Y", (V("i"),))
+    x = Buffer("X", (12,), "float32", "input")
+    zero = Block("Z", (Iter("i", 12, "S"),), (V("z"),), "Y", (i,), Const(0.0))
+    value, guard = Binary("add", own, Load("X", (i,))), (Bound(i, low, high),)
+    some = Block("Y", (Iter("i", 12, "S"),), (V("a") * 4 + V("b"),), "Y", (i,), value, None, guard)
+    f = two_loops(some, (x, Buffer("Y", (12,), "float32", "output")))
+    f = replace(f, body=(For("z", 12, (zero,)), *f.body))
+    running.check(f)
+
+
+@compiled_here
+@pytest.mark.skipif(not hasattr(mmap, "PAGESIZE") or sys.platform == "win32", reason="wants pages")
+def test_no_vector_reaches_beyond_what_its_condition_allows():
+    """The input ends at the end of a page: also a lane that is thrown away must not be read there."""
+    i = V("i")
+    value = Select((Bound(i, 0, 10),), Load("X", (i,)), Const(7.0))
+    block = Block("Y", (Iter("i", 12, "S"),), (V("a") * 4 + V("b"),), "Y", (i,), value)
+    f = two_loops(block, (Buffer("X", (10,), "float32", "input"), Buffer("Y", (12,), "float32", "output")))
+    area = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+    base = np.frombuffer(area, np.uint8).ctypes.data
+    test_hostile._no_access(base + mmap.PAGESIZE, mmap.PAGESIZE)
+    x = np.frombuffer(area, np.float32, 10, mmap.PAGESIZE - 40)
+    x[:] = np.arange(10)
+    y = np.zeros(12, np.float32)
+    kernel = Kernel(f, build_func(f, TARGET), TARGET)
+    kernel._around.call(kernel._loaded.address, pointer_table([x.ctypes.data, y.ctypes.data]))
+    np.testing.assert_array_equal(y, [*range(10), 7, 7])
+
+
+def test_padding_is_decided_before_the_vectors():
+    s = Schedule(workloads.conv2d_nhwc(8, 8, 4, 16), TARGET)
+    s.compute_inline("pad")
+    s.reorder("h", "w", "kh", "kw", "c", "o")
+    s.vectorize("o")
+    text = generate_func(s.func, TARGET).source
+    assert "const float conv_in0 = h + kh >= 1 && h + kh < 9 &&" in text
+    assert "conv_acc[o] += conv_in0 * W[" in text
+
+
 @compiled_here
 @pytest.mark.parametrize(("dtype", "numpy"), [("float16", np.float16), ("bfloat16", ml_dtypes.bfloat16)])
 def test_every_half_precision_number(dtype, numpy):
@@ -195,7 +250,6 @@ def test_no_promise_of_independence_where_a_block_accumulates():
 def renamed(func: Func, names: dict[str, str]) -> Func:
     buffers = tuple(replace(b, name=names.get(b.name, b.name)) for b in func.buffers)
     text = {n: names.get(n, n) for n in (b.name for b in func.buffers)}
-    from workbench.ir.expr import Load, map_loads
 
     def fn(s):
         if isinstance(s, For):
@@ -291,8 +345,6 @@ def test_a_compiler_for_another_machine(monkeypatch):
 
 
 def test_an_operation_that_c_does_not_have():
-    from workbench.ir.expr import Binary, Load
-
     a = te.placeholder((4,), "int32", name="A")
     f = te.func(te.compute((4,), lambda i: a[i] + a[i], name="Y"))
 

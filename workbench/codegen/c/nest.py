@@ -127,7 +127,7 @@ class NestPrinter:
             alone = [d for d, _ in c.form.terms if d.var == lp.name] == [Digit(lp.name)]
             if not alone or c.form.coefficient(lp.name) != 1 or self.ex.range(c.form)[0] < _int(c.lo) or c in self._met:
                 continue
-            name, left = self.names("stop", f"{lp.name}_stop"), self.ex.form(rest * -1 + c.hi).text
+            name, left = self.names(f"stop {len(self.lines)}", f"{lp.name}_stop"), self.ex.form(rest * -1 + c.hi).text
             self.emit(depth, f"const int64_t {name} = {left} < {lp.extent} ? {left} : {lp.extent};")
             self._met = (*self._met, c)
             return name
