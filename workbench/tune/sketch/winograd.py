@@ -173,10 +173,20 @@ class _Sketch:
         s.vectorize(f"{block}_{vectorised}")
 
     def _vectors(self, channels: int, most: int) -> tuple[int, ...]:
-        """Divisors that fill at most `most` registers; all channels where there is none that fills one."""
+        """Divisors that fill at most `most` registers, wholly or with a rest; few channels are taken as they are.
+
+        Raises
+        ------
+        ScheduleError
+            "sketch.channels" when there are only narrower or much wider ones: unrolled code of them would be slow or
+            endless.
+        """
         lanes = self.machine.lanes
-        fitting = [d for d in range(lanes, most * lanes + 1, lanes) if channels % d == 0]
-        return tuple(fitting) or (channels,)
+        divisors = [d for d in range(1, most * lanes + 1) if channels % d == 0]
+        found = [d for d in divisors if d % lanes == 0] or [d for d in divisors if d >= lanes]
+        if not found and channels > PRODUCT_VECTORS * lanes:
+            raise ScheduleError("sketch.channels", f"{channels} channels do not fall into vectors.", (str(channels),))
+        return tuple(found) or (channels,)
 
     def _limited(self, s: Schedule, rows: tuple[str, str, str], blocks: list[str], done: tuple[str, ...]) -> Draft:
         place = "first, in a nest of its own" if self.outside else "inside the parallel blocks"
