@@ -1,0 +1,238 @@
+"""Matrix products of bfloat16 and of bytes through AMX and VNNI, beside torch (oneDNN) and onnxruntime.
+
+Run it by hand on a CPU that has the instructions (it is not part of the default tests; torch is not among the
+project's dependencies)::
+
+    pip install torch
+    python tests/benchmarks/bench_tensor.py --json /tmp/tensor.json
+
+One thread, one fresh process per library and round, the libraries in turn; times are of the thread's own processor
+time. Ours has B packed beforehand; of each library the fastest of its ways counts, one with packed weights where there
+is one. The sums are float32 and int32 everywhere, and torch rounds its result to bfloat16. Operands are random: AMX
+draws so much power that products of zeros run a quarter faster.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Ways = dict[str, Callable[[], Any]]
+Arrays = dict[str, np.ndarray]
+
+#: Case -> (intrinsic, operations per second in 10^9 to show, libraries).
+CASES = {
+    "bf16 amx": ("x86.amx.bf16", 1400, ("torch",)),
+    "u8s8 amx": ("x86.amx.u8s8", 2000, ("onnxruntime",)),
+    "s8s8 amx": ("x86.amx.s8s8", 2000, ("torch", "onnxruntime")),
+    # The libraries use AMX where there is AMX, so nobody stands beside VNNI here.
+    "u8s8 vnni": ("x86.vnni.dot4", 600, ()),
+}
+
+
+def inputs(case: str, n: int) -> Arrays:
+    """Operands, the same for everybody."""
+    import ml_dtypes
+
+    rng = np.random.default_rng(0)
+    if case.startswith("bf16"):
+        return {k: rng.standard_normal((n, n)).astype(ml_dtypes.bfloat16) for k in "AB"}
+    low, high, dtype = (-128, 128, np.int8) if case.startswith("s8") else (0, 256, np.uint8)
+    return {
+        "A": rng.integers(low, high, (n, n)).astype(dtype),
+        "B": rng.integers(-128, 128, (n, n)).astype(np.int8),
+    }
+
+
+def reference(a: Arrays) -> np.ndarray:
+    """The product in double precision."""
+    return a["A"].astype("f8") @ a["B"].astype("f8")
+
+
+# ------------------------------------------------------------------------------------------------------------- ours
+
+
+def ours(case: str, n: int, a: Arrays) -> Ways:
+    """Our kernel, in the forms that are worth trying on one core."""
+    from workbench import workloads
+    from workbench.target import Target
+
+    name = CASES[case][0]
+    if name == "x86.amx.bf16":
+        func = workloads.matmul(n, n, n, dtype="bfloat16", constant_b=True)
+    else:
+        func = workloads.matmul_int8(n, n, n, signed=case.startswith("s8"), constant_b=True)
+    target = Target.host(threads=1)
+    forms = ((2, 2, "ij"), (2, 2, "ji")) if "amx" in name else ((4, 4, "ji"), (8, 2, "ji"), (4, 4, "ij"))
+    ways: Ways = {}
+    for rows, columns, order in forms:
+        kernel = schedule(func, target, name, rows, columns, order).build()
+        call = kernel.prepare(**a)
+        ways[f"{rows}x{columns} {order}"] = call
+    return ways
+
+
+def schedule(func: Any, target: Any, name: str, rows: int, columns: int, order: str) -> Any:
+    """Blocks of rows x columns tiles in registers around the whole sum, B packed to suit."""
+    from workbench.schedule import Schedule
+
+    s = Schedule(func, target)
+    tall = name.startswith("x86.amx")
+    i0, i1, *i2 = s.split("i", [None, rows, 16] if tall else [None, rows])
+    j0, j1, j2 = s.split("j", [None, columns, 16])
+    group = 2 if name.endswith("bf16") else 4
+    k0, *k1 = s.split("k", [None, 16, group] if tall else [None, group])
+    outer = {"i": i0, "j": j0}
+    s.reorder(*(outer[x] for x in order), k0, i1, j1, *i2, j2, *k1)
+    s.transform_layout("B", 1, 16).transform_layout("B", 1, group, count="here")
+    return s.unroll(i1).unroll(j1).tensorize((i2 or [j2])[0], name)
+
+
+# ------------------------------------------------------------------------------------------------------------ peers
+
+
+def torch_ways(case: str, n: int, a: Arrays) -> Ways:
+    """Eager torch, and with weights that oneDNN has packed."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.set_grad_enabled(False)
+    if case.startswith("s8"):
+        x, w = torch.from_numpy(a["A"]), torch.from_numpy(a["B"])
+        return {"_int_mm": lambda: torch._int_mm(x, w)}
+    x, w = (torch.from_numpy(a[k].view(np.uint16)).view(torch.bfloat16) for k in "AB")
+    out = torch.empty(n, n, dtype=torch.bfloat16)
+    ways: Ways = {"mm": lambda: torch.mm(x, w, out=out)}
+    if torch.backends.mkldnn.is_available():
+        packed = torch.ops.mkldnn._reorder_linear_weight(w.t().contiguous(), n)
+        ways["packed"] = lambda: torch.ops.mkldnn._linear_pointwise(x, packed, None, "none", [], "")
+    return ways
+
+
+def onnxruntime_ways(case: str, n: int, a: Arrays) -> Ways:
+    """One MatMulInteger with constant B, which the session packs."""
+    import onnxruntime as ort
+    from onnx import TensorProto, helper, numpy_helper
+
+    kind = TensorProto.INT8 if case.startswith("s8") else TensorProto.UINT8
+    node = helper.make_node("MatMulInteger", ["A", "B"], ["Y"])
+    graph = helper.make_graph(
+        [node], "g", [helper.make_tensor_value_info("A", kind, (n, n))],
+        [helper.make_tensor_value_info("Y", TensorProto.INT32, (n, n))], [numpy_helper.from_array(a["B"], "B")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    binding = session.io_binding()
+    binding.bind_ortvalue_input("A", ort.OrtValue.ortvalue_from_numpy(a["A"]))
+    out = ort.OrtValue.ortvalue_from_numpy(np.zeros((n, n), np.int32))
+    binding.bind_ortvalue_output("Y", out)
+
+    def call() -> Any:
+        session.run_with_iobinding(binding)
+        return out
+
+    return {"MatMulInteger": call}
+
+
+WAYS = {"ours": ours, "torch": torch_ways, "onnxruntime": onnxruntime_ways}
+
+
+# ------------------------------------------------------------------------------------------------------- measuring
+
+
+def worker(library: str, case: str, n: int, seconds: float) -> None:
+    """Print the milliseconds per call of each way of a library, and its error, as JSON."""
+    a = inputs(case, n)
+    want, found = reference(a), {}
+    for way, call in WAYS[library](case, n, a).items():
+        got = call()
+        got = got[0] if isinstance(got, tuple) else got
+        got = got.numpy() if hasattr(got, "numpy") and str(getattr(got, "dtype", "")) != "torch.bfloat16" else got
+        got = np.asarray(got.float() if hasattr(got, "float") else got, "f8")
+        found[way] = {"ms": timed(call, seconds), "error": float(np.abs(got - want).max() / np.abs(want).max())}
+    print(json.dumps(found))
+
+
+def timed(call: Callable[[], Any], seconds: float) -> float:
+    """Median milliseconds of the thread's processor time per call; the first third warms up."""
+    times: list[int] = []
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(times) < 9:
+        start = time.thread_time_ns()
+        call()
+        times.append(time.thread_time_ns() - start)
+    return statistics.median(times[len(times) // 3 :]) / 1e6
+
+
+def one(library: str, case: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Run one worker on one core."""
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    core = max(os.sched_getaffinity(0))
+    command = ["taskset", "-c", str(core), sys.executable, str(Path(__file__).resolve()), "--worker", library]
+    command += ["--cases", case, "--size", str(args.size), "--time", str(args.time)]
+    done = subprocess.run(command, env={**os.environ, **dict.fromkeys(names, "1")}, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{library}, {case}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def row(case: str, library: str, rounds: list[dict[str, Any]], n: int) -> dict[str, Any]:
+    """The fastest way of a library over all rounds."""
+    medians = {way: statistics.median(r[way]["ms"] for r in rounds) for way in rounds[0]}
+    way = min(medians, key=lambda w: medians[w])
+    speeds = sorted(2 * n**3 / r[way]["ms"] / 1e6 for r in rounds)
+    error = max(r[way]["error"] for r in rounds)
+    found = {"case": case, "library": library, "way": way, "ms": medians[way], "median": statistics.median(speeds)}
+    return found | {"min": speeds[0], "max": speeds[-1], "error": error, "goal": CASES[case][1]}
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="*", default=list(CASES))
+    parser.add_argument("--size", type=int, default=512)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--time", type=float, default=0.4, help="seconds per way, process and round")
+    parser.add_argument("--json")
+    parser.add_argument("--worker")
+    args = parser.parse_args()
+    if args.worker:
+        worker(args.worker, args.cases[0], args.size, args.time)
+        return
+    rows = []
+    for case in args.cases:
+        libraries = ("ours", *CASES[case][2])
+        runs: dict[str, list[dict[str, Any]]] = {lib: [] for lib in libraries}
+        for _ in range(args.rounds):
+            for library in libraries:
+                runs[library].append(one(library, case, args))
+        found = [row(case, library, rounds, args.size) for library, rounds in runs.items()]
+        for r in found:
+            ratio = "" if r["library"] == "ours" else f"  ours {found[0]['median'] / r['median']:.2f} times as fast"
+            goal = f"  (goal {r['goal']})" if r["library"] == "ours" else ""
+            print(
+                f"{case:<10} {r['library']:<12} {r['way']:<14} {r['median']:>7.0f} Gop/s  "
+                f"({r['min']:.0f} to {r['max']:.0f})  error {r['error']:.1e}{goal}{ratio}",
+                flush=True,
+            )
+        rows += found
+    if args.json:
+        from suite import host
+
+        Path(args.json).write_text(json.dumps({"size": args.size, "host": host.describe(), "rows": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
