@@ -161,7 +161,9 @@ def everywhere(f, *arrays):
     got = [reference.evaluate(f, given, precise=True)[f.outputs[0].name]]
     got += [compiled(marked(f, i=kind), *arrays) for kind in ("serial", "vectorize")]
     for y in got:
-        np.testing.assert_array_equal(y.astype(plain), want.astype(plain))
+        with np.errstate(over="ignore"):
+            same = y.astype(plain), want.astype(plain)
+        np.testing.assert_array_equal(*same)
     return want
 
 

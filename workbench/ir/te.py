@@ -235,7 +235,7 @@ def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
 
 
 def cast(a: Scalar, dtype: str) -> Value:
-    """Convert to `dtype`."""
+    """Convert to `dtype`; floats are cut towards zero and to the range of an integer type, NaN becomes 0."""
     v = value_of(a)
     return join(Cast(np.dtype(dtype).name, v.expr), np.dtype(dtype).name, v)
 

@@ -14,12 +14,12 @@ ACTIVATION_ERROR = 4e-7
 
 
 def maximum(a: Scalar, b: Scalar) -> Value:
-    """Larger of two values."""
+    """Larger of two values; NaN when either is."""
     return binary("max", a, b)
 
 
 def minimum(a: Scalar, b: Scalar) -> Value:
-    """Smaller of two values."""
+    """Smaller of two values; NaN when either is."""
     return binary("min", a, b)
 
 

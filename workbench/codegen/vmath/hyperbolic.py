@@ -23,7 +23,7 @@ _TAIL = {
 _END = {"float32": 9.5, "float64": 19.5}
 
 
-@function("tanh", "never above 1; the sign of zero is kept", float32=2.5, float64=2.5)
+@function("tanh", "never above 1; the sign of zero is kept", float32=2.5, float64=2.75)
 def tanh(m: Ops, x: Value) -> Value:
     """``e / (e + 2)`` with ``e = exp(2|x|) - 1``, which is exact to its last places for small `x` too.
 
