@@ -123,8 +123,8 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
     regs = acc_vectors + np.minimum(loads[0], vector / machine.lanes) + 1.0
     return BlockFacts(
         b, inner[0], at_level(outer, body), body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
-        stores, *_guards(b, extents, body, n), acc_vectors, visits, reloads, chain, regs, _inner_trips(b, extents,
-        body, n), tasks, share, outer[-1], working, traffic, moved, prints, body, tile_working,
+        stores, *_guards(b, extents, body, n, machine.lanes), acc_vectors, visits, reloads, chain, regs,
+        _inner_trips(b, extents, body, n), tasks, share, outer[-1], working, traffic, moved, prints, body, tile_working,
     )  # fmt: skip
 
 
@@ -252,21 +252,22 @@ def _parallel(b: BlockPlan, extents: list[Any], n: int, machine: Machine) -> tup
     return tasks, np.minimum(1.0, np.ceil(chunks / machine.threads) * np.ceil(tasks / chunks) / tasks)
 
 
-def _guards(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int) -> tuple[Array, Array]:
-    """How often index conditions are tested in all, and how often for single lanes because the lanes disagree."""
-    tests, lanes = np.full(n, float(b.guards)), np.zeros(n)
+def _guards(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int, lanes: int) -> tuple[Array, Array]:
+    """How often index conditions are tested in all, and how often to make the mask of a vector whose lanes disagree."""
+    tests, masks = np.full(n, float(b.guards)), np.zeros(n)
     if not b.guards:
-        return tests, lanes
-    inside = np.zeros(
-        n, bool
-    )  # outside of the innermost serial loop that a condition depends on, every loop repeats it
+        return tests, masks
+    # Outside of the innermost serial loop that a condition depends on, every loop repeats it.
+    inside = np.zeros(n, bool)
     for k in range(len(extents) - 1, -1, -1):
         serial = np.asarray(k < body)
         inside = inside | (serial & (k in b.guard_loops) & (np.asarray(extents[k]) > 1.0))
-        tests = tests * np.where(inside | (k in b.guard_loops), extents[k], 1.0)
-        if b.loops[k].kind == "vectorize" and k in b.guard_loops:
-            lanes = _full(1.0, n)
-    return tests, tests * lanes
+        masked = b.loops[k].kind == "vectorize" and k in b.guard_loops
+        repeats = vector_pieces(_full(extents[k], n), lanes) if masked else extents[k]
+        tests = tests * np.where(inside | (k in b.guard_loops), repeats, 1.0)
+        if masked:
+            masks = _full(1.0, n)
+    return tests, tests * masks
 
 
 def _inner_trips(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int) -> Array:

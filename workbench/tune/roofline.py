@@ -34,7 +34,7 @@ class Constants:
     spill, strided, hoisted, store : float
         Per spilled register, gathered element, load outside of the innermost loop, stored or reloaded accumulator.
     guard, lane_guard : float
-        Per tested index condition, in a scalar and in a lane.
+        Per tested index condition, and per mask of a vector.
     l1, l2, l3 : float
         Bytes per cycle that this level gets from the next one.
     overlap : float
@@ -54,7 +54,7 @@ class Constants:
     hoisted: float = 0.1
     store: float = 0.9
     guard: float = 0.3
-    lane_guard: float = 0.5
+    lane_guard: float = 1.0
     l1: float = 120.0
     l2: float = 14.0
     l3: float = 12.0

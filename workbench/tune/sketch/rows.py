@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ScheduleError
 from workbench.ir.expr import loads
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim
+from workbench.ir.poly import Dim, product
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 #: Rows that are worked on together at most: their reductions overlap.
 MAX_ROWS = 8
 #: Partial results of a reduction, in vector registers: more of them cost more to add up than they gain.
-MAX_PARTIAL = 4
+MAX_PARTIAL = 8
+#: Part of a row that may be added to fill its vectors.
+WASTE = 0.07
 #: Fewer points than this per thread are not worth a parallel region.
 SMALL = 2048
 
@@ -31,25 +33,31 @@ SMALL = 2048
 def rows(draft: Draft, machine: Machine) -> list[Draft]:
     """Take a few rows from the first stage to the last while they are in L1, and reduce them in vectors.
 
-    Applies where every reduction runs along the axis that is contiguous in memory: lanes hold partial results
-    (``rfactor``), which are reduced at the end; the reductions of several rows run side by side.
+    Applies where every reduction runs along the axis that is contiguous in memory: a few vectors hold partial results
+    (``rfactor``), which are added up to one vector and then to one value; the reductions of several rows run side by
+    side. Rows that do not fill their vectors are padded with what is neutral.
     """
     found = _row_axes(draft.func)
     if found is None:
         return [draft]
-    final, own = found
-    work = _Rows(draft.schedule.copy(), machine, final, own)
-    try:
-        work.make()
-    except ScheduleError:
-        return [draft]
-    stages = [b.name for b, _ in blocks(work.s.func.body)]
-    text = f"{', '.join(stages)} one after the other on rows of {', '.join(own)} that stay in L1"
-    out = draft.change("rows", text, work.s, *stages)
-    if work.tile is not None:
-        room = machine.registers * 3 // 4 * machine.lanes
-        out = out.limit("partial results of all rows fit the registers", room - work.tile)
-    return [replace(out, closed=True)]
+    out = []
+    for padded in _forms(draft.func, machine):
+        work = _Rows(draft.schedule.copy(), machine, *found, padded)
+        try:
+            work.make()
+        except ScheduleError:
+            continue
+        out.append(work.finished(draft))
+    return out or [draft]
+
+
+def _forms(func: Func, machine: Machine) -> list[bool]:
+    """Whether rows are padded to whole vectors: without, with, or both where half vectors divide them."""
+    lengths = {it.extent for b, _ in blocks(func.body) if b.is_reduction for it in b.iters if it.kind == "R"}
+    sizes = [n for n in lengths if isinstance(n, int) and n >= 2 * machine.lanes]
+    if all(n % machine.lanes == 0 for n in sizes):
+        return [False]
+    return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
 
 
 def _row_axes(func: Func) -> tuple[str, list[str]] | None:
@@ -96,32 +104,45 @@ class _Rows:
     machine: Machine
     final: str
     own: list[str]
-    lanes: dict[int, str | int] = field(default_factory=dict)
-    tile: Dim | None = None
+    padded: bool
+    known: dict[tuple[str, int], str | int] = field(default_factory=dict)
+    held: Dim | None = None
 
     def make(self) -> None:
         """Schedule all stages."""
         stages = [b for b, _ in blocks(self.s.func.body)]
-        parts = {b.name: self._partial(b) for b in stages if b.is_reduction}
-        size = points(self.s.func.block(self.final)[0])
-        outer, inner = self._block_of_rows()
-        order = [x for b in stages for x in ((parts[b.name], b.name) if parts.get(b.name) else (b.name,))]
-        for name in reversed(order):
-            if name != self.final:
-                self.s.compute_at(name, outer)
+        size = points(stages[-1])
+        made: dict[str, str] = {}
+        for b in stages:
+            if b.is_reduction:
+                for name, kind in zip(self._partial(b), ("partial", "combine"), strict=False):
+                    made[name] = kind
+        order = [b.name for b, _ in blocks(self.s.func.body)]
+        outer = self._block_of_rows()
+        for name in reversed(order[:-1]):
+            self.s.compute_at(name, outer)
         for name in order:
-            if name in parts.values():
-                self._reduce_lanes(name, inner)
-            elif name in parts:
-                self._finish(name, outer, split=parts[name] is not None)
+            block, _ = self.s.func.block(name)
+            if block.is_reduction:
+                self._reduce(name, made.get(name, "finish"), short=bool(made))
             else:
-                self._vectorise(name, outer)
+                self._vectorise(name)
         if self.machine.threads > 1 and size >= SMALL * self.machine.threads:
             path = [lp.name for lp in self.s.func.block(self.final)[1]]
             self.s.parallel(*path[: path.index(outer) + 1])
 
-    def _block_of_rows(self) -> tuple[str, str]:
-        """Rows outside, several of them in a block; returns the loop over blocks and the one in a block."""
+    def finished(self, draft: Draft) -> Draft:
+        """The draft with its note and its limit."""
+        stages = [b.name for b, _ in blocks(self.s.func.body)]
+        text = f"{', '.join(stages)} one after the other on rows of {', '.join(self.own)} that stay in L1"
+        out = draft.change("rows", text + (", filled up to whole vectors" if self.padded else ""), self.s, *stages)
+        if self.held is not None:
+            room = self.machine.registers * 3 // 4
+            out = out.limit("partial results of all rows fit the registers", room - self.held)
+        return replace(out, closed=True)
+
+    def _block_of_rows(self) -> str:
+        """Rows outside, several of them in a block; returns the loop over blocks."""
         from workbench.schedule import Hole
 
         block, nest = self.s.func.block(self.final)
@@ -133,44 +154,32 @@ class _Rows:
         extent = self.s.func.loop(own[-1])[0].extent
         assert isinstance(extent, int)
         several = tuple(d for d in divisors(extent) if d <= MAX_ROWS)
-        outer, inner = self.s.split(own[-1], [Hole(), Hole(choices=several)])
-        return outer, inner
+        outer, _ = self.s.split(own[-1], [Hole(), Hole(choices=several)])
+        return str(outer)
 
-    def _partial(self, block: Block) -> str | None:
-        """Let lanes hold partial results, where the row is long enough; returns the new block."""
+    def _partial(self, block: Block) -> tuple[str, ...]:
+        """Let some vectors hold partial results, where the row is long enough; returns the new blocks."""
         from workbench.schedule import Hole
 
         _, path = self.s.func.block(block.name)
         axis = next(it.name for it in block.iters if it.kind == "R" and it.extent != 1)
         lp = loop_of_axis(block, path, axis)
-        if lp is None or not isinstance(lp.extent, int) or lp.extent < 2 * self.machine.lanes:
-            return None
-        extent = lp.extent
-        if not _partials(extent, self.machine):  # what lies behind the end is neutral
-            extent = -(-extent // self.machine.lanes) * self.machine.lanes
+        lanes = self.machine.lanes
+        if lp is None or not isinstance(lp.extent, int) or lp.extent < 2 * lanes:
+            return ()
+        extent = _filled(lp.extent, lanes) if self.padded else lp.extent
+        if extent != lp.extent:
             self.s.pad(block.name, axis, extent)
-        known = self.lanes.get(-extent)
-        choices = _partials(extent, self.machine)
-        _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
-        self.lanes[-extent] = _size(self.s.func, lane)
-        name: str = self.s.rfactor(lane, -1)
-        return name
+        lane = lanes if extent % lanes == 0 else lanes // 2
+        known = self.known.get(("R", extent))
+        several = tuple(d for d in divisors(extent // lane) if d <= MAX_PARTIAL)
+        _, vectors, one = self.s.split(lp.name, [None, known, lane] if known else [Hole(), Hole(choices=several), lane])
+        self.known["R", extent] = _size(self.s.func, vectors)
+        combine = self.s.rfactor(one, -1)
+        return self.s.rfactor(vectors, -2), combine
 
-    def _reduce_lanes(self, name: str, inner: str) -> None:
-        """Loops of the partial results: the reduction around unrolled rows and the lanes."""
-        block, path = self.s.func.block(name)
-        own = self._own(block, path)
-        reduce = [lp for it, lp in own if it == "R"]
-        spatial = [lp for it, lp in own if it == "S"]
-        self.s.reorder(*reduce, *spatial)
-        for lp in spatial[:-1]:
-            self.s.unroll(lp)
-        self.s.vectorize(spatial[-1])
-        func = self.s.func
-        self.tile = func.loop(spatial[-1])[0].extent * _extent_of_rows(func, spatial[:-1])
-
-    def _finish(self, name: str, outer: str, split: bool) -> None:
-        """Add up the lanes: the rows side by side, so that they do not wait for each other."""
+    def _reduce(self, name: str, kind: str, short: bool) -> None:
+        """Loops of one step of a reduction: rows, and vectors, side by side inside of what reduces."""
         block, path = self.s.func.block(name)
         own = self._own(block, path)
         reduce = [lp for it, lp in own if it == "R"]
@@ -178,10 +187,16 @@ class _Rows:
         if not spatial:
             return
         self.s.reorder(*reduce, *spatial)
-        for lp in spatial if not split else (*reduce, *spatial):
+        lanes = spatial[-1:] if kind != "finish" else []
+        unrolled = [lp for lp in spatial if lp not in lanes]
+        for lp in unrolled if kind == "partial" or not short else (*reduce, *unrolled):
             self.s.unroll(lp)
+        for lp in lanes:
+            self.s.vectorize(lp)
+        if kind == "partial":
+            self.held = product(self.s.func.loop(lp)[0].extent for lp in unrolled)
 
-    def _vectorise(self, name: str, outer: str) -> None:
+    def _vectorise(self, name: str) -> None:
         """Vectorise the contiguous axis of an element-wise stage, by the same factor in stages of the same length."""
         from workbench.schedule import Hole
 
@@ -190,10 +205,10 @@ class _Rows:
         lp = None if last is None else loop_of_axis(block, path, last)
         if lp is None or not isinstance(lp.extent, int) or lp.extent < 2:
             return
-        known = self.lanes.get(lp.extent)
+        known = self.known.get(("S", lp.extent))
         choices = vector_choices(lp.extent, self.machine)
         _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
-        self.lanes[lp.extent] = _size(self.s.func, lane)
+        self.known["S", lp.extent] = _size(self.s.func, lane)
         self.s.vectorize(lane)
 
     def _own(self, block: Block, path: tuple[For, ...]) -> list[tuple[str, str]]:
@@ -203,20 +218,13 @@ class _Rows:
         return [(kinds.get(lp.name, "S"), lp.name) for lp in alone]
 
 
-def _extent_of_rows(func: Func, names: list[str]) -> Dim:
-    out: Dim = 1
-    for name in names:
-        out = out * func.loop(name)[0].extent
-    return out
-
-
 def _size(func: Func, loop: str) -> str | int:
     extent = func.loop(loop)[0].extent
     return extent if isinstance(extent, int) else str(extent)
 
 
-def _partials(extent: int, machine: Machine) -> tuple[int, ...]:
-    """Numbers of partial results worth trying: whole registers, else halves."""
-    fitting = [d for d in divisors(extent) if machine.lanes // 2 <= d <= MAX_PARTIAL * machine.lanes]
-    whole = tuple(d for d in fitting if d % machine.lanes == 0)
-    return whole or tuple(d for d in fitting if 2 * d % machine.lanes == 0)
+def _filled(extent: int, lanes: int) -> int:
+    """Whole vectors that hold a row, in a number that some accumulators divide."""
+    least = -(-extent // lanes)
+    near = range(least, max(least, int(extent * (1 + WASTE)) // lanes) + 1)
+    return lanes * next((n for n in near if any(n % d == 0 for d in range(3, MAX_PARTIAL + 1))), least)
