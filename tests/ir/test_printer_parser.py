@@ -28,6 +28,7 @@ from workbench.ir.parser import parse
 from workbench.ir.poly import Relation, hole
 from workbench.ir.printer import UNBOUNDED, to_text
 from workbench.ir.stmt import Block, For, Iter, LoopKind
+from workbench.ir.winograd import WinogradStep
 
 NAMES = ("i", "j.0", "for", "a b", "`tick\\", "conv/x:0", "é1", "max", "in", "reduce")
 HOLES = ("i0", "i1", "j.f0", "for", "x y")
@@ -108,7 +109,8 @@ def funcs(draw):
         kind, intrin = draw(st.sampled_from(get_args(LoopKind))), draw(st.none() | st.sampled_from(NAMES))
         body = (For(n, draw(dims), body, kind, draw(notes), intrin),)
     aligns = tuple(Align(d, draw(st.integers(1, 64)), draw(st.integers(0, 9))) for d in range(draw(st.integers(0, 2))))
-    layout = tuple(LayoutStep(draw(st.integers(0, 2)), draw(positive)) for _ in range(draw(st.integers(0, 2))))
+    packing = st.builds(LayoutStep, st.integers(0, 2), positive, st.booleans())
+    layout = tuple(draw(st.lists(packing | st.builds(WinogradStep, st.sampled_from((2, 4))), max_size=2)))
     buffers = (
         Buffer("X", (draw(dims),), draw(st.sampled_from(DTYPES)), draw(st.sampled_from(("input", "const"))), layout),
         Buffer("y.z", (), "float32", "output"),
@@ -228,6 +230,7 @@ MISTAKES = [
     ("for j in 4:", "threadIdx.w j in 4:", "syntax", 3, "threadIdx.x"),
     ("4], B", "4] scope(lokal), B", "name", 1, "did you mean 'local'"),
     ("4], B", "4] align(0 + 4), B", "syntax", 1, "Expected ':'"),
+    ("4], B", "4] packed(winograd: 3), B", "syntax", 1, "no transform for tiles of 3"),
 ]
 
 
