@@ -12,8 +12,9 @@ from contextlib import contextmanager
 
 from ..ir.affine import Affine
 from ..ir.expr import Load
-from .builder import LLVM_TYPE, Value, index, literal
-from .places import ALWAYS, Address, Guard, Places
+from .builder import LLVM_TYPE, Value, const_of, index, literal
+from .places import ALWAYS, Address, Guard, Lanes, Places
+from .transpose import transposed
 
 #: Guarded loads that fail read from here instead; longer runs are masked or select the value.
 ZEROS = "@wb.zeros"
@@ -50,7 +51,42 @@ class Accesses(Places):
         at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
         if self.ahead:
             self._look_ahead(ld, at)
+        if self.free and self.lanes > 1 and at.step not in (0, 1):
+            column = self._column(ld, at)
+            if column is not None:
+                return column
         return self._load_at(ld.buffer, at)
+
+    def _column(self, ld: Load, at: Address) -> Value | None:
+        """Lanes that are a column of rows in memory, where an unrolled loop runs along the rows: a part of a transpose.
+
+        The rows are loaded as vectors and transposed by shuffles, of which each iteration of that loop asks for its
+        part; the parts that they share are emitted once.
+        """
+        form, elem = self.flat(ld.buffer, ld.index), LLVM_TYPE[self.memory_dtype(ld.buffer)]
+        along = next(
+            (d.var for d, c in form.terms if c == 1 and d.plain and not isinstance(self.env[d.var], Lanes)), ""
+        )
+        value = self.env.get(along)
+        k = const_of(value) if isinstance(value, Value) else None
+        first = 0 if k is None else k - k % self.lanes
+        lone = sum(d.var == along for d, _ in form.terms) == 1
+        if (
+            k is None
+            or not lone
+            or first + self.lanes > self.extents[along]
+            or self._buffers[ld.buffer].dtype == "bool"
+        ):
+            return None
+        assert isinstance(value, Value)
+        self.env[along] = index(first)
+        corner = self.address(ld.buffer, ld.index).pointer
+        self.env[along] = value
+        rows = [
+            self._load_at(ld.buffer, Address(self.fb.gep(corner, index(lane * at.step), elem), 1))
+            for lane in range(self.lanes)
+        ]
+        return transposed(self.fb, rows, k - first)
 
     def _load_at(self, buffer: str, at: Address, otherwise: Value | None = None) -> Value:
         """Load; lanes that do not run have the value `otherwise`, else any."""

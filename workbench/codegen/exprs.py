@@ -120,6 +120,13 @@ class ExprEmitter(Accesses):
 
     def _select(self, e: Select) -> Value:
         """Padding: a guarded load reads another page or is masked, so nothing is decided in the inner loop."""
+        free, self.free = self.free, False
+        try:
+            return self._selected(e)
+        finally:
+            self.free = free
+
+    def _selected(self, e: Select) -> Value:
         guard = self.bounds(e.conds)
         if guard is None:
             raise BuildError("build.lanes", "A condition differs between the lanes of a vector.")

@@ -1,10 +1,11 @@
-"""Reductions over neighbours in memory: vectors are combined with each other first, then the lanes of the last one."""
+"""What lanes of a vector have to do with each other: reductions over neighbours in memory, conditions, indices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from ..ir.expr import Load
+from ..ir.affine import Affine
+from ..ir.expr import Bound, Expr, Index, Load, Select, walk
 from ..ir.stmt import Block, For
 from .accumulators import reducing_loops
 from .builder import Value, index
@@ -66,3 +67,23 @@ def _halves(ex: ExprEmitter, v: Value) -> tuple[Value, Value]:
         return ex.fb.pure(text, v.dtype, half, (v,))
 
     return part(0), part(half)
+
+
+def conditions(b: Block) -> Iterator[Bound]:
+    """Every bound that decides whether a block runs or what it reads."""
+    yield from b.guard
+    for e in walk(b.value):
+        if isinstance(e, Select):
+            yield from e.conds
+
+
+def index_forms(e: Expr) -> tuple[Affine, ...]:
+    """Index forms of the expression itself, not of its parts."""
+    match e:
+        case Load(_, index_):
+            return index_
+        case Index(form):
+            return (form,)
+        case Select(conds):
+            return tuple(c.form for c in conds)
+    return ()

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..errors import BuildError
 from ..ir.affine import Affine, Digit
-from ..ir.expr import Bound, Expr, Index, Load, Select, walk
+from ..ir.expr import Bound, Expr, Select, walk
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ExprEmitter, Lanes
-from .lanes import across_lanes, reduced_vectors
+from .lanes import across_lanes, conditions, index_forms, reduced_vectors
 from .places import ALWAYS, Guard
 from .tensor import TensorEmitter, by_intrinsic
 
@@ -160,7 +160,7 @@ class NestEmitter:
         count = [self._instances_of(s) for s in lp.body]
         if 0 in count or sum(count) > 2 * MAX_INNER_BODY:
             return False
-        conds = [c for b, _ in blocks(lp.body) for c in _conditions(b) if lp.name in c.form.vars]
+        conds = [c for b, _ in blocks(lp.body) for c in conditions(b) if lp.name in c.form.vars]
         found = False
         for c in conds:
             if self._holds(c):
@@ -283,7 +283,7 @@ class NestEmitter:
         """Whether vector operations can compute the block: no digit differs between lanes, conditions make masks."""
         key = (b.name, var)
         if key not in self._plain:
-            forms = [f for e in walk(b.value) for f in _forms(e)]
+            forms = [f for e in walk(b.value) for f in index_forms(e)]
             self._plain[key] = all(d.plain for f in forms for d, _ in f.terms if d.var == var)
             selects = [e for e in walk(b.value) if isinstance(e, Select)]
             self._selects[key] = [e for e in selects if any(var in c.form.vars for c in e.conds)]
@@ -301,6 +301,7 @@ class NestEmitter:
                 (b.name,),
                 "unroll or vectorize smaller loops",
             )
+        self.ex.free = not b.guard
         promotion = None if b.init is None else self._acc.open.get(b.buffer)
         if promotion is not None:
             self._accumulate(promotion, b, term)
@@ -385,22 +386,3 @@ class NestEmitter:
 def _masking(guard: Guard) -> Guard:
     """The lanes of a guard, for code that only runs where it holds for one of them."""
     return ALWAYS if guard.mask is None else Guard(True, guard.mask)
-
-
-def _conditions(b: Block) -> Iterator[Bound]:
-    yield from b.guard
-    for e in walk(b.value):
-        if isinstance(e, Select):
-            yield from e.conds
-
-
-def _forms(e: Expr) -> tuple[Affine, ...]:
-    """Index forms of the expression itself, not of its parts."""
-    match e:
-        case Load(_, index_):
-            return index_
-        case Index(form):
-            return (form,)
-        case Select(conds):
-            return tuple(c.form for c in conds)
-    return ()

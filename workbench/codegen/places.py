@@ -101,6 +101,8 @@ class Places:
         self.mask: Value | None = None
         #: Whether vectors of the open loop can be masked.
         self.maskable = False
+        #: Whether what is read exists for all values of the loop variables, not only where a condition holds.
+        self.free = False
         #: Loops that ask for what they read some iterations ahead: name -> iterations.
         self.ahead: dict[str, int] = {}
         self._buffers, self._pointers, self._mask_bytes = buffers, pointers, mask_bytes
