@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from workbench import host, target
 from workbench.doctor import doctor, doctor_text
 from workbench.errors import TargetError
-from workbench.target import Target
+from workbench.target import KINDS, Target
 
 HERE = Target.host()
 
@@ -33,11 +33,12 @@ def isas():
 
 
 targets = st.builds(
-    lambda cpu, isa, threads, l1, l2, l3, line: Target(
-        "llvm", triple="x86_64-unknown-linux-gnu", cpu=cpu, features=isa, threads=threads, l1_bytes=l1, l2_bytes=l2,
+    lambda kind, cpu, isa, threads, l1, l2, l3, line: Target(
+        kind, triple="x86_64-unknown-linux-gnu", cpu=cpu, features=isa, threads=threads, l1_bytes=l1, l2_bytes=l2,
         l3_bytes=l3, line_bytes=line,
     ),
-    st.sampled_from(["x86-64", "haswell", "sapphirerapids", "a-cpu-of-tomorrow"]), isas(), st.integers(1, 256),
+    st.sampled_from(KINDS), st.sampled_from(["x86-64", "haswell", "sapphirerapids", "a-cpu-of-tomorrow"]), isas(),
+    st.integers(1, 256),
     st.integers(0, 2**20), st.integers(0, 2**24), st.integers(0, 2**30), st.sampled_from([32, 64, 128]),
 )  # fmt: skip
 
@@ -56,6 +57,8 @@ def test_host_round_trips_and_runs_here():
     assert HERE.threads == host.usable_threads()
     assert str(HERE).endswith(f" -threads={HERE.threads}")
     assert Target.host(threads=3).threads == 3
+    assert str(Target("c")).startswith("c -mtriple=")
+    assert Target("c -threads=3") == dataclasses.replace(HERE, kind="c", threads=3) != Target.host(threads=3)
     assert dataclasses.replace(HERE, threads=5) == Target.host(threads=5) != HERE
 
 

@@ -238,19 +238,21 @@ class ExprPrinter:
 
     def choices_outside(self, b: Block, loop: str) -> list[Expr]:
         """Largest parts of the block's value that choose between loads, the same way in every iteration of the loop."""
+        found: list[Expr] = []
 
         def still(e: Expr) -> bool:
             forms = (f for x in walk(e) for f in _forms(x))
             return not any(loop in f.vars for f in forms) and all(ld.buffer != b.buffer for ld in loads(e))
 
-        def parts(e: Expr) -> list[Expr]:
-            if isinstance(e, Select | Where):
-                return [e] if still(e) and any(True for _ in loads(e)) else []
-            found: list[Expr] = []
-            map_children(e, lambda x: found.extend(parts(x)) or x)  # type: ignore[func-returns-value]
-            return found
+        def look(e: Expr) -> Expr:
+            if not isinstance(e, Select | Where):
+                return map_children(e, look)
+            if still(e) and any(True for _ in loads(e)):
+                found.append(e)
+            return e  # what lies under another condition stays there
 
-        return list(dict.fromkeys(parts(b.value)))
+        look(b.value)
+        return list(dict.fromkeys(found))
 
     def cast(self, x: Text, dtype: str) -> Text:
         """Text of a conversion."""
