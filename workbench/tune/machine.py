@@ -21,6 +21,8 @@ class Machine:
         Vector registers.
     l1, l2, l3 : int
         Cache sizes in bytes; `l3` is the share of one core.
+    isa : frozenset of str
+        Vector extensions, as `Target.isa` names them.
     """
 
     lanes: int = 16
@@ -29,6 +31,7 @@ class Machine:
     l2: int = 2 << 20
     l3: int = 32 << 20
     threads: int = 2
+    isa: frozenset[str] = frozenset()
 
     @staticmethod
     def of(target: Target | None) -> Machine:
@@ -40,4 +43,4 @@ class Machine:
         l1 = target.l1_bytes or 32 << 10
         l2 = max(target.l2_bytes, l1)
         l3 = max(target.l3_bytes, l2)
-        return Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads)
+        return Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads, target.isa)

@@ -11,6 +11,7 @@ from workbench.tune.sketch import (  # noqa: F401 (registers)
     padding,
     pointwise,
     rows,
+    tensor,
     tiling,
     winograd,
 )
@@ -19,7 +20,20 @@ from workbench.tune.sketch.base import RULES, Draft, Note, Rule
 __all__ = ["RULES", "Draft", "Note", "Rule", "sketches"]
 
 #: Rules in the order in which they are applied.
-ORDER = ("inline", "winograd", "rows", "lengthen", "tile", "pack", "copy", "fuse", "pad", "pointwise", "mark")
+ORDER = (
+    "inline",
+    "tensorize",
+    "winograd",
+    "rows",
+    "lengthen",
+    "tile",
+    "pack",
+    "copy",
+    "fuse",
+    "pad",
+    "pointwise",
+    "mark",
+)
 
 
 def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
