@@ -11,7 +11,7 @@ from references import conv
 
 from workbench import workloads
 from workbench.codegen import build_func
-from workbench.errors import ScheduleError
+from workbench.errors import ScheduleError, UsageError
 from workbench.ir import interp, te
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops, expr_flops
@@ -229,6 +229,15 @@ def test_marked_loops_and_guests_are_not_thrown_away():
     with pytest.raises(ScheduleError) as caught:
         depthwise.winograd("conv")
     assert caught.value.code == "winograd.groups"
+
+
+def test_the_size_of_tiles_may_be_left_open():
+    s = Schedule(workloads.conv2d_nhwc(8, 8, 4, 8))
+    s.winograd("conv", Hole(choices=[4, 2]))
+    assert [v.trace[0].args["m"] for v in s.variants()] == [4, 2]
+    assert Schedule.from_json(s.base, s.to_json()).trace == s.trace
+    with pytest.raises(UsageError, match="needs choices"):
+        s.winograd("conv", Hole())
 
 
 def test_operations_of_a_transform_are_those_of_one_row():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from ...ir.affine import Affine, Digit
 from ...ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affine
@@ -12,9 +12,22 @@ from ...ir.func import Buffer, Func
 from ...ir.stmt import Block, For, Iter, Stmt, blocks
 from ...ir.winograd import KERNEL_MATRIX, WinogradStep
 from ..convolution import Conv, axes_of, match_conv
+from ..holes import Hole
 from ..primitive import Applied, BlockRef, Number, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import fresh_names, nest, remove_block
+
+
+@dataclass(frozen=True, slots=True)
+class TileSize(Number):
+    """Outputs of a tile; left open with choices, it makes a variant of the schedule for each."""
+
+    open_choice: ClassVar[bool] = True
+
+    def clean(self, value: object) -> object:
+        if isinstance(value, Hole) and value.choices is None:
+            raise ValueError("a hole for the size of tiles needs choices: Hole(choices=[2, 4])")
+        return value if isinstance(value, Hole) else Number.clean(self, value)
 
 
 @primitive(
@@ -52,7 +65,7 @@ class Winograd(Primitive):
     """
 
     block: Annotated[str, BlockRef("convolution to replace")]
-    m: Annotated[int, Number("outputs of a tile along each dimension: 2 or 4")] = 4
+    m: Annotated[int, TileSize("outputs of a tile along each dimension: 2 or 4")] = 4
 
     def apply(self, func: Func) -> Applied:
         if self.m not in KERNEL_MATRIX:
