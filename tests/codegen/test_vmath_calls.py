@@ -20,10 +20,11 @@ MACHINES = {
     "rapids": ("x86_64-unknown-linux-gnu", "sapphirerapids"),
     "avx2": ("x86_64-unknown-linux-gnu", "haswell"),
     "aarch64": ("aarch64-unknown-linux-gnu", "cortex-a72"),
+    "baseline": ("x86_64-unknown-linux-gnu", "x86-64"),
     "apple": ("aarch64-unknown-linux-gnu", "apple-m1"),
 }
 SLOW = pytest.mark.slow
-NAMES = [pytest.param(n, marks=SLOW) if n in ("rapids", "apple") else n for n in MACHINES]
+NAMES = ["avx512", "avx2", "aarch64", *(pytest.param(n, marks=SLOW) for n in ("rapids", "apple"))]
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int32", "uint32", "int64", "uint64")
 #: More than eight vectors of every dtype, so that there is a loop, and a single element at its end.
@@ -80,6 +81,12 @@ def test_no_operation_calls_a_library(machine, dtype):
 def test_no_conversion_calls_a_library(machine, dtype):
     ops = tuple(f"{way}_{other}" for way in ("to", "from") for other in (*INTEGERS, *FLOATS, "bool"))
     assert not calls(every_operation(dtype, ops), machine)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_not_even_without_fused_operations_and_roundings(dtype):
+    """The oldest 64-bit CPUs. Half precision does call the compiler's library there: it has no instruction for it."""
+    assert not calls(every_operation(dtype, (*UNARY_OPS, *BINARY_OPS)), "baseline")
 
 
 def test_a_call_would_be_found():

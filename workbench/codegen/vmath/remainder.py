@@ -1,9 +1,9 @@
 """mod: the remainder of a division, exact for every pair of numbers.
 
 ``a - b * trunc(a / b)`` is exact while the quotient has few enough bits. Where it has more, multiples of `b` by a power
-of two are taken off first, so the emitted function is a loop: once around unless the operands are more than 28
-(float32, computed in float64) or 50 (float64) binary orders apart, at most 41 times. It is a function of its own,
-on vectors, because operations are emitted as straight lines; it calls nothing.
+of two are taken off first, so the emitted function is a loop: once around unless the operands are more than 28 binary
+orders apart (float32, computed in float64), or 50 (float64; 25 without fused operations), and never more than 85 times.
+It is a function of its own, on vectors, because operations are emitted as straight lines; it calls nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from .ops import Ops
 _INF = "0x7FF0000000000000"
 _NAN = "0x7FF8000000000000"
 _EXPONENT = 0x7FF0000000000000
+#: Bits of a quotient whose product with the divisor can be taken off exactly: with divisors of 24 bits, with fused
+#: operations, and with divisors in two parts.
+_NARROW, _FUSED, _SPLIT = 28, 50, 25
 
 
 @function("mod", "exact up to the addition that gives it the divisor's sign, as NumPy's", float32=0.5, float64=0.5)
@@ -24,9 +27,9 @@ def modulo(m: Ops, a: Value, b: Value) -> Value:
     """Remainder with the sign of the divisor; NaN for a zero divisor or an infinite dividend."""
     if a.dtype == "float32":
         wide = [m.cast("fpext", v, "float64") for v in (a, b)]
-        r = m.cast("fptrunc", _remainder(m, wide[0], wide[1], 28), "float32")
+        r = m.cast("fptrunc", _remainder(m, wide[0], wide[1], _NARROW), "float32")
     else:
-        r = _remainder(m, a, b, 50 if m.fuses else 25)
+        r = _remainder(m, a, b, _FUSED if m.fuses else _SPLIT)
     zero = m.c(0.0, a)
     differ = m.fb.pure(
         f"xor {(below := m.compare('olt', r, zero)).typed}, {(other := m.compare('olt', b, zero)).text}",
@@ -46,11 +49,11 @@ def _remainder(m: Ops, a: Value, b: Value, bits: int) -> Value:
     if a.lanes > 1:
         full = f"llvm.vector.reduce.or.v{a.lanes}i1"
         m.fb.declare(full, f"declare i1 @{full}(<{a.lanes} x i1>)")
-    m.fb.declare(name, _text(name, a, bits, split=bits == 25))
+    m.fb.declare(name, _text(name, a, bits))
     return m.fb.pure(f"call {t} @{name}({a.typed}, {b.typed})", a.dtype, a.lanes, (a, b))
 
 
-def _text(name: str, like: Value, bits: int, split: bool) -> str:
+def _text(name: str, like: Value, bits: int) -> str:
     t, lanes = like.type, like.lanes
     i, ints = ("i1", "i64") if lanes == 1 else (f"<{lanes} x i1>", f"<{lanes} x i64>")
     suffix = "f64" if lanes == 1 else f"v{lanes}f64"
@@ -110,7 +113,7 @@ step:
   %up = fadd {t} %times, {power(52)}
   %n = fsub {t} %up, {power(52)}
   %minus = fneg {t} %n
-{_difference(t, ints, suffix, c, split)}
+{_difference(t, ints, suffix, c, bits)}
   %below = fcmp olt {t} %left, {c("0.0")}
   %raised = fadd {t} %left, %by
   %fixed = select {i} %below, {t} %raised, {t} %left
@@ -123,10 +126,12 @@ done:
 }}"""
 
 
-def _difference(t: str, ints: str, suffix: str, c: Callable[..., str], split: bool) -> str:
-    """``%left = %r - %n * %by`` without rounding: fused, or with the divisor in two parts of few bits."""
-    if not split:
+def _difference(t: str, ints: str, suffix: str, c: Callable[..., str], bits: int) -> str:
+    """``%left = %r - %n * %by`` without rounding."""
+    if bits == _FUSED:
         return f"  %left = call {t} @llvm.fma.{suffix}({t} %minus, {t} %by, {t} %r)"
+    if bits == _NARROW:
+        return f"  %over = fmul {t} %minus, %by\n  %left = fadd {t} %r, %over"
     return f"""  %bybits = bitcast {t} %by to {ints}
   %upper = and {ints} %bybits, {c(str(-(1 << 27)), "i64")}
   %hi = bitcast {ints} %upper to {t}
