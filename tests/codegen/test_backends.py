@@ -21,7 +21,7 @@ from workbench.codegen import (
     require_runnable,
 )
 from workbench.errors import BuildError, ScheduleError, TargetError
-from workbench.ir import interp
+from workbench.ir import interp, te
 from workbench.ir.func import Func, HoleInfo
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
@@ -168,3 +168,15 @@ def test_what_each_can_do_here(monkeypatch):
     assert "prints only" in text
     assert "no-such-compiler" in text
     assert "runs here" in text
+
+
+@pytest.mark.parametrize("cast", [False, True])
+def test_half_precision_without_instructions_for_it(cast):
+    old = "-mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64"
+    x = te.placeholder((20,), "float32" if cast else "float16", name="X")
+    f = te.func(te.compute((20,), lambda i: te.cast(te.cast(x[i], "float16"), "float32"), name="Y"))
+    with pytest.raises(BuildError) as e:
+        build_func(f, Target(f"llvm {old}"))
+    assert e.value.code == "build.dtype"
+    assert build_func(f, Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")).object
+    assert "float16" in generate_func(f, Target(f"c {old}")).source

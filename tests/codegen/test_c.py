@@ -146,6 +146,18 @@ def test_guards_become_ends_of_loops_only_where_they_are(low, high):
 
 
 @compiled_here
+def test_accumulators_that_another_block_looks_at_stay_in_memory():
+    """Every partial sum is read while the loop that adds runs."""
+    i, k, own = V("i"), V("k"), Load("Y", (V("i"),))
+    adds = Block("Y", (Iter("i", 4, "S"), Iter("k", 6, "R")), (i, k), "Y", (i,),
+                 Binary("add", own, Load("X", (i, k))), Const(0.0))  # fmt: skip
+    looks = Block("P", (Iter("k", 6, "S"),), (k,), "P", (k,), Load("Y", (Affine(const=2),)))
+    body = For("k", 6, (For("i", 4, (adds,), "unroll"), looks))
+    buffers = (("X", (4, 6), "input"), ("Y", (4,), "output"), ("P", (6,), "output"))
+    running.check(Func("f", tuple(Buffer(n, s, "float32", r) for n, s, r in buffers), (body,)))
+
+
+@compiled_here
 @pytest.mark.skipif(not hasattr(mmap, "PAGESIZE") or sys.platform == "win32", reason="wants pages")
 def test_no_vector_reaches_beyond_what_its_condition_allows():
     """The input ends at the end of a page: also a lane that is thrown away must not be read there."""

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+from ..errors import BuildError
 from ..host import X86_ISA
+from ..ir.expr import Cast, Const, walk
+from ..ir.func import Func
+from ..ir.stmt import blocks
 from ..target import Target
 from .backend import backend
 from .llvm_backend import LlvmBackend
@@ -21,3 +25,20 @@ class X86(LlvmBackend):
     def attributes(self, target: Target) -> tuple[str, ...]:
         # LLVM's model of some CPUs prefers 256 bits and would cut our vectors in two.
         return (f'"prefer-vector-width"="{8 * target.vector_bytes}"',)
+
+    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+        if not {"f16c", "avx512fp16"} & target.isa and _uses(func, "float16"):
+            # LLVM would call functions of a compiler's library that no process has to have.
+            raise BuildError(
+                "build.dtype",
+                f"{target.cpu} has no instructions for float16.",
+                (func.name,),
+                "add +f16c to -mattr, compute in float32 or bfloat16, or use the kind 'c'",
+            )
+        return super().emit(func, target, symbol, poison)
+
+
+def _uses(func: Func, dtype: str) -> bool:
+    """Whether a buffer or a value of the function has the dtype."""
+    values = (e for b, _ in blocks(func.body) for e in walk(b.value) if isinstance(e, Cast | Const))
+    return any(b.dtype == dtype for b in func.buffers) or any(e.dtype == dtype for e in values)
