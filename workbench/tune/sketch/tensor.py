@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,9 @@ def tensorize(draft: Draft, machine: Machine) -> list[Draft]:
     axes that are no multiple of the tile are padded.
     """
     block = main_block(draft.func)
-    for intrinsic in registry if block is not None else ():
+    if block is None:
+        return [draft]
+    for intrinsic in registry:
         if not machine.isa.issuperset(intrinsic.requires):
             continue
         try:
@@ -126,7 +129,7 @@ class _Sketch:
         longer: dict[str, int] = {}
         waste = 1.0
         for axis, parts in sizes.items():
-            size, n = int(product(parts)), extents[axis]  # type: ignore[call-overload]
+            size, n = math.prod(parts), extents[axis]
             assert isinstance(n, int)
             if n % size:
                 longer[axis] = -(-n // size) * size
@@ -159,7 +162,7 @@ class _Sketch:
             if axis is None:
                 continue
             extent = s.func.loop(mine[axis])[0].extent
-            room = extent // int(product(sizes[axis])) if isinstance(extent, int) else 1  # type: ignore[call-overload]
+            room = extent // math.prod(sizes[axis]) if isinstance(extent, int) else 1
             choices = tuple(n for n in BLOCKS if room % n == 0 and n <= self.intrinsic.accumulators) or (1,)
             out, mid, few, *own = s.split(mine[axis], [Hole(), Hole(), Hole(choices=choices), *sizes[axis]])
             levels.append((out, mid, few))
