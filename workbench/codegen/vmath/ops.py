@@ -106,11 +106,15 @@ class Ops:
     def at_most(self, x: Value, limit: float) -> Value:
         """The smaller of `x` and a limit; NaN stays (the order of the operands makes it one instruction on x86)."""
         c = self.c(limit, x)
+        if "neon" in self.fb.isa:
+            return self.call("minimum", x, c)
         return self.select(self.compare("olt", c, x), c, x)
 
     def at_least(self, x: Value, limit: float) -> Value:
         """The larger of `x` and a limit; NaN stays."""
         c = self.c(limit, x)
+        if "neon" in self.fb.isa:
+            return self.call("maximum", x, c)
         return self.select(self.compare("ogt", c, x), c, x)
 
     # ---- bits ------------------------------------------------------------------------------------------------------
