@@ -1,0 +1,83 @@
+"""Products of narrow types get a space in which an instruction computes their tiles, where the target has one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.ir.reference import evaluate
+from workbench.ir.stmt import loops
+from workbench.ir.verify import verify
+from workbench.runtime.trial import make_inputs
+from workbench.target import Target
+from workbench.tune.space import make_space
+
+RAPIDS = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -l1=48K -l2=2M -l3=32M -threads=2")
+AVX512 = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=icelake-server -l1=48K -l2=1M -l3=32M -threads=2")
+CASES = {
+    "bf16": lambda: workloads.matmul(96, 64, 64, dtype="bfloat16", constant_b=True),
+    "bf16 epilogue": lambda: workloads.matmul(48, 64, 96, dtype="bfloat16", constant_b=True, bias=True, relu=True),
+    "bf16 both given": lambda: workloads.matmul(32, 48, 64, dtype="bfloat16"),
+    "bytes": lambda: workloads.matmul_int8(48, 32, 128, constant_b=True),
+    "signed bytes": lambda: workloads.matmul_int8(32, 32, 64, signed=True, constant_b=True),
+    "odd": lambda: workloads.matmul_int8(35, 37, 41, constant_b=True),
+}
+
+
+def intrinsics(func, target):
+    """Intrinsics that each variant of the space calls."""
+    variants = make_space(func, target).variants
+    return [{lp.intrin for lp, _ in loops(v.schedule.func.body)} - {None} for v in variants]
+
+
+@pytest.mark.parametrize(
+    ("case", "target", "want"),
+    [
+        ("bf16", RAPIDS, "x86.amx.bf16"),
+        ("bytes", RAPIDS, "x86.amx.u8s8"),
+        ("signed bytes", RAPIDS, "x86.amx.s8s8"),
+        ("bytes", AVX512, "x86.vnni.dot4"),
+        ("odd", RAPIDS, "x86.vnni.dot4"),
+        ("bf16 both given", RAPIDS, "x86.amx.bf16"),
+    ],
+)
+def test_the_best_instruction_of_the_target_is_taken(case, target, want):
+    found = intrinsics(CASES[case](), target)
+    assert len(found) == 2, "columns or rows first"
+    assert found == [{want}, {want}]
+
+
+@pytest.mark.parametrize("case", ["bf16", "signed bytes"])
+def test_without_one_the_space_is_the_usual(case):
+    assert not any(intrinsics(CASES[case](), AVX512))
+
+
+def test_a_float_product_is_left_alone():
+    assert not any(intrinsics(workloads.matmul(64, 64, 64, constant_b=True), RAPIDS))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rows_compute_the_right_thing(case):
+    from workbench.codegen import build_func
+    from workbench.runtime.kernel import Kernel
+
+    func, target = CASES[case](), Target.host(threads=2)
+    inputs = make_inputs(func, 1)
+    want = evaluate(func, inputs)[func.outputs[0].name]
+    rng = np.random.default_rng(3)
+    for variant in make_space(func, target).variants:
+        for row in variant.sampler.draw(3, rng):
+            s = variant.schedule.fill(variant.sampler.row(row))
+            verify(s.func)
+            got = Kernel(s.func, build_func(s.func, target), target)(**inputs)
+            np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * float(np.abs(want).max()))
+
+
+def test_results_fit_the_registers():
+    rng = np.random.default_rng(0)
+    for variant in make_space(workloads.matmul(512, 512, 64, dtype="bfloat16", constant_b=True), RAPIDS).variants:
+        for row in variant.sampler.draw(40, rng):
+            body = variant.schedule.fill(variant.sampler.row(row)).func.body
+            held = np.prod([lp.extent for lp, _ in loops(body) if lp.kind == "unroll"])
+            assert held <= 6
