@@ -216,6 +216,25 @@ def test_extremes_of_infinities_and_nan(op, dtype):
     np.testing.assert_array_equal(got, [worst, 1.0, np.nan, np.nan, -worst])
 
 
+@pytest.mark.parametrize("op", ["floor", "ceil", "sigmoid", "exp", "tanh", "pow", "mod"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_interpreter_and_reference_have_the_same_edges(op, dtype):
+    """Signs of zero, denormal results, odd powers of negative numbers and what is infinite."""
+    v = np.array([0.0, 0.25, 1.0, 2.0, 3.0, 100.0, 720.0, 1e30, np.inf, np.nan]).astype(dtype)
+    v = np.concatenate([v, -v])
+    x, y = (a.ravel() for a in np.meshgrid(v, v))
+    one, two = te.placeholder(x.shape, dtype, name="A"), te.placeholder(x.shape, dtype, name="B")
+    binary = {"pow": te.power, "mod": lambda p, q: p % q}
+    f = te.func(
+        te.compute(x.shape, lambda i: binary[op](one[i], two[i]) if op in binary else getattr(te, op)(one[i]), name="Y")
+    )
+    given = {b.name: {"A": x, "B": y}[b.name] for b in f.inputs}
+    want = interp.run(f, given)["Y"]
+    for got in (reference.evaluate(f, given)["Y"], compiled(marked(f, i="vectorize"), **given)):
+        np.testing.assert_allclose(got, want, rtol=2e-6 if dtype == "float32" else 1e-14, atol=0)
+        np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want)[want == 0])
+
+
 def test_pooling_and_softmax_of_minus_infinity():
     x = np.full((1, 6, 6, 2), -np.inf, np.float32)
     x[0, 2, 2] = -3.2e38

@@ -23,8 +23,3 @@ def is_float(dtype: str | np.dtype[Any]) -> bool:
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(np.dtype(dtype).itemsize)
-
-
-def largest(dtype: str) -> float:
-    """Largest finite value of a float type."""
-    return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
