@@ -13,6 +13,7 @@ from workbench.tune.sketch import (  # noqa: F401 (registers)
     rows,
     tensor,
     tiling,
+    transposing,
     winograd,
 )
 from workbench.tune.sketch.base import RULES, Draft, Note, Rule
@@ -31,6 +32,7 @@ ORDER = (
     "copy",
     "fuse",
     "pad",
+    "transpose",
     "pointwise",
     "mark",
 )

@@ -1,0 +1,102 @@
+"""Which sketch rules apply to which kind of computation, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from workbench import workloads
+from workbench.target import Target
+from workbench.tune.machine import Machine
+from workbench.tune.sketch.lengthening import best_rows, best_width
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+
+#: Kind -> rules of each of its variants, Winograd's and those of instructions left out.
+RULES = {
+    "matmul 512": (
+        lambda: workloads.matmul(512, 512, 512),
+        ["tile mark", "tile copy mark", "tile mark", "tile copy mark"],
+    ),
+    "matmul 1024": (
+        lambda: workloads.matmul(1024, 1024, 1024),
+        ["tile mark", "tile copy mark", "lengthen tile copy fuse mark"],
+    ),
+    "matmul 509": (lambda: workloads.matmul(509, 509, 509), ["lengthen tile copy fuse mark"]),
+    "matmul with weights": (lambda: workloads.matmul(64, 64, 48, constant_b=True), ["tile pack mark"]),
+    "matrix-vector": (lambda: workloads.matvec(1000, 512), ["tile mark"]),
+    "matrix-vector by rows": (lambda: workloads.matvec(1000, 512, transposed=True), ["rows"]),
+    "batched matmul": (lambda: workloads.batch_matmul(4, 128, 512, 64), ["tile mark", "tile copy mark"]),
+    "conv 1x1": (lambda: workloads.conv2d_nhwc(56, 56, 32, 64, 1, padding=0), ["tile pack mark"]),
+    "conv 37 to 53": (
+        lambda: workloads.conv2d_nhwc(29, 29, 37, 53, bias=True, relu=True),
+        ["inline lengthen tile copy fuse pointwise mark", "inline lengthen tile copy fuse pad mark"],
+    ),
+    "depthwise": (
+        lambda: workloads.depthwise_conv2d_nhwc(28, 28, 64),
+        ["tile pack pointwise mark", "tile pack pad mark"],
+    ),
+    "max pool": (lambda: workloads.pool2d(28, 28, 64, "max", 3, 2, 1), ["tile pointwise mark", "tile pad mark"]),
+    "softmax": (lambda: workloads.softmax(64, 128), ["rows"]),
+    "softmax 1000": (lambda: workloads.softmax(64, 1000), ["rows", "rows"]),
+    "layer norm": (lambda: workloads.layer_norm(64, 768), ["rows"]),
+    "sums of rows": (lambda: workloads.reduce(256, 512), ["rows"]),
+    "sums of columns": (lambda: workloads.reduce(256, 512, axis=0), ["tile mark"]),
+    "transpose": (lambda: workloads.transpose(128, 96), ["transpose"]),
+    "element-wise": (lambda: workloads.elementwise(64, 1001), ["inline pointwise"]),
+}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_rules_of_a_kind(kind):
+    make, want = RULES[kind]
+    space = make_space(make(), TARGET)
+    found = []
+    for variant in space.variants:
+        names = list(dict.fromkeys(n.rule for n in variant.notes))
+        assert all(n.reason for n in variant.notes)
+        if not {"winograd", "tensorize"} & set(names):
+            found.append(" ".join(names))
+    for rules in want:
+        assert rules in found
+        found.remove(rules)
+    assert set(found) <= set(want)
+    text = space.explain()
+    assert all(n.reason in text for v in space.variants for n in v.notes)
+
+
+def test_reasons_say_what_is_special():
+    def reasons(func):
+        return " ".join(n.reason for v in make_space(func, TARGET).variants for n in v.notes)
+
+    assert "i 509 -> 510, j 509 -> 512" in reasons(workloads.matmul(509, 509, 509))
+    assert "4096 bytes apart" in reasons(workloads.matmul(64, 1024, 64))
+    assert "filled up to whole vectors" in reasons(workloads.softmax(8, 1000))
+    assert "filled up" not in reasons(workloads.softmax(8, 1024))
+    assert "reads along j" in reasons(workloads.transpose(64, 64))
+
+
+@pytest.mark.parametrize(
+    ("lanes", "registers", "extents", "want"),
+    [(16, 32, (1024, 1024), (1026, 1024)), (16, 32, (512, 512), (512, 512)), (16, 32, (509, 509), (510, 512)),
+     (16, 32, (29, 53), (30, 64)), (16, 32, (7, 512), (7, 512)), (16, 32, (13, 1000), (13, 1024)),
+     (8, 16, (29, 53), (29, 56)), (8, 16, (13, 1000), (13, 1000)), (4, 32, (56, 64), (56, 64))],
+)  # fmt: skip
+def test_padded_extents(lanes, registers, extents, want):
+    machine = Machine(lanes=lanes, registers=registers)
+    wide = best_width(extents[1], extents[0], machine)
+    assert (best_rows(extents[0], wide, machine), wide) == want
+
+
+def test_weights_are_not_copied_for_a_few_rows():
+    for m in (1, 8):
+        for variant in make_space(workloads.dense(m, 509, 64), TARGET).variants:
+            assert "lengthen" not in {n.rule for n in variant.notes}
+
+
+def test_what_is_costly_is_computed_once_for_each_row():
+    variant = make_space(workloads.layer_norm(64, 768), TARGET).variants[0]
+    assert "inline" not in {n.rule for n in variant.notes}
+    outer = variant.schedule.func.body[0]
+    assert outer.kind == "parallel"
+    assert len(variant.schedule.func.body) == 1
