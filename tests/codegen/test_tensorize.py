@@ -86,7 +86,7 @@ def test_random_tiles(name, seed):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_on_a_target_without_it(name):
-    plain = Target("llvm -mcpu=skylake-avx512", threads=1)
+    plain = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=skylake-avx512 -threads=1")
     s = Schedule(tensors.NESTS[tensors.TILES[name].nest](), plain)
     with pytest.raises(ScheduleError) as refused:
         tensors.tensorized(random.Random(0), s, name)
@@ -234,6 +234,25 @@ def test_a_later_step_may_not_move_an_operand():
     assert refused.value.code == "loop.mark"
     assert name in refused.value.message
     assert s.func is before
+
+
+def test_another_architecture():
+    """The instruction is there in code for a machine that this one is not."""
+    target = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-n1 -threads=1")
+    s = Schedule(tensors.NESTS["signed_dots"](), target)
+    tensors.tensorized(random.Random(0), s, "arm.dotprod.sdot")
+    assert "sdot" in llvm_bind.assembly(build_func(s.func, target).source, target)
+    inputs = whole_range(s.base)
+    got, want = interp.run(s.func, inputs)["C"], reference.evaluate(s.base, inputs)["C"]
+    np.testing.assert_array_equal(got, want)
+
+
+def test_portable_c_runs_the_loops():
+    s = Schedule(tensors.NESTS["dots"]())
+    tensors.tensorized(random.Random(0), s, "x86.vnni.dot4")
+    text = s.build(target="c").source
+    assert "vpdpbusd" not in text
+    assert "for (" in text
 
 
 def test_no_step_cuts_through():

@@ -204,7 +204,7 @@ def random_schedule(rng: random.Random, wanted: str | None = None, holes: bool =
 def _tensorized(rng: random.Random, holes: bool) -> Made:
     """Cut and pack for an intrinsic, now and then carelessly, and take a few steps after it."""
     # Those with small tiles most often: the interpreter takes its time over large ones.
-    intrin = rng.choices(list(tensors.TILES), [3 if t.nest == "dots" else 1 for t in tensors.TILES.values()])[0]
+    intrin = rng.choices(list(tensors.TILES), [3 if "dots" in t.nest else 1 for t in tensors.TILES.values()])[0]
     made = Made(tensors.TILES[intrin].nest, Schedule(NESTS[tensors.TILES[intrin].nest]()))
     try:
         tensors.tensorized(rng, made.schedule, intrin, holes, careless=rng.choice((0.0, 0.1)))

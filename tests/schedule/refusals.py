@@ -358,7 +358,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "bind.reduction": (matmul, ("bind", "k", "vthread")),
     "bind.conflict": (left_behind(R), ("bind", "j", "threadIdx.x")),
     "bind.limit": (of(lambda: workloads.transpose(2048, 2)), ("bind", "i", "threadIdx.x")),
-    "tensorize.target": (dots(target=Target("llvm -mcpu=haswell")), DOT),
+    "tensorize.target": (dots(target=Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")), DOT),
     "tensorize.taken": (dots(DOT), DOT),
     "tensorize.body": (lambda: after(matmul, ("reverse_compute_at", "bias_add", "i")), ("tensorize", "i", DOT[2])),
     "tensorize.loops": (dots(), ("tensorize", "k.0", DOT[2])),

@@ -5,7 +5,7 @@ A schedule calls one with ``tensorize(loop, name)``; the nest keeps the loops, w
 
 from __future__ import annotations
 
-from . import x86_amx, x86_vnni
+from . import arm_dot, x86_amx, x86_vnni
 from .base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
 from .match import Match, Mismatch, computes, match
 
@@ -17,6 +17,7 @@ __all__ = [
     "Mismatch",
     "Place",
     "Registry",
+    "arm_dot",
     "computes",
     "match",
     "registry",

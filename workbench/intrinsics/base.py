@@ -181,5 +181,5 @@ def require(body: tuple[Stmt, ...], target: Target) -> None:
                 "build.intrinsic",
                 f"Loop {lp.name!r} calls {lp.intrin}, and {target.cpu!r} lacks {', '.join(missing)}.",
                 (lp.name, *missing),
-                "build for a target that has it; workbench.ir.interp runs the schedule anywhere",
+                "build for a target that has it; the interpreter and the C backend run the loops that describe it",
             )
