@@ -167,6 +167,7 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "B", "C_i.0"), ("compute_at", "A", "C_i.0"))),
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "A", "C_i.0"), ("compute_at", "B", "C_i.0"))),
     ("relu_conv", (("compute_at", "pad", "h"), ("compute_at", "first", "h"))),
+    ("max_pool", (("pad", "pool", "kh", 4), ("split", "kh", [None, 2]), ("rfactor", "kh.0"))),
     ("late_factor", (("reverse_compute_inline", "Q"),)),
     ("both_given", (("reverse_compute_at", "B", "i"), ("split", "i", [None, 4], "peel"))),
     ("row_before", (("compute_at", "S", "T_i"),)),

@@ -29,7 +29,7 @@ def interval(
     extents : mapping of str to Dim
         A variable runs from 0 to below its extent; a form with a variable that is not here has only the `known` limits.
     known : iterable of Bound
-        Bounds on forms; one helps where it is on the same form up to a constant, or limits a digit of it.
+        Bounds on forms; one helps where its form is a part of this one, or limits a digit of it.
     relations : sequence of Relation
     """
     known = tuple(known)
@@ -42,10 +42,13 @@ def interval(
                 lows.append(limits[0])
                 highs.append(limits[1])
     for bound in known:
-        shift = form - bound.form
-        if shift.is_const:
-            lows.append(bound.lo + shift.const)
-            highs.append(bound.hi - 1 + shift.const)
+        rest = form - bound.form
+        if len(rest.terms) != len(form.terms) - len(bound.form.terms) or not rest.vars <= extents.keys():
+            continue  # what is bounded is no part of the form
+        limits = _summed(rest, lambda d: _digit_limits(d, extents, known, relations), relations)
+        if limits is not None:
+            lows.append(bound.lo + limits[0])
+            highs.append(bound.hi - 1 + limits[1])
     return Interval(tuple(lows), tuple(highs))
 
 
