@@ -138,7 +138,7 @@ class _Sketch:
             raise self._unsuited(self._block(s))
         for name in ("A", "B"):
             buffer = self._operand(s, name).buffer
-            if longer or (name == "B" and s.func.buffer(buffer).role == "input"):
+            if s.func.buffer(buffer).role != "const" and (longer or name == "B"):
                 s.cache_read(self.name, buffer)
         for axis, extent in longer.items():
             s.pad(self.name, axis, extent)
