@@ -119,3 +119,17 @@ def test_a_maximum_over_padding_asks():
     s.pad("largest", "k", 8)
     assert conditions(s, "largest") == ["k"]
     nests.check_rows(s)
+
+
+@pytest.mark.parametrize("at", ["h.0", "h.1"])
+def test_a_copy_of_what_is_read_under_a_condition_moves_with_a_guard(at):
+    s = Schedule(workloads.conv2d_nhwc(7, 7, 3, 5))
+    s.compute_inline("pad")
+    copy = s.cache_read("conv", "X")
+    s.split("h", [None, Hole("t")])
+    s.compute_at(copy, at)
+    block, path = s.func.block(copy)
+    assert [str(g.form) for g in block.guard] == ["c1"], "only the axis that moves is guarded"
+    assert [lp.extent for lp in path][-2:] == [7, 3]
+    nests.check_rows(s)
+    compiled(s.fill({"t": 7}))

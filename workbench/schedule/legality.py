@@ -374,7 +374,10 @@ def _check_shared(
     for acc in accesses(r)[1:]:
         if acc.buffer != w.buffer:
             continue
-        for (base, size), (wbase, wsize) in zip(_hull(func, r, rpath[len(common) :], acc.index), written, strict=True):
+        hulls = zip(_hull(func, r, rpath[len(common) :], acc.index), written, strict=True)
+        for ((base, size), (wbase, wsize)), whole in zip(hulls, func.buffer(w.buffer).shape, strict=True):
+            if wbase == Affine() and equal(wsize, whole, func.relations):
+                continue  # nothing else exists
             shift = (base - wbase).subst(still).normal(func.relations)
             inside = (
                 shift.is_const

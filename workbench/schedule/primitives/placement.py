@@ -304,10 +304,18 @@ def _new_loops(func: Func, block: Block, part: Mapping[str, Span]) -> tuple[tupl
     binds: list[Affine] = []
     extents: list[Dim] = []
     for it, name in zip(block.iters, names, strict=True):
-        span = part.get(it.name, Span(Affine(), it.extent))
+        span = _existing(part.get(it.name, Span(Affine(), it.extent)), it.extent)
         binds.append(span.base + Affine.var(name))
         extents.append(span.width)
     return names, binds, extents
+
+
+def _existing(span: Span, extent: Dim) -> Span:
+    """The whole axis for a span that does not move and reaches beyond both of its ends."""
+    lo, size = span.base.const, span.width
+    if not span.base.is_const or not (isinstance(lo, int) and isinstance(size, int) and isinstance(extent, int)):
+        return span
+    return Span(Affine(), extent) if lo <= 0 and lo + size >= extent else span
 
 
 def _guards(func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim]) -> dict[str, Bound]:

@@ -51,9 +51,9 @@ class Split(Primitive):
 
     Numbers that do not divide the extent need a `tail`. With "guard" the last iterations are left out by a condition
     of the blocks inside. With "peel" the loops run over what divides evenly, and the rest gets a nest of its own right
-    after, with a loop ``loop.rest`` and blocks ``X.rest``; a reduction goes on there. Peel a loop while it is outermost:
-    then both nests can be ordered as a whole. Holes do not go with a tail: ``pad`` makes an axis long enough for any
-    factor.
+    after, with a loop ``loop.rest`` and blocks ``X.rest``; a reduction goes on there. Peel a loop while it is the
+    outermost one: then both nests can be ordered as a whole. Holes do not go with a tail: ``pad`` makes an axis long
+    enough for any factor.
     """
 
     loop: Annotated[str, LoopRef("loop to split")]
