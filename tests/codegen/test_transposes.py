@@ -55,6 +55,13 @@ def test_tiles_that_are_cut_or_padded(padded, target):
 
 
 @TARGETS
+@pytest.mark.parametrize("columns", [9, 3, 13])
+def test_fewer_rows_than_lanes(columns, target):
+    """A vector whose last lanes do not run, over tiles that are wide enough for all of them."""
+    check(tiled(transpose(columns, 16), target, 16, columns), target)
+
+
+@TARGETS
 def test_rows_in_a_product(target):
     """Both operands of a product are read along the reduction; one of them across the lanes."""
     a, b, k = te.placeholder((5, 32), name="A"), te.placeholder((16, 32), name="B"), te.reduce_axis(32, "k")

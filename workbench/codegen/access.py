@@ -51,7 +51,8 @@ class Accesses(Places):
         at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
         if self.ahead:
             self._look_ahead(ld, at)
-        if self.free and self.lanes > 1 and at.step not in (0, 1):
+        # Lanes that do not run would mask the rows instead of their number.
+        if self.free and self.lanes > 1 and self.mask is None and at.step not in (0, 1):
             column = self._column(ld, at)
             if column is not None:
                 return column
