@@ -20,6 +20,7 @@ from workbench.tune.sketch.analysis import (
     role,
 )  # fmt: skip
 from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.pointwise import pointwise
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -41,10 +42,18 @@ def winograd(draft: Draft, machine: Machine) -> list[Draft]:
     for m in sorted(KERNEL_MATRIX, reverse=True) if block is not None else ():
         for outside in (False, True):
             try:
-                out.append(_Sketch(draft, machine, m, outside).make())
+                made = _Sketch(draft, machine, m, outside).make()
             except ScheduleError:  # no such convolution, or sizes that the loops below do not suit
                 continue
+            out += [replace(d, closed=True) for d in pointwise(made, machine)]
     return out
+
+
+def _loops(s: Schedule, name: str) -> dict[str, str]:
+    """Axis of a block -> the innermost loop that drives it."""
+    block, path = s.func.block(name)
+    depth = {lp.name: k for k, lp in enumerate(path)}
+    return {it.name: max(bind.vars, key=lambda v: depth[v]) for it, bind in zip(block.iters, block.binds, strict=True)}
 
 
 @dataclass(slots=True)
@@ -71,9 +80,11 @@ class _Sketch:
         at = blocks[-1]
         s.compute_at(y, tiles[-1])
         s.compute_at(p, at)
-        self._backward(s, y, root)
-        if crop:
-            self._follow(s, follow, tiles[-1])
+        self._mark(s, y, vectorised="o", unrolled=("y", "b"))
+        if crop:  # what lies behind the end of the image is left out
+            s.reverse_compute_at(follow, tiles[-1])
+            _, h, w, o = (it.name for it in s.func.block(follow)[0].iters)
+            self._mark(s, follow, vectorised=o, unrolled=(h, w))
         if not self.outside:
             s.compute_at(v, at)
         self._forward(s, t, v)
@@ -99,7 +110,7 @@ class _Sketch:
         """Cut the image into blocks of tiles; returns the vectorised loop, the loops over blocks and over tiles."""
         from workbench.schedule import Hole
 
-        n, h, w, o = (f"{root}_{axis.name}" for axis in s.func.block(root)[0].iters)
+        n, h, w, o = _loops(s, root).values()
         high = s.split(h, [Hole(), Hole(), self.m])
         wide = s.split(w, [Hole(), Hole(), self.m])
         channels = s.func.loop(o)[0].extent
@@ -114,38 +125,30 @@ class _Sketch:
         s.vectorize(deep[-1])
         return deep[-1], blocks, tiles
 
-    def _backward(self, s: Schedule, y: str, root: str) -> None:
-        """The first pass of the way back, in registers next to the second."""
-        self._mark(s, y, vectorised="o", unrolled=("y", "b"))
-
-    def _follow(self, s: Schedule, follow: str, loop: str) -> None:
-        """What follows a whole tile and leaves out what lies behind the end of the image."""
-        s.reverse_compute_at(follow, loop)
-        _, h, w, o = (it.name for it in s.func.block(follow)[0].iters)
-        self._mark(s, follow, vectorised=o, unrolled=(h, w))
-
     def _forward(self, s: Schedule, t: str, v: str) -> None:
         """Transform the data: the first pass in registers inside the second, some channels at a time."""
         from workbench.schedule import Hole
 
-        channels = s.func.loop(f"{v}_c")[0].extent
+        n, ty, tx, a, b, c = _loops(s, v).values()
+        channels = s.func.loop(c)[0].extent
         assert isinstance(channels, int)
-        outer, inner = s.split(f"{v}_c", [None, Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))])
-        s.reorder(f"{v}_n", f"{v}_ty", f"{v}_tx", outer, f"{v}_a", f"{v}_b", inner)
+        outer, inner = s.split(c, [None, Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))])
+        s.reorder(n, ty, tx, outer, a, b, inner)
         s.compute_at(t, outer)
-        s.reorder(f"{t}_x", f"{t}_a")
+        first = _loops(s, t)
+        s.reorder(first["x"], first["a"])
         self._mark(s, t, vectorised="c", unrolled=("x", "a"))
-        for name in (f"{v}_a", f"{v}_b"):
-            s.unroll(name)
+        s.unroll(a)
+        s.unroll(b)
         s.vectorize(inner)
         if self.outside and self.machine.threads > 1:
-            s.parallel(f"{v}_n", f"{v}_ty", f"{v}_tx")
+            s.parallel(n, ty, tx)
 
     def _product(self, s: Schedule, p: str, vector: str) -> tuple[str, str, str]:
         """Tile the matrix products, rows by tiles, columns by output channels, with the weights packed to suit."""
         from workbench.schedule import Hole
 
-        a, b, n, ty, tx, o, c = (f"{p}_{k}" for k in ("a", "b", "n", "ty", "tx", "o", "c"))
+        a, b, n, ty, tx, o, c = _loops(s, p).values()
         down = s.split(ty, [Hole(), Hole()])
         across = s.split(tx, [Hole(), Hole()])
         size = s.func.loop(vector)[0].extent
@@ -168,9 +171,10 @@ class _Sketch:
         return down[1], across[1], deep[1]
 
     def _mark(self, s: Schedule, block: str, vectorised: str, unrolled: tuple[str, ...]) -> None:
+        own = _loops(s, block)
         for axis in unrolled:
-            s.unroll(f"{block}_{axis}")
-        s.vectorize(f"{block}_{vectorised}")
+            s.unroll(own[axis])
+        s.vectorize(own[vectorised])
 
     def _vectors(self, channels: int, most: int) -> tuple[int, ...]:
         """Divisors that fill at most `most` registers, wholly or with a rest; few channels are taken as they are.
@@ -192,7 +196,6 @@ class _Sketch:
         place = "first, in a nest of its own" if self.outside else "inside the parallel blocks"
         reason = f"{done[2]}: a 3x3 convolution in tiles of {self.m}x{self.m}; data transformed {place}"
         d = self.draft.change("winograd", reason, s, *done)
-        d = replace(d, closed=True)
         lanes, registers = self.machine.lanes, self.machine.registers
         down, across, vector = (s.func.loop(name)[0].extent for name in rows)
         held = vector if self._whole(vector, s) else vector + lanes // 2
