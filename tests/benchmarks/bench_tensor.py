@@ -9,7 +9,8 @@ project's dependencies)::
 One thread, one fresh process per library and round, the libraries in turn; times are of the thread's own processor
 time. Ours has B packed beforehand; of each library the fastest of its ways counts, one with packed weights where there
 is one. The sums are float32 and int32 everywhere, and torch rounds its result to bfloat16. Operands are random: AMX
-draws so much power that products of zeros run a quarter faster.
+draws so much power that products of zeros run a quarter faster. "ceiling" is the instruction alone on such operands in
+registers.
 """
 
 from __future__ import annotations
@@ -146,7 +147,73 @@ def onnxruntime_ways(case: str, n: int, a: Arrays) -> Ways:
     return {"MatMulInteger": call}
 
 
-WAYS = {"ours": ours, "torch": torch_ways, "onnxruntime": onnxruntime_ways}
+# ---------------------------------------------------------------------------------------------------------- ceiling
+
+#: Case -> instruction on tiles, or None for VNNI's on vectors.
+INSTRUCTIONS = {"bf16 amx": "tdpbf16ps", "u8s8 amx": "tdpbusd", "s8s8 amx": "tdpbssd", "u8s8 vnni": None}
+
+
+def ceiling(case: str, n: int, a: Arrays) -> Ways:
+    """The instruction alone on operands that stay in registers, as often as the product of this size takes it."""
+    import ctypes
+
+    from workbench.codegen import llvm_bind
+    from workbench.intrinsics import x86_amx
+    from workbench.target import Target
+
+    instruction = INSTRUCTIONS[case]
+    steps = n**3 // (16 * 16 * (32 if case.startswith("bf16") else 64)) if instruction else n**3 // 64
+    text = _tile_loop(instruction, steps // 4) if instruction else _dot_loop(steps // 16)
+    assert x86_amx.CONFIG in text or not instruction  # so that the system is asked for the tiles
+    library = llvm_bind.load_object(llvm_bind.compile_ir(text, Target.host(threads=1)), ("loop",))
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(library["loop"])
+    data = [np.ascontiguousarray(a[k]).ctypes.data for k in "AB"]
+    keep = (library, a)
+
+    def run() -> Any:
+        call(*data)
+        return keep and None
+
+    return {"registers only": run}
+
+
+def _loop(before: list[str], body: list[str], after: list[str], count: int, phis: list[str]) -> str:
+    lines = ["define void @loop(ptr %a, ptr %b) {", "entry:", *before, "br label %l", "l:"]
+    lines += ["%i = phi i64 [ 0, %entry ], [ %n, %l ]", *phis, *body, "%n = add i64 %i, 1"]
+    return "\n".join(
+        [*lines, f"%c = icmp ult i64 %n, {count}", "br i1 %c, label %l, label %e", "e:", *after, "ret void", "}"]
+    )
+
+
+def _tile_loop(instruction: str, count: int) -> str:
+    from workbench.intrinsics import x86_amx
+
+    config = ", ".join(f"i8 {v}" for v in x86_amx.config())
+    head = [f"@{x86_amx.CONFIG} = internal constant [64 x i8] [{config}], align 64"]
+    head += [f"declare void @llvm.x86.{f}" for f in ("ldtilecfg(ptr)", "tilerelease()", "tilezero(i8)")]
+    head += ["declare void @llvm.x86.tileloadd64(i8, ptr, i64)", f"declare void @llvm.x86.{instruction}(i8, i8, i8)"]
+    before = [f"call void @llvm.x86.ldtilecfg(ptr @{x86_amx.CONFIG})"]
+    before += [f"call void @llvm.x86.tilezero(i8 {t})" for t in range(4)]
+    for t in range(4):
+        before += [f"%p{t} = getelementptr i8, ptr %{'ab'[t // 2]}, i64 {t % 2 * 1024}"]
+        before += [f"call void @llvm.x86.tileloadd64(i8 {4 + t}, ptr %p{t}, i64 64)"]
+    pairs = ((0, 4, 6), (1, 4, 7), (2, 5, 6), (3, 5, 7))
+    body = [f"call void @llvm.x86.{instruction}(i8 {c}, i8 {x}, i8 {y})" for c, x, y in pairs]
+    return "\n".join(head) + "\n" + _loop(before, body, ["call void @llvm.x86.tilerelease()"], count, [])
+
+
+def _dot_loop(count: int) -> str:
+    v = "<16 x i32>"
+    head = f"declare {v} @llvm.x86.avx512.vpdpbusd.512({v}, {v}, {v})\n"
+    before = [f"%x{k} = load {v}, ptr %{'ab'[k]}, align 1" for k in range(2)]
+    phis = [f"%s{k} = phi {v} [ zeroinitializer, %entry ], [ %t{k}, %l ]" for k in range(16)]
+    call = f"call {v} @llvm.x86.avx512.vpdpbusd.512"
+    body = [f"%t{k} = {call}({v} %s{k}, {v} %x0, {v} %x1)" for k in range(16)]
+    sums = [f"%u{k} = xor {v} %t{k}, {f'%u{k - 1}' if k else '%t0'}" for k in range(16)]
+    return head + _loop(before, body, [*sums, f"store {v} %u15, ptr %a, align 1"], count, phis)
+
+
+WAYS = {"ours": ours, "torch": torch_ways, "onnxruntime": onnxruntime_ways, "ceiling": ceiling}
 
 
 # ------------------------------------------------------------------------------------------------------- measuring
@@ -158,6 +225,9 @@ def worker(library: str, case: str, n: int, seconds: float) -> None:
     want, found = reference(a), {}
     for way, call in WAYS[library](case, n, a).items():
         got = call()
+        if got is None:
+            found[way] = {"ms": timed(call, seconds), "error": 0.0}
+            continue
         got = got[0] if isinstance(got, tuple) else got
         got = got.numpy() if hasattr(got, "numpy") and str(getattr(got, "dtype", "")) != "torch.bfloat16" else got
         got = np.asarray(got.float() if hasattr(got, "float") else got, "f8")
@@ -213,7 +283,7 @@ def main() -> None:
         return
     rows = []
     for case in args.cases:
-        libraries = ("ours", *CASES[case][2])
+        libraries = ("ours", *CASES[case][2], "ceiling")
         runs: dict[str, list[dict[str, Any]]] = {lib: [] for lib in libraries}
         for _ in range(args.rounds):
             for library in libraries:

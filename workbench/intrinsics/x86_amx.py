@@ -28,7 +28,8 @@ class Tiles:
         self._held: dict[tuple[str, int], int] = {}
         self._fn("ldtilecfg", "ptr")
         self._fn("tilerelease", "")
-        emitter.declare(CONFIG, f"@{CONFIG} = internal constant [64 x i8] [{_config()}], align 64")
+        cells = ", ".join(f"i8 {x}" for x in config())
+        emitter.declare(CONFIG, f"@{CONFIG} = internal constant [64 x i8] [{cells}], align 64")
         emitter.around(f"call void @llvm.x86.ldtilecfg(ptr @{CONFIG})", "call void @llvm.x86.tilerelease()")
 
     def _fn(self, name: str, args: str) -> str:
@@ -72,14 +73,14 @@ class Tiles:
         return tile
 
 
-def _config() -> str:
-    """Palette 1: every tile has 16 rows of 64 bytes."""
+def config() -> list[int]:
+    """Return the bytes that set the tiles up. Palette 1: every tile has 16 rows of 64 bytes."""
     data = [0] * 64
     data[0] = 1
     for t in range(TILES):
         data[16 + 2 * t] = ROW_BYTES
         data[48 + t] = ROWS
-    return ", ".join(f"i8 {x}" for x in data)
+    return data
 
 
 def _description(a_dtype: str, b_dtype: str, sum_dtype: str, group: int) -> Func:

@@ -47,6 +47,7 @@ class Tensorize(Primitive):
     interpreter still runs the schedule.
     """
 
+    idle = "No product here is one of bfloat16 or of bytes, each cast to the type of the sum."
     loop: Annotated[str, LoopRef("outermost loop of the tile")]
     intrin: Annotated[str, Choice("instruction", registry.names)]
 
