@@ -246,3 +246,13 @@ def test_the_whole_sketch_of_a_convolution():
     s.transform_layout("W", 3, "o_3")
     s.vectorize("o.3").vectorize("relu_o.1").unroll("w.3").parallel("n.0", "h.0", "w.0", "o.0")
     nests.check_rows(s, rows=6)
+
+
+def test_what_is_read_backwards_is_placed_with_holes():
+    a = te.placeholder((16,), name="A")
+    b = te.compute((16,), lambda i: a[i] * 2.0, name="B")
+    s = Schedule(te.func(te.compute((16,), lambda i: b[15 - i] + 1.0, name="C")))
+    s.split("C_i", [Hole("a"), Hole("b"), Hole("c")])
+    s.compute_at("B", "C_i.0")
+    assert s.func.loop("B_i")[0].extent == hole("b") * hole("c")
+    nests.check_rows(s)

@@ -17,7 +17,7 @@ import numpy as np
 
 from workbench.ir.affine import Digit, digit_extent
 from workbench.ir.func import Buffer
-from workbench.ir.poly import Dim, Relation, divide, normal, product
+from workbench.ir.poly import Dim, Relation, divide, negative, normal, product
 from workbench.ir.stmt import Access, Block, For, accesses
 
 Terms: TypeAlias = tuple[tuple[Digit, Dim], ...]
@@ -74,7 +74,7 @@ def _grow(patch: Patch, loop: str, extents: Mapping[str, Dim], relations: Sequen
         start[k] = tuple(t for t in terms if t[0].var != loop)
         for digit, c in mine:
             values = digit_extent(digit, extents)
-            down = isinstance(c, int) and c < 0
+            down = negative(c)
             width[k] = normal(width[k] + (values - 1) * (c * -1 if down else c), relations)
             count[k] = normal(count[k] * values, relations)
             if down:

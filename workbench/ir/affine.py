@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ScheduleError
-from .poly import Dim, Poly, Relation, equal, normal, product
+from .poly import Dim, Poly, Relation, equal, negative, normal, product
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def width(form: Affine, extents: Mapping[str, Dim]) -> Dim:
     for digit, c in form.terms:
         if digit.var in extents:
             size = digit_extent(digit, extents) - 1
-            out = out + (c * size if not (isinstance(c, int) and c < 0) else (-c) * size)
+            out = out + ((-c) * size if negative(c) else c * size)
     return out
 
 
@@ -202,7 +202,7 @@ def split_base(form: Affine, inner: Mapping[str, Dim]) -> Affine:
     for digit, c in form.terms:
         if digit.var not in inner:
             kept.append((digit, c))
-        elif isinstance(c, int) and c < 0:
+        elif negative(c):
             const = const + c * (digit_extent(digit, inner) - 1)
     return Affine.make(kept, const)
 

@@ -169,6 +169,11 @@ def nonneg(dim: Dim, relations: Sequence[Relation] = ()) -> bool | None:
     return None
 
 
+def negative(dim: Dim) -> bool:
+    """Whether ``dim < 0`` for every filling, seen from its terms alone: the sign of a step that an index takes."""
+    return dim < 0 if isinstance(dim, int) else all(c < 0 for _, c in dim.terms)
+
+
 def divide(dim: Dim, by: Dim, relations: Sequence[Relation] = ()) -> Dim | None:
     """Exact quotient by a single-term dim, or None when it is not provable."""
     dim, by = normal(dim, relations), normal(by, relations)

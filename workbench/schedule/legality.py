@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..ir.affine import Affine, Digit, digit_extent, split_base, width
 from ..ir.expr import loads
 from ..ir.func import Func
-from ..ir.poly import Dim, Relation, equal, normal
+from ..ir.poly import Dim, Relation, equal, negative, normal
 from ..ir.poly import nonneg as _nonneg
 from ..ir.stmt import Block, For, accesses, blocks, loops
 from .refusal import Refusal, Witness, refuse
@@ -74,7 +74,7 @@ def form_range(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Rel
     lo = hi = form.const
     for digit, c in form.terms:
         reach = c * (digit_extent(digit, extents) - 1)
-        if isinstance(c, int) and c < 0:
+        if negative(c):
             lo = lo + reach
         else:
             hi = hi + reach
@@ -97,7 +97,7 @@ def determines(form: Affine, varying: Mapping[str, Dim], relations: Sequence[Rel
     todo: list[tuple[Dim, Dim]] = []
     for digit, c in form.terms:
         if digit.var in varying and not equal(size := digit_extent(digit, varying), 1, relations):
-            todo.append((-c if isinstance(c, int) and c < 0 else c, size))
+            todo.append((-c if negative(c) else c, size))
     reach: Dim = 1
     while todo:
         hit = next((x for x in todo if all(nonneg(y[0] - x[0], relations) for y in todo if y is not x)), None)
