@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from workbench import workloads
 from workbench.target import Target
+from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.lengthening import best_rows, best_width
 from workbench.tune.space import make_space
@@ -86,6 +88,25 @@ def test_padded_extents(lanes, registers, extents, want):
     machine = Machine(lanes=lanes, registers=registers)
     wide = best_width(extents[1], extents[0], machine)
     assert (best_rows(extents[0], wide, machine), wide) == want
+
+
+def test_large_weights_for_few_rows_are_fetched_ahead():
+    def fetched(func):
+        return [any(n.rule == "fetch" for n in v.notes) for v in make_space(func, TARGET).variants]
+
+    assert all(fetched(workloads.dense(4, 1024, 1024)))
+    assert fetched(workloads.dense(128, 1024, 1024)) == [False, True] * 2
+    assert not any(fetched(workloads.dense(512, 1024, 1024)))
+    assert not any(fetched(workloads.dense(4, 256, 256)))
+
+
+def test_a_fetching_program_is_another_program():
+    plain, fetching = make_space(workloads.dense(128, 1024, 1024), TARGET).variants[:2]
+    picks = plain.sampler.draw(8, np.random.default_rng(0))
+    assert not set(plain.keys(picks)) & set(fetching.keys(picks))
+    ahead = INDEX["main.ahead"]
+    assert (plain.features(picks)[:, ahead] == 0).all()
+    assert (fetching.features(picks)[:, ahead] > 0).all()
 
 
 def test_weights_are_not_copied_for_a_few_rows():

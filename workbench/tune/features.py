@@ -22,7 +22,7 @@ from workbench.tune.nestplan import NestPlan
 from workbench.tune.roofline import block_cycles, body_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,7 @@ _MAIN = (
     Column("bodies_per_visit", "executions of the body per register tile"),
     Column("reloads", "1 if a register tile comes back and is loaded again", False),
     Column("guards", "index conditions that are tested"),
+    Column("ahead", "iterations that a loop fetches ahead"),
     Column("tasks", "parallel tasks"),
     Column("share", "part of the work of the busiest thread", False),
     Column("task_points", "points per parallel task"),
@@ -202,6 +203,7 @@ def _main(rows: _Rows, f: BlockFacts, machine: Machine) -> None:
         "registers": f.registers / machine.registers, "chain": f.chain, "vector": f.vector,
         "lanes_used": f.vector / (pieces * machine.lanes), "inner_trips": f.inner_trips, "bodies": f.bodies,
         "visits": f.visits, "bodies_per_visit": per_visit, "reloads": f.reloads, "guards": f.guards, "tasks": f.tasks,
+        "ahead": float(max((lp.ahead for lp in f.plan.loops), default=0)),
         "share": f.share, "task_points": f.points / f.tasks, "compute": compute, "memory": memory,
         "balance": np.log2((compute + 1.0) / (memory + 1.0)), "l1_bytes": f.traffic["l1"], "l2_bytes": f.traffic["l2"],
         "l3_bytes": f.traffic["l3"], "l1_intensity": flops / (f.traffic["l1"] + 1.0),

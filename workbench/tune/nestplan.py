@@ -53,12 +53,15 @@ class AccessPlan:
 
 @dataclass(frozen=True, slots=True)
 class LoopPlan:
-    """One loop around a block; `reduces` says whether it drives a reduction axis of that block."""
+    """One loop around a block; `reduces` says whether it drives a reduction axis of that block, `ahead` how many
+    iterations ahead it fetches.
+    """
 
     name: str
     extent: Dim
     kind: str
     reduces: bool
+    ahead: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     position = {lp.name: k for k, lp in enumerate(path)}
     extents = {lp.name: lp.extent for lp in path}
     kinds = {it.name: it.kind for it in b.iters}
-    loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R") for lp in path)
+    loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R", _ahead(lp)) for lp in path)
     accesses = tuple(_accesses(b, position, extents, table))
     decided = {lp.name for lp in path if lp.kind == "unroll"}
     fma, ops, flops = _count(b, decided)
@@ -136,6 +139,11 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
     rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
     return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank)
+
+
+def _ahead(lp: For) -> int:
+    note = lp.note("prefetch")
+    return note if isinstance(note, int) else 0
 
 
 def _accesses(

@@ -37,8 +37,8 @@ class Constants:
         Per tested index condition, and per mask of a vector.
     l1, l2, l3 : float
         Bytes per cycle that this level gets from the next one.
-    overlap : float
-        Share of the shorter of issuing and waiting that is not hidden behind the longer one.
+    overlap, fetched : float
+        Share of the shorter of issuing and waiting that is not hidden behind the longer one; with prefetches.
     launch, task : float
         One parallel region, one task of it.
     """
@@ -59,6 +59,7 @@ class Constants:
     l2: float = 14.0
     l3: float = 12.0
     overlap: float = 0.25
+    fetched: float = 0.1
     launch: float = 3000.0
     task: float = 250.0
 
@@ -96,7 +97,8 @@ def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> t
         compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
     )
     memory = f.traffic["l1"] / c.l1 + f.traffic["l2"] / c.l2 + f.traffic["l3"] / c.l3
-    both = np.maximum(compute, memory) + c.overlap * np.minimum(compute, memory)
+    overlap = c.fetched if any(lp.ahead for lp in f.plan.loops) else c.overlap
+    both = np.maximum(compute, memory) + overlap * np.minimum(compute, memory)
     return compute * f.share, memory * f.share, both * f.share
 
 

@@ -203,8 +203,8 @@ def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int)
     """Hash of the filled structure of every row, unit loops dropped: equal keys mean the same program.
 
     The nest is read in program order. A loop contributes its stem (the name before the first dot: which axis it
-    walks), its extent and its kind; a block its name; a packed buffer its blocks. Loops that run once contribute
-    nothing, so rows of different variants that come to the same nest get the same key.
+    walks), its extent, its kind and its notes; a block its name; a packed buffer its blocks. Loops that run once
+    contribute nothing, so rows of different variants that come to the same nest get the same key.
     """
     memo: dict[object, Any] = {}
     state = np.full(n, 0x243F6A8885A308D3, np.uint64)
@@ -224,7 +224,8 @@ def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int)
         runs = np.asarray(extent) > 1
         if not runs.any():
             return visit_all(s.body, h)
-        opened = np.where(runs, mix(h, _token(f"{s.name.split('.')[0]}:{s.kind}"), extent), h)
+        marks = "".join(f":{mark}" for mark in (*s.notes, *filter(None, [s.intrin])))
+        opened = np.where(runs, mix(h, _token(f"{s.name.split('.')[0]}:{s.kind}{marks}"), extent), h)
         inside = visit_all(s.body, opened)
         return np.where(runs, mix(inside, _CLOSE, 0), inside)
 

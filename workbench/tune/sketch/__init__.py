@@ -5,6 +5,7 @@ from __future__ import annotations
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
 from workbench.tune.sketch import (  # noqa: F401 (registers)
+    fetching,
     fusing,
     lengthening,
     packing,
@@ -35,6 +36,7 @@ ORDER = (
     "transpose",
     "pointwise",
     "mark",
+    "fetch",
 )
 
 
