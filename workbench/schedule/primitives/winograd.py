@@ -64,6 +64,8 @@ class Winograd(Primitive):
     Gives back the names of the blocks, in order.
     """
 
+    idle = "There is no two-dimensional convolution."
+
     block: Annotated[str, BlockRef("convolution to replace")]
     m: Annotated[int, TileSize("outputs of a tile along each dimension: 2 or 4")] = 4
 
