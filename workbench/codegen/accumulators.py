@@ -22,6 +22,8 @@ from .places import Address, Guard
 
 #: More accumulators than this cannot pay: they would be spilled on every iteration.
 MAX_ACCUMULATORS = 64
+#: Temporaries below this size are in the first cache anyway.
+LARGE_BYTES = 1 << 16
 #: Accumulators of a reduction that is at least this long ask for the lines that they will be stored to.
 MIN_PREFETCHED = 128
 
@@ -141,7 +143,8 @@ class Accumulators:
         if p.starts is True:
             assert init is not None
             first = init
-            if lanes > 1 and p.length >= MIN_PREFETCHED and self._buffers[name].role == "output":
+            large = self._buffers[name].role == "output" or self._buffers[name].nbytes >= LARGE_BYTES
+            if lanes > 1 and p.length >= MIN_PREFETCHED and large:
                 self.ex.prefetch(s.at.pointer, True, p.depth)
         else:
             first = self.ex.load_at_depth(name, s.at, lanes, p.depth, s.guard)

@@ -32,6 +32,9 @@ class Arithmetic:
 
     def same_lanes(self, *vs: Value) -> tuple[Value, ...]:
         """Broadcast scalars where any operand is a vector."""
+        lanes = vs[0].lanes
+        if all(v.lanes == lanes for v in vs):
+            return vs
         lanes = max(v.lanes for v in vs)
         return tuple(self.fb.broadcast(v, lanes) for v in vs)
 

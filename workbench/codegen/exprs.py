@@ -20,6 +20,8 @@ __all__ = ["Address", "ExprEmitter", "Lanes"]
 
 #: Padding with another constant than 0 reads from a page of it, up to this size; longer runs are masked.
 PAGE_BYTES = 1 << 12
+#: What is looked up as fast as it is emitted.
+_CHEAP = (Binary, Const)
 #: Loads of one vector reach this much beyond their address.
 _VECTOR_BYTES = 256
 
@@ -55,7 +57,7 @@ class ExprEmitter(Accesses):
         One that only depends on the loop variables is emitted once for the same values of these: the tile of a product
         loads each of its operands once for each row or column.
         """
-        if isinstance(e, Binary | Const):
+        if isinstance(e, _CHEAP):
             return self._expr(e)
         names = self._names.get(id(e))
         if names is None:
@@ -88,18 +90,18 @@ class ExprEmitter(Accesses):
 
     def _expr(self, e: Expr) -> Value:
         match e:
-            case Const(value, dtype):
-                return literal(value, dtype)
             case Load():
                 return self.load(e)
+            case Binary(op, a, b):
+                return self.arith.binary(op, self.expr(a), self.expr(b))
+            case Const(value, dtype):
+                return literal(value, dtype)
             case Index(form):
                 return self._index(form)
             case Unary(op, a):
                 return self.arith.unary(op, self.expr(a))
             case Cast(dtype, a):
                 return self.arith.cast(self.expr(a), dtype)
-            case Binary(op, a, b):
-                return self.arith.binary(op, self.expr(a), self.expr(b))
             case Select():
                 return self._select(e)
             case Where(cond, a, b):

@@ -153,19 +153,22 @@ class Places:
         assert isinstance(form.const, int)
         const, step = form.const, 0
         out: list[tuple[Value, int]] = []
+        env, parts = self.env, self.fb.parts
         for digit, c in form.terms:
             assert isinstance(c, int)
-            var = self.env[digit.var]
+            var = env[digit.var]
             if isinstance(var, Lanes):
                 step += c
                 var = var.base
-            value = self.digit(digit, var)
-            k = const_of(value)
-            if k is None:
-                value, k = self.fb.parts(value)
+            value = var if digit.lower == 1 and digit.extent is None else self.digit(digit, var)
+            if value.text[0] == "%":
+                value, k = parts(value)
                 out.append((value, c))
+            else:
+                k = int(value.text)
             const += c * k
-        out.sort(key=lambda t: t[0].depth)
+        if len(out) > 1:
+            out.sort(key=lambda t: t[0].depth)
         return out, const, step
 
     def digit(self, d: Digit, var: Value) -> Value:
