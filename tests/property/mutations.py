@@ -500,7 +500,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "pad",
         _P + "padding",
         "a constant is not padded ahead of time",
-        "layout=(*buffer.layout, PadStep(dim, size, extent))",
+        "layout=(*buffer.layout, step)",
         "layout=buffer.layout",
     ),
     _m("pad", _P + "padding", "the padding is not zero", "Select((*conds, bound), a, zero)", "Select(conds, a, zero)"),

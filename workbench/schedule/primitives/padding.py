@@ -183,8 +183,9 @@ def _pad_constant(func: Func, name: str, dim: int, extent: int) -> Func:
     buffer = func.buffer(name)
     size = buffer.shape[dim]
     assert isinstance(size, int)
-    shape = (*buffer.shape[:dim], extent, *buffer.shape[dim + 1 :])
-    return func.with_buffers([replace(buffer, shape=shape, layout=(*buffer.layout, PadStep(dim, size, extent)))])
+    step = PadStep(dim, size, extent)
+    longer = tuple(extent if d == dim else n for d, n in enumerate(buffer.shape))
+    return func.with_buffers([replace(buffer, shape=longer, layout=(*buffer.layout, step))])
 
 
 def _filler(func: Func, buffer: str, dim: int) -> tuple[str, str] | None:
