@@ -203,7 +203,7 @@ def state(**more: Any) -> Json:
         "stages": stages(),
         "nest": {"rows": [], "loops": 0, "statements": 0, "hidden": 0, "buffers": ["in", "w", "acc"], "holes": []},
         "selection": {"id": ""},
-        "palette": {"at": "", "about": "", "items": []},
+        "palette": {"at": "", "about": "", "rows": []},
         "history": {
             "rows": [],
             "at": 0,

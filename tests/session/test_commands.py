@@ -39,14 +39,13 @@ def test_every_primitive_is_listed_with_a_reason_where_it_is_not_legal(session):
         palette = s.snapshot().slices["palette"]
         assert palette["at"] == row
         assert palette["about"]
-        assert {i["primitive"] for i in palette["items"]} == set(registry.names)
-        assert [i["legal"] for i in palette["items"]] == sorted((i["legal"] for i in palette["items"]), reverse=True)
-        for item in palette["items"]:
+        assert [i["id"] for i in palette["rows"]] == list(registry.names)
+        for item in palette["rows"]:
             assert item["legal"] or item["reason"]
             assert len(item["quick"]) <= 12
             assert item["count"] == sum(q["legal"] for q in item["quick"]) or len(item["quick"]) == 12
     s.run("select", id="i")
-    items = {i["primitive"]: i for i in s.snapshot().slices["palette"]["items"]}
+    items = {i["id"]: i for i in s.snapshot().slices["palette"]["rows"]}
     assert items["split"]["divisors"] == [1, 2, 4, 8, 16, 32, 64]
     assert "statement" in items["compute_inline"]["hint"]
 
@@ -55,9 +54,9 @@ def test_every_quick_move_that_is_called_legal_can_be_applied(session):
     s = session()
     for row in ("i", "k", "stmt:C", ""):
         s.run("select", id=row)
-        for item in s.snapshot().slices["palette"]["items"]:
+        for item in s.snapshot().slices["palette"]["rows"]:
             for quick in item["quick"]:
-                step = {"primitive": item["primitive"], "args": quick["args"]}
+                step = {"primitive": item["id"], "args": quick["args"]}
                 if quick["legal"]:
                     s.run("apply", step=step)
                     s.run("undo")

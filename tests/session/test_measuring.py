@@ -162,7 +162,7 @@ def test_selecting_is_one_small_message(session):
         s.submit("select", {"id": row_id}, "x")
         assert s.flush(10)
         assert len(mirror.messages) == count + 1
-        assert mirror.sizes[-1] <= 6_000, row_id
+        assert mirror.sizes[-1] <= 8_192, row_id
 
 
 def test_opening_a_second_session_of_a_task_needs_no_thread(session):

@@ -15,7 +15,7 @@ from workbench.schedule.primitive import Json, Primitive, from_json, registry
 QUICK = 8
 """Moves of one primitive that are listed."""
 
-QUICK_ANYWHERE = 3
+QUICK_ANYWHERE = 2
 """The same when nothing is selected; only as many are judged as it takes to find them, at most `JUDGED`."""
 
 JUDGED = 40
@@ -58,8 +58,7 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
     for cls in registry:
         found[cls.name] = found[cls.name] or _refused(view, cls, name, kinds)
     items = [_item(cls, found[cls.name], name, kinds, extent) for cls in registry]
-    items.sort(key=lambda item: not item["legal"])
-    return {"at": selected, "about": _about(view, selected, rows), "items": items}
+    return {"at": selected, "about": _about(view, selected, rows), "rows": items}
 
 
 def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
@@ -86,7 +85,7 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
     first = moves[0] if moves else None
     legal = first is not None and first.legal
     item: dict[str, Any] = {
-        "primitive": cls.name, "legal": legal, "count": sum(m.legal for m in moves), "reason": "", "hint": "",
+        "id": cls.name, "legal": legal, "count": sum(m.legal for m in moves), "reason": "", "hint": "",
         "code": "", "where": [], "witness": None, "quick": [_quick(m, name) for m in moves[:QUICK]], "divisors": None,
     }  # fmt: skip
     if first is None:
@@ -94,20 +93,22 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
     elif not legal:
         item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
         for quick in item["quick"]:  # one sentence for all is said once
-            quick["reason"] = quick["reason"] if quick["reason"] != item["reason"] else ""
+            if quick.get("reason") == item["reason"]:
+                del quick["reason"]
     if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
         item["divisors"] = list(divisors(extent))
     return item
 
 
 def _quick(move: Move, name: str) -> dict[str, Any]:
-    return {"args": move.args, "label": _label(move.step, name), "legal": move.legal, "reason": move.reason}
+    quick: dict[str, Any] = {"args": move.args, "label": _label(move.step, name), "legal": move.legal}
+    return quick | {"reason": move.reason} if move.reason else quick
 
 
 def _label(step: Primitive, name: str) -> str:
     """Text of a button under the primitive's name: the arguments without what is selected anyway, or usual."""
     said = [step.args[f.name] for f in step.fields() if f.required or step.args[f.name] != f.default]
-    parts = [_text(v) for v in said if v != name]
+    parts = [_text(v) for v in said if v != name] or [_text(v) for v in step.args.values() if v != name]
     return ", ".join(p for p in parts if p) or name
 
 

@@ -168,8 +168,8 @@ def _step(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
 
 
 def _palette(palette: Mapping[str, Any], limit: int) -> m.Html:
-    items = palette["items"]
-    rows = [[m.mono(i["primitive"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
+    items = sorted(palette["rows"], key=lambda i: not i["legal"])
+    rows = [[m.mono(i["id"]), "legal" if i["legal"] else "", m.text(i["reason"] or "", 120)] for i in items]
     columns = (m.Column("Primitive"), m.Column(""), m.Column("Why not"))
     place = ": ".join(str(palette[k]) for k in ("at", "about") if palette.get(k))
     about = m.label("at", m.text(place, 100)) if place else ""

@@ -97,7 +97,8 @@ export interface HeadSlice {
   readonly holes: number;
 }
 
-export type Mark = 'serial' | 'parallel' | 'vectorize' | 'unroll';
+/** How a loop is run; what is bound to a part of a device has the part's name (`threadIdx.x`, `vthread`). */
+export type Mark = 'serial' | 'parallel' | 'vectorize' | 'unroll' | (string & {});
 export interface NestRow {
   readonly id: string;
   readonly parent: string | null;
@@ -140,10 +141,11 @@ export interface QuickMove {
   readonly args: Args;
   readonly label: string;
   readonly legal: boolean;
-  readonly reason: string;
+  readonly reason?: string;
 }
 export interface PaletteItem {
-  readonly primitive: string;
+  /** Name of the primitive. */
+  readonly id: string;
   readonly legal: boolean;
   readonly count: number;
   readonly reason: string;
@@ -157,7 +159,7 @@ export interface PaletteItem {
 export interface PaletteSlice {
   readonly at: string;
   readonly about: string;
-  readonly items: readonly PaletteItem[];
+  readonly rows: readonly PaletteItem[];
 }
 /** Answer to the question "judge": the same words that the palette uses. */
 export interface Verdict {

@@ -18,7 +18,7 @@ const LEGAL: Verdict = { legal: true, code: '', reason: '', hint: '', where: [],
 
 const refused = (error: ErrorInfo): Verdict =>
   ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
-const fromQuick = (move: QuickMove): Verdict => (move.legal ? LEGAL : { ...LEGAL, legal: false, reason: move.reason });
+const fromQuick = (move: QuickMove, reason: string): Verdict => (move.legal ? LEGAL : { ...LEGAL, legal: false, reason: move.reason ?? reason });
 
 /** The kernel's opinion of the draft; null while it is not known. */
 function useVerdict(store: Store, item: PaletteItem, draft: Draft, lacks: string) {
@@ -27,11 +27,11 @@ function useVerdict(store: Store, item: PaletteItem, draft: Draft, lacks: string
   useEffect(() => {
     const mine = ++turn.current;
     const quick = item.quick.find(move => sameArgs(move.args, draft));
-    verdict.value = lacks ? null : quick ? fromQuick(quick) : null;
+    verdict.value = lacks ? null : quick ? fromQuick(quick, item.reason) : null;
     if (lacks || quick || noKernel(store)) return;
     const timer = setTimeout(() => {
       const set = (value: Verdict): void => { if (mine === turn.current) verdict.value = value; };
-      store.ask('judge', { step: { primitive: item.primitive, args: draft } }).then(set, (error: ErrorInfo) => {
+      store.ask('judge', { step: { primitive: item.id, args: draft } }).then(set, (error: ErrorInfo) => {
         if (error.code !== 'superseded' && error.code !== 'closed') set(refused(error));
       });
     }, ASK_AFTER);
@@ -95,7 +95,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     sending.value = true;
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
-      await store.do('apply', { step: { primitive: item.primitive, args: draft.value } });
+      await store.do('apply', { step: { primitive: item.id, args: draft.value } });
       onDone();
       // The rows of the new nest are drawn by then; a row that is about to go must not take the focus with it.
       if (inside) setTimeout(() => focusOn(ui, `.swb-nest ${STOP}`) || focusOn(ui, '.swb-pal [data-swb-legal]'), AFTER_DRAWING);
@@ -113,7 +113,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
   };
   const loop = String(draft.value.loop ?? at);
   return (
-    <form class="swb-form" aria-label={item.primitive} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); void apply(); }}>
+    <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); void apply(); }}>
       <p class="swb-summary">{info.summary}</p>
       <Suggestions item={item} draft={draft.value} onPick={set} />
       {info.fields.map(field => (

@@ -32,14 +32,14 @@ function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: 
   const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
-      <button type="button" data-swb-legal data-swb-item={item.primitive} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary} onClick={onToggle}>
-        <span class="swb-mono">{item.primitive}</span>
+      <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary} onClick={onToggle}>
+        <span class="swb-mono">{item.id}</span>
         <span class="swb-offer">{open ? '' : text}</span>
         <span class="swb-faint" title={place <= 9 ? `Key ${place}` : undefined}>{place <= 9 ? place : ''}</span>
       </button>
       {open && info && (
-        <PrimitiveForm key={`${item.primitive} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.primitive, draft), verdict)} />
+        <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
+          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.id, draft), verdict)} />
       )}
     </div>
   );
@@ -52,24 +52,50 @@ interface IllegalProps extends PanelProps {
 /** What was tried is not legal; other values may be, so the form is at hand here too. */
 function Illegal({ item, info, at, open, stop, onToggle, show, ...props }: IllegalProps) {
   const first = item.quick[0];
-  const step = first ? stepText(item.primitive, first.args) : at ? `${item.primitive}(${at})` : item.primitive;
+  const step = first ? stepText(item.id, first.args) : at ? `${item.id}(${at})` : item.id;
   const visible = item.where.length > 0 || item.witness !== null;
-  // Where another selection is asked for, no value would help.
-  const form = item.quick.length > 0 || !item.hint.startsWith('select');
   const onShow = (): void => { if (visible) show(step, item); };
   return (
     <li class={`swb-illegal${open ? ' is-open' : ''}`}>
-      <button type="button" aria-disabled="true" data-swb-item={item.primitive} tabIndex={stop ? 0 : -1} onClick={onShow}
-        aria-label={`${item.primitive}, not legal here: ${item.reason}`} title={visible ? 'Not legal here. Press to see why' : 'Not legal here'}><s>{item.primitive}</s></button>
+      <button type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={onShow}
+        aria-label={`${item.id}, not legal here: ${item.reason}`} title={visible ? 'Not legal here. Press to see why' : 'Not legal here'}><s>{item.id}</s></button>
       <p>{item.reason} {item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}
-        {visible && <><Button class="swb-link" data-swb-show={item.primitive} aria-label={`Show me why ${item.primitive} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
-        {info && form && <Button class="swb-link is-quiet" aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.primitive}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
+        {visible && <><Button class="swb-link" data-swb-show={item.id} aria-label={`Show me why ${item.id} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
+        {info && <Button class="swb-link is-quiet" aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
       {open && info && (
-        <PrimitiveForm key={`${item.primitive} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.primitive, draft), verdict)} />
+        <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
+          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.id, draft), verdict)} />
       )}
     </li>
   );
+}
+
+/** Primitives that want another kind of selection, with the one sentence that holds for all of them. */
+function Elsewhere({ items, stop }: { items: readonly PaletteItem[]; stop: string | undefined }) {
+  const [first] = items;
+  return (
+    <li class="swb-illegal is-group">
+      <span class="swb-names">
+        {items.map(item => (
+          <button key={item.id} type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={item.id === stop ? 0 : -1}
+            aria-label={`${item.id}, not legal here: ${item.reason}`} title="Not legal here"><s>{item.id}</s></button>
+        ))}
+      </span>
+      <p>{first!.reason} <span class="swb-faint">{sentence(first!.hint)}</span></p>
+    </li>
+  );
+}
+
+/** Where another selection is asked for, no value would help. */
+const elsewhere = (item: PaletteItem): boolean => item.quick.length === 0 && item.hint.startsWith('select');
+
+/** Illegal primitives: those with reasons of their own one by one, then the others by what they want selected. */
+function parted(illegal: readonly PaletteItem[]): [PaletteItem[], PaletteItem[][]] {
+  const groups = new Map<string, PaletteItem[]>();
+  for (const item of illegal.filter(elsewhere)) {
+    groups.set(item.hint, [...(groups.get(item.hint) ?? []), item]);
+  }
+  return [illegal.filter(item => !elsewhere(item)), [...groups.values()]];
 }
 
 function Title({ palette, stale }: { palette: PaletteSlice; stale: boolean }) {
@@ -87,7 +113,7 @@ export function PalettePanel(props: PanelProps) {
   const infos = store.slice('meta').value?.primitives ?? [];
   const opened = useSignal('');
   const tabStop = useSignal('');
-  if (!palette || palette.items.length === 0) {
+  if (!palette || palette.rows.length === 0) {
     return <Blank title="Nothing to change yet">Open a task, then select a loop: what is legal there is listed here, and why the rest is not.</Blank>;
   }
   const show: Show = (step, { reason, hint, where, witness }) => {
@@ -96,15 +122,16 @@ export function PalettePanel(props: PanelProps) {
     ui.shown.value = witness ? { step, reason, hint, where, witness } : null;
   };
   const at = nameOf(palette.at);
-  const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.primitive);
+  const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.id);
   const toggle = (item: PaletteItem): void => {
-    opened.value = opened.value === item.primitive ? '' : item.primitive;
+    opened.value = opened.value === item.id ? '' : item.id;
     if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
   };
-  const legal = palette.items.filter(item => item.legal);
-  const illegal = palette.items.filter(item => !item.legal);
-  const all = [...legal, ...illegal];
-  const stop = all.some(item => item.primitive === tabStop.value) ? tabStop.value : all[0]?.primitive;
+  const legal = palette.rows.filter(item => item.legal);
+  const illegal = palette.rows.filter(item => !item.legal);
+  const [own, groups] = parted(illegal);
+  const all = [...legal, ...own, ...groups.flat()];
+  const stop = all.some(item => item.id === tabStop.value) ? tabStop.value : all[0]?.id;
   const stale = store.selecting.value && store.link.value !== 'ok';
   return (
     <section class="swb-pal" aria-label="Primitives for the selection"
@@ -116,18 +143,19 @@ export function PalettePanel(props: PanelProps) {
           <h3 class="swb-h3 swb-pal-group">Legal here<span>{legal.length}</span></h3>
           {legal.length === 0 && <p class="swb-pal-none">{palette.at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
           {legal.map((item, i) => (
-            <Legal key={item.primitive} {...props} item={item} info={infoOf(item)} at={at} place={i + 1} show={show}
-              open={opened.value === item.primitive} stop={item.primitive === stop}
+            <Legal key={item.id} {...props} item={item} info={infoOf(item)} at={at} place={i + 1} show={show}
+              open={opened.value === item.id} stop={item.id === stop}
               onToggle={() => toggle(item)} />
           ))}
         </div>
         <div class="swb-pal-part">
           <h3 class="swb-h3 swb-pal-group">Not legal here<span>{illegal.length}</span></h3>
           <ul class="swb-illegals">
-            {illegal.map(item => (
-              <Illegal key={item.primitive} {...props} item={item} info={infoOf(item)} at={at} stop={item.primitive === stop} show={show}
-                open={opened.value === item.primitive} onToggle={() => toggle(item)} />
+            {own.map(item => (
+              <Illegal key={item.id} {...props} item={item} info={infoOf(item)} at={at} stop={item.id === stop} show={show}
+                open={opened.value === item.id} onToggle={() => toggle(item)} />
             ))}
+            {groups.map(items => <Elsewhere key={items[0]!.hint} items={items} stop={stop} />)}
           </ul>
         </div>
       </div>
