@@ -147,9 +147,9 @@ def test_unvectorised_reduction_inside_a_serial_loop_is_not_promoted():
     assert f.visits[0] == f.bodies[0]
 
 
-def test_rests_of_a_vector_loop_are_halved():
+def test_the_rest_of_a_vector_loop_is_one_vector():
     pieces = vector_pieces(np.array([1.0, 8, 16, 24, 40, 31]), 16)
-    assert pieces.tolist() == [1, 1, 1, 2, 3, 5]
+    assert pieces.tolist() == [1, 1, 1, 2, 3, 2]
 
 
 def test_flops_count_every_operation_once():

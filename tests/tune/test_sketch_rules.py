@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.ir.stmt import blocks
 from workbench.target import Target
 from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
@@ -32,7 +33,7 @@ RULES = {
     "conv 1x1": (lambda: workloads.conv2d_nhwc(56, 56, 32, 64, 1, padding=0), ["tile pack mark"]),
     "conv 37 to 53": (
         lambda: workloads.conv2d_nhwc(29, 29, 37, 53, bias=True, relu=True),
-        ["inline lengthen tile copy fuse pointwise mark", "inline lengthen tile copy fuse pad mark"],
+        ["inline lengthen tile pack fuse pointwise mark", "inline lengthen tile pack fuse pad mark"],
     ),
     "depthwise": (
         lambda: workloads.depthwise_conv2d_nhwc(28, 28, 64),
@@ -109,9 +110,14 @@ def test_a_fetching_program_is_another_program():
     assert (fetching.features(picks)[:, ahead] > 0).all()
 
 
-def test_weights_are_not_copied_for_a_few_rows():
+def test_weights_get_their_zeros_ahead_of_time_and_data_that_is_read_once_gets_none():
     for m in (1, 8):
         for variant in make_space(workloads.dense(m, 509, 64), TARGET).variants:
+            func = variant.schedule.func
+            assert {"lengthen", "pack"} <= {n.rule for n in variant.notes}
+            assert not any(b.name.startswith("W") for b, _ in blocks(func.body))
+            assert len(func.buffer("W").layout) == 2
+        for variant in make_space(workloads.matmul(m, 509, 64), TARGET).variants:
             assert "lengthen" not in {n.rule for n in variant.notes}
 
 

@@ -129,14 +129,8 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
 
 
 def vector_pieces(extent: Array, lanes: int) -> Array:
-    """Vector instructions that one operation over `extent` values takes: whole registers, then halves, quarters, ..."""
-    whole, rest = np.divmod(extent, lanes)
-    bits = rest.astype(np.int64)
-    pieces = np.zeros_like(extent)
-    while np.any(bits):
-        pieces += bits & 1
-        bits = bits >> 1
-    result: Array = whole + pieces
+    """Vector instructions that one operation over `extent` values takes: whole registers, and one for the rest."""
+    result: Array = np.ceil(extent / lanes)
     return result
 
 

@@ -15,8 +15,6 @@ from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
-#: Copying a constant in every call costs as much as computing this many rows with it.
-CONSTANT = 32
 #: With less than this share of what the padded tile promises, extents are not worth trying as they are.
 HOPELESS = 0.45
 #: A better tile has to promise at least this much.
@@ -52,8 +50,6 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     except ScheduleError:
         return [draft]
     share = _promise(*old, machine) / _promise(*new, machine)
-    if any(draft.func.buffer(b).role == "const" for b in copied):
-        share *= 1.0 + CONSTANT / rows_of(block)
     return [padded] if share < HOPELESS else [padded, draft] if share < 0.9 else [draft, padded]
 
 
@@ -62,9 +58,10 @@ def best_width(extent: int, rows: int, machine: Machine) -> int:
     lanes = machine.lanes
     if extent % lanes == 0 or extent <= lanes:
         return extent
-    least = -(-extent // lanes) * lanes
-    sizes = [least, *range(least + lanes, int(extent * (1 + WASTE)) + 1, lanes)]
-    return max(sizes, key=lambda w: max(_good(r, w, machine) for r in _near(rows)) / w)
+    least: int = -(-extent // lanes) * lanes
+    sizes: list[int] = [least, *range(least + lanes, int(extent * (1 + WASTE)) + 1, lanes)]
+    promised = {w: max(_good(r, w, machine) for r in _near(rows)) / w for w in sizes}
+    return next(w for w in sizes if promised[w] == max(promised.values()))
 
 
 def _near(extent: int) -> range:
@@ -116,8 +113,11 @@ def block_axis(block: Block, loop: str) -> str:
 
 
 def _copied(func: Func, block: Block, axis: str, all_of_them: bool) -> list[str]:
-    """Operands that the last axis moves: inputs, and where that axis is padded all of them, need room for zeros."""
+    """Operands that the last axis moves: inputs, and where that axis is padded temporaries too, need room for zeros.
+
+    Constants get theirs ahead of time.
+    """
     found = dict.fromkeys(ld.buffer for ld in operands(block) if any(axis in x.vars for x in ld.index))
     made = {b.buffer for b in producers(func, block) if is_padding(b)}
-    roles = ("input", "temp", "const") if all_of_them else ("input",)
+    roles = ("input", "temp") if all_of_them else ("input",)
     return [b for b in found if b not in made and func.buffer(b).role in roles and len(func.buffer(b).shape) > 1]

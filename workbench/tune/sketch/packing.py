@@ -50,7 +50,7 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
         return [draft]
     block, _ = draft.func.block(draft.main)
     if draft.copies:
-        return [_place_copies(draft, block, machine)]
+        return [_place_copies(draft, block)]
     if not has_reuse(block) or rows_of(block) < MIN_ROWS:
         return [draft]
     for load, dim in _streams(draft, block):
@@ -71,30 +71,27 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
     return [draft]
 
 
-def _place_copies(draft: Draft, block: Block, machine: Machine) -> Draft:
-    """Pack and place the copies that were made already; those of constants stay outside, shared by all threads."""
+def _place_copies(draft: Draft, block: Block) -> Draft:
+    """Pack and place the copies that were made already."""
     for name in draft.copies:
         made, _ = draft.func.block(name)
         dim = next((d for load, d in _streams(draft, block) if load.buffer == made.buffer), None)
         if dim is None:
             continue
-        constant = any(draft.func.buffer(ld.buffer).role == "const" for ld in operands(made))
         s = draft.schedule.copy()
         try:
-            _place(s, name, dim, _size(draft), None if constant else _where(draft))
+            _place(s, name, dim, _size(draft), _where(draft))
         except ScheduleError:
             continue
-        where = "once, before" if constant else "block by block, inside"
-        if constant and machine.threads > 1:
-            s.parallel(*[lp.name for lp in s.func.block(name)[1] if lp.kind == "serial"][:2])
-        draft = draft.change("copy", f"{name} gives {block.name} room for zeros; {where} its nest", s, name)
+        draft = draft.change(
+            "copy", f"{name} gives {block.name} room for zeros, block by block inside its nest", s, name
+        )
     return draft
 
 
-def _place(s: Schedule, name: str, dim: int, size: int | str, at: str | None) -> None:
+def _place(s: Schedule, name: str, dim: int, size: int | str, at: str) -> None:
     s.transform_layout(s.func.block(name)[0].buffer, dim, size)
-    if at is not None:
-        s.compute_at(name, at)
+    s.compute_at(name, at)
     s.vectorize(s.func.block(name)[1][-1].name)
 
 
