@@ -43,6 +43,8 @@ KINDS = {
     "reduce_columns": lambda: workloads.reduce(13, 53, "max", axis=0),
     "transpose": lambda: workloads.transpose(37, 53),
     "elementwise": lambda: workloads.elementwise(13, 101),
+    "elementwise_long": lambda: workloads.elementwise(2, 2003),
+    "layer_norm_long": lambda: workloads.layer_norm(3, 2003),
     "gelu": lambda: workloads.gelu(5, 67),
 }
 TARGETS = {

@@ -16,6 +16,8 @@ from workbench.tune.sketch.tiling import vector_choices
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
 
+#: Vectors at a time along an axis that has no divisors.
+AT_ONCE = 4
 #: Fewer points than this per thread are not worth a parallel region.
 SMALL = 2048
 
@@ -55,13 +57,17 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
         from workbench.schedule import Hole
 
         choices = vector_choices(contiguous.extent, machine)
-        outer, inner = s.split(contiguous.name, [Hole(), Hole(choices=choices)])
+        if choices[-1] < machine.lanes and contiguous.extent > AT_ONCE * machine.lanes and not block.is_reduction:
+            outer, inner = s.split(contiguous.name, [None, AT_ONCE * machine.lanes], tail="guard")
+            parts.append("with a rest")
+        else:
+            outer, inner = s.split(contiguous.name, [Hole(), Hole(choices=choices)])
         names = [outer if lp.name == contiguous.name else lp.name for lp in path]
         if names[-1] != outer or block.is_reduction:
             spat = [n for n in names if n in spatial or n == outer]
             s.reorder(*spat, *(n for n in names if n not in spat), inner)
         s.vectorize(inner)
-        parts.append("contiguous axis vectorised")
+        parts.insert(0, "contiguous axis vectorised")
     points = product(lp.extent for lp in path)
     if machine.threads > 1 and (not isinstance(points, int) or points >= SMALL * machine.threads):
         head = _parallel_head(s.func, block.name, spatial, inner)

@@ -14,6 +14,7 @@ from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import loop_of_axis, missing_axes, points
 from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.pointwise import AT_ONCE, SMALL
 from workbench.tune.sketch.tiling import vector_choices
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ MAX_ROWS = 8
 MAX_PARTIAL = 8
 #: Part of a row that may be added to fill its vectors.
 WASTE = 0.07
-#: Fewer points than this per thread are not worth a parallel region.
-SMALL = 2048
 
 
 @rule("rows")
@@ -207,8 +206,12 @@ class _Rows:
             return
         known = self.known.get(("S", lp.extent))
         choices = vector_choices(lp.extent, self.machine)
-        _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
-        self.known["S", lp.extent] = _size(self.s.func, lane)
+        several = AT_ONCE * self.machine.lanes
+        if choices[-1] < self.machine.lanes and lp.extent > several:
+            _, lane = self.s.split(lp.name, [None, several], tail="guard")
+        else:
+            _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
+            self.known["S", lp.extent] = _size(self.s.func, lane)
         self.s.vectorize(lane)
 
     def _own(self, block: Block, path: tuple[For, ...]) -> list[tuple[str, str]]:
