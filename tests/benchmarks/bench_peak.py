@@ -63,7 +63,7 @@ def conv3x3(target: wb.Target, size: int, channels: int, pixels: int, vectors: i
 #: Case -> (what to build, arguments after the target, for 32 and for 16 vector registers; operations).
 CASES: dict[str, tuple[Callable[..., wb.Schedule], Args, Args, float]] = {
     "matmul_512": (matmul, (512, 8, 2, 8), (512, 6, 2, 6), 2.0 * 512**3),
-    "matmul_1024": (matmul, (1024, 6, 4, 258), (1024, 6, 2, 258), 2.0 * 1024**3),
+    "matmul_1024": (matmul, (1024, 6, 4, 174), (1024, 6, 2, 174), 2.0 * 1024**3),
     "conv3x3_64_56": (conv3x3, (56, 64, 4, 4), (56, 64, 4, 2), 2.0 * 56 * 56 * 64 * 64 * 9),
 }
 
