@@ -19,7 +19,7 @@ from workbench.ir.compact import compact
 from workbench.ir.func import Func
 from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
-from workbench.ir.stmt import For, blocks, loops, walk
+from workbench.ir.stmt import For, accesses, blocks, loops, walk
 from workbench.ir.verify import verify
 from workbench.schedule import Schedule, drop_unit_loops, legality
 from workbench.schedule.primitive import Primitive
@@ -85,6 +85,18 @@ def check_states(made: Made) -> None:
         if k and step is not None:
             check_units(made, made.states[k - 1], func)
         check_intrinsics(made, func)
+        check_local(made, func)
+
+
+def check_local(made: Made, func: Func) -> None:
+    """All uses of what is local are in the same iterations of parallel and bound loops."""
+    together = {"serial", "unroll", "vectorize"}
+    for buffer in func.buffers:
+        if buffer.scope != "local":
+            continue
+        uses = [path for b, path in blocks(func.body) if any(a.buffer == buffer.name for a in accesses(b))]
+        if len({tuple(lp.name for lp in path if lp.kind not in together) for path in uses}) > 1:
+            raise Violation(f"{buffer.name} is local and shared", made, buffer)
 
 
 def check_intrinsics(made: Made, func: Func) -> None:

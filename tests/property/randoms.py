@@ -173,6 +173,7 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("row_before", (("compute_at", "S", "T_i"),)),
     ("pad_end", (("reverse_compute_at", "B", "i"),)),
     ("two_outputs", (("compute_inline", "A"),)),
+    ("elementwise", (("parallel", "i"), ("parallel", "tanh_i"), ("set_scope", "scale", "local"))),
 )
 
 

@@ -34,6 +34,7 @@ def test_scenarios():
         "reverse_compute_inline.order": 1,
         "decompose_reduction.repeats": 1,
         "region.union": 1,
+        "set_scope.shared": 1,
     }
 
 

@@ -45,16 +45,6 @@ def _initialise() -> None:
 
 
 @functools.cache
-def compile_quickly() -> None:
-    """Leave out what costs time and gains nothing, for every later compilation in this process.
-
-    Loop strength reduction takes a fifth of the time to machine code; the emitter's addresses need none. The switch is
-    global to LLVM, so this is for processes of our own and not for one that may compile other people's code.
-    """
-    llvm.set_option("", "-disable-lsr")
-
-
-@functools.cache
 def process_triple() -> str:
     """Return the target triple of code that this process can execute."""
     return str(llvm.get_process_triple())

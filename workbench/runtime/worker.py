@@ -98,7 +98,6 @@ def build(job: BuildJob) -> Built:
 def _build_handler() -> Callable[[Any], Any]:
     from workbench.codegen import build_func, llvm_bind
 
-    llvm_bind.compile_quickly()
     llvm_bind.target_machine(None)
     assert build_func is not None
     # What is loaded by now stays; looking for cycles in it would take a tenth of every build.

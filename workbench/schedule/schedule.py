@@ -365,9 +365,9 @@ class Schedule:
         Parameters
         ----------
         target : Target or str, optional
-            The schedule's own by default. ``"c"`` prints portable C and compiles it with the system's compiler (``$CC``,
-            else ``cc``, ``gcc`` or ``clang``); where there is none, the kernel still has its text (``kernel.source``) and
-            calling it is an error "build.compiler". A kernel for another machine (``"llvm
+            The schedule's own by default. ``"c"`` prints portable C and compiles it with the system's compiler
+            (``$CC``, else ``cc``, ``gcc`` or ``clang``); where there is none, the kernel still has its text
+            (``kernel.source``) and calling it is an error "build.compiler". A kernel for another machine (``"llvm
             -mtriple=aarch64-unknown-linux-gnu"``) has its text and assembly (``kernel.asm``); calling it is an error
             "target.host".
         **options
