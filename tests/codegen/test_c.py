@@ -60,7 +60,7 @@ def run_programs(seeds: range) -> None:
 
 @compiled_here
 def test_random_schedules():
-    run_random(100, seed=5)
+    run_random(40, seed=5)
 
 
 @compiled_here

@@ -95,7 +95,7 @@ def shown(output):
     return "\n".join([output.get("text", ""), data.get("text/plain", ""), data.get("text/html", "")])
 
 
-def test_the_tour(execute, tmp_path):
+def test_the_tour(execute):
     out = execute(TOUR)
     assert "Workbench" in out["model"]
     assert "ReLU per tile, threads" in out["step-4"]
@@ -107,7 +107,11 @@ def test_the_tour(execute, tmp_path):
     values = re.findall(r"largest value ([\d.e-]+), largest difference ([\d.e-]+)", out["same"])
     assert values
     assert all(float(value) > 1e-3 >= 100 * float(difference) for value, difference in values)
-    # A second time goes on with the log.
+
+
+@pytest.mark.slow
+def test_the_tour_a_second_time_goes_on_with_the_log(execute, tmp_path):
+    execute(TOUR)
     log = tmp_path / "tour.tunelog.jsonl"
     trials = len(log.read_text().splitlines())
     execute(TOUR)
