@@ -140,12 +140,12 @@ class Arithmetic:
     def _is_zero(self, v: Value) -> Value:
         return self.compare("eq", v, literal(0, v.dtype, v.lanes))
 
-    def compare(self, op: str, a: Value, b: Value, unordered: bool = False) -> Value:
-        """Compare; with `unordered`, NaN passes."""
+    def compare(self, op: str, a: Value, b: Value) -> Value:
+        """Compare; NaN differs from everything."""
         if a.dtype == "bfloat16":
-            return self.compare(op, self.cast(a, "float32"), self.cast(b, "float32"), unordered)
+            return self.compare(op, self.cast(a, "float32"), self.cast(b, "float32"))
         if a.is_float:
-            pred = ("u" if unordered or op == "ne" else "o") + op
+            pred = ("u" if op == "ne" else "o") + op
             return self.fb.pure(f"fcmp {pred} {a.typed}, {b.text}", "bool", a.lanes, (a, b))
         sign = "" if op in ("eq", "ne") else "u" if is_unsigned(a) else "s"
         return self.fb.pure(f"icmp {sign}{op} {a.typed}, {b.text}", "bool", a.lanes, (a, b))

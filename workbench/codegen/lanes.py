@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..ir.affine import Affine
-from ..ir.expr import Bound, Expr, Index, Load, Select, walk
+from ..ir.expr import Bound, Load, Select, walk
 from ..ir.stmt import Block, For
 from .accumulators import reducing_loops
 from .builder import Value, index
@@ -75,15 +74,3 @@ def conditions(b: Block) -> Iterator[Bound]:
     for e in walk(b.value):
         if isinstance(e, Select):
             yield from e.conds
-
-
-def index_forms(e: Expr) -> tuple[Affine, ...]:
-    """Index forms of the expression itself, not of its parts."""
-    match e:
-        case Load(_, index_):
-            return index_
-        case Index(form):
-            return (form,)
-        case Select(conds):
-            return tuple(c.form for c in conds)
-    return ()

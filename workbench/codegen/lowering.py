@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..errors import BuildError
 from ..ir.compact import compact
 from ..ir.func import Func
+from ..ir.poly import concrete
 from ..ir.units import drop_unit_loops
 
 #: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
@@ -75,9 +76,4 @@ def lowered(func: Func) -> Func:
 
 def params_of(func: Func) -> tuple[ParamInfo, ...]:
     """Describe the parameters of a concrete function."""
-    return tuple(ParamInfo(b.name, b.role, tuple(_int(d) for d in b.shape), b.dtype) for b in func.params)
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d
+    return tuple(ParamInfo(b.name, b.role, tuple(concrete(d) for d in b.shape), b.dtype) for b in func.params)

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir.func import Func
-from ..ir.stmt import For, Stmt, accesses, blocks, loops
+from ..ir.poly import concrete
+from ..ir.stmt import For, accesses, blocks, loops, parallel_chain
 from .access import ZERO_BYTES, ZEROS
 from .builder import FunctionBuilder, Value, index
 from .lowering import lowered, task_limit
@@ -49,7 +50,7 @@ class _ModuleEmitter:
     def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
         self._attributes = " ".join(("nounwind", *attributes))
-        self._extents = {lp.name: _int(lp.extent) for lp, _ in loops(func.body)}
+        self._extents = {lp.name: concrete(lp.extent) for lp, _ in loops(func.body)}
         self._buffers = {b.name: b for b in func.buffers}
         memory = place(func)
         self._placed, self._shared, self._per_thread = memory.placed, memory.shared, memory.per_thread
@@ -62,7 +63,7 @@ class _ModuleEmitter:
         nest: NestEmitter | None = None
         ctx: Value | None = None
         for k, s in enumerate(self._func.body):
-            chain = _parallel_chain(s)
+            chain = parallel_chain(s)
             if chain:
                 ctx = ctx or self._context(entry)
                 tasks = self._region(f"{self._symbol}.r{k}", chain)
@@ -145,7 +146,7 @@ class _ModuleEmitter:
         used = {a.buffer for b, _ in blocks((chain[0],)) for a in accesses(b)}
         pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
         nest = self._nest(fb, pointers)
-        total = math.prod(_int(lp.extent) for lp in chain)
+        total = math.prod(concrete(lp.extent) for lp in chain)
         tasks = min(total, task_limit(self._target.threads))
         task = Value("%task", "int64")
 
@@ -153,8 +154,8 @@ class _ModuleEmitter:
             rest = linear
             nest.ex.env.update({lp.name: index(0) for lp in chain})  # known from the outside in
             for lp in reversed(chain):
-                nest.ex.env[lp.name] = fb.urem(rest, _int(lp.extent)) if lp is not chain[0] else rest
-                rest = fb.udiv(rest, _int(lp.extent))
+                nest.ex.env[lp.name] = fb.urem(rest, concrete(lp.extent)) if lp is not chain[0] else rest
+                rest = fb.udiv(rest, concrete(lp.extent))
             nest.body(chain[-1].body)
 
         if tasks == total:
@@ -172,19 +173,3 @@ class _Arguments:
     bufs: Value
     workspace: Value
     tid: Value
-
-
-def _parallel_chain(s: Stmt) -> list[For]:
-    """Adjacent parallel loops from the top of a nest, outermost first."""
-    chain: list[For] = []
-    while isinstance(s, For) and s.kind == "parallel":
-        chain.append(s)
-        if len(s.body) != 1:
-            break
-        s = s.body[0]
-    return chain
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..errors import BuildError
 from ..ir.affine import Affine, Digit
-from ..ir.expr import Bound, Expr, Select, walk
+from ..ir.expr import Bound, Expr, Select, index_forms, walk
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks
 from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ExprEmitter, Lanes
-from .lanes import across_lanes, conditions, index_forms, reduced_vectors
+from .lanes import across_lanes, conditions, reduced_vectors
 from .places import ALWAYS, Guard
 from .tensor import TensorEmitter, by_intrinsic
 

@@ -20,7 +20,7 @@ from ..ir.affine import Affine
 from ..ir.dtypes import itemsize
 from ..ir.expr import Const
 from ..ir.func import Buffer, Func
-from ..ir.poly import Dim
+from ..ir.poly import Dim, concrete
 from ..ir.stmt import Block, For, blocks
 from .builder import FunctionBuilder, Value, const_of, index
 from .exprs import ExprEmitter
@@ -47,7 +47,7 @@ class _Group:
     @property
     def count(self) -> int:
         """Results that live at the same time."""
-        return math.prod(_int(lp.extent) for lp in self.spatial)
+        return math.prod(concrete(lp.extent) for lp in self.spatial)
 
 
 @dataclass(slots=True)
@@ -142,7 +142,7 @@ class TensorEmitter:
         idx, buffer, row = operand
         pointer = self.ex.address(buffer.name, idx).pointer
         self._pointers[pointer.text] = pointer
-        return Place(buffer.name, pointer.text, _int(row) * itemsize(buffer.dtype), passing)
+        return Place(buffer.name, pointer.text, concrete(row) * itemsize(buffer.dtype), passing)
 
 
 class _GroupEmitter:
@@ -198,7 +198,7 @@ class _GroupEmitter:
         return self.t.place(self.group.match.operands[self.group.match.intrinsic.block.buffer])
 
     def _each_result(self, do: Callable[[int], None]) -> None:
-        for acc, values in enumerate(itertools.product(*(range(_int(lp.extent)) for lp in self.group.spatial))):
+        for acc, values in enumerate(itertools.product(*(range(concrete(lp.extent)) for lp in self.group.spatial))):
             for lp, value in zip(self.group.spatial, values, strict=True):
                 self.env[lp.name] = index(value)
             do(acc)
@@ -209,7 +209,7 @@ class _GroupEmitter:
             self._call(acc)
             return
         lp, rest = around[0], around[1:]
-        extent, spatial = _int(lp.extent), lp in self.group.spatial
+        extent, spatial = concrete(lp.extent), lp in self.group.spatial
         if lp.kind == "unroll":
             for k in range(extent):
                 self.env[lp.name] = index(k)
@@ -229,8 +229,8 @@ class _GroupEmitter:
         """How many iterations of an innermost loop make one of the emitted loop."""
         if any(x.kind != "unroll" for x in rest):
             return 1
-        calls = math.prod(_int(x.extent) for x in rest)
-        return next((f for f in range(MAX_CALLS // calls, 1, -1) if _int(lp.extent) % f == 0), 1)
+        calls = math.prod(concrete(x.extent) for x in rest)
+        return next((f for f in range(MAX_CALLS // calls, 1, -1) if concrete(lp.extent) % f == 0), 1)
 
     def _call(self, acc: int) -> None:
         result = self.group.match.intrinsic.block.buffer
@@ -241,8 +241,3 @@ class _GroupEmitter:
 def by_intrinsic(lp: For, block: Block) -> bool:
     """Whether an intrinsic inside the loop computes the block, and so begins its sums."""
     return any(b.name == block.name and any(x.intrin is not None for x in path) for b, path in blocks((lp,)))
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d

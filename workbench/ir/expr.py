@@ -160,6 +160,22 @@ def walk(e: Expr) -> Iterator[Expr]:
             yield from walk(b)
 
 
+def index_forms(e: Expr) -> Iterator[Affine]:
+    """Yield the index forms of an expression itself, not of its parts."""
+    match e:
+        case Load(_, index):
+            yield from index
+        case Index(form):
+            yield form
+        case Select(conds):
+            yield from (c.form for c in conds)
+
+
+def all_index_forms(e: Expr) -> Iterator[Affine]:
+    """Yield every index form in an expression."""
+    return (form for part in walk(e) for form in index_forms(part))
+
+
 def loads(e: Expr) -> Iterator[Load]:
     """Yield the loads of the tree in evaluation order."""
     return (x for x in walk(e) if isinstance(x, Load))

@@ -29,6 +29,7 @@ from .affine import Affine
 from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Buffer, Func, pack
+from .poly import concrete
 from .scalar import HELPERS
 from .stmt import UNORDERED_KINDS, Block, For, Stmt
 
@@ -143,7 +144,7 @@ def random_inputs(func: Func, seed: int = 0) -> dict[str, Array]:
     rng = np.random.default_rng(seed)
     out: dict[str, Array] = {}
     for b in func.inputs:
-        shape = tuple(_int(d) for d in b.logical_shape())
+        shape = tuple(concrete(d) for d in b.logical_shape())
         if is_float(b.dtype):
             out[b.name] = rng.standard_normal(shape).astype(b.dtype)
         else:
@@ -192,7 +193,7 @@ class _Source:
             chain.append(inner)
         variables, ranges = [], []
         for lp in chain:
-            n = _int(lp.extent)
+            n = concrete(lp.extent)
             self.ranges[lp.name] = (0, n - 1)
             if n == 1:
                 self.names[lp.name] = "0"
@@ -229,8 +230,8 @@ class _Source:
                 text = name
             axes[it.name] = text
             lo, hi = _interval(bind, self.ranges)
-            if lo < 0 or hi >= _int(it.extent):
-                checks.append(f"0 <= {text} < {_int(it.extent)}")
+            if lo < 0 or hi >= concrete(it.extent):
+                checks.append(f"0 <= {text} < {concrete(it.extent)}")
         # A guard says which points exist, so it comes before the check that a point lies within the axes.
         if b.guard:
             self.emit(depth, f"if {self.bounds(b.guard, axes)}:")
@@ -240,7 +241,7 @@ class _Source:
         self.store(b, axes, depth)
 
     def store(self, b: Block, axes: dict[str, str], depth: int) -> None:
-        inside = {it.name: (0, _int(it.extent) - 1) for it in b.iters}
+        inside = {it.name: (0, concrete(it.extent) - 1) for it in b.iters}
         k, buffer = self.buffers[b.buffer]
         at, check = self.address(buffer, b.index, axes, inside)
         if check:
@@ -264,17 +265,17 @@ class _Source:
         parts = []
         for d, c in form.terms:
             text = names[d.var]
-            if _int(d.lower) != 1:
-                text = f"({text} // {_int(d.lower)})"
+            if concrete(d.lower) != 1:
+                text = f"({text} // {concrete(d.lower)})"
             if d.extent is not None:
-                text = f"({text} % {_int(d.extent)})"
-            parts.append(text if c == 1 else f"{text} * {_int(c)}")
+                text = f"({text} % {concrete(d.extent)})"
+            parts.append(text if c == 1 else f"{text} * {concrete(c)}")
         if form.const or not parts:
-            parts.append(str(_int(form.const)))
+            parts.append(str(concrete(form.const)))
         return " + ".join(parts)
 
     def bounds(self, bounds: Iterable[Bound], axes: Mapping[str, str]) -> str:
-        return " and ".join(f"{_int(c.lo)} <= {self.form(c.form, axes)} < {_int(c.hi)}" for c in bounds)
+        return " and ".join(f"{concrete(c.lo)} <= {self.form(c.form, axes)} < {concrete(c.hi)}" for c in bounds)
 
     def address(
         self, buffer: Buffer, index: tuple[Affine, ...], axes: Mapping[str, str], inside: Mapping[str, Range]
@@ -282,7 +283,7 @@ class _Source:
         """Return the flat position of an element, and the condition that it exists ("" where the axes imply it)."""
         position, checks = "0", []
         for x, d in zip(index, buffer.shape, strict=True):
-            n, text = _int(d), self.form(x, axes)
+            n, text = concrete(d), self.form(x, axes)
             position = text if position == "0" else f"({position}) * {n} + {text}"
             lo, hi = _interval(x, inside)
             if lo < 0 or hi >= n:
@@ -367,12 +368,12 @@ def _for_line(variables: list[str], ranges: list[str]) -> str:
 
 
 def _interval(form: Affine, ranges: Mapping[str, Range]) -> Range:
-    lo = hi = _int(form.const)
+    lo = hi = concrete(form.const)
     for d, c in form.terms:
-        first, last = (x // _int(d.lower) for x in ranges[d.var])
-        if d.extent is not None and last >= _int(d.extent):
-            first, last = 0, _int(d.extent) - 1
-        ends = (_int(c) * first, _int(c) * last)
+        first, last = (x // concrete(d.lower) for x in ranges[d.var])
+        if d.extent is not None and last >= concrete(d.extent):
+            first, last = 0, concrete(d.extent) - 1
+        ends = (concrete(c) * first, concrete(c) * last)
         lo, hi = lo + min(ends), hi + max(ends)
     return lo, hi
 
@@ -402,7 +403,7 @@ def _given(b: Buffer, inputs: Mapping[str, Array]) -> Any:
 
 
 def _fresh(b: Buffer) -> Any:
-    shape = tuple(_int(d) for d in b.shape)
+    shape = tuple(concrete(d) for d in b.shape)
     if is_float(b.dtype):
         return _cells(b, np.full(shape, np.nan, b.dtype))
     if b.dtype == "bool":
@@ -418,17 +419,12 @@ def _cells(b: Buffer, x: Array) -> Any:
 
 
 def _to_numpy(b: Buffer, cells: Any) -> Array:
-    return np.array(cells, dtype=b.dtype).reshape([_int(d) for d in b.shape])
+    return np.array(cells, dtype=b.dtype).reshape([concrete(d) for d in b.shape])
 
 
 def _counts(b: Buffer, cells: array.array[int]) -> NDArray[np.int64]:
-    return np.array(cells, dtype=np.int64).reshape([_int(d) for d in b.shape])
+    return np.array(cells, dtype=np.int64).reshape([concrete(d) for d in b.shape])
 
 
 def _size(b: Buffer) -> int:
-    return _int(b.size)
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int), d
-    return d
+    return concrete(b.size)

@@ -21,9 +21,23 @@ from numpy.typing import NDArray
 from ..errors import InputError, RunError, ShapeError
 from .affine import Affine, Digit
 from .dtypes import is_float
-from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads, map_affine, walk
+from .expr import (
+    Binary,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Select,
+    Unary,
+    Where,
+    all_index_forms,
+    loads,
+    map_affine,
+)
 from .func import Func, pack
-from .poly import Dim
+from .poly import concrete
 from .reference_math import BINARY, UNARY, convert
 from .reference_product import sum_of_products
 from .stmt import Block, For, Iter, Stmt
@@ -88,17 +102,11 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
             arrays[buffer.name] = np.ascontiguousarray(pack(buffer, given) if buffer.layout else given, dtype=dtype)
         else:
             fill = np.nan if dtype.kind == "f" else 0
-            arrays[buffer.name] = np.full([_int(d) for d in buffer.shape], fill, dtype)
+            arrays[buffer.name] = np.full([concrete(d) for d in buffer.shape], fill, dtype)
     with np.errstate(all="ignore"):
         for stmt in func.body:
             _run(_block_of(stmt), arrays, func, precise)
     return {b.name: arrays[b.name] if precise else arrays[b.name].astype(b.dtype, copy=False) for b in func.outputs}
-
-
-def _int(dim: Dim) -> int:
-    """Return a dimension of a concrete function, which is a number."""
-    assert isinstance(dim, int)
-    return dim
 
 
 def _compute_dtype(dtype: str, precise: bool) -> np.dtype[Any]:
@@ -132,7 +140,7 @@ def _block_of(stmt: Stmt) -> Block:
 def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> None:
     block = split_digits(block)
     spatial = [it for it in block.iters if it.kind == "S"]
-    ev = _Evaluator(arrays, {it.name: _int(it.extent) for it in block.iters}, precise)
+    ev = _Evaluator(arrays, {it.name: concrete(it.extent) for it in block.iters}, precise)
     if block.init is None:
         value = ev.value(block.value)
     else:
@@ -140,7 +148,7 @@ def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> N
         value = _REDUCE[op](ev.value(block.init), _reduce(ev, op, term, [it for it in block.iters if it.kind == "R"]))
         keep = tuple(0 if it.kind == "R" else slice(None) for it in block.iters)
         value = value[keep]
-    out = _Evaluator(arrays, {it.name: _int(it.extent) for it in spatial}, precise)
+    out = _Evaluator(arrays, {it.name: concrete(it.extent) for it in spatial}, precise)
     dtype = arrays[block.buffer].dtype
     value = convert(np.asarray(value), dtype)
     stored = func.buffer(block.buffer).dtype
@@ -153,17 +161,17 @@ def split_digits(block: Block) -> Block:
     """Replace axes of which only digits are used (``o // 4``, ``o % 4``) by one axis per digit, so that
     indices become plain.
     """
-    forms = [*block.index, *_forms(block.value), *(() if block.init is None else _forms(block.init))]
+    forms = [*block.index, *all_index_forms(block.value), *(() if block.init is None else all_index_forms(block.init))]
     cuts: dict[str, set[int]] = {}
     for digit in (d for f in forms for d, _ in f.terms if not d.plain):
-        lower = _int(digit.lower)
+        lower = concrete(digit.lower)
         cuts.setdefault(digit.var, set()).update(
-            {lower} if digit.extent is None else {lower, lower * _int(digit.extent)}
+            {lower} if digit.extent is None else {lower, lower * concrete(digit.extent)}
         )
     env: dict[str, Affine | Callable[[Digit], Affine]] = {}
     iters: list[Iter] = []
     for it in block.iters:
-        total = _int(it.extent)
+        total = concrete(it.extent)
         bounds = sorted({c for c in cuts.get(it.name, ()) if c < total} | {1, total})
         if len(bounds) < 3 or any(b % a for a, b in itertools.pairwise(bounds)):
             iters.append(it)
@@ -187,22 +195,10 @@ def split_digits(block: Block) -> Block:
     )
 
 
-def _forms(e: Expr) -> Iterator[Affine]:
-    """Yield every index form in an expression."""
-    for x in walk(e):
-        match x:
-            case Load(_, index):
-                yield from index
-            case Index(form):
-                yield form
-            case Select(conds):
-                yield from (c.form for c in conds)
-
-
 def _digit_map(parts: list[tuple[str, int, int]], total: int) -> Callable[[Digit], Affine]:
     def form(digit: Digit) -> Affine:
-        lower = _int(digit.lower)
-        upper = total if digit.extent is None else min(total, lower * _int(digit.extent))
+        lower = concrete(digit.lower)
+        upper = total if digit.extent is None else min(total, lower * concrete(digit.extent))
         return Affine.make((Digit(name), low // lower) for name, low, high in parts if lower <= low and high <= upper)
 
     return form
@@ -251,21 +247,21 @@ class _Evaluator:
         out = np.ones((1,) * len(self.axes), bool)
         for c in conds:
             at = self.form(c.form)
-            out = out & (at >= _int(c.lo)) & (at < _int(c.hi))
+            out = out & (at >= concrete(c.lo)) & (at < concrete(c.hi))
         return out
 
     def form(self, form: Affine) -> Array:
         """Value of an index form as int64, one dimension per axis."""
-        out = np.full((1,) * len(self.axes), _int(form.const), np.int64)
+        out = np.full((1,) * len(self.axes), concrete(form.const), np.int64)
         for digit, c in form.terms:
             position = list(self.axes).index(digit.var)
             shape = [1] * len(self.axes)
             shape[position] = self.size(digit.var)
             start = (self.fixed or {}).get(digit.var, 0)
-            values = np.arange(start, start + shape[position]) // _int(digit.lower)
+            values = np.arange(start, start + shape[position]) // concrete(digit.lower)
             if digit.extent is not None:
-                values = values % _int(digit.extent)
-            out = out + values.reshape(shape) * _int(c)
+                values = values % concrete(digit.extent)
+            out = out + values.reshape(shape) * concrete(c)
         return out
 
     def view(self, load: Load) -> Array | None:
@@ -273,18 +269,18 @@ class _Evaluator:
         array = self.arrays[load.buffer]
         strides, offset = dict.fromkeys(self.axes, 0), 0
         for form, stride, extent in zip(load.index, array.strides, array.shape, strict=True):
-            low = high = _int(form.const)
+            low = high = concrete(form.const)
             for digit, c in form.terms:
                 if not digit.plain:
                     return None
-                step, start = _int(c), (self.fixed or {}).get(digit.var, 0)
+                step, start = concrete(c), (self.fixed or {}).get(digit.var, 0)
                 first, last = step * start, step * (start + self.size(digit.var) - 1)
                 low, high = low + min(first, last), high + max(first, last)
                 strides[digit.var] += step * stride
                 offset += first * stride
             if low < 0 or high >= extent:
                 return None
-            offset += _int(form.const) * stride
+            offset += concrete(form.const) * stride
         used = {d.var for f in load.index for d, _ in f.terms}
         shape = [self.size(a) if a in used else 1 for a in self.axes]
         base = np.ndarray((1,), array.dtype, array, offset)
@@ -396,7 +392,7 @@ def _largest(ev: _Evaluator, factors: list[Expr]) -> int:
     """Number of elements of the largest operand once it is laid out for the matrix product."""
     sizes = []
     for f in factors:
-        used = {v for form in _forms(f) for v in form.vars}
+        used = {v for form in all_index_forms(f) for v in form.vars}
         sizes.append(math.prod(ev.size(a) for a in used))
     # Copies of operands are cheap beside the arithmetic, so they may be a few times larger than other intermediates.
     return max(sizes) // 4

@@ -148,6 +148,17 @@ def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
     return ((s, p) for s, p in walk(body) if isinstance(s, For))
 
 
+def parallel_chain(s: Stmt) -> list[For]:
+    """Adjacent parallel loops from the top of a nest, outermost first."""
+    chain: list[For] = []
+    while isinstance(s, For) and s.kind == "parallel":
+        chain.append(s)
+        if len(s.body) != 1:
+            break
+        s = s.body[0]
+    return chain
+
+
 def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:
     """Rebuild bottom-up: ``fn(stmt)`` gives the statements that replace it, or None to keep it."""
     out: list[Stmt] = []

@@ -9,6 +9,7 @@ import numpy as np
 from ..errors import ExpressionError
 from .affine import Affine, Digit
 from .expr import Bound
+from .poly import concrete
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class Cond:
         merged = {b.form: b for b in self.bounds}
         for b in o.bounds:
             old = merged.get(b.form)
-            lo = b.lo if old is None else max(_int(old.lo), _int(b.lo))
-            hi = b.hi if old is None else min(_int(old.hi), _int(b.hi))
+            lo = b.lo if old is None else max(concrete(old.lo), concrete(b.lo))
+            hi = b.hi if old is None else min(concrete(old.hi), concrete(b.hi))
             merged[b.form] = Bound(b.form, lo, hi)
         return Cond(tuple(merged.values()))
 
@@ -118,11 +119,6 @@ def _axis_add(a: Axis, o: Axis | int, sign: int) -> Axis:
     return Axis(a.form + _whole(o) * sign, a.extents, a.reduce)
 
 
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d
-
-
 def _floordiv(form: Affine, by: int, extents: dict[str, int]) -> Affine:
     """``form // by``: terms that `by` divides leave; the rest must stay below `by`, or be one bare axis."""
     if by == 1:
@@ -140,7 +136,7 @@ def _floordiv(form: Affine, by: int, extents: dict[str, int]) -> Affine:
             (),
             "only sums of whole multiples and one axis can be divided",
         )
-    return q + Affine(((Digit(digit.var, _int(digit.lower) * by, _div_extent(digit, by)), 1),))
+    return q + Affine(((Digit(digit.var, concrete(digit.lower) * by, _div_extent(digit, by)), 1),))
 
 
 def _mod(form: Affine, by: int, extents: dict[str, int]) -> Affine:
@@ -161,21 +157,21 @@ def _mod(form: Affine, by: int, extents: dict[str, int]) -> Affine:
 
 
 def _divmod_terms(form: Affine, by: int) -> tuple[Affine, Affine]:
-    q = [(d, _int(c) // by) for d, c in form.terms if _int(c) % by == 0]
-    r = [(d, c) for d, c in form.terms if _int(c) % by]
-    const = _int(form.const)
+    q = [(d, concrete(c) // by) for d, c in form.terms if concrete(c) % by == 0]
+    r = [(d, c) for d, c in form.terms if concrete(c) % by]
+    const = concrete(form.const)
     if r:
         return Affine.make(q, const // by), Affine.make(r, const % by)
     return Affine.make(q, const // by), Affine((), const % by)
 
 
 def _within(rest: Affine, by: int, extents: dict[str, int]) -> bool:
-    hi = _int(rest.const)
+    hi = concrete(rest.const)
     for d, c in rest.terms:
-        size = _int(d.extent) if d.extent is not None else -(-extents[d.var] // _int(d.lower))
-        if _int(c) < 0:
+        size = concrete(d.extent) if d.extent is not None else -(-extents[d.var] // concrete(d.lower))
+        if concrete(c) < 0:
             return False
-        hi += _int(c) * (size - 1)
+        hi += concrete(c) * (size - 1)
     return hi < by
 
 
@@ -184,8 +180,8 @@ def _bare(rest: Affine, by: int) -> Digit | None:
     if len(rest.terms) != 1 or rest.const != 0 or rest.terms[0][1] != 1:
         return None
     digit = rest.terms[0][0]
-    return digit if digit.extent is None or _int(digit.extent) % by == 0 else None
+    return digit if digit.extent is None or concrete(digit.extent) % by == 0 else None
 
 
 def _div_extent(digit: Digit, by: int) -> int | None:
-    return None if digit.extent is None else -(-_int(digit.extent) // by)
+    return None if digit.extent is None else -(-concrete(digit.extent) // by)

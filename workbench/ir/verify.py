@@ -29,6 +29,7 @@ from .expr import (
     Select,
     Unary,
     Where,
+    all_index_forms,
     loads,
 )
 from .func import Buffer, Func, LayoutStep, Role, Scope
@@ -102,26 +103,8 @@ def _forms(b: Block) -> list[Affine]:
     out = [*b.binds, *b.index, *(g.form for g in b.guard)]
     for e in (b.value, b.init):
         if e is not None:
-            out += _expr_forms(e)
+            out += all_index_forms(e)
     return out
-
-
-def _expr_forms(e: Expr) -> list[Affine]:
-    match e:
-        case Load(_, index):
-            return list(index)
-        case Index(form):
-            return [form]
-        case Unary(_, a) | Cast(_, a):
-            return _expr_forms(a)
-        case Binary(_, a, b):
-            return _expr_forms(a) + _expr_forms(b)
-        case Select(conds, a, b):
-            return [c.form for c in conds] + _expr_forms(a) + _expr_forms(b)
-        case Where(c, a, b):
-            return _expr_forms(c) + _expr_forms(a) + _expr_forms(b)
-        case _:
-            return []
 
 
 def _names(func: Func) -> None:
@@ -187,7 +170,7 @@ def _block_shape(func: Func, b: Block, path: tuple[For, ...]) -> None:
             "unbound", f"Block {b.name!r} uses {min(unbound)!r}, which is no loop around it.", (b.name, min(unbound))
         )
     exprs = [b.value] + ([b.init] if b.init is not None else [])
-    inner = {v for form in (f for e in exprs for f in _expr_forms(e)) for v in form.vars}
+    inner = {v for form in (f for e in exprs for f in all_index_forms(e)) for v in form.vars}
     inner |= {v for x in b.index for v in x.vars} | {v for g in b.guard for v in g.form.vars}
     if inner - set(axes):
         raise _fail(

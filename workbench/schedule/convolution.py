@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..ir.affine import Affine
-from ..ir.expr import Binary, Const, Expr, Index, Load, Select, walk
+from ..ir.expr import Binary, Const, Expr, Load, all_index_forms
 from ..ir.func import Func
 from ..ir.stmt import Block
 from . import legality
@@ -81,7 +79,7 @@ def _operands(func: Func, block: Block, term: Binary, o: str, reduced: list[str]
         at = [x.single_var() for x in kernel.index]
         if at[3] != o or sorted(map(str, at[:3])) != sorted(reduced):
             continue
-        if o in {v for form in _forms(data) for v in form.vars}:
+        if o in {v for form in all_index_forms(data) for v in form.vars}:
             refuse(
                 "winograd.groups",
                 f"What block {block.name!r} reads depends on the output channel {o!r}: the convolution is grouped.",
@@ -141,7 +139,7 @@ def _check_sizes(func: Func, block: Block, conv: Conv) -> None:
 
 def _check_taps(name: str, data: Expr, along: str, tap: str) -> None:
     """Refuse unless every index that moves with the image moves with the kernel's tap by the same step, 1."""
-    for form in _forms(data):
+    for form in all_index_forms(data):
         steps = form.coefficient(along), form.coefficient(tap)
         if not {along, tap} & form.vars or steps == (1, 1):
             continue
@@ -153,15 +151,3 @@ def _check_taps(name: str, data: Expr, along: str, tap: str) -> None:
         else:
             code, what = "winograd.conv", f"reads at {form}, not at {along!r} + {tap!r}"
         refuse(code, f"Block {name!r} {what}; tiles are made for steps of 1.", (name,))
-
-
-def _forms(e: Expr) -> Iterator[Affine]:
-    """Yield every index form in an expression."""
-    for x in walk(e):
-        match x:
-            case Load(_, index):
-                yield from index
-            case Index(form):
-                yield form
-            case Select(conds):
-                yield from (c.form for c in conds)

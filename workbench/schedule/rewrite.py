@@ -58,6 +58,15 @@ def fresh_names(func: Func, bases: Sequence[str]) -> tuple[str, ...]:
     return tuple(out)
 
 
+def axis_names(block: Block, axis: str, count: int) -> tuple[str, ...]:
+    """Names for the parts of an axis that no other axis of the block has: ``i0, i1, ...`` for ``i``."""
+    used = {it.name for it in block.iters}
+    names = [f"{axis}{k}" for k in range(count)]
+    while used & set(names):
+        names = [f"{name}_" for name in names]
+    return tuple(names)
+
+
 class NotRadix(Exception):
     """A digit cuts through a factor."""
 
@@ -158,14 +167,7 @@ def _split_digit_axes(func: Func, block: Block, loop: str, names: Sequence[str],
     """An axis of which the block uses digits (``i // 4``) is split along with the loop that drives it."""
     for it, bind in zip(block.iters, block.binds, strict=True):
         if bind.single_var() == loop and not _all_plain(block, it.name):
-            used = {i.name for i in block.iters}
-            axes = []
-            for k in range(len(factors)):
-                name = f"{it.name}{k}"
-                while name in used:
-                    name += "_"
-                used.add(name)
-                axes.append(name)
+            axes = axis_names(block, it.name, len(factors))
             parts = [(a, f, Affine.var(n)) for a, f, n in zip(axes, factors, names, strict=True)]
             return _split_digit_axes(func, split_axis(func, block, it.name, parts), loop, names, factors)
     return block

@@ -24,9 +24,9 @@ from ...ir.expr import (
     Select,
     Unary,
     Where,
+    all_index_forms,
     loads,
     map_children,
-    walk,
 )
 from ...ir.func import Buffer
 from ...ir.stmt import Block
@@ -241,7 +241,7 @@ class ExprPrinter:
         found: list[Expr] = []
 
         def still(e: Expr) -> bool:
-            forms = (f for x in walk(e) for f in _forms(x))
+            forms = all_index_forms(e)
             return not any(loop in f.vars for f in forms) and all(ld.buffer != b.buffer for ld in loads(e))
 
         def look(e: Expr) -> Expr:
@@ -269,18 +269,6 @@ class ExprPrinter:
         if compute_dtype(x.dtype) == dtype:
             return Text(x.text, dtype, x.level)
         return Text(f"({VALUE_TYPE[dtype]}){x.at(UNARY)}", dtype, UNARY)
-
-
-def _forms(e: Expr) -> tuple[Affine, ...]:
-    """Index forms of the expression itself, not of its parts."""
-    match e:
-        case Load(_, index):
-            return index
-        case Index(form):
-            return (form,)
-        case Select(conds):
-            return tuple(c.form for c in conds)
-    return ()
 
 
 def literal(value: float | int | bool, dtype: str) -> Text:

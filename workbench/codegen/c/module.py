@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from ...ir.func import Buffer, Func
-from ...ir.stmt import For, Stmt, accesses, blocks, loops
+from ...ir.poly import concrete
+from ...ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
 from ...target import Target
 from ..lowering import lowered, task_limit
 from ..memory import place
@@ -86,7 +87,7 @@ class _ModulePrinter:
         self._names, self._helpers, self._memory = Names(symbol), Helpers(), place(func)
         self._buffers = {b.name: b for b in func.buffers}
         self._careful = False
-        self._extents = {lp.name: _int(lp.extent) for lp, _ in loops(func.body)}
+        self._extents = {lp.name: concrete(lp.extent) for lp, _ in loops(func.body)}
         # Buffers first: their names are the ones that a reader looks for.
         for b in func.buffers:
             self._names("buffer", b.name)
@@ -95,14 +96,14 @@ class _ModulePrinter:
         nests: list[str] = []
         calls: list[str] = []
         for k, s in enumerate(self._func.body):
-            chain = _parallel_chain(s)
+            chain = parallel_chain(s)
             printed, tasks = self._nest(f"nest{k}", s, chain)
             nests.append(printed)
             arguments = ", ".join(self._arguments(s, "", "0"))
             calls.append(f"run_tasks(rt, nest{k}_task, &ctx, {tasks});" if chain else f"nest{k}({arguments});")
             if chain:
                 nests.append(self._thunk(f"nest{k}", s))
-        parallel = any(_parallel_chain(s) for s in self._func.body)
+        parallel = any(parallel_chain(s) for s in self._func.body)
         entry = [f"void {self._symbol}(void **bufs, void *workspace, void *rt) {{", *self._locals(parallel)]
         entry += [f"    {call}" for call in calls]
         entry += ["    (void)bufs, (void)workspace, (void)rt;", "}"]
@@ -198,7 +199,7 @@ class _ModulePrinter:
 
     def _tasks(self, nest: NestPrinter, chain: list[For]) -> int:
         """Print one task of a parallel nest; returns the number of tasks."""
-        total = math.prod(_int(lp.extent) for lp in chain)
+        total = math.prod(concrete(lp.extent) for lp in chain)
         tasks = min(total, task_limit(self._target.threads))
         n, depth = "task", 1
         if tasks != total:
@@ -206,7 +207,7 @@ class _ModulePrinter:
             nest.emit(1, f"for (int64_t n = task * {total} / {tasks}; n < (task + 1) * {total} / {tasks}; ++n) {{")
         inner = 1
         for lp in reversed(chain):
-            v, size = self._names("loop", lp.name), _int(lp.extent)
+            v, size = self._names("loop", lp.name), concrete(lp.extent)
             part = n if inner == 1 else f"{n} / {inner}"
             part = part if lp is chain[0] else f"{part} % {size}"
             nest.emit(depth, f"const int64_t {v} = {part}; /* {comment(lp.name)} in {size} (parallel) */")
@@ -221,19 +222,3 @@ class _ModulePrinter:
 
 def _described(b: Buffer) -> str:
     return f"{comment(b.name)}[{', '.join(str(d) for d in b.shape)}] {b.dtype}"
-
-
-def _parallel_chain(s: Stmt) -> list[For]:
-    """Adjacent parallel loops from the top of a nest, outermost first."""
-    chain: list[For] = []
-    while isinstance(s, For) and s.kind == "parallel":
-        chain.append(s)
-        if len(s.body) != 1:
-            break
-        s = s.body[0]
-    return chain
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d

@@ -10,6 +10,7 @@ from ...ir.affine import Affine, Digit
 from ...ir.dtypes import itemsize
 from ...ir.expr import Bound, Expr
 from ...ir.func import Buffer
+from ...ir.poly import concrete
 from ...ir.stmt import Block, For, Stmt, accesses, blocks
 from ..memory import Placed
 from .exprs import ExprPrinter, Text
@@ -91,7 +92,7 @@ class NestPrinter:
         self.variables(lp.name, depth + 1)
         copies = self._copies
         if lp.kind == "unroll":
-            self._copies *= _int(lp.extent)
+            self._copies *= concrete(lp.extent)
         self.body(lp.body, depth + 1)
         self._copies = copies
         self.emit(depth, "}")
@@ -125,7 +126,12 @@ class NestPrinter:
         for c in block.guard:
             rest = Affine.make([(d, x) for d, x in c.form.terms if d.var != lp.name], c.form.const)
             alone = [d for d, _ in c.form.terms if d.var == lp.name] == [Digit(lp.name)]
-            if not alone or c.form.coefficient(lp.name) != 1 or self.ex.range(c.form)[0] < _int(c.lo) or c in self._met:
+            if (
+                not alone
+                or c.form.coefficient(lp.name) != 1
+                or self.ex.range(c.form)[0] < concrete(c.lo)
+                or c in self._met
+            ):
                 continue
             name, left = self.names(f"stop {len(self.lines)}", f"{lp.name}_stop"), self.ex.form(rest * -1 + c.hi).text
             self.emit(depth, f"const int64_t {name} = {left} < {lp.extent} ? {left} : {lp.extent};")
@@ -139,7 +145,7 @@ class NestPrinter:
         self.emit(depth, f"for (int64_t {v} = 0; {v} < {stop or lp.extent}; ++{v}) {{ /* {comment(lp.name)}{what} */")
 
     def _pragma(self, lp: For, depth: int) -> None:
-        if lp.kind == "unroll" and self._copies * _int(lp.extent) <= MAX_COPIES:
+        if lp.kind == "unroll" and self._copies * concrete(lp.extent) <= MAX_COPIES:
             self.emit(depth, f"UNROLL({lp.extent})")
         # The promise of independent iterations holds only where no block accumulates over the loop.
         if lp.kind == "vectorize" and not any(lp.name in _reduction(b) for b, _ in blocks((lp,))):
@@ -178,7 +184,7 @@ class NestPrinter:
         if any(lp.kind not in ("unroll", "vectorize") for lp in spatial):
             return False
         others = (a.buffer for other, _ in blocks((path[0],)) if other.name != b.name for a in accesses(other))
-        size = math.prod(_int(lp.extent) for lp in spatial) * itemsize(self.buffers[b.buffer].dtype)
+        size = math.prod(concrete(lp.extent) for lp in spatial) * itemsize(self.buffers[b.buffer].dtype)
         return b.buffer not in others and size <= MAX_KEPT_BYTES
 
     def _accumulators(self, b: Block, path: tuple[For, ...], first: bool) -> _Accumulators:
@@ -246,11 +252,6 @@ def _reduction(b: Block) -> set[str]:
 def _spatial(b: Block, path: tuple[For, ...]) -> tuple[For, ...]:
     """Loops of the path over which the block does not accumulate."""
     return tuple(lp for lp in path if lp.name not in _reduction(b))
-
-
-def _int(d: object) -> int:
-    assert isinstance(d, int)
-    return d
 
 
 def _shape(b: Buffer) -> str:

@@ -15,7 +15,7 @@ from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
 from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
-from ..rewrite import NotRadix, fresh_names, replace_block, split_axis, split_loop
+from ..rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 
 T = TypeVar("T")
 
@@ -174,7 +174,7 @@ class TransformLayout(Primitive):
                 if simple:
                     continue
                 raise self._refusal(block, form, size)
-            names = _axis_names(block, axis)
+            names = axis_names(block, axis, 2)
             try:
                 block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], part, parts[1])])
             except NotRadix:
@@ -266,14 +266,6 @@ def _apart(
     lo, hi = legality.form_range(rest, extents, relations)
     inside = nonneg(lo, relations) and nonneg(size - 1 - hi, relations)
     return (whole, rest) if inside else None
-
-
-def _axis_names(block: Block, axis: str) -> tuple[str, str]:
-    used = {it.name for it in block.iters}
-    outer, inner = f"{axis}0", f"{axis}1"
-    while outer in used or inner in used:
-        outer, inner = f"{outer}_", f"{inner}_"
-    return outer, inner
 
 
 def _sizes(func: Func, buffer: str, dim: int) -> list[int | str]:

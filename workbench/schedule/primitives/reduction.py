@@ -15,7 +15,7 @@ from ...ir.stmt import Block, For, Iter, Stmt, blocks, loops
 from .. import legality
 from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
-from ..rewrite import NotRadix, fresh_names, nest, replace_block, replace_loop, split_axis
+from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
 from .padding import neutral
 
 
@@ -235,14 +235,7 @@ class RFactor(Primitive):
         if not all(d.plain for d in digits) or not bijective(bind, extents, it.extent, func.relations):
             raise self._no_digit(block, it)
         order = _by_weight(func, bind, extents)
-        used = {i.name for i in block.iters}
-        names = []
-        for k in range(len(order)):
-            name = f"{it.name}{k}"
-            while name in used:
-                name += "_"
-            used.add(name)
-            names.append(name)
+        names = axis_names(block, it.name, len(order))
         parts = [(n, extents[v], Affine.var(v)) for n, v in zip(names, order, strict=True)]
         try:
             return split_axis(func, block, it.name, parts), names[order.index(self.loop)]
