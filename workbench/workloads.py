@@ -9,17 +9,38 @@ stage that does the work keeps the short loop names (``i j k``; ``n h w o kh kw 
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ParamSpec
 
+from .arguments import whole
 from .errors import ExpressionError
 from .ir import te
 from .ir.func import Func
 from .ir.te import Tensor
 
+P = ParamSpec("P")
 
+
+def _checked(make: Callable[P, Func]) -> Callable[P, Func]:
+    """Refuse sizes that are no positive whole numbers (padding may be 0) before anything is computed with them."""
+    signature = inspect.signature(make)
+    sizes = {n: n != "padding" for n, p in signature.parameters.items() if p.annotation == "int" and n != "axis"}
+
+    @functools.wraps(make)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> Func:
+        given = signature.bind(*args, **kwargs).arguments
+        for name in sizes.keys() & given.keys():
+            whole(name, given[name], int(sizes[name]), "te.shape")
+        return make(*args, **kwargs)
+
+    return checked
+
+
+@_checked
 def matmul(
     m: int, n: int, k: int, bias: bool = False, relu: bool = False, dtype: str = "float32", constant_b: bool = False
 ) -> Func:
@@ -42,6 +63,7 @@ def matmul(
     return te.func(_epilogue(c, n if bias else None, relu), "matmul")
 
 
+@_checked
 def matmul_int8(m: int, n: int, k: int, signed: bool = False, constant_b: bool = False) -> Func:
     """``C[i, j] = sum(A[i, k] * B[k, j])`` in int32, of uint8 (int8 if `signed`) ``A[m, k]`` and int8 ``B[k, n]``."""
     a = te.placeholder((m, k), "int8" if signed else "uint8", "A")
@@ -59,6 +81,7 @@ def _product(a: Tensor, b: Tensor, accumulate: str | None = None) -> Tensor:
     return te.compute((a.shape[0], b.shape[1]), lambda i, j: te.sum(wide(a[i, r]) * wide(b[r, j]), axis=r), name="C")
 
 
+@_checked
 def dense(m: int, n: int, k: int, bias: bool = True, relu: bool = False) -> Func:
     """Fully connected layer on constant weights ``W[k, n]``: ``Y[i, j] = sum(X[i, k] * W[k, j])`` (stage ``dense``)."""
     x, w = te.placeholder((m, k), name="X"), te.placeholder((k, n), name="W", constant=True)
@@ -67,6 +90,7 @@ def dense(m: int, n: int, k: int, bias: bool = True, relu: bool = False) -> Func
     return te.func(_epilogue(y, n if bias else None, relu), "dense")
 
 
+@_checked
 def batch_matmul(batch: int, m: int, n: int, k: int) -> Func:
     """``C[b, i, j] = sum(A[b, i, k] * B[b, k, j])``."""
     x, y = te.placeholder((batch, m, k), name="A"), te.placeholder((batch, k, n), name="B")
@@ -76,6 +100,7 @@ def batch_matmul(batch: int, m: int, n: int, k: int) -> Func:
     )
 
 
+@_checked
 def matvec(n: int, k: int, transposed: bool = False, constant_b: bool = False) -> Func:
     """``Y[j] = sum(B[k, j] * V[k])``; with `transposed`, ``B`` is ``[n, k]`` and its rows are reduced."""
     b = te.placeholder((n, k) if transposed else (k, n), name="B", constant=constant_b)
@@ -84,6 +109,7 @@ def matvec(n: int, k: int, transposed: bool = False, constant_b: bool = False) -
     return te.func(y, "matvec")
 
 
+@_checked
 def conv2d_nhwc(
     h: int,
     w: int,
@@ -132,6 +158,7 @@ def conv2d_nhwc(
     return te.func(_epilogue(y, co if bias else None, relu, residual), "conv2d")
 
 
+@_checked
 def depthwise_conv2d_nhwc(
     h: int,
     w: int,
@@ -156,6 +183,7 @@ def depthwise_conv2d_nhwc(
     return te.func(_epilogue(y, c if bias else None, relu), "depthwise_conv2d")
 
 
+@_checked
 def conv2d_transpose_nhwc(
     h: int, w: int, ci: int, co: int, kernel: int = 4, stride: int = 2, padding: int = 1, batch: int = 1
 ) -> Func:
@@ -196,6 +224,7 @@ def conv2d_transpose_nhwc(
     return te.func(y, "conv2d_transpose")
 
 
+@_checked
 def pool2d(
     h: int, w: int, c: int, kind: str = "max", kernel: int = 2, stride: int = 2, padding: int = 0, batch: int = 1
 ) -> Func:
@@ -219,6 +248,7 @@ def pool2d(
     return te.func(te.compute(total.shape, lambda n, h, w, c: total[n, h, w, c] * scale, name="mean"), "avg_pool")
 
 
+@_checked
 def global_avg_pool(h: int, w: int, c: int, batch: int = 1) -> Func:
     """Mean over the image: ``[n, h, w, c] -> [n, c]`` (stages ``total``, ``mean``)."""
     x = te.placeholder((batch, h, w, c), name="X")
@@ -227,6 +257,7 @@ def global_avg_pool(h: int, w: int, c: int, batch: int = 1) -> Func:
     return te.func(te.compute((batch, c), lambda n, c: total[n, c] * (1.0 / (h * w)), name="mean"), "global_avg_pool")
 
 
+@_checked
 def softmax(m: int, n: int) -> Func:
     """Softmax of each row of ``X[m, n]`` (stages ``largest``, ``exps``, ``total``, ``inverse``, ``softmax``)."""
     x = te.placeholder((m, n), name="X")
@@ -238,6 +269,7 @@ def softmax(m: int, n: int) -> Func:
     return te.func(te.compute((m, n), lambda i, j: exps[i, j] * inverse[i], name="softmax"), "softmax")
 
 
+@_checked
 def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
     """Normalise each row of ``X[m, n]``, scale by ``G``, shift by ``B``.
 
@@ -254,11 +286,14 @@ def layer_norm(m: int, n: int, epsilon: float = 1e-5) -> Func:
     return te.func(norm, "layer_norm")
 
 
+@_checked
 def reduce(m: int, n: int, op: str = "sum", axis: int = 1) -> Func:
     """Reduce ``X[m, n]`` along `axis` by "sum", "max", "min" or "prod" (stage ``Y``)."""
     ops: dict[str, Callable[..., Any]] = {"sum": te.sum, "prod": te.prod, "max": te.max, "min": te.min}
     if op not in ops:
         raise ExpressionError("te.value", f"There is no reduction {op!r}.", (), f"one of: {', '.join(ops)}")
+    if axis not in (0, 1):
+        raise ExpressionError("te.value", f"A matrix has no axis {axis!r}.", (), "one of: 0, 1")
     x, r = te.placeholder((m, n), name="X"), te.reduce_axis((m, n)[axis], "k")
     return te.func(
         te.compute(((m, n)[1 - axis],), lambda i: ops[op](x[i, r] if axis == 1 else x[r, i], axis=r), name="Y"),
@@ -266,12 +301,14 @@ def reduce(m: int, n: int, op: str = "sum", axis: int = 1) -> Func:
     )
 
 
+@_checked
 def transpose(m: int, n: int) -> Func:
     """``Y[j, i] = X[i, j]``."""
     x = te.placeholder((m, n), name="X")
     return te.func(te.compute((n, m), lambda j, i: x[i, j], name="Y"), "transpose")
 
 
+@_checked
 def elementwise(m: int, n: int) -> Func:
     """A chain over ``X[m, n]`` and ``Z[m, n]`` (stages ``scale``, ``tanh``, ``add``, ``relu``)."""
     x, z = te.placeholder((m, n), name="X"), te.placeholder((m, n), name="Z")
@@ -281,6 +318,7 @@ def elementwise(m: int, n: int) -> Func:
     return te.func(te.compute((m, n), lambda i, j: te.maximum(added[i, j], 0.0), name="relu"), "elementwise")
 
 
+@_checked
 def gelu(m: int, n: int) -> Func:
     """``X * (1 + erf(X / sqrt(2))) / 2`` of ``X[m, n]`` (stage ``gelu``)."""
     x = te.placeholder((m, n), name="X")
@@ -288,6 +326,7 @@ def gelu(m: int, n: int) -> Func:
     return te.func(y, "gelu")
 
 
+@_checked
 def concat(m: int, n: int, parts: int = 2) -> Func:
     """Relu of ``X0, X1, … [m, n]``, joined along the columns (stages ``Y0, …`` and ``joined_0, …``)."""
     xs = [te.placeholder((m, n), name=f"X{p}") for p in range(parts)]

@@ -5,7 +5,7 @@ import pytest
 from references import REFERENCES
 
 from workbench import workloads
-from workbench.errors import ExpressionError
+from workbench.errors import ExpressionError, WorkbenchError
 from workbench.ir import interp
 from workbench.ir.verify import verify
 
@@ -44,3 +44,23 @@ def test_the_stage_that_works_keeps_the_short_loop_names():
 def test_impossible_workloads_are_refused(call):
     with pytest.raises(ExpressionError):
         call()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: workloads.conv2d_nhwc(8, 8, 2, 2, dilation=-1),
+        lambda: workloads.conv2d_nhwc(8, 8, 2, 2, stride=0),
+        lambda: workloads.conv2d_nhwc(8, 8, 2, 2, groups=0),
+        lambda: workloads.conv2d_nhwc(8, 8, 2, 2, kernel="3"),
+        lambda: workloads.conv2d_transpose_nhwc(4, 4, 2, 2, padding=-1),
+        lambda: workloads.pool2d(8, 8, 2, kernel=-1),
+        lambda: workloads.reduce(8, 8, axis=2),
+        lambda: workloads.concat(8, 8, 0),
+        lambda: workloads.matmul(2.5, 8, 8),
+    ],
+)
+def test_sizes_that_make_no_sense_are_refused(make):
+    with pytest.raises(WorkbenchError) as caught:
+        make()
+    assert caught.value.code in ("te.shape", "te.value")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
@@ -134,10 +135,17 @@ def make_space(task: Any, target: Any = None) -> Space:
     task : Task or Func
     target : Target, optional
         The host when left out.
+
+    Raises
+    ------
+    UsageError
+        "usage.type" for anything else.
     """
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
 
-    func = task if isinstance(task, Func) else task.func
+    hint = "or a Func; space_from_schedule takes a schedule with holes"
+    func = task if isinstance(task, Func) else is_a("task", task, Task, hint).func
     machine = Machine.of(target)
     drafts = sketches(Schedule(func, target), machine)
     return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)))

@@ -154,7 +154,7 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
         if all(isinstance(task, Task) for task in tasks):
             return tasks, {}, ""
     hint = "give a task, tasks, a function, a graph, or a schedule with holes"
-    raise UsageError("usage.tune", f"A {type(what).__name__} cannot be tuned", (), hint)
+    raise UsageError("usage.tune", f"An object of type {type(what).__name__} cannot be tuned", (), hint)
 
 
 def _version() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Load
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
@@ -59,14 +60,15 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
         line = buffer.shape[-1]
         if buffer.role not in ("input", "temp") or any(is_padding(b) for b in made) or dim != len(buffer.shape) - 1:
             continue
-        if len(buffer.shape) < 2 or not isinstance(line, int) or 4 * line < SHORT_LINE:
+        if len(buffer.shape) < 2 or not isinstance(line, int) or line * itemsize(buffer.dtype) < SHORT_LINE:
             continue
         s = draft.schedule.copy()
         try:
             _place(s, s.cache_read(block.name, buffer.name), dim, _size(draft), _where(draft))
         except ScheduleError:
             continue
-        reason = f"the lines of {buffer.name} lie {4 * line} bytes apart, and {block.name} reads short pieces of them"
+        apart = line * itemsize(buffer.dtype)
+        reason = f"the lines of {buffer.name} lie {apart} bytes apart, and {block.name} reads short pieces of them"
         return [draft, draft.change("copy", reason, s)]
     return [draft]
 

@@ -28,13 +28,13 @@ def pad(draft: Draft, machine: Machine) -> list[Draft]:
         return [draft]
     name = pads[0].name
     out = [draft]
-    if draft.outer and machine.threads >= 1:
+    if draft.outer:
         s = draft.schedule.copy()
         try:
             s.compute_at(name, draft.outer[-1])
         except ScheduleError:
-            s = None  # type: ignore[assignment]
-        if s is not None:
+            pass
+        else:
             _vectorise_last(s, name, machine)
             out.append(draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name))
     s = draft.schedule.copy()
