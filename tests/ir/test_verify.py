@@ -50,8 +50,12 @@ f(X: input float32[13], Y: output float32[13]):
         when i < 13
         Y[i] = X[i]
 """
-
-
+QUOTIENT = """\
+f(X: input float32[3], Y: output float32[8]):
+  for y in 8:
+    block Y(i: 8 = y):
+      Y[i] = select(0 <= i < 6, X[(i // 2)], 0.0)
+"""
 THREADS = """\
 f(X: input float32[8, 8], Y: output float32[8, 8]):
   temp P: float32[8, 8] scope(shared) align(0: 16 + 4)
@@ -65,7 +69,11 @@ f(X: input float32[8, 8], Y: output float32[8, 8]):
 """
 
 
-@pytest.mark.parametrize("text", [MATMUL, PADDED, SYMBOLIC, TAIL, THREADS, THREADS.replace("threadIdx.x", "vthread")])
+DIGIT = QUOTIENT.replace("(i // 2)", "(i // 2 % 4)")
+GOOD = [MATMUL, PADDED, SYMBOLIC, TAIL, QUOTIENT, DIGIT, THREADS, THREADS.replace("threadIdx.x", "vthread")]
+
+
+@pytest.mark.parametrize("text", GOOD)
 def test_good_nests_pass(text):
     verify(parse(text))
 
@@ -95,6 +103,8 @@ WRONG = [
     ("stride overlaps", TAIL, [("i.0 * 4", "i.0 * 3")], "coverage"),
     ("select too wide", PADDED, [("1 <= i < 5", "1 <= i < 6")], "index_range"),
     ("select too low", PADDED, [("1 <= i < 5", "0 <= i < 5")], "index_range"),
+    ("select too wide for a half", QUOTIENT, [("0 <= i < 6", "0 <= i < 7")], "index_range"),
+    ("the half of another", QUOTIENT, [("(i // 2)", "(i // 2 % 4)"), ("< 6", "< 7")], "index_range"),
     ("parallel reduction", MATMUL, [("for k", "parallel k")], "kind"),
     ("vector reduction", MATMUL, [("for k", "vectorize k")], "kind"),
     ("init from nowhere", MATMUL, [("init C[i, j] = 0.0", "init C[i, j] = C[i, j]")], "order"),

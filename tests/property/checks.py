@@ -89,8 +89,8 @@ def check_states(made: Made) -> None:
 
 
 def check_local(made: Made, func: Func) -> None:
-    """All uses of what is local are in the same iterations of parallel and bound loops."""
-    together = {"serial", "unroll", "vectorize"}
+    """All uses of what is local are in the same iterations of loops that several threads run (vthread: one runs it)."""
+    together = {"serial", "unroll", "vectorize", "vthread"}
     for buffer in func.buffers:
         if buffer.scope != "local":
             continue

@@ -79,7 +79,24 @@ def _digit_limits(
             first = lo
         if hi is not None and nonneg(last - hi, relations):
             last = hi
-    return first, last
+    if d.plain or not known:
+        return first, last
+    return _within_digit(d, first, last, _digit_limits(Digit(d.var), extents, known, relations))
+
+
+def _within_digit(d: Digit, first: Dim, last: Dim, whole: tuple[Dim, Dim]) -> tuple[Dim, Dim]:
+    """Limits of a digit, given those of its variable: ``i // 2`` is below 3 where ``i`` is below 6."""
+    lo, hi = whole
+    if not (isinstance(d.lower, int) and isinstance(first, int) and isinstance(last, int)):
+        return first, last
+    if not (isinstance(lo, int) and isinstance(hi, int) and isinstance(d.extent, int | None)):
+        return first, last
+    low, high = lo // d.lower, hi // d.lower
+    if d.extent is not None:
+        if low // d.extent != high // d.extent:
+            return first, last  # it wraps
+        low, high = low % d.extent, high % d.extent
+    return max(first, low), min(last, high)
 
 
 def _solved(
