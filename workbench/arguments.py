@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import reprlib
 from typing import TypeVar
 
 from workbench.errors import UsageError
@@ -14,6 +15,18 @@ T = TypeVar("T")
 
 class ArgumentTypeError(UsageError, TypeError):
     """An argument of the wrong type."""
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
+
+
+def shown(value: object) -> str:
+    """Return a short text for whatever was passed in: no value is too long, too deep or too large for a message."""
+    try:
+        return _SHORT.repr(value)
+    except Exception:  # the value's own `__repr__`, or an int with more digits than Python prints
+        return "a number with thousands of digits" if isinstance(value, int) else type(value).__name__
 
 
 def whole(name: str, value: object, least: int | None = 1, code: str = "usage.number") -> int:
@@ -29,9 +42,9 @@ def whole(name: str, value: object, least: int | None = 1, code: str = "usage.nu
             raise TypeError
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise ArgumentTypeError(code, f"{name} has to be a whole number, not {value!r}", [name]) from None
+        raise ArgumentTypeError(code, f"{name} has to be a whole number, not {shown(value)}", [name]) from None
     if least is not None and number < least:
-        raise UsageError(code, f"{name} has to be at least {least}, not {number}", [name])
+        raise UsageError(code, f"{name} has to be at least {least}, not {shown(number)}", [name])
     return number
 
 
@@ -41,8 +54,8 @@ def real(name: str, value: object, above: float | None = None, code: str = "usag
         if isinstance(value, bool | str | bytes):
             raise TypeError
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(code, f"{name} has to be a number, not {value!r}", [name]) from None
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentTypeError(code, f"{name} has to be a number, not {shown(value)}", [name]) from None
     if not math.isfinite(number) or (above is not None and number <= above):
         limit = f" above {above:g}" if above is not None else ""
         raise UsageError(code, f"{name} has to be a finite number{limit}, not {number:g}", [name])

@@ -389,6 +389,11 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     # Shared by all primitives
     "unit.inside": (lambda: after(matmul, ("blockize", "j")), ("split", "k", [None, 2])),
     "unit.cut": (lambda: after(matmul, ("blockize", "j")), ("reverse_compute_at", "bias_add", "j")),
+    "nest.size": (matmul, ("pad", "C", "i", 1 << 30)),
+    "nest.depth": (
+        lambda: after(matmul, ("split", "i", [12] + [1] * 31), ("split", "j", [16] + [1] * 29)),
+        ("split", "k", [8, 1, 1]),
+    ),
     "buffer.scope": (lambda: after(matmul, ("set_scope", "C", "local")), ("parallel", "i")),
     "loop.unknown": (matmul, ("split", "ii", [None, 4])),
     "block.unknown": (matmul, ("compute_inline", "bias")),

@@ -10,12 +10,18 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ScheduleError
 from ..ir.func import Func
 from ..ir.stmt import blocks, loops
-from .holes import Hole, divisors
+from .holes import NUMBER_LIMIT, Hole, divisors
 
 Json: TypeAlias = Any
+
+#: Most parts that one step cuts a loop into; an extent below `NUMBER_LIMIT` has fewer prime factors.
+MOST_FACTORS = 32
+#: How deep lists lie in the arguments of a recorded step, at most.
+DEEPEST = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,14 @@ class FieldKind:
         """Bring what the user passed into the form that is kept, or raise ValueError with the reason."""
         return value
 
+    def accept(self, value: object) -> object:
+        """`clean`, also for a `Hole` where the field may hold one: then each of its choices."""
+        if not (self.open_choice and isinstance(value, Hole)):
+            return self.clean(value)
+        if value.choices is None:
+            raise ValueError("a hole needs choices here: Hole(choices=[...])")
+        return Hole(value.name, tuple(self.clean(c) for c in value.choices))
+
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
         """Values that a form may offer, given the function and the other fields."""
         return ()
@@ -47,12 +61,8 @@ class _Name(FieldKind):
     open_choice: ClassVar[bool] = True
 
     def clean(self, value: object) -> object:
-        if isinstance(value, Hole):
-            if value.choices is None:
-                raise ValueError(f"a hole for a {self.what} needs choices: Hole(choices=[...])")
-            return value
         if not isinstance(value, str):
-            raise ValueError(f"expected the name of a {self.what}, not {value!r}")
+            raise ValueError(f"expected the name of a {self.what}, not {shown(value)}")
         return value
 
 
@@ -121,7 +131,7 @@ class LoopRefs(FieldKind):
             names = as_sequence(names[0])
         bad = [n for n in names if not isinstance(n, str)]
         if bad:
-            raise ValueError(f"expected names of loops, not {bad[0]!r}")
+            raise ValueError(f"expected names of loops, not {shown(bad[0])}")
         return tuple(names)
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
@@ -139,21 +149,21 @@ class Factors(FieldKind):
     def clean(self, value: object) -> object:
         if isinstance(value, int | np.integer | Hole | str) and not isinstance(value, bool):
             value = (None, value)
-        return tuple(self._factor(f) for f in as_sequence(value))
+        factors = as_sequence(value)
+        if len(factors) > MOST_FACTORS:
+            raise ValueError(f"expected at most {MOST_FACTORS} factors, not {len(factors)}")
+        return tuple(self._factor(f) for f in factors)
 
     def _factor(self, f: object) -> object:
         if isinstance(f, Hole):
-            bad = [c for c in f.choices or () if not isinstance(c, int) or isinstance(c, bool) or c < 1]
-            if bad:
-                raise ValueError(f"the choices of a factor are positive integers, not {bad[0]!r}")
-            return f
+            return (
+                f if f.choices is None else Hole(f.name, tuple(number(c, "a choice of a factor", 1) for c in f.choices))
+            )
         if f is None or isinstance(f, str):
             return f
         if isinstance(f, bool) or not isinstance(f, int | np.integer):
-            raise ValueError(f"a factor is an int, a Hole, the name of a hole or None, not {f!r}")
-        if f < 1:
-            raise ValueError(f"a factor is at least 1, not {f}")
-        return int(f)
+            raise ValueError(f"a factor is an int, a Hole, the name of a hole or None, not {shown(f)}")
+        return number(f, "a factor", 1)
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
         try:
@@ -171,20 +181,19 @@ class BlockSize(FieldKind):
     holds_holes: ClassVar[bool] = True
 
     def clean(self, value: object) -> object:
+        if isinstance(value, Hole | str | int | np.integer):
+            return self._part(value)
+        parts = as_sequence(value)
+        if not 0 < len(parts) <= MOST_FACTORS:
+            raise ValueError(f"a block size has 1 to {MOST_FACTORS} factors, not {len(parts)}")
+        return tuple(self._part(v) for v in parts)
+
+    def _part(self, value: object) -> object:
         if isinstance(value, Hole):
             if value.name is None:
                 raise ValueError("a block size is an existing hole; pass its name")
             return value.name
-        if isinstance(value, str):
-            return value
-        if isinstance(value, int | np.integer) and not isinstance(value, bool):
-            if value < 1:
-                raise ValueError(f"a block size is at least 1, not {value}")
-            return int(value)
-        parts = tuple(self.clean(v) for v in as_sequence(value))
-        if not parts:
-            raise ValueError("a block size has at least one factor")
-        return parts
+        return value if isinstance(value, str) else number(value, "a block size", 1)
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
         return (4, 8, 16, 32, *(h.name for h in func.holes))
@@ -197,9 +206,7 @@ class Number(FieldKind):
     widget: ClassVar[str] = "number"
 
     def clean(self, value: object) -> object:
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise ValueError(f"expected an integer, not {value!r}")
-        return int(value)
+        return number(value, "the number", 1 - NUMBER_LIMIT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +218,7 @@ class NoteKey(FieldKind):
 
     def clean(self, value: object) -> object:
         if not isinstance(value, str) or not value:
-            raise ValueError(f"expected a word, not {value!r}")
+            raise ValueError(f"expected a word, not {shown(value)}")
         return value
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
@@ -236,8 +243,8 @@ class Choice(FieldKind):
     open_choice: ClassVar[bool] = True
 
     def clean(self, value: object) -> object:
-        if not isinstance(value, Hole) and value not in self.values:
-            raise ValueError(f"expected one of {', '.join(self.values)}, not {value!r}")
+        if not isinstance(value, str) or value not in self.values:
+            raise ValueError(f"expected one of {', '.join(self.values)}, not {shown(value)}")
         return value
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
@@ -252,8 +259,8 @@ class Flag(FieldKind):
     open_choice: ClassVar[bool] = True
 
     def clean(self, value: object) -> object:
-        if not isinstance(value, bool | Hole):
-            raise ValueError(f"expected True or False, not {value!r}")
+        if not isinstance(value, bool):
+            raise ValueError(f"expected True or False, not {shown(value)}")
         return value
 
     def options(self, func: Func, args: Mapping[str, object]) -> tuple[object, ...]:
@@ -299,20 +306,22 @@ def encode(value: object) -> Json:
             return value
 
 
-def decode(data: Json) -> object:
+def decode(data: Json, deep: int = 0) -> object:
     """Inverse of `encode`."""
+    if deep > DEEPEST:
+        raise ScheduleError("trace.step", f"The arguments of a step are no lists in more than {DEEPEST} lists.")
     match data:
         case {"hole": name, **rest}:
             choices = rest.get("choices")
             if not isinstance(name, str | None) or not isinstance(choices, list | None):
-                raise ScheduleError("trace.step", f"A hole is {{'hole': name, 'choices': [...]}}, not {data!r}.")
+                raise ScheduleError("trace.step", f"A hole is {{'hole': name, 'choices': [...]}}, not {shown(data)}.")
             return Hole(name, None if choices is None else tuple(choices))
         case list():
-            return tuple(decode(v) for v in data)
+            return tuple(decode(v, deep + 1) for v in data)
         case None | str() | int() | float() | bool():
             return data
         case _:
-            raise ScheduleError("trace.step", f"{data!r} cannot be an argument of a step.")
+            raise ScheduleError("trace.step", f"{shown(data)} cannot be an argument of a step.")
 
 
 def source(value: object) -> str:
@@ -336,5 +345,14 @@ def with_numbers(value: object, values: Mapping[str, int], names: bool) -> Any:
 def as_sequence(value: object) -> Sequence[Any]:
     """Tuple of a list's elements; ValueError for what is no list."""
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"expected a list, not {value!r}")
+        raise ValueError(f"expected a list, not {shown(value)}")
     return tuple(value)
+
+
+def number(value: object, what: str, least: int) -> int:
+    """A whole number from `least` to below `NUMBER_LIMIT`; ValueError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise ValueError(f"{what} is an integer, not {shown(value)}")
+    if not least <= value < NUMBER_LIMIT:
+        raise ValueError(f"{what} is {f'at least {least}' if value < least else 'below 2**31'}, not {shown(value)}")
+    return int(value)

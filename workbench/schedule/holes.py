@@ -15,10 +15,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import is_a
+from ..arguments import is_a, shown
 from ..errors import ScheduleError, did_you_mean
 from ..ir.func import Func, subst_holes
 from ..ir.poly import Dim, hole, holes_of, substitute
+
+#: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.
+NUMBER_LIMIT = 1 << 31
 
 Row: TypeAlias = Mapping[str, int] | Sequence[int] | NDArray[np.integer[Any]]
 
@@ -48,7 +51,10 @@ class Hole:
     choices: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.name is not None:
+            is_a("the name of a hole", cast("object", self.name), str)
         if self.choices is not None:
+            is_a("choices", cast("object", self.choices), (list, tuple, range, np.ndarray))
             object.__setattr__(self, "choices", tuple(self.choices))
             if not self.choices:
                 raise ScheduleError("hole.choices", "A hole needs at least one choice.", (self.name or "hole",))
@@ -184,8 +190,8 @@ def _given(func: Func, row: Row) -> dict[str, int]:
     for name, value in pairs.items():
         if resolve_hole(func, str(name)) is None:
             raise unknown_hole(func, str(name))
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-            raise ScheduleError("hole.value", f"{name!r} must be a positive integer, not {value!r}.", (name,))
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < NUMBER_LIMIT:
+            raise ScheduleError("hole.value", f"{name!r} must be a positive integer, not {shown(value)}.", (name,))
     return {n: int(v) for n, v in pairs.items()}
 
 

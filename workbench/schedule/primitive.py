@@ -26,9 +26,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
+from ..arguments import shown
 from ..errors import ScheduleError, UsageError, did_you_mean
 from ..ir.func import Func
-from . import legality, standing
+from . import legality, limits, standing
 from .fields import (
     AxisRef,
     BlockRef,
@@ -42,6 +43,7 @@ from .fields import (
     Json,
     LoopRef,
     LoopRefs,
+    NestRef,
     Number,
     decode,
     encode,
@@ -69,6 +71,8 @@ COMMON_CODES: Mapping[str, str] = MappingProxyType(
         "buffer.scope": "a temporary could not keep the scope that it was given earlier",
         "unit.inside": "a loop or block inside a unit is named",
         "unit.cut": "the loops or blocks of a unit would not stay together",
+        "nest.size": "a nest or a buffer would get larger than any machine can use",
+        "nest.depth": "more loops inside each other than can be worked with",
     }
 )
 
@@ -116,10 +120,10 @@ class Primitive:
     # ----- what follows from it
 
     def check(self, func: Func, target: object = None) -> None:
-        """Raise `ScheduleError` (code, sentence, where, hint) when the step is not legal on `func`.
+        """Raise `WorkbenchError` (code, sentence, where, hint) when the step is not legal on `func`.
 
         The question is answered by doing it: functions are values, so trying costs nothing but time, and the answer can
-        never differ from what `apply` does.
+        never differ from what `Schedule.apply` does with a closed step that is resolved.
         """
         self.require(target)
         self.run(func)
@@ -128,12 +132,16 @@ class Primitive:
         """Raise `ScheduleError` when the target cannot do the step; without a target all steps are possible."""
 
     def run(self, func: Func) -> Applied:
-        """`apply`, then make sure that indices are still affine and that what earlier steps were promised still holds
-        (marks of loops, scopes of temporaries, units).
+        """`apply`, then make sure that indices are still affine, that the nest stays within limits, and that what
+        earlier steps were promised still holds (marks of loops, scopes of temporaries, units).
         """
+        if open_ := self.open_choices():
+            text = f"{self.name} is open in {', '.join(open_)}, and only a closed step can be taken."
+            raise UsageError("primitive.argument", text, (self.name, *open_), "take one of its variants()")
         if not self.inside_units:
             standing.check_named(func, self.name, self._names())
         new, names = self.apply(func)
+        limits.check(func, new, self.name)
         legality.check_affine(new)
         legality.check_marks(new, self.name)
         standing.check(func, new, self.name)
@@ -142,7 +150,7 @@ class Primitive:
     def _names(self) -> Iterator[str]:
         """Loops and blocks that the step names."""
         for f in self._fields:
-            if isinstance(f.kind, LoopRef | LoopRefs | BlockRef):
+            if isinstance(f.kind, LoopRef | LoopRefs | BlockRef | NestRef):
                 value = getattr(self, f.name)
                 yield from (value,) if isinstance(value, str) else value if isinstance(value, tuple) else ()
 
@@ -167,7 +175,7 @@ class Primitive:
         return inspect.Signature(params)
 
     @classmethod
-    def make(cls, *args: object, **kwargs: object) -> Primitive:
+    def make(cls, /, *args: object, **kwargs: object) -> Primitive:
         """Build a step from the arguments of the method.
 
         Raises
@@ -189,7 +197,7 @@ class Primitive:
         for f in cls._fields:
             if f.name in bound.arguments:
                 try:
-                    values[f.name] = f.kind.clean(bound.arguments[f.name])
+                    values[f.name] = f.kind.accept(bound.arguments[f.name])
                 except ValueError as e:
                     raise UsageError(
                         "primitive.argument",
@@ -244,7 +252,10 @@ class Primitive:
             yield self
             return
         name, hole = next(iter(todo.items()))
-        for value in hole.choices or ():
+        if hole.choices is None:
+            text = f"{self.name}({name}): a hole needs choices here"
+            raise UsageError("primitive.argument", f"{text}.", (self.name, name), "Hole(choices=[...])")
+        for value in hole.choices:
             yield from dataclasses.replace(self, **{name: value}).variants()
 
 
@@ -338,7 +349,7 @@ def from_json(data: object) -> Primitive:
         "primitive.argument" when arguments do not fit.
     """
     if not isinstance(data, Mapping) or not isinstance(data.get("primitive"), str):
-        raise ScheduleError("trace.step", f"A step is {{'primitive': name, 'args': {{...}}}}, not {data!r}.")
+        raise ScheduleError("trace.step", f"A step is {{'primitive': name, 'args': {{...}}}}, not {shown(data)}.")
     args = data.get("args", {})
     if not isinstance(args, Mapping) or not all(isinstance(k, str) for k in args):
         raise ScheduleError(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import whole
+from ..arguments import is_a, whole
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
@@ -153,19 +154,22 @@ class Schedule:
         ScheduleError
             When it is not legal; the schedule stays as it was.
         """
+        is_a("step", step, Primitive, "the methods of a schedule make steps: s.split('i', [None, 8])")
         with self._lock:
-            return self._apply(step.resolve(self.func))
+            return self._apply(step)
 
     def _apply(self, step: Primitive) -> tuple[str, ...]:
         first: WorkbenchError | None = None
         for closed in step.variants():
             try:
+                closed = closed.resolve(self.func)
                 closed.require(self.target)
                 func, names = closed.run(self.func)
             except WorkbenchError as e:
                 first = first or e
                 continue
-            self._move((*self._done, _State(step, func)), ())
+            # What is open stays open in the trace, but new holes have the names that the first legal choice gives them.
+            self._move((*self._done, _State(replace(closed, **step.open_choices()), func)), ())
             return names
         assert first is not None
         raise first
@@ -414,7 +418,7 @@ _SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 def _attach(cls: type[Primitive]) -> None:
     """Give `Schedule` the method of a primitive."""
 
-    def method(self: Schedule, *args: Any, **kwargs: Any) -> Any:
+    def method(self: Schedule, /, *args: Any, **kwargs: Any) -> Any:
         names = self.apply(cls.make(*args, **kwargs))
         if cls.returns == "nothing":
             return self

@@ -29,7 +29,7 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
     if isinstance(data, str):
         try:
             data = json.loads(data)
-        except json.JSONDecodeError as e:
+        except (ValueError, RecursionError) as e:  # no JSON, a number of thousands of digits, or lists without end
             raise ScheduleError("trace.json", f"The trace is not JSON: {e}.") from None
     if not isinstance(data, list | tuple):
         raise ScheduleError("trace.json", f"A trace is a list of steps, not {type(data).__name__}.")

@@ -96,8 +96,8 @@ class Split(Primitive):
         return func, names
 
     def resolve(self, func: Func) -> Primitive:
-        if not any(isinstance(f, Hole) and f.name is None for f in self.factors):
-            return self
+        if "loop" in self.open_choices() or not any(isinstance(f, Hole) and f.name is None for f in self.factors):
+            return self  # a loop that is open is not known by a name yet: variants are resolved one by one
         names = _hole_names(func, self.loop, len(self.factors))
         factors = tuple(
             replace(f, name=n) if isinstance(f, Hole) and f.name is None else f
@@ -333,8 +333,11 @@ class Tile(Primitive):
         return func, names
 
     def resolve(self, func: Func) -> Primitive:
-        one = self._splits()[0].resolve(func)
-        two = self._splits()[1].resolve(func)
+        first, second = self._splits()
+        one = first.resolve(func)
+        # The second split finds other names taken than the first: those of the holes that the first one makes.
+        made = tuple(HoleInfo(str(f.name)) for f in one.args["factors"] if isinstance(f, Hole))
+        two = second.resolve(replace(func, holes=(*func.holes, *made)))
         return replace(self, factors=one.args["factors"], others=two.args["factors"])
 
     @classmethod

@@ -12,7 +12,6 @@ from ...ir.func import Buffer, Func
 from ...ir.stmt import Block, For, Iter, Stmt, blocks
 from ...ir.winograd import KERNEL_MATRIX, WinogradStep
 from ..convolution import Conv, axes_of, match_conv
-from ..holes import Hole
 from ..primitive import Applied, BlockRef, Number, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import fresh_names, nest, remove_block
@@ -23,11 +22,6 @@ class TileSize(Number):
     """Outputs of a tile; left open with choices, it makes a variant of the schedule for each."""
 
     open_choice: ClassVar[bool] = True
-
-    def clean(self, value: object) -> object:
-        if isinstance(value, Hole) and value.choices is None:
-            raise ValueError("a hole for the size of tiles needs choices: Hole(choices=[2, 4])")
-        return value if isinstance(value, Hole) else Number.clean(self, value)
 
 
 @primitive(

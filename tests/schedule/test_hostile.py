@@ -1,0 +1,204 @@
+"""What nobody means to write: every step and every trace is refused in a sentence, never with a bare traceback."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from schedule import nests
+
+from workbench.errors import WorkbenchError
+from workbench.ir import te
+from workbench.schedule import Hole, Schedule
+from workbench.schedule.primitive import from_json
+from workbench.schedule.primitives import SetScope, Split
+
+HUGE = 10**5000  # more digits than Python prints
+
+
+def fresh() -> Schedule:
+    return Schedule(nests.epilogue())
+
+
+def nested(levels: int) -> list:
+    out: list = []
+    for _ in range(levels):
+        out = [out]
+    return out
+
+
+class Unprintable:
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+CALLS = {
+    "bogus choice in a hole": lambda s: s.split("i", [None, 4], Hole(choices=["bogus"])),
+    "bogus scope in a hole": lambda s: s.set_scope("C", Hole(choices=["local", "bogus"])),
+    "bogus binding in a hole": lambda s: s.bind("i", Hole(choices=["bogus"])),
+    "loop that is a list": lambda s: s.split(Hole(choices=[["i"]]), [None, 2]),
+    "factor that is a list": lambda s: s.split("i", [None, Hole(choices=[[2]])]),
+    "size of tiles in words": lambda s: s.winograd("C", Hole(choices=["two"])),
+    "hole in a hole": lambda s: s.vectorize(Hole(choices=[Hole(choices=["i"])])),
+    "hole without choices for a word": lambda s: s.set_scope("C", Hole()),
+    "hole without choices for a loop": lambda s: s.vectorize(Hole("x")),
+    "hole without choices for a tile": lambda s: s.winograd("C", Hole()),
+    "name of a hole that is none": lambda s: s.split("i", [None, Hole(3)]),
+    "choices that are a word": lambda s: s.split("i", [None, Hole(choices="ab")]),
+    "choices that are a number": lambda s: s.split("i", [None, Hole(choices=4)]),
+    "factor with 5000 digits": lambda s: s.split("i", [None, HUGE]),
+    "negative factor with 5000 digits": lambda s: s.split("i", [None, -HUGE]),
+    "choice with 5000 digits": lambda s: s.split("i", [None, Hole(choices=[HUGE])]),
+    "factor of 2**31": lambda s: s.split("i", [None, 1 << 31], "guard"),
+    "dimension with 5000 digits": lambda s: s.transform_layout("B", HUGE, 4),
+    "note with 5000 digits": lambda s: s.annotate("i", "x", -HUGE),
+    "thousands of factors": lambda s: s.split("i", [1] * 1500),
+    "thousands of parts of a block": lambda s: s.transform_layout("B", 0, [1] * 1500),
+    "parts of parts of a block": lambda s: s.transform_layout("B", 0, [[4]]),
+    "padding to 10**12": lambda s: s.pad("C", "i", 10**12),
+    "padding of rows to 10**30": lambda s: s.storage_align("C", 0, 10**30),
+    "array for a word": lambda s: s.set_scope("C", np.array(["local", "shared"])),
+    "array for a flag of a word": lambda s: s.split("i", np.array([[1, 2]])),
+    "lists in lists": lambda s: s.split("i", nested(900)),
+    "what cannot be shown": lambda s: s.split(Unprintable(), [None, Unprintable()]),
+    "a step that is none": lambda s: s.apply("split"),
+    "self by name": lambda s: s.split(self="i"),
+    "undo 5000 digits": lambda s: s.undo(-HUGE),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_arguments_that_make_no_sense(call):
+    s = fresh()
+    with pytest.raises(WorkbenchError) as caught:
+        call(s)
+    assert caught.value.code in ("primitive.argument", "usage.type", "usage.number")
+    assert caught.value.message
+    assert len(caught.value.message) < 400
+    assert not s.trace
+
+
+@pytest.mark.parametrize(
+    "step", [SetScope("C", Hole()), Split("i", (None, 4), Hole()), Split(Hole(), (None, Hole()))], ids=str
+)
+def test_steps_made_by_hand(step):
+    """What did not go through `make` has not been cleaned."""
+    with pytest.raises(WorkbenchError) as caught:
+        fresh().apply(step)
+    assert caught.value.code == "primitive.argument"
+    with pytest.raises(WorkbenchError) as caught:
+        step.resolve(fresh().func).check(fresh().func)
+    assert caught.value.code == "primitive.argument"
+
+
+def test_choices_are_cleaned_like_values():
+    s = fresh()
+    s.split("i", [None, Hole("t", choices=[np.int64(2), 4])])
+    assert [type(c) for c in s.trace[0].factors[1].choices] == [int, int]
+    assert json.loads(json.dumps(s.to_json())) == s.to_json()
+
+
+BROKEN = {
+    "argument called cls": [{"primitive": "split", "args": {"loop": "i", "factors": [2], "cls": 1}}],
+    "argument called self": [{"primitive": "split", "args": {"self": 1}}],
+    "deep arguments": [{"primitive": "split", "args": {"loop": "i", "factors": nested(20_000)}}],
+    "deep step": nested(20_000),
+    "deep text": "[" * 100_000,
+    "deep object": '{"a":' * 100_000,
+    "number of 5000 digits": "[" + "1" * 5000 + "]",
+    "bytes": b"[]",
+    "infinite factor": '[{"primitive": "split", "args": {"loop": "i", "factors": [Infinity]}}]',
+    "name that is a list": [{"primitive": ["split"], "args": {}}],
+    "hole with deep choices": [
+        {"primitive": "split", "args": {"loop": "i", "factors": [{"hole": None, "choices": nested(20_000)}]}}
+    ],
+    "hole without choices": [{"primitive": "split", "args": {"loop": "i", "factors": [{"hole": "a", "choices": []}]}}],
+    "arguments that are a list": [{"primitive": "split", "args": []}],
+}
+
+
+@pytest.mark.parametrize("trace", BROKEN.values(), ids=BROKEN)
+def test_traces_that_make_no_sense(trace):
+    with pytest.raises(WorkbenchError) as caught:
+        Schedule.from_json(nests.epilogue(), trace)
+    assert len(caught.value.message) < 400
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("step", [{"primitive": "split", "args": {"cls": 1}}, {"primitive": "split", "args": {1: 2}}])
+def test_steps_that_make_no_sense(step):
+    with pytest.raises(WorkbenchError):
+        from_json(step)
+
+
+# ---------------------------------------------------------------------------------------------------- open loops, holes
+
+
+def test_a_loop_left_open_beside_a_factor_left_open():
+    """New holes have the names that the first legal loop gives them, in all variants and in the trace."""
+    s = fresh()
+    assert s.split(Hole("which", choices=["nonsense", "j", "i"]), [None, Hole()]) == ("j.0", "j.1")
+    assert [h.name for h in s.holes] == ["j_0", "j_1"]
+    assert s.trace[0].factors == (None, Hole("j_1"))
+    assert s.trace[0].loop == Hole("which", choices=["nonsense", "j", "i"])
+    found = list(s.variants())
+    assert [v.trace[0].loop for v in found] == ["j", "i"]
+    for v in found:
+        nests.check_rows(v)
+    again = Schedule.from_json(s.base, s.to_json())
+    assert again.func == s.func
+    nests.check_rows(s.fill({"j_1": 4}))
+
+
+def test_holes_of_a_tile_have_different_names():
+    """Two loops whose names differ in what a hole's name cannot have."""
+    a = te.placeholder((8, 8), name="A")
+    s = Schedule(te.func(te.compute((8, 8), lambda i_0, i: a[i_0, i] * 2.0, name="B")))
+    s.split("i", [4, 2])
+    s.reorder("i.1", "i_0", "i.0")
+    s.tile("i_0", "i.0", [None, Hole()], [None, Hole()])
+    assert len({h.name for h in s.holes}) == len(s.holes) == 4
+    nests.check_rows(s)
+
+
+# --------------------------------------------------------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s: s.split("i", [1 << 30, 1 << 30], "guard"),
+        lambda s: s.pad("C", "k", (1 << 31) - 1).split("k", [None, 3], "guard"),
+        lambda s: s.storage_align("C", 0, 1 << 30),
+        lambda s: s.pad("C", "i", (1 << 31) - 1),
+    ],
+    ids=["guarded", "padded reduction", "padded rows", "padded axis"],
+)
+def test_nests_do_not_grow_without_end(step):
+    with pytest.raises(WorkbenchError) as caught:
+        step(fresh())
+    assert caught.value.code == "nest.size"
+
+
+def test_a_function_that_is_large_already_may_stay_so():
+    size = 1 << 33
+    a = te.placeholder((size,), name="A")
+    s = Schedule(te.func(te.compute((size,), lambda i: a[i] + 1.0, name="B")))
+    s.split("i", [None, 16])
+    s.fuse("i.0", "i.1")
+    assert s.loops[0].extent == size
+    assert s.cache_write("B") == "B.copy"
+
+
+def test_a_long_chain_of_splits_ends_in_a_sentence():
+    s = fresh()
+
+    def on(name: str = "i") -> None:
+        while True:
+            name, _ = s.split(name, [None, 1])
+
+    with pytest.raises(WorkbenchError) as caught:
+        on()
+    assert caught.value.code == "nest.depth"
+    nests.check_rows(s)

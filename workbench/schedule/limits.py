@@ -1,0 +1,70 @@
+"""How large a nest may get: what is larger fits no machine, takes longer than anybody waits, or is too deep to walk.
+
+A limit is about what a step makes of a nest; a function that was larger from the start may stay so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir.func import Buffer, Func
+from ..ir.stmt import Block, Stmt
+from .refusal import refuse
+
+#: Most times that a block may run, about a day of one core.
+MOST_ITERATIONS = 1 << 48
+#: Most bytes of one buffer.
+MOST_BYTES = 1 << 32
+#: Most loops inside each other; what walks a nest takes a few frames of Python's stack for each.
+DEEPEST = 64
+
+
+@dataclass(slots=True)
+class _Largest:
+    """The largest of each kind, with the loop, block or buffer that it was found at."""
+
+    iterations: tuple[int, str] = (0, "")
+    depth: tuple[int, str] = (0, "")
+    nbytes: tuple[int, str] = (0, "")
+
+    @staticmethod
+    def of(func: Func) -> _Largest:
+        out = _Largest()
+        out._walk(func.body, 1, 0)
+        out.nbytes = max(((b.nbytes, b.name) for b in func.buffers if _known(b)), default=(0, ""))
+        return out
+
+    def _walk(self, body: tuple[Stmt, ...], times: int, depth: int) -> None:
+        """Open extents count as 1: their relations limit them by an extent that was there before."""
+        for s in body:
+            if isinstance(s, Block):
+                self.iterations = max(self.iterations, (times, s.name))
+                continue
+            size = s.extent if isinstance(s.extent, int) else 1
+            self.depth = max(self.depth, (depth + 1, s.name))
+            self._walk(s.body, times * size, depth + 1)
+
+
+def check(before: Func, after: Func, step: str) -> None:
+    """Refuse ("nest.size", "nest.depth") a step that makes a nest or a buffer larger than it may be."""
+    new = _Largest.of(after)
+    limits = (
+        (new.iterations, MOST_ITERATIONS, "iterations", "runs of block"),
+        (new.nbytes, MOST_BYTES, "nbytes", "bytes of buffer"),
+    )
+    for (size, name), limit, kind, what in limits:
+        if size > limit and size > getattr(_Largest.of(before), kind)[0]:
+            text = f"After this {step} there would be {size:.2g} {what} {name!r}; the limit is {limit:.2g}."
+            refuse("nest.size", text, (name,), "smaller numbers")
+    depth, loop = new.depth
+    if depth > DEEPEST and depth > _Largest.of(before).depth[0]:
+        refuse(
+            "nest.depth",
+            f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST} in all.",
+            (loop,),
+            "fuse loops, or split into fewer parts",
+        )
+
+
+def _known(b: Buffer) -> bool:
+    return all(isinstance(d, int) for d in b.shape)
