@@ -189,3 +189,24 @@ def test_prefetches_what_later_iterations_read():
     s.annotate("k", "prefetch", 4)
     check(s.func)
     assert s.build().llvm.count("@llvm.prefetch.p0(ptr %") > plain
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_are_fetched_where_they_are_read_last_and_written(threads):
+    target = Target("llvm", cpu="sapphirerapids", threads=threads)
+    for note, kind, at in (("prefetch", "i32 0", "exps"), ("prefetch_write", "i32 1", "softmax")):
+        s = Schedule(workloads.softmax(12, 64), target)
+        for stage in ("inverse", "total", "exps", "largest"):
+            s.compute_at(stage, "softmax_i")
+        for stage in ("exps", "softmax"):
+            s.vectorize(f"{stage}_j")
+        s.annotate("softmax_i", note, 2)
+        if threads > 1:
+            s.parallel("softmax_i")
+        lines = s.build().llvm.splitlines()
+        found = [k for k, line in enumerate(lines) if "call void @llvm.prefetch" in line]
+        assert len(found) == 4, (note, at)  # one per vector of a row: the maximum reads the row too, and earlier
+        assert all(kind in lines[k] for k in found)
+        scaled = [k for k, line in enumerate(lines) if "avx512.mask.scalef" in line and " = call" in line]
+        assert all(min(scaled) - 40 < k for k in found) if at == "exps" else all(k > max(scaled) for k in found)
+        check(s.func, HOST)

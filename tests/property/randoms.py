@@ -372,7 +372,9 @@ def _one_loop(rng: random.Random, func: Func) -> tuple[str, ...] | None:
 
 def _note(rng: random.Random, func: Func) -> tuple[object, ...] | None:
     names = [lp.name for lp, _ in loops(func.body)] + [b.name for b, _ in blocks(func.body)]
-    key, value = rng.choice((("prefetch", rng.randint(1, 4)), ("mine", rng.choice((-1, "text", 'a "b"\n@c=1:')))))
+    distance = rng.randint(1, 4)
+    fetch = ("prefetch", "prefetch_write")[distance % 2]
+    key, value = rng.choice(((fetch, distance), ("mine", rng.choice((-1, "text", 'a "b"\n@c=1:')))))
     return rng.choice(names), key, value
 
 

@@ -189,15 +189,28 @@ class Accesses(Places):
     # ---- prefetches ------------------------------------------------------------------------------------------------
 
     def _look_ahead(self, ld: Load, at: Address) -> None:
-        """Ask for what the load will read some iterations later, if every iteration reads another line or vector."""
-        size, form = self.itemsize(ld.buffer), self.flat(ld.buffer, ld.index)
-        for var, distance in self.ahead.items():
-            c = form.coefficient(var) if all(d.plain for d, _ in form.terms if d.var == var) else 0
-            assert isinstance(c, int)
-            if c and (at.step == 1 or abs(c) * size >= _LINE):
-                elem = LLVM_TYPE[self.memory_dtype(ld.buffer)]
-                far = abs(c * distance) * size > FAR_BYTES
-                self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem), level=2 if far else 1)
+        """Ask for what the load will read some iterations later."""
+        for var, ahead in self.ahead.items():
+            if ahead.reads and ahead.readers.get(ld.buffer) == self.block:
+                self._fetch(ld.buffer, ld.index, at, var, ahead.reads, write=False)
+
+    def look_ahead_to_store(self, block: str, buffer: str, idx: tuple[Affine, ...], at: Address) -> None:
+        """Ask for what a store of a block will write some iterations later."""
+        for var, ahead in self.ahead.items():
+            if ahead.writes and ahead.writers.get(buffer) == block:
+                self._fetch(buffer, idx, at, var, ahead.writes, write=True)
+
+    def _fetch(
+        self, buffer: str, idx: tuple[Affine, ...], at: Address, var: str, distance: int, write: bool
+    ) -> None:
+        """Ask for an access `distance` iterations later, if every iteration goes to another line or vector."""
+        size, form = self.itemsize(buffer), self.flat(buffer, idx)
+        c = form.coefficient(var) if all(d.plain for d, _ in form.terms if d.var == var) else 0
+        assert isinstance(c, int)
+        if c and (at.step == 1 or abs(c) * size >= _LINE):
+            elem = LLVM_TYPE[self.memory_dtype(buffer)]
+            far = abs(c * distance) * size > FAR_BYTES
+            self.prefetch(self.fb.gep(at.pointer, index(c * distance), elem), write, level=2 if far else 1)
 
     def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None, level: int = 1) -> None:
         """Ask for the line at an address, which need not exist, in the cache of a level."""

@@ -163,6 +163,7 @@ class Accumulators:
             with self._where(cond):
                 for s in group:
                     v = self.fb.here(f"load {s.like.type}, {s.register.typed}, align 64", s.like.dtype, s.like.lanes)
+                    self.ex.look_ahead_to_store(p.block.name, p.block.buffer, p.block.index, s.at)
                     self.ex.store(p.block.buffer, s.at, v, s.guard.mask)
 
     def _where(self, cond: bool | Value) -> AbstractContextManager[None]:

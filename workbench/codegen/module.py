@@ -150,6 +150,9 @@ class _ModuleEmitter:
         tasks = min(total, task_limit(self._target.threads))
         task = Value("%task", "int64")
 
+        for lp in chain:
+            nest.look_ahead(lp)
+
         def iteration(linear: Value) -> None:
             rest = linear
             nest.ex.env.update({lp.name: index(0) for lp in chain})  # known from the outside in

@@ -18,7 +18,7 @@ from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index
 from .exprs import ExprEmitter, Lanes
 from .lanes import across_lanes, conditions, reduced_vectors
-from .places import ALWAYS, Guard
+from .places import ALWAYS, Ahead, Guard
 from .tensor import TensorEmitter, by_intrinsic
 
 #: Vector loops with more full vectors than this become loops over vectors.
@@ -90,9 +90,7 @@ class NestEmitter:
 
     def _iterate(self, lp: For) -> None:
         assert isinstance(lp.extent, int)
-        ahead = lp.note("prefetch")
-        if isinstance(ahead, int) and ahead > 0:
-            self.ex.ahead[lp.name] = ahead
+        self.look_ahead(lp)
         if lp.kind == "vectorize":
             self._vectors(lp)
         elif (across := across_lanes(self.ex, lp, self._lanes)) is not None:
@@ -108,6 +106,14 @@ class NestEmitter:
             self._counted(lp, lp.extent)
         self.ex.env.pop(lp.name, None)
         self.ex.ahead.pop(lp.name, None)
+
+    def look_ahead(self, lp: For) -> None:
+        """Ask ahead for what the loop's body touches, as the loop's notes say."""
+        reads, writes = (n if isinstance(n := lp.note(key), int) else 0 for key in ("prefetch", "prefetch_write"))
+        if max(reads, writes) > 0:
+            readers = {a.buffer: b.name for b, _ in blocks(lp.body) for a in accesses(b)[1:]}
+            writers = {b.buffer: b.name for b, _ in blocks(lp.body)}
+            self.ex.ahead[lp.name] = Ahead(max(reads, 0), max(writes, 0), readers, writers)
 
     def _iterations(self, lp: For, first: Value, count: int) -> None:
         for k in range(count):
@@ -301,7 +307,7 @@ class NestEmitter:
                 (b.name,),
                 "unroll or vectorize smaller loops",
             )
-        self.ex.free = not b.guard
+        self.ex.free, self.ex.block = not b.guard, b.name
         promotion = None if b.init is None else self._acc.open.get(b.buffer)
         if promotion is not None:
             self._accumulate(promotion, b, term)
@@ -354,6 +360,7 @@ class NestEmitter:
     def _write(self, b: Block, value: Value) -> None:
         at = self.ex.address(b.buffer, b.index)
         lanes = self.ex.lanes if at.step else 1
+        self.ex.look_ahead_to_store(b.name, b.buffer, b.index, at)
         self.ex.store(b.buffer, at, self.fb.broadcast(value, lanes), self.ex.mask)
 
     def _reduces(self, b: Block) -> bool:

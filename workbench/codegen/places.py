@@ -70,6 +70,24 @@ class Guard:
 ALWAYS, NEVER = Guard(True), Guard(False)
 
 
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """How many iterations ahead a loop asks for what its body reads and writes (0: not), and which blocks do the asking.
+
+    Attributes
+    ----------
+    reads, writes : int
+    readers, writers : mapping
+        Buffer -> the last block in the loop that reads or writes it: what the earlier ones touch waits in the cache, so
+        the memory is asked while something else is computed.
+    """
+
+    reads: int
+    writes: int
+    readers: Mapping[str, str]
+    writers: Mapping[str, str]
+
+
 class Places:
     """Emits addresses and conditions for the loop variables in `env`.
 
@@ -103,8 +121,10 @@ class Places:
         self.maskable = False
         #: Whether what is read exists for all values of the loop variables, not only where a condition holds.
         self.free = False
-        #: Loops that ask for what they read some iterations ahead: name -> iterations.
-        self.ahead: dict[str, int] = {}
+        #: Loops that ask for what they touch some iterations ahead, by name.
+        self.ahead: dict[str, Ahead] = {}
+        #: Name of the block that is emitted.
+        self.block = ""
         self._buffers, self._pointers, self._mask_bytes = buffers, pointers, mask_bytes
         self._flat: dict[int, tuple[tuple[Affine, ...], Affine]] = {}
         self._version: dict[str, int] = {}

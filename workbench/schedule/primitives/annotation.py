@@ -34,6 +34,7 @@ class NoteEffect:
 #: Notes on loops that have an effect; all other keys are carried along for whoever reads the nest.
 EFFECTS: Mapping[str, NoteEffect] = {
     "prefetch": NoteEffect("fetches into the cache what the body reads that many iterations later", 1, 256),
+    "prefetch_write": NoteEffect("fetches for writing what the body writes that many iterations later", 1, 256),
 }
 #: Keys that other primitives own.
 RESERVED: Mapping[str, str] = {"block": "blockize"}
@@ -165,7 +166,8 @@ class Annotate(Primitive):
     """Attach a note to a loop or block.
 
     Contract: a note is a key with a number or a text; it never changes the result. ``prefetch`` on a loop lets the code
-    generator fetch what the body reads so many iterations later. Any other key is carried along in the nest, its text
+    generator fetch what the body reads so many iterations later, where it is read last; ``prefetch_write`` fetches what
+    will be written, so that no store waits for its line. Any other key is carried along in the nest, its text
     and the log, for tools of your own. A key that is there already gets the new value. Where a loop and a block have
     the same name, the loop is meant. Splitting a loop leaves its notes with the outer part; fusing joins them.
     """
