@@ -133,3 +133,20 @@ def test_a_copy_of_what_is_read_under_a_condition_moves_with_a_guard(at):
     assert [lp.extent for lp in path][-2:] == [7, 3]
     nests.check_rows(s)
     compiled(s.fill({"t": 7}))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+@pytest.mark.parametrize("op", ["sum", "prod", "max", "min"])
+def test_reductions_of_any_type_have_a_neutral_element(op, dtype):
+    """What the interpreter starts partial results and padding with changes nothing."""
+    a, k = te.placeholder((5, 6), dtype, name="A"), te.reduce_axis(6, "k")
+    func = te.func(te.compute((5,), lambda i: getattr(te, op)(a[i, k], axis=k), name="R"))
+    for steps in (
+        [("rfactor", "k")],
+        [("pad", "R", "k", 8)],
+        [("pad", "R", "k", 8), ("split", "k", [None, 4]), ("rfactor", "k.1")],
+    ):
+        s = Schedule(func)
+        for name, *args in steps:
+            getattr(s, name)(*args)
+        nests.check_rows(s)

@@ -32,6 +32,7 @@ from .func import Buffer, Func, pack
 from .poly import concrete
 from .scalar import HELPERS
 from .stmt import UNORDERED_KINDS, Block, For, Stmt
+from .types import dtype_of
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]
@@ -65,7 +66,6 @@ _INFIX = {
 }
 #: Integer results of these may have to wrap.
 _WRAPPED = ("add", "sub", "mul", "neg", "abs")
-_COMPARE = {"lt", "le", "gt", "ge", "eq", "ne", "and", "or"}
 #: CPython compiles at most 20 nested blocks; a nest that gets this deep continues in a function of its own.
 _MAX_DEPTH = 12
 
@@ -341,24 +341,6 @@ class _Source:
         if dtype in ("float32", "float64") or (known and not is_float(dtype) and dtype_of(e, self.func) == dtype):
             return text
         return f"_cast({text}, {dtype!r})"
-
-
-def dtype_of(e: Expr, func: Func) -> str:
-    """Return the dtype of an expression's value."""
-    match e:
-        case Const(_, dtype) | Cast(dtype, _):
-            return dtype
-        case Load(buffer, _):
-            return func.buffer(buffer).dtype
-        case Index():
-            return "int64"
-        case Unary(op, a):
-            return "bool" if op == "not" else dtype_of(a, func)
-        case Binary(op, a, _):
-            return "bool" if op in _COMPARE else dtype_of(a, func)
-        case Select(_, a, _) | Where(_, a, _):
-            return dtype_of(a, func)
-    raise AssertionError(e)
 
 
 def _for_line(variables: list[str], ranges: list[str]) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import builtins
 import inspect
 import itertools
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -54,6 +53,7 @@ from .te_math import (
     tanh,
 )
 from .te_value import Reduction, Scalar, Stage, Tensor, Value, coerce, join, strong, truth, value_of
+from .types import neutral
 
 __all__ = [
     "Axis",
@@ -164,7 +164,7 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
             reduce,
             index,
             Binary(result.op, own, term.expr),
-            _neutral(result.op, dtype),
+            neutral(result.op, dtype),
             term.reads,
         )
     else:
@@ -355,14 +355,3 @@ def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
     if not axes or any(not a.reduce or a.form.single_var() is None for a in axes):
         raise ExpressionError("te.reduce_axis", "A reduction needs axes made by te.reduce_axis.")
     return Reduction(op, strong(value), axes)
-
-
-def _neutral(op: str, dtype: str) -> Const:
-    if op in ("add", "mul"):
-        return Const(0.0 if op == "add" else 1.0, dtype) if is_float(dtype) else Const(int(op == "mul"), dtype)
-    if is_float(dtype):
-        return Const(-math.inf if op == "max" else math.inf, dtype)
-    if dtype == "bool":
-        return Const(op == "min", dtype)
-    info = np.iinfo(dtype)
-    return Const(int(info.min if op == "max" else info.max), dtype)

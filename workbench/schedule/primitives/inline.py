@@ -12,11 +12,11 @@ from ...ir.expr import Binary, Const, Expr, Load, loads, map_affine, map_loads
 from ...ir.func import Func
 from ...ir.poly import equal
 from ...ir.stmt import Block, For, Stmt, blocks, rewrite
+from ...ir.types import neutral
 from .. import legality
 from ..primitive import Applied, BlockRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import remove_block, replace_block
-from .padding import neutral
 from .placement import check_identity
 
 

@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-import numpy as np
-
 from ...ir.affine import Affine
 from ...ir.dtypes import is_float
 from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, loads, map_children, walk
 from ...ir.func import Func, PadStep
-from ...ir.interp import dtype_of
 from ...ir.interval import interval, within
 from ...ir.poly import Dim
 from ...ir.stmt import Block, For, Iter, blocks
+from ...ir.types import dtype_of, neutral, zero
 from .. import legality
 from ..primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
@@ -331,19 +329,7 @@ def _at_most(a: Dim, b: Dim) -> bool:
 
 
 def _zero(func: Func, e: Expr) -> Const:
-    dtype = dtype_of(e, func)
-    return Const(0.0 if is_float(dtype) else False if dtype == "bool" else 0, dtype)
-
-
-def neutral(op: str, dtype: str) -> Const:
-    """Neutral element of a reduction."""
-    if op in ("add", "mul"):
-        one = int(op == "mul")
-        return Const(float(one) if is_float(dtype) else one, dtype)
-    if is_float(dtype):
-        return Const(float("-inf" if op == "max" else "inf"), dtype)
-    info = np.iinfo(dtype)
-    return Const(int(info.min if op == "max" else info.max), dtype)
+    return zero(dtype_of(e, func))
 
 
 __all__ = ["Pad"]

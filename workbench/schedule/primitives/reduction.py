@@ -9,14 +9,13 @@ from typing import Annotated
 from ...ir.affine import Affine, bijective
 from ...ir.expr import Binary, Load
 from ...ir.func import Buffer, Func
-from ...ir.interp import dtype_of
 from ...ir.poly import Dim, normal
 from ...ir.stmt import Block, For, Iter, Stmt, blocks, loops
+from ...ir.types import dtype_of, neutral
 from .. import legality
 from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
 from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
-from .padding import neutral
 
 
 @primitive(
