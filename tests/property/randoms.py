@@ -9,6 +9,7 @@ import numpy as np
 
 from property import tensors
 from property.nests import NESTS
+from property.programs import SMALL, program
 from workbench.errors import ScheduleError
 from workbench.ir.func import Func
 from workbench.ir.stmt import For, blocks, loops
@@ -133,6 +134,8 @@ STRUCTURAL = {
 
 #: After these steps the reduction `total` runs once per `j`, in a nest without `share`.
 _LONELY = (("compute_at", "total", "j"), ("compute_inline", "share"))
+#: Most runs of the blocks of a random computation.
+POINTS = 6000
 
 
 @dataclass
@@ -190,23 +193,38 @@ def scenario(nest: str, steps: tuple[tuple[object, ...], ...]) -> Made:
     return made
 
 
-def random_schedule(rng: random.Random, wanted: str | None = None, holes: bool = False, focus: bool = False) -> Made:
-    """Make a schedule of 3 to 8 steps that contains the primitive `wanted`.
+def random_schedule(
+    rng: random.Random,
+    wanted: str | None = None,
+    holes: bool = False,
+    focus: bool = False,
+    programs: float = 0.0,
+    intrin: str | None = None,
+) -> Made:
+    """Make a schedule of 3 to 8 steps that contains the primitive `wanted`, or calls the intrinsic `intrin`.
 
-    With `holes` the splits stay open; with `focus` the wanted primitive is tried again and again.
+    With `holes` the splits stay open; with `focus` the wanted primitive is tried again and again. The computation is a
+    random one so often as `programs` says.
     """
-    for _ in range(40):
+    for _ in range(60):
         name = rng.choice(SUITED.get(wanted or "", COMMON))
-        made = _tensorized(rng, holes) if wanted == "tensorize" else _attempt(rng, name, wanted, holes, focus)
+        if wanted == "tensorize":
+            made = _tensorized(rng, holes, intrin)
+        else:
+            if programs and rng.random() < programs:
+                name = program(rng, rng.choice(SMALL), POINTS)
+            made = _attempt(rng, name, wanted, holes, focus)
         if len(made.states) >= 3 and (wanted is None or wanted in made.names):
             return made
     raise AssertionError(f"no legal schedule with {wanted!r} was found")
 
 
-def _tensorized(rng: random.Random, holes: bool) -> Made:
+def _tensorized(rng: random.Random, holes: bool, intrin: str | None = None) -> Made:
     """Cut and pack for an intrinsic, now and then carelessly, and take a few steps after it."""
-    # Those with small tiles most often: the interpreter takes its time over large ones.
-    intrin = rng.choices(list(tensors.TILES), [3 if "dots" in t.nest else 1 for t in tensors.TILES.values()])[0]
+    if intrin is None:
+        # Those with small tiles most often: the interpreter takes its time over large ones.
+        weights = [3 if "dots" in t.nest else 1 for t in tensors.TILES.values()]
+        intrin = rng.choices(list(tensors.TILES), weights)[0]
     made = Made(tensors.TILES[intrin].nest, Schedule(NESTS[tensors.TILES[intrin].nest]()))
     try:
         tensors.tensorized(rng, made.schedule, intrin, holes, careless=rng.choice((0.0, 0.1)))
