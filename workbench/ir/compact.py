@@ -11,10 +11,22 @@ from dataclasses import dataclass, replace
 
 from ..errors import ScheduleError
 from .affine import Affine
-from .expr import Load, map_loads
+from .expr import Load
 from .func import Func
 from .region import Span, spans_of, union
-from .stmt import BLOCK_KINDS, THREAD_KINDS, Block, For, Iter, Stmt, accesses, blocks, map_block, rewrite
+from .stmt import (
+    BLOCK_KINDS,
+    THREAD_KINDS,
+    Block,
+    For,
+    Iter,
+    Stmt,
+    accesses,
+    blocks,
+    map_block,
+    map_block_loads,
+    rewrite,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +124,7 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
         if not isinstance(s, Block) or all(a.buffer not in live for a in accesses(s)):
             return None
         own = index(s.buffer, s.index) if s.buffer in live else s.index
-        init = None if s.init is None else map_loads(s.init, load)
-        return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
+        return (replace(map_block_loads(s, load), index=own),)
 
     buffers = [replace(func.buffer(name), shape=tuple(sp.width for sp in spans)) for name, spans in live.items()]
     return replace(func.with_buffers(buffers), body=rewrite(func.body, fn))

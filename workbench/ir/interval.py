@@ -126,6 +126,11 @@ def within(iv: Interval, extent: Dim, relations: Sequence[Relation]) -> bool:
     return low and any(nonneg(extent - 1 - x, relations) for x in iv.highs)
 
 
+def implies(known: Bound, bound: Bound, relations: Sequence[Relation] = ()) -> bool:
+    """Whether it is proved that the second bound holds where the first one does."""
+    return within(interval(bound.form - bound.lo, {}, (known,), relations), bound.hi - bound.lo, relations)
+
+
 def injective(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Dim | None:
     """Size of ``[0, n)`` that the form (its constant aside) takes exactly once, or None: the mixed-radix test."""
     todo = [(c, digit_extent(d, extents)) for d, c in form.terms]

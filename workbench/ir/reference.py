@@ -34,13 +34,12 @@ from .expr import (
     Where,
     all_index_forms,
     loads,
-    map_affine,
 )
 from .func import Func, pack
 from .poly import concrete
 from .reference_math import BINARY, UNARY, convert
 from .reference_product import sum_of_products
-from .stmt import Block, For, Iter, Stmt
+from .stmt import Block, For, Iter, Stmt, map_block
 
 Array: TypeAlias = NDArray[Any]
 
@@ -161,7 +160,7 @@ def split_digits(block: Block) -> Block:
     """Replace axes of which only digits are used (``o // 4``, ``o % 4``) by one axis per digit, so that
     indices become plain.
     """
-    forms = [*block.index, *all_index_forms(block.value), *(() if block.init is None else all_index_forms(block.init))]
+    forms = [*block.index, *(f for e in block.exprs for f in all_index_forms(e))]
     cuts: dict[str, set[int]] = {}
     for digit in (d for f in forms for d, _ in f.terms if not d.plain):
         lower = concrete(digit.lower)
@@ -186,12 +185,7 @@ def split_digits(block: Block) -> Block:
         return f.subst(env)
 
     return replace(
-        block,
-        iters=tuple(iters),
-        binds=tuple(Affine.var(i.name) for i in iters),
-        index=tuple(form(f) for f in block.index),
-        value=map_affine(block.value, form),
-        init=None if block.init is None else map_affine(block.init, form),
+        map_block(block, lambda a: a, form), iters=tuple(iters), binds=tuple(Affine.var(i.name) for i in iters)
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from .affine import Affine
-from .expr import Binary, Bound, Expr, Load, loads, map_affine, map_bounds
+from .expr import Binary, Bound, Expr, Load, loads, map_affine, map_bounds, map_loads
 from .poly import Dim
 
 LoopKind: TypeAlias = Literal[
@@ -37,6 +37,8 @@ THREAD_KINDS: frozenset[str] = frozenset({"threadIdx.x", "threadIdx.y", "threadI
 #: Loops bound to a part of a device. Their iterations are independent, as for "parallel"; statements in one body are
 #: separated by a barrier. The interpreter runs them in any order, code for a CPU serially.
 BOUND_KINDS: frozenset[str] = BLOCK_KINDS | THREAD_KINDS | {"vthread"}
+#: Loops that one thread runs by itself.
+OWN_KINDS: frozenset[str] = frozenset({"serial", "unroll", "vectorize"})
 #: Loops whose iterations run in any order.
 UNORDERED_KINDS: frozenset[str] = BOUND_KINDS | {"parallel", "vectorize"}
 
@@ -86,6 +88,15 @@ class Block:
     def env(self) -> dict[str, Affine]:
         """Axis name -> form over the loops."""
         return {it.name: b for it, b in zip(self.iters, self.binds, strict=True)}
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """The value, then the initial value where there is one."""
+        return (self.value,) if self.init is None else (self.value, self.init)
+
+    def loads(self) -> Iterator[Load]:
+        """Yield the loads of the value, then those of the initial value."""
+        return (ld for e in self.exprs for ld in loads(e))
 
     def own_load(self) -> Load:
         """Load of the element that the block writes (what a reduction accumulates onto)."""
@@ -200,6 +211,11 @@ def map_block(
     )
 
 
+def map_block_loads(b: Block, fn: Callable[[Load], Expr]) -> Block:
+    """Replace every load of the value and the initial value by ``fn(load)``; the store stays as it is."""
+    return replace(b, value=map_loads(b.value, fn), init=None if b.init is None else map_loads(b.init, fn))
+
+
 def subst_loops(body: tuple[Stmt, ...], env: dict[str, Affine | Callable[..., Affine]]) -> tuple[Stmt, ...]:
     """Replace loop variables in all bindings."""
     return rewrite(body, lambda s: (map_block(s, lambda a: a.subst(env)),) if isinstance(s, Block) else None)
@@ -219,7 +235,7 @@ def accesses(b: Block) -> list[Access]:
     env = b.env
     out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
     seen: set[Load] = set()
-    for ld in (ld for e in (b.value, b.init) if e is not None for ld in loads(e)):
+    for ld in b.loads():
         if ld not in seen:
             seen.add(ld)
             out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False))

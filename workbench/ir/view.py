@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .affine import Affine
-from .expr import Load, map_loads
+from .expr import Load
 from .func import Func
 from .poly import Dim
-from .stmt import Block, Stmt, rewrite
+from .stmt import Block, Stmt, map_block_loads, rewrite
 
 
 def widen(func: Func, buffer: str, axis: int, extent: int, offset: int) -> Func:
@@ -41,9 +41,8 @@ def widen(func: Func, buffer: str, axis: int, extent: int, offset: int) -> Func:
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if not isinstance(s, Block):
             return None
-        init = None if s.init is None else map_loads(s.init, load)
         own = shift(s.index) if s.buffer == buffer else s.index
-        return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
+        return (replace(map_block_loads(s, load), index=own),)
 
     shape: list[Dim] = list(old.shape)
     shape[axis] = extent

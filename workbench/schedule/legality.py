@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..ir.affine import Affine, Digit, digit_extent, split_base, width
-from ..ir.expr import loads
 from ..ir.func import Func
 from ..ir.poly import Dim, Relation, equal, negative, normal
 from ..ir.poly import nonneg as _nonneg
@@ -56,7 +55,7 @@ def spatial_loops(block: Block) -> set[str]:
 def reads(block: Block) -> set[str]:
     """Buffers that the block reads, its own accumulator not counted."""
     own = block.own_load() if block.is_reduction else None
-    return {ld.buffer for e in (block.value, block.init) if e is not None for ld in loads(e) if ld != own}
+    return {ld.buffer for ld in block.loads() if ld != own}
 
 
 def writers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ..ir.affine import Affine, Digit, radix_boundaries
-from ..ir.expr import map_affine, map_bounds
 from ..ir.func import Func
 from ..ir.poly import Dim, equal, normal
 from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, map_block, rewrite
@@ -128,15 +127,7 @@ def split_axis(func: Func, block: Block, axis: str, parts: Sequence[tuple[str, D
     def form(a: Affine) -> Affine:
         return a.subst(env)
 
-    return replace(
-        block,
-        iters=iters,
-        binds=binds,
-        index=tuple(form(x) for x in block.index),
-        value=map_affine(block.value, form),
-        init=None if block.init is None else map_affine(block.init, form),
-        guard=map_bounds(block.guard, form),
-    )
+    return replace(map_block(block, lambda a: a, form), iters=iters, binds=binds)
 
 
 def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Func:

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ..ir.affine import Affine
-from ..ir.expr import Bound, Load, map_loads
+from ..ir.expr import Bound, Load
 from ..ir.func import Buffer, Func
 from ..ir.poly import Dim, equal, nonneg
-from ..ir.stmt import Block, For, Iter, Stmt, blocks, loops, map_block, rewrite
+from ..ir.stmt import Block, For, Iter, Stmt, blocks, loops, map_block, map_block_loads, rewrite
 from . import legality
 from .refusal import refuse
 from .rewrite import fresh_names, replace_loop, split_loop
@@ -118,9 +118,8 @@ def _rest(
             s = map_block(s, lambda a: a.subst(env))
         else:
             s = _moved(s, part, part.step * whole, part.step * rest, {**env, lp.name: Affine.var(rename[lp.name])})
-        init = None if s.init is None else map_loads(s.init, load)
         buffer = temps.get(s.buffer, s.buffer)
-        return (replace(s, name=block_names[s.name], buffer=buffer, value=map_loads(s.value, load), init=init),)
+        return (replace(map_block_loads(s, load), name=block_names[s.name], buffer=buffer),)
 
     tail = replace(lp, name=rename[lp.name], extent=rest, body=rewrite(lp.body, fn))
     return tail, [replace(func.buffer(n), name=m) for n, m in temps.items()]

@@ -70,7 +70,7 @@ class Parallel(Primitive):
         for name in self.loops:
             check_unmarked(func, name, "parallel")
             legality.check_parallel(func, name)
-            func = _mark(func, name, "parallel")
+            func = mark(func, name, "parallel")
         return func, ()
 
     @classmethod
@@ -107,7 +107,7 @@ class Vectorize(Primitive):
         legality.check_vector(func, self.loop)
         hint, what = "split it and vectorise the inner part", f"make {lp.extent} copies of the body"
         func = limit_size(func, "vectorize", self.loop, lp.extent, VECTOR_LIMIT, what, hint)
-        return _mark(func, self.loop, "vectorize"), ()
+        return mark(func, self.loop, "vectorize"), ()
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -136,7 +136,7 @@ class Unroll(Primitive):
 
     def apply(self, func: Func) -> Applied:
         check_unmarked(func, self.loop, "unroll")
-        func = _mark(func, self.loop, "unroll")
+        func = mark(func, self.loop, "unroll")
         for copies in dict.fromkeys(sizes_through(func, self.loop, {"unroll"})):
             what = f"make {copies} copies of the body"
             func = limit_size(
@@ -223,7 +223,8 @@ class Annotate(Primitive):
                 yield cls(lp.name, "prefetch", 4)
 
 
-def _mark(func: Func, loop: str, kind: LoopKind) -> Func:
+def mark(func: Func, loop: str, kind: LoopKind) -> Func:
+    """Give a loop its kind."""
     return replace(func, body=replace_loop(func.body, loop, lambda lp: (replace(lp, kind=kind),)))
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, cast, get_args
 
 from ...ir.func import Func
 from ...ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
 from .. import standing
 from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
-from ..rewrite import replace_loop
-from .annotation import check_unmarked, limit_size, sizes_through
+from .annotation import check_unmarked, limit_size, mark, sizes_through
 
 #: Most threads of one block; what devices of today allow.
 THREAD_LIMIT = 1024
@@ -47,7 +46,7 @@ class Bind(Primitive):
     def apply(self, func: Func) -> Applied:
         check_unmarked(func, self.loop, "bind")
         kind = cast(LoopKind, self.to)
-        func = replace(func, body=replace_loop(func.body, self.loop, lambda lp: (replace(lp, kind=kind),)))
+        func = mark(func, self.loop, kind)
         standing.check_bound(func, self.loop)
         if kind in THREAD_KINDS:
             for threads in dict.fromkeys(sizes_through(func, self.loop, THREAD_KINDS)):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...ir.affine import Affine
-from ...ir.expr import Load, loads, map_loads
+from ...ir.expr import Load
 from ...ir.func import Buffer, Func
-from ...ir.stmt import Block, Iter, blocks
+from ...ir.stmt import Block, Iter, blocks, map_block_loads
 from .. import legality
 from ..primitive import Applied, BlockRef, BufferRef, Primitive, primitive
 from ..refusal import refuse
@@ -60,7 +60,7 @@ class CacheWrite(Primitive):
             def load(ld: Load) -> Load:
                 return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
 
-            return (replace(b, buffer=local.name, value=map_loads(b.value, load)),)
+            return (replace(map_block_loads(b, load), buffer=local.name),)
 
         body = replace_block(func.body, self.block, redirect)
         k = next(k for k, s in enumerate(body) if s.name == top) + 1
@@ -118,15 +118,14 @@ class CacheRead(Primitive):
                 f"do cache_read before moving {late[0]!r}, or cache_write {late[0]!r} instead",
             )
         local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
-        found = [ld for e in (block.value, block.init) if e is not None for ld in loads(e) if ld.buffer == buffer.name]
+        found = [ld for ld in block.loads() if ld.buffer == buffer.name]
         copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)
 
         def near(ld: Load) -> Load:
             return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
 
         def redirect(b: Block) -> tuple[Block, ...]:
-            init = None if b.init is None else map_loads(b.init, near)
-            return (replace(b, value=map_loads(b.value, near), init=init),)
+            return (map_block_loads(b, near),)
 
         body = replace_block(func.body, self.block, redirect)
         first = nest(list(zip(names, buffer.shape, strict=True)), (copy,))

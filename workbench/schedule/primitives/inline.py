@@ -11,7 +11,7 @@ from ...ir.affine import Affine, Digit, bijective
 from ...ir.expr import Binary, Const, Expr, Load, loads, map_affine, map_loads
 from ...ir.func import Func
 from ...ir.poly import equal
-from ...ir.stmt import Block, For, Stmt, blocks, rewrite
+from ...ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
 from ...ir.types import neutral
 from .. import legality
 from ..primitive import Applied, BlockRef, Primitive, primitive
@@ -58,11 +58,7 @@ class ComputeInline(Primitive):
         def fn(s: Stmt) -> tuple[Stmt, ...] | None:
             if not isinstance(s, Block) or block.buffer not in legality.reads(s):
                 return None
-            return (
-                replace(
-                    s, value=map_loads(s.value, value_at), init=None if s.init is None else map_loads(s.init, value_at)
-                ),
-            )
+            return (map_block_loads(s, value_at),)
 
         try:
             body = rewrite(remove_block(func.body, self.block), fn)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from ...ir.affine import Affine
-from ...ir.expr import Expr, Load, loads, map_loads
+from ...ir.expr import Expr, Load, loads
 from ...ir.func import Func, LayoutStep
 from ...ir.poly import Dim, divide, nonneg, normal, product
-from ...ir.stmt import Block, Stmt, blocks, rewrite
+from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
 from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
@@ -101,7 +101,7 @@ class TransformLayout(Primitive):
         return (*head, *dims[dim + 1 :], rest)
 
     def _uses(self, block: Block) -> bool:
-        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in _loads(block))
+        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in block.loads())
 
     def _size(self, func: Func) -> Dim:
         def one(part: int | str) -> Dim:
@@ -161,7 +161,7 @@ class TransformLayout(Primitive):
         """
         block, path = func.block(name)
         extents = {it.name: it.extent for it in block.iters}
-        indices = {x.index[dim] for x in _loads(block) if x.buffer == self.buffer}
+        indices = {x.index[dim] for x in block.loads() if x.buffer == self.buffer}
         indices |= {block.index[dim]} if block.buffer == self.buffer else set()
         for form in sorted(indices, key=str):
             axis, part = _cut(form, extents, size)
@@ -216,8 +216,7 @@ class TransformLayout(Primitive):
                 return Load(ld.buffer, index(ld.index, extents, s.name)) if ld.buffer == self.buffer else ld
 
             own = index(s.index, extents, s.name) if s.buffer == self.buffer else s.index
-            init = None if s.init is None else map_loads(s.init, load)
-            return (replace(s, index=own, value=map_loads(s.value, load), init=init),)
+            return (replace(map_block_loads(s, load), index=own),)
 
         return rewrite(func.body, fn)
 
@@ -235,10 +234,6 @@ def _cut(form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[str | Non
         if 0 < c < size and size % c == 0 and c * (extent - 1) >= size:
             return digit.var, size // c
     return None, size
-
-
-def _loads(block: Block) -> list[Load]:
-    return [ld for e in (block.value, block.init) if e is not None for ld in loads(e)]
 
 
 def _with_block(func: Func, block: Block) -> Func:

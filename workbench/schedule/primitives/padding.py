@@ -9,7 +9,7 @@ from typing import Annotated
 
 from ...ir.affine import Affine
 from ...ir.dtypes import is_float
-from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, loads, map_children, walk
+from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select, map_children, walk
 from ...ir.func import Func, PadStep
 from ...ir.interval import interval, within
 from ...ir.poly import Dim
@@ -71,14 +71,14 @@ class Pad(Primitive):
                 (self.block, self.axis),
                 "pad before splitting, to a larger number",
             )
+        site = _check_site(func, self.block, it)
         names: tuple[str, ...] = ()
         if it.kind == "S" and func.buffer(block.buffer).role == "output":
-            _check_axis(func, self.block, it)
             try:
                 func, names = CacheWrite(self.block).apply(func)
             except Refusal as e:
                 raise Refusal("pad.writers", e.message, e.where, e.hint.replace("cache_write", "pad")) from None
-        return _padded(func, self.block, self.axis, self.extent), names
+        return _padded(func, site, self.extent), names
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -96,19 +96,26 @@ class Pad(Primitive):
 # ------------------------------------------------------------------------------------------------------------- the step
 
 
-def _padded(func: Func, name: str, axis: str, extent: int) -> Func:
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """An axis that may be padded: its block, its loop, and the dimension of the result that it moves (None: none)."""
+
+    block: str
+    axis: Iter
+    loop: str
+    dim: int | None
+
+
+def _padded(func: Func, site: _Site, extent: int) -> Func:
     """Pad an axis of a block, whose kind of block decides what stands in the padding."""
+    name, it, axis = site.block, site.axis, site.axis.name
     block, _ = func.block(name)
-    it = next(it for it in block.iters if it.name == axis)
-    loop = _check_axis(func, name, it)
-    _check_division(func, block)
-    if it.kind == "S":
-        dim = _written_dim(func, block, it)
+    if site.dim is not None:
         buffer = func.buffer(block.buffer)
-        shape = (*buffer.shape[:dim], extent, *buffer.shape[dim + 1 :])
+        shape = (*buffer.shape[: site.dim], extent, *buffer.shape[site.dim + 1 :])
         func = func.with_buffers([replace(buffer, shape=shape)])
     longer = tuple(Iter(i.name, extent, i.kind) if i.name == axis else i for i in block.iters)
-    func = replace(func, body=replace_loop(func.body, loop, lambda lp: (replace(lp, extent=extent),)))
+    func = replace(func, body=replace_loop(func.body, site.loop, lambda lp: (replace(lp, extent=extent),)))
     block = replace(block, iters=longer)
     assert isinstance(it.extent, int)
     if not block.is_reduction:
@@ -158,7 +165,7 @@ def _pad_producers(func: Func, block: Block, axis: str) -> Func:
     their loops allow it.
     """
     extents = {it.name: it.extent for it in block.iters}
-    for ld in dict.fromkeys(ld for e in (block.value, block.init) if e is not None for ld in loads(e)):
+    for ld in dict.fromkeys(block.loads()):
         for dim, form in enumerate(ld.index):
             size = func.buffer(ld.buffer).shape[dim]
             if axis not in form.vars or ld == block.own_load() or not isinstance(size, int):
@@ -170,10 +177,12 @@ def _pad_producers(func: Func, block: Block, axis: str) -> Func:
             if func.buffer(ld.buffer).role == "const":
                 func = _pad_constant(func, ld.buffer, dim, hi + 1)
             elif made is not None:
+                filler = func.block(made[0])[0]
                 try:
-                    func = _padded(func, made[0], made[1], hi + 1)
+                    site = _check_site(func, filler.name, next(it for it in filler.iters if it.name == made[1]))
                 except Refusal:
                     continue  # the read is guarded instead
+                func = _padded(func, site, hi + 1)
     return func
 
 
@@ -198,8 +207,8 @@ def _filler(func: Func, buffer: str, dim: int) -> tuple[str, str] | None:
 # -------------------------------------------------------------------------------------------------------------- checks
 
 
-def _check_axis(func: Func, name: str, it: Iter) -> str:
-    """Refuse unless one serial loop drives the axis, and nothing else; return it."""
+def _check_site(func: Func, name: str, it: Iter) -> _Site:
+    """Refuse unless one serial loop drives the axis, and nothing else, and zeros may stand in the padding."""
     block, path = func.block(name)
     where = (name, it.name)
     loop = block.env[it.name].single_var()
@@ -222,8 +231,9 @@ def _check_axis(func: Func, name: str, it: Iter) -> str:
         others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != name]
         if others:
             refuse("pad.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (name, *others))
-        _written_dim(func, block, it)
-    return lp.name
+    dim = _written_dim(func, block, it) if it.kind == "S" else None
+    _check_division(func, block)
+    return _Site(name, it, lp.name, dim)
 
 
 def _written_dim(func: Func, block: Block, it: Iter) -> int:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ...intrinsics import Mismatch, computes, match, registry
 from ...ir.func import Func
-from ...ir.stmt import For, blocks
+from ...ir.stmt import For, blocks, loops
 from ...target import Target
 from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
 from ..refusal import refuse
@@ -53,7 +53,7 @@ class Tensorize(Primitive):
 
     def apply(self, func: Func) -> Applied:
         lp, path = func.loop(self.loop)
-        taken = next((x for x in (*path, *_chain(lp)) if x.intrin is not None), None)
+        taken = next((x for x in (*path, lp, *(x for x, _ in loops(lp.body))) if x.intrin is not None), None)
         if taken is not None:
             refuse(
                 "tensorize.taken",
@@ -93,14 +93,6 @@ class Tensorize(Primitive):
                 loop = chain[-wanted] if len(chain) >= wanted else chain[0]
                 if at in (None, loop.name):
                     yield Tensorize(loop.name, intrinsic.name)
-
-
-def _chain(lp: For) -> Iterator[For]:
-    """The loop and the loops inside it."""
-    yield lp
-    for s in lp.body:
-        if isinstance(s, For):
-            yield from _chain(s)
 
 
 def _perfect(path: tuple[For, ...]) -> tuple[For, ...]:

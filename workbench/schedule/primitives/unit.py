@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...ir.func import Func
-from ...ir.stmt import For, blocks, loops
+from ...ir.stmt import OWN_KINDS, For, blocks, loops
 from .. import standing
 from ..primitive import Applied, LoopRef, Primitive, primitive
 from ..refusal import refuse
@@ -29,7 +29,8 @@ class Blockize(Primitive):
 
     Contract: nothing changes in what is computed. No step may name a loop or block inside the unit, put anything into
     it, or split, fuse or reorder its loops; loops around it stay free. `annotate` may still name what is inside, and
-    `tensorize` the loop itself. Gives back the name of the unit.
+    `tensorize` the loop itself. Gives back the name of the unit, which is a note of the loop: later steps name the
+    loop.
     """
 
     loop: Annotated[str, LoopRef("outermost loop of the unit")]
@@ -38,7 +39,7 @@ class Blockize(Primitive):
         lp, _ = func.loop(self.loop)
         if lp.is_unit:
             refuse("blockize.unit", f"Loop {self.loop!r} is {standing.unit_name(lp)} already.", (self.loop,))
-        marked = next((x for x in (lp, *(x for x, _ in loops(lp.body))) if x.kind not in _SERIAL), None)
+        marked = next((x for x in (lp, *(x for x, _ in loops(lp.body))) if x.kind not in OWN_KINDS), None)
         if marked is not None:
             refuse(
                 "blockize.marked",
@@ -62,6 +63,3 @@ class Blockize(Primitive):
             inside = any(x.is_unit for x in (*path, lp))
             if at == lp.name or (at is None and not inside and isinstance(lp.body[0], For)):
                 yield cls(lp.name)
-
-
-_SERIAL = ("serial", "unroll", "vectorize")

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from ...ir.affine import Affine, Digit
 from ...ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affine
 from ...ir.func import Buffer, Func
+from ...ir.interval import implies
 from ...ir.stmt import Block, For, Iter, Stmt, blocks
 from ...ir.winograd import KERNEL_MATRIX, WinogradStep
 from ..convolution import Conv, axes_of, match_conv
@@ -162,15 +163,6 @@ def _sub(a: Expr, b: Expr) -> Expr:
     return Binary("sub", a, b)
 
 
-def _within(known: Bound, bound: Bound) -> bool:
-    """Whether the first of two bounds implies the second."""
-    shift = known.form - bound.form
-    ends = (known.lo, known.hi, bound.lo, bound.hi, shift.const)
-    if not shift.is_const or not all(isinstance(x, int) for x in ends):
-        return False
-    return known.lo - shift.const >= bound.lo and known.hi - shift.const <= bound.hi  # type: ignore[operator]
-
-
 def _chosen(form: Affine, values: Column) -> Expr:
     """The value whose number `form` is."""
     out = values[-1]
@@ -274,7 +266,7 @@ class _Stages:
         height, width = conv.sizes[conv.h], conv.sizes[conv.w]
         inside = [Bound(x, 0, n + 2) for x, n in ((h, height), (w, width)) if n % self.m]
         if isinstance(e, Select) and e.b == self.conv.zero:
-            inside = [b for b in inside if not any(_within(c, b) for c in e.conds)]
+            inside = [b for b in inside if not any(implies(c, b) for c in e.conds)]
             return Select((*e.conds, *inside), e.a, e.b)
         return Select(tuple(inside), e, self.conv.zero) if inside else e
 
