@@ -237,8 +237,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "unroll",
         _P + "annotation",
         "the loop becomes parallel",
-        '_mark(func, self.loop, "unroll")',
-        '_mark(func, self.loop, "parallel")',
+        'mark(func, self.loop, "unroll")',
+        'mark(func, self.loop, "parallel")',
     ),
     _m(
         "unroll",
@@ -254,7 +254,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         'legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")',
         "pass",
     ),
-    _m("bind", _P + "binding", "another part of the device", "replace(lp, kind=kind)", 'replace(lp, kind="vthread")'),
+    _m("bind", _P + "binding", "another part of the device", "mark(func, self.loop, kind)", 'mark(func, self.loop, "vthread")'),
     _m(
         "annotate",
         _P + "annotation",
@@ -444,8 +444,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "cache_write",
         _P + "cache",
         "the block accumulates onto the old buffer",
-        "value=map_loads(b.value, load)",
-        "value=b.value",
+        "replace(map_block_loads(b, load), buffer=local.name)",
+        "replace(b, buffer=local.name)",
     ),
     _m("cache_write", _P + "cache", "the copy comes too early", "body[:k] + copies + body[k:]", "copies + body"),
     _m(
@@ -481,7 +481,7 @@ MUTATIONS: tuple[Mutation, ...] = (
         "zip(names, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
     ),
     _m("pad", _P + "padding", "reads beyond the end go on", "conds = missing(e, known)", "conds = ()"),
-    _m("pad", _P + "padding", "the padding of a sum counts", 'one = int(op == "mul")', "one = 1"),
+    _m("pad", _P + "padding", "the padding of a sum counts", "neutral(op, dtype_of(term, func))", 'neutral("mul", dtype_of(term, func))'),
     _m(
         "pad",
         _P + "padding",
@@ -508,8 +508,8 @@ MUTATIONS: tuple[Mutation, ...] = (
         "pad",
         _P + "padding",
         "the result does not grow",
-        "shape = (*buffer.shape[:dim], extent",
-        "shape = (*buffer.shape[:dim], it.extent",
+        "shape = (*buffer.shape[: site.dim], extent",
+        "shape = (*buffer.shape[: site.dim], it.extent",
     ),
     _m(
         "reverse_compute_at",
