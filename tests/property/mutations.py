@@ -254,7 +254,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         'legality.check_independent(func, loop, "bind", f"binding it to {lp.kind}")',
         "pass",
     ),
-    _m("bind", _P + "binding", "another part of the device", "mark(func, self.loop, kind)", 'mark(func, self.loop, "vthread")'),
+    _m(
+        "bind",
+        _P + "binding",
+        "another part of the device",
+        "mark(func, self.loop, kind)",
+        'mark(func, self.loop, "vthread")',
+    ),
     _m(
         "annotate",
         _P + "annotation",
@@ -481,7 +487,13 @@ MUTATIONS: tuple[Mutation, ...] = (
         "zip(names, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
     ),
     _m("pad", _P + "padding", "reads beyond the end go on", "conds = missing(e, known)", "conds = ()"),
-    _m("pad", _P + "padding", "the padding of a sum counts", "neutral(op, dtype_of(term, func))", 'neutral("mul", dtype_of(term, func))'),
+    _m(
+        "pad",
+        _P + "padding",
+        "the padding of a sum counts",
+        "neutral(op, dtype_of(term, func))",
+        'neutral("mul", dtype_of(term, func))',
+    ),
     _m(
         "pad",
         _P + "padding",
