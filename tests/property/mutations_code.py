@@ -1,0 +1,53 @@
+"""Mutations of the code generator that random schedules notice; see also `codegen.test_mutations`."""
+
+from __future__ import annotations
+
+from property.mutation import Mutation
+from property.mutation import mutation as _m
+
+_G = "workbench.codegen."
+
+CODE: tuple[Mutation, ...] = (
+    _m(
+        "vectorize",
+        _G + "nest",
+        "the last lane of a cut vector does not run",
+        "return [*out, (at, 1 << rest.bit_length(), rest)]",
+        "return [*out, (at, 1 << rest.bit_length(), rest - 1)]",
+    ),
+    _m(
+        "vectorize",
+        _G + "access",
+        "what is stored has no mask",
+        "if mask is not None and value.lanes > 1:",
+        "if False:",
+    ),
+    _m(
+        "reorder",
+        _G + "accumulators",
+        "accumulators start again in each round of an outer loop",
+        'return self.fb.pure(f"icmp eq i64 {total.text}, 0", "bool", 1, (total,))',
+        "return True",
+    ),
+    _m(
+        "unroll",
+        _G + "copies",
+        "copies of a body read where the first one does",
+        "by = self._slopes[old] * distance",
+        "by = 0",
+    ),
+    _m(
+        "compute_inline",
+        _G + "exprs",
+        "padding is read from where it would lie",
+        "self._choose(cond, inside.pointer, page)",
+        "inside.pointer",
+    ),
+    _m(
+        "rfactor",
+        _G + "lanes",
+        "the halves of a vector are the same one",
+        "return part(0), part(half)",
+        "return part(0), part(0)",
+    ),
+)

@@ -1,0 +1,225 @@
+"""Mutations of what copies, packs, pads and places data, and of what rewrites a computation for instructions."""
+
+from __future__ import annotations
+
+from property.mutation import Mutation
+from property.mutation import mutation as _m
+
+_S = "workbench.schedule."
+_P = "workbench.schedule.primitives."
+_I = "workbench.intrinsics."
+
+DATA: tuple[Mutation, ...] = (
+    _m(
+        "set_scope",
+        "workbench.ir.compact",
+        "iterations that run at once may share what is local",
+        "if lp.name not in home and lp.kind in kinds:",
+        "if False:",
+    ),
+    _m(
+        "set_scope",
+        _P + "storage",
+        "every scope is taken to be local",
+        "func = func.with_buffers([replace(buffer, scope=cast(Scope, self.scope))])",
+        'func = func.with_buffers([replace(buffer, scope="local")])',
+    ),
+    _m(
+        "storage_align",
+        "workbench.ir.func",
+        "the offset is forgotten",
+        "step += (padding[dim].offset - step) % padding[dim].factor",
+        "step += -step % padding[dim].factor",
+    ),
+    _m(
+        "storage_align",
+        "workbench.ir.func",
+        "padded rows get the memory of dense ones",
+        "span = self.strides()[0] * self.shape[0] if self.shape else 1",
+        "span = self.size",
+    ),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "the block accumulates onto the old buffer",
+        "replace(map_block_loads(b, load), buffer=local.name)",
+        "replace(b, buffer=local.name)",
+    ),
+    _m("cache_write", _P + "cache", "the copy comes too early", "body[:k] + copies + body[k:]", "copies + body"),
+    _m(
+        "cache_write", _P + "cache", "the copy comes after its readers", "body[:k] + copies + body[k:]", "body + copies"
+    ),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "the copy leaves out a row",
+        "zip(loops, buffer.shape, strict=True)), (copy,))",
+        "zip(loops, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
+    ),
+    _m("cache_write", _P + "cache", "other writers are forgotten", "if others:", "if False:"),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "the copy comes after its reader",
+        "(*body[:k], *first, *body[k:])",
+        "(*body[: k + 1], *first, *body[k + 1 :])",
+    ),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "later writers are forgotten",
+        "if late:",
+        "if False:",
+    ),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "the copy leaves out a row",
+        "zip(names, buffer.shape, strict=True)), (copy,))",
+        "zip(names, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
+    ),
+    _m("pad", _P + "padding", "reads beyond the end go on", "conds = missing(e, known)", "conds = ()"),
+    _m(
+        "pad",
+        _P + "padding",
+        "the padding of a sum counts",
+        "neutral(op, dtype_of(term, func))",
+        'neutral("mul", dtype_of(term, func))',
+    ),
+    _m(
+        "pad",
+        _P + "padding",
+        "a condition on the product is taken for granted",
+        "term = _zero_factors(func, term, bound)",
+        "pass",
+    ),
+    _m(
+        "pad",
+        _P + "padding",
+        "every temporary is taken to be zero beyond its old end",
+        "return e if _zero_beyond(func, e, bound)",
+        "return e if func.buffer(e.buffer).role == 'temp'",
+    ),
+    _m(
+        "pad",
+        _P + "padding",
+        "a constant is not padded ahead of time",
+        "layout=(*buffer.layout, step)",
+        "layout=buffer.layout",
+    ),
+    _m("pad", _P + "padding", "the padding is not zero", "Select((*conds, bound), a, zero)", "Select(conds, a, zero)"),
+    _m(
+        "pad",
+        _P + "padding",
+        "the result does not grow",
+        "shape = (*buffer.shape[: site.dim], extent",
+        "shape = (*buffer.shape[: site.dim], it.extent",
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "block and place are swapped",
+        "return self._arranged(idx, dim, *parts)",
+        "return self._arranged(idx, dim, *parts[::-1])",
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "the layout names another dimension",
+        "LayoutStep(dim, size, self.count",
+        "LayoutStep((dim + 1) % rank, size, self.count",
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "an input may be packed",
+        'if buffer.role not in ("const", "temp"):\n            refuse',
+        'if buffer.role == "output":\n            refuse',
+        'if buffer.role not in ("const", "temp") or at',
+        'if buffer.role == "output" or at',
+    ),
+    _m(
+        "transform_layout",
+        _P + "layout",
+        "the rest need not lie within the block",
+        "inside = nonneg(lo, relations) and nonneg(size - 1 - hi, relations)",
+        "inside = True",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "a sign of the data's transform is wrong",
+        "near, far = _sub(d[4], d[2]), _sub(d[3], d[1])",
+        "near, far = _sub(d[4], d[2]), _add(d[3], d[1])",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "a factor of the way back is wrong",
+        "_add(self.plus(alone, 8, apart), p[5])",
+        "_add(self.plus(alone, 4, apart), p[5])",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "two rows of small tiles are swapped",
+        "_sub(d[0], d[2]), _add(d[1], d[2]), _sub(d[2], d[1])",
+        "_sub(d[0], d[2]), _sub(d[2], d[1]), _add(d[1], d[2])",
+    ),
+    _m(
+        "winograd",
+        "workbench.ir.winograd",
+        "the kernel's transform has a wrong entry",
+        "(1 / 24, -1 / 12, 1 / 6)",
+        "(1 / 24, 1 / 12, 1 / 6)",
+    ),
+    _m(
+        "winograd",
+        "workbench.ir.winograd",
+        "the two dimensions of a kernel are swapped",
+        "np.swapaxes(both, 0, 1)",
+        "both",
+    ),
+    _m(
+        "winograd",
+        _P + "winograd",
+        "the last tiles read behind the image",
+        "if n % self.m]",
+        "if n % self.m > 2]",
+    ),
+    _m(
+        "winograd",
+        _S + "convolution",
+        "dilated and strided convolutions are taken for plain ones",
+        "or steps == (1, 1)",
+        "or 1 in steps",
+    ),
+    _m(
+        "tensorize",
+        _I + "match",
+        "an operand may lie as it likes",
+        "if have != want:",
+        "if False:",
+    ),
+    _m(
+        "tensorize",
+        _I + "match",
+        "the loops may have other extents",
+        "if lp.extent != want.extent:",
+        "if False:",
+    ),
+    _m(
+        "tensorize",
+        _P + "tensorize",
+        "the loop is not marked",
+        "replace(x, intrin=self.intrin)",
+        "replace(x, intrin=None)",
+    ),
+    _m(
+        "tensorize",
+        _S + "standing",
+        "later steps may move an operand",
+        "match(registry[intrin], func, loop)",
+        "registry[intrin]",
+    ),
+)
