@@ -56,7 +56,26 @@ class Accesses(Places):
             column = self._column(ld, at)
             if column is not None:
                 return column
+        if self.spare(ld.buffer, ld.index):
+            mask, self.mask = self.mask, None
+            got = self._load_at(ld.buffer, at)
+            self.mask = mask
+            return got
         return self._load_at(ld.buffer, at)
+
+    def spare(self, buffer: str, idx: tuple[Affine, ...]) -> bool:
+        """Whether the lanes that are off are those that lie in the room behind the end of a temporary's row."""
+        b = self._buffers[buffer]
+        if self.mask is None or not b.align or len(b.shape) < 2:
+            return False
+        wide = next((v for v in self.env.values() if isinstance(v, Lanes)), None)
+        lo, hi = self.range(idx[-1])
+        size, room = b.shape[-1], b.strides()[-2]
+        assert isinstance(size, int)
+        assert isinstance(room, int)
+        if wide is None or hi - lo != wide.active - 1 or hi + 1 < size or lo + wide.count > room:
+            return False
+        return self.mask.text == self.fixed_mask([k < wide.active for k in range(wide.count)]).text
 
     def _column(self, ld: Load, at: Address) -> Value | None:
         """Lanes that are a column of rows in memory, where an unrolled loop runs along the rows: a part of a transpose.

@@ -130,7 +130,7 @@ class Accumulators:
             at = self.ex.address(b.buffer, b.index)
             lanes = self.ex.lanes if at.step else 1
             like = Value("", self._buffers[b.buffer].dtype, lanes)
-            if guard.mask is None and lanes > 1 and self.ex.mask is not None:
+            if guard.mask is None and lanes > 1 and self.ex.mask is not None and not self.ex.spare(b.buffer, b.index):
                 guard = Guard(guard.cond, self.ex.mask, guard.conds)
             got = p.slots[key] = Slot(self.fb.alloca(like.type), like, at, guard)
             self._start(p, got)

@@ -20,6 +20,7 @@ from .lowering import lowered, task_limit
 from .memory import Placed, place
 from .nest import NestEmitter
 from .places import mask_bytes
+from .slack import with_slack
 
 if TYPE_CHECKING:
     from ..target import Target
@@ -43,7 +44,8 @@ def emit_module(
     attributes : sequence of str
         Further attributes of every function, as the architecture wants them.
     """
-    return _ModuleEmitter(lowered(func), target, symbol, poison, attributes).emit()
+    roomy = with_slack(lowered(func), target.vector_bytes)
+    return _ModuleEmitter(roomy, target, symbol, poison, attributes).emit()
 
 
 class _ModuleEmitter:
