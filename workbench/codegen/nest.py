@@ -30,14 +30,14 @@ VECTORS_AT_ONCE = 4
 MAX_INNER_BODY = 64
 #: And by at most this factor.
 MAX_INNER_UNROLL = 4
-#: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
 #: And not at all where a vector loop has that many pieces of different widths: two iterations of 4 x (4 vectors and a
 #: narrower one) keep none of their accumulators in a register (measured: 0.6 of the speed of one iteration).
 MANY_PIECES = 5
+#: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
 MAX_INSTANCES = 20_000
-
 #: What takes one instruction for any number of lanes.
 _CHEAP = ("add", "sub", "mul", "max", "min")
+
 
 class NestEmitter:
     """Emits statements into a `FunctionBuilder`."""
@@ -150,20 +150,13 @@ class NestEmitter:
         count = sum(self._instances_of(s) for s in lp.body)
         if not count or not self._acc.open or any(self._instances_of(s) == 0 for s in lp.body):
             return 1
+        if any(self._is_ragged(inner) for inner, _ in loops(lp.body)):
+            return 1
         limit = min(MAX_INNER_UNROLL, MAX_INNER_BODY // count)
         dividing = next((f for f in range(limit, 1, -1) if extent % f == 0), 1)
         # What is left over is more code, but not in the loop.
         return limit if dividing == 1 and limit > 1 and extent > 4 * limit else dividing
 
-    def _instances_of(self, s: Stmt) -> int:
-        """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
-        if any(self._is_ragged(inner) for inner, _ in loops(lp.body)):
-            return 1
-        if isinstance(s, Block):
-            return 1
-        assert isinstance(s.extent, int)
-        inner = [self._instances_of(x) for x in s.body]
-        if s.kind not in ("unroll", "vectorize") or 0 in inner:
     def _is_ragged(self, lp: For) -> bool:
         """Whether a vector loop has a narrower rest after many vectors."""
         if lp.kind != "vectorize":
@@ -171,6 +164,13 @@ class NestEmitter:
         widths = [width for _, width, _ in self._pieces(lp)]
         return len(widths) >= MANY_PIECES and widths[0] != widths[-1]
 
+    def _instances_of(self, s: Stmt) -> int:
+        """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
+        if isinstance(s, Block):
+            return 1
+        assert isinstance(s.extent, int)
+        inner = [self._instances_of(x) for x in s.body]
+        if s.kind not in ("unroll", "vectorize") or 0 in inner:
             return 0
         return sum(inner) * (s.extent if s.kind == "unroll" else len(self._pieces(s)))
 
@@ -405,9 +405,6 @@ class NestEmitter:
         self.body((stmt,))
 
 
-def _masking(guard: Guard) -> Guard:
-    """The lanes of a guard, for code that only runs where it holds for one of them."""
-    return ALWAYS if guard.mask is None else Guard(True, guard.mask)
 def _in_two(lp: For, rest: int) -> bool:
     """Whether two narrow vectors do what is left over better than a masked one: where they hardly compute anything.
 
@@ -421,3 +418,6 @@ def _in_two(lp: For, rest: int) -> bool:
     return cheap and (rest & -rest >= 4 or rest == 3)
 
 
+def _masking(guard: Guard) -> Guard:
+    """The lanes of a guard, for code that only runs where it holds for one of them."""
+    return ALWAYS if guard.mask is None else Guard(True, guard.mask)
