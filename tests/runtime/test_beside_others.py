@@ -128,6 +128,34 @@ def test_fork_while_another_thread_is_inside_a_region():
 
 
 @needs_fork
+def test_fork_while_another_thread_builds_and_runs_the_same_kernel():
+    """The child finds locks that a thread held which it does not have."""
+    run("""
+    k = kernel(2)
+    check(k)
+    stop = threading.Event()
+
+    def busy():
+        while not stop.is_set():
+            kernel(2)
+            check(k, 3)
+
+    thread = threading.Thread(target=busy, daemon=True)
+    thread.start()
+
+    def work():
+        check(k, 3)
+        check(kernel(2), 3)
+
+    for _ in range(6):
+        wait(child(work))
+    stop.set()
+    thread.join(20)
+    assert not thread.is_alive()
+    """)
+
+
+@needs_fork
 def test_a_pool_of_forked_processes():
     run("""
     import multiprocessing as mp
@@ -179,6 +207,29 @@ def test_several_pools_and_launching_threads_at_once():
     for t in threads:
         t.join(60)
     assert not any(t.is_alive() for t in threads)
+    assert not failed, failed
+    """)
+
+
+def test_the_first_kernels_of_a_process_are_built_by_several_threads():
+    """What all kernels share is made once: who came second must not take the first one's away."""
+    run("""
+    sys.setswitchinterval(1e-5)
+    go, failed = threading.Barrier(4), []
+
+    def work():
+        go.wait()
+        try:
+            check(kernel(2), 10)
+        except BaseException as e:
+            failed.append(repr(e))
+
+    import workbench.runtime.services  # to import is not what they compete for
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
     assert not failed, failed
     """)
 

@@ -1,6 +1,9 @@
 """The binding: text to object code to addresses, and its errors."""
 
 import ctypes
+import gc
+import resource
+import sys
 
 import pytest
 
@@ -23,6 +26,32 @@ def test_text_becomes_a_callable_address_and_is_unloaded():
 def test_same_symbol_in_many_libraries():
     libraries = [llvm_bind.load_object(llvm_bind.compile_ir(PLUS), ["plus"]) for _ in range(3)]
     assert len({library["plus"] for library in libraries}) == 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_code_that_was_unloaded_leaves_nothing_behind(monkeypatch):
+    monkeypatch.setattr(llvm_bind, "_OBJECTS_PER_LINKER", 64)
+    code = llvm_bind.compile_ir(PLUS)
+    page = resource.getpagesize()
+
+    def after(count):
+        for _ in range(count):
+            llvm_bind.load_object(code, ["plus"]).close()
+        gc.collect()
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * page
+
+    first = after(200)
+    assert after(600) - first < 2 << 20  # a linker that is kept grows by 5 MiB
+
+
+def test_code_outlives_the_linker_that_loaded_it(monkeypatch):
+    monkeypatch.setattr(llvm_bind, "_OBJECTS_PER_LINKER", 2)
+    code = llvm_bind.compile_ir(PLUS)
+    libraries = [llvm_bind.load_object(code, ["plus"]) for _ in range(9)]
+    gc.collect()
+    plus = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+    assert [plus(library["plus"])(k) for k, library in enumerate(libraries)] == list(range(1, 10))
 
 
 def test_host_target_gives_assembly_and_optimised_text():

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import functools
 import itertools
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import llvmlite.binding as llvm
@@ -33,8 +35,12 @@ _RAPIDS = ("amx-tile", "amx-bf16", "amx-int8", "avx512fp16")
 
 T = TypeVar("T")
 
+#: A linker keeps about 10 KiB of every object that it ever linked, so after so many objects another one takes over.
+_OBJECTS_PER_LINKER = 256
+
 _lock = threading.RLock()
 _serial = itertools.count()
+_linkers: list[Any] = []
 
 
 @functools.cache
@@ -146,8 +152,8 @@ def _excerpt(text: str, message: str) -> str:
 
 def _with_module(text: str, target: Target | None, verify: bool, use: Callable[[Any, Any], T]) -> T:
     """Parse the text, run the pipeline, and give the module and its machine to `use`."""
-    machine = target_machine(target)
     with _lock:
+        machine = target_machine(target)
         try:
             module = llvm.parse_assembly(text)
             module.triple = machine.triple
@@ -236,12 +242,15 @@ class Library:
                 tracker.close()
 
 
-@functools.cache
-def _linker() -> Any:
+def _linker(number: int) -> Any:
+    """Return the linker for the object of this number; one that was replaced goes with the last of its libraries."""
     _initialise()
-    # A machine of its own: the linker takes part of it over.
-    machine = llvm.Target.from_triple(process_triple()).create_target_machine(opt=2, codemodel="jitdefault", jit=True)
-    return llvm.create_lljit_compiler(machine, use_jit_link=False)
+    if number % _OBJECTS_PER_LINKER == 0 or not _linkers:
+        # A machine of its own: the linker takes part of it over.
+        native = llvm.Target.from_triple(process_triple())
+        machine = native.create_target_machine(opt=2, codemodel="jitdefault", jit=True)
+        _linkers[:] = [llvm.create_lljit_compiler(machine, use_jit_link=False)]
+    return _linkers[0]
 
 
 def load_object(code: bytes, symbols: Iterable[str]) -> Library:
@@ -274,7 +283,8 @@ def load_object(code: bytes, symbols: Iterable[str]) -> Library:
         builder.export_symbol(name)
     with _lock:
         try:
-            tracker = builder.link(_linker(), f"workbench{next(_serial)}")
+            number = next(_serial)
+            tracker = builder.link(_linker(number), f"workbench{number}")
         except RuntimeError as error:
             raise BuildError("build.link", f"the machine code could not be linked: {error}", where=names) from error
     addresses = {name: int(tracker[name]) for name in names}
@@ -282,3 +292,24 @@ def load_object(code: bytes, symbols: Iterable[str]) -> Library:
     if missing:
         raise BuildError("build.link", f"the machine code does not define {', '.join(missing)}", where=missing)
     return Library(tracker, addresses)
+
+
+# A forked child would find the locks that another thread held shut for ever: ours, llvmlite's, and those inside LLVM,
+# which are only taken under llvmlite's. So no thread is in there while the process forks.
+_locks: list[Any] = [_lock]
+if isinstance(_theirs := getattr(llvm.ffi.lib, "_lock", None), AbstractContextManager):
+    _locks.append(_theirs)
+
+
+def _before_fork() -> None:
+    for lock in _locks:
+        lock.__enter__()
+
+
+def _after_fork() -> None:
+    for lock in reversed(_locks):
+        lock.__exit__(None, None, None)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

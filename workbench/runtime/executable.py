@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import statistics
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 
 from workbench.arguments import real, whole
 from workbench.errors import ShapeError, did_you_mean
+from workbench.locks import ForkLock
 from workbench.markup import size
 from workbench.runtime import harness
 from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table, poison
@@ -119,7 +119,7 @@ class Executable:
     def __init__(self, plan: ExecutablePlan, threads: int | None = None) -> None:
         check_plan(plan)
         self.plan = plan
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._inputs = [aligned_empty(s.shape, s.dtype) for s in plan.inputs]
         self._outputs = [aligned_empty(s.shape, s.dtype) for s in plan.outputs]
         self._constants = [as_aligned(np.ascontiguousarray(a)) for a in plan.constants]

@@ -8,7 +8,6 @@ its address.
 from __future__ import annotations
 
 import ctypes
-import functools
 import platform
 import sys
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.locks import once
 from workbench.runtime.buffers import Array, RuntimeStruct, pointer_table
 
 _ADDRESS = ctypes.c_void_p
@@ -191,7 +191,7 @@ class _Code:
     walk: int
 
 
-@functools.cache
+@once
 def _code() -> _Code:
     from workbench.codegen import llvm_bind
 

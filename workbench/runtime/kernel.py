@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BuildError, ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
+from workbench.locks import ForkLock
 from workbench.runtime.buffers import (
     Array,
     aligned_empty,
@@ -71,7 +71,7 @@ class Kernel:
         self._image = CodeImage.of(code)
         self._problem = self._backend.run_problem(target)
         self._library = None if self._problem else LoadedCode(self._image)
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self.set_threads(threads or target.threads)
 
     def __repr__(self) -> str:

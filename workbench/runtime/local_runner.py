@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.errors import RunError
+from workbench.locks import ForkLock
 from workbench.runtime.pool import START_TIMEOUT_S, Event, Worker
 from workbench.runtime.results import (
     BuildJob,
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 #: Candidates that each builder may be ahead of the runner.
 _AHEAD = 4
-
-#: A runner grows by about 9 KiB with each candidate that it loads, so it is replaced after so many.
-_RUNNER_LIFETIME = 20_000
 
 #: So many starts in a row may fail before the runner gives up.
 _MAX_FAILED_STARTS = 3
@@ -156,7 +154,7 @@ class LocalRunner:
         self._duties: dict[Worker, _Duty] = {}
         self._prepared: set[str] = set()
         self._best_ms: dict[str, float] = {}
-        self._lock = threading.Lock()  # held by the running batch
+        self._lock = ForkLock(reentrant=False)  # held by the running batch
         self._cancelled = threading.Event()
         self._held = threading.Event()
         self._closed = False
@@ -314,8 +312,6 @@ class LocalRunner:
         self._give(builder, _Duty(trial, self._current.build_timeout_s, "build"), job)
 
     def _begin_run(self, trial: _Trial) -> None:
-        if self._runner.jobs_done >= _RUNNER_LIFETIME:
-            self._runner.close()
         if not self._runner.alive:
             self._prepared.clear()
         item, key = trial.input, self._setup_key(trial)
@@ -366,7 +362,6 @@ class LocalRunner:
             if not self._cancelled.is_set():
                 self._mourn(batch, worker, duty, how)
             return
-        worker.jobs_done += 1
         if duty is None:
             return
         if isinstance(event.message, Built):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from workbench.locks import ForkLock
 from workbench.runtime.local_runner import LocalRunner, MeasureInput, available_cores
 from workbench.runtime.results import Measurement, MeasureOptions
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "available_cores", "measure_func"]
 
 _shared: dict[tuple[int, Target], LocalRunner] = {}
-_shared_lock = threading.Lock()
+_shared_lock = ForkLock()
 
 
 def measure_func(

@@ -59,7 +59,6 @@ class Worker:
         self.kind = kind
         self.generation = 0
         self.ready = False
-        self.jobs_done = 0
         self.failed_starts = 0
         self._inbox = inbox
         self._process: subprocess.Popen[bytes] | None = None
@@ -102,7 +101,7 @@ class Worker:
         except OSError as error:
             raise RunError("run.worker", f"a worker process cannot be started: {error}", where=(command[0],)) from error
         self.generation += 1
-        self.ready, self.jobs_done = False, 0
+        self.ready = False
         self._process = process
         self._stderr = deque(maxlen=400)
         self._readers = (

@@ -13,27 +13,29 @@ futex, elsewhere by yielding and short sleeps. If the pool is busy (a nested reg
 the region runs inline in the caller, with the caller's own `tid`.
 
 Nothing starts at import. A pool starts its threads on first use, survives `os.fork` (the child starts its own), and
-is stopped at interpreter exit, before the machine code goes away.
+is stopped with its last reference and at interpreter exit, before the machine code goes away. The threads themselves
+hold the pool's memory, and no two threads ever have one `tid`: new ones wait until the old ones have left.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
-import functools
 import os
 import platform
 import sys
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from workbench.arguments import whole
-from workbench.errors import UsageError
+from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
-from workbench.runtime.buffers import aligned_empty
+from workbench.locks import ForkLock, once
+from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
 
 LAUNCH_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
@@ -50,7 +52,7 @@ class _Code:
     serial: int
 
 
-@functools.cache
+@once
 def _code() -> _Code:
     from workbench.codegen import llvm_bind
 
@@ -89,8 +91,10 @@ class ThreadPool:
             raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {nthreads}")
         self.nthreads = nthreads
         self._memory = aligned_empty((POOL_BYTES,), "uint8")
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._threads: list[threading.Thread] = []
+        self._leaving: list[threading.Thread] = []
+        self._finalizer: weakref.finalize[..., ThreadPool] | None = None
         self._reset()
         _pools.add(self)
 
@@ -99,12 +103,8 @@ class ThreadPool:
         # A spinning worker that outnumbers the cores only takes time from one that has work.
         crowded = self.nthreads > usable_threads()
         spin = platform_parts(sys.platform, platform.machine()).spin
-        self._word("spin", np.int32)[0] = 200 if crowded else spin
-        self._word("nthreads", np.int64)[0] = self.nthreads
-
-    def _word(self, name: str, dtype: type[np.generic]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-        offset = LAYOUT[name]
-        return self._memory[offset : offset + np.dtype(dtype).itemsize].view(dtype)
+        _word(self._memory, "spin", np.int32)[0] = 200 if crowded else spin
+        _word(self._memory, "nthreads", np.int64)[0] = self.nthreads
 
     @property
     def address(self) -> int:
@@ -122,23 +122,41 @@ class ThreadPool:
         return bool(self._threads)
 
     def start(self) -> None:
-        """Start the workers unless they run already."""
+        """Start the workers unless they run already.
+
+        Raises
+        ------
+        RunError
+            ``run.threads`` when the system gives no more threads.
+        """
         if self._threads or self.nthreads == 1:
             return
         with self._lock:
             if self._threads:
                 return
-            code = _code()
-            worker = _WORKER_TYPE(code.worker)
-            seen = int(self._word("wake", np.int32)[0])
-            self._word("stop", np.int32)[0] = 0
-            threads = [
-                threading.Thread(target=worker, args=(self.address, tid, seen), name=f"workbench-{tid}", daemon=True)
-                for tid in range(1, self.nthreads)
-            ]
-            for thread in threads:
-                thread.start()
+            for thread in self._leaving:
+                thread.join()
+            self._leaving = []
+            worker, seen = _WORKER_TYPE(_code().worker), int(_word(self._memory, "wake", np.int32)[0])
+            _word(self._memory, "stop", np.int32)[0] = 0
+            threads: list[threading.Thread] = []
+            try:
+                for tid in range(1, self.nthreads):
+                    thread = threading.Thread(
+                        target=_work, args=(worker, self._memory, tid, seen), name=f"workbench-{tid}", daemon=True
+                    )
+                    thread.start()
+                    threads.append(thread)
+            except BaseException as error:
+                self._end(threads, 2.0)
+                if not isinstance(error, RuntimeError):
+                    raise
+                text = f"a pool of {self.nthreads} threads cannot be started: {error}"
+                raise RunError("run.threads", text, (), f"use fewer threads; {usable_threads()} run at once") from error
             self._threads = threads
+            if self._finalizer is None:
+                self._finalizer = weakref.finalize(self, _dismiss, self._memory)
+                self._finalizer.atexit = False  # `_at_exit` also waits
 
     def stop(self, timeout: float = 2.0) -> None:
         """Let the workers leave and wait for them; a later `start` makes new ones. Regions still finish without them.
@@ -150,12 +168,14 @@ class ThreadPool:
         """
         with self._lock:
             threads, self._threads = self._threads, []
-            if not threads:
-                return
-            self._word("stop", np.int32)[0] = 1
-            _WAKE_TYPE(_code().wake)(self.address, MAX_THREADS)
-            for thread in threads:
-                thread.join(timeout)
+            self._end(threads, timeout)
+
+    def _end(self, threads: list[threading.Thread], timeout: float) -> None:
+        if threads:
+            _dismiss(self._memory)
+        for thread in threads:
+            thread.join(timeout)
+        self._leaving += [thread for thread in threads if thread.is_alive()]
 
     def launch(self, fn: int, ctx: int, ntasks: int) -> None:
         """Run a region: `fn` and `ctx` are addresses, see the module's description."""
@@ -163,13 +183,29 @@ class ThreadPool:
         LAUNCH_TYPE(self.launch_address)(self.address, fn, ctx, ntasks)
 
     def _after_fork(self) -> None:
-        self._lock = threading.Lock()
-        self._threads = []
+        self._threads, self._leaving = [], []
         self._reset()
 
 
+def _word(memory: Array, name: str, dtype: type[np.generic]) -> Array:
+    """A word of a pool."""
+    offset = LAYOUT[name]
+    return memory[offset : offset + np.dtype(dtype).itemsize].view(dtype)
+
+
+def _work(worker: Callable[[int, int, int], None], memory: Array, tid: int, seen: int) -> None:
+    """The life of a worker. It holds on to the pool's memory, and to no pool."""
+    worker(memory.ctypes.data, tid, seen)
+
+
+def _dismiss(memory: Array) -> None:
+    """Tell the workers of a pool to leave."""
+    _word(memory, "stop", np.int32)[0] = 1
+    _WAKE_TYPE(_code().wake)(memory.ctypes.data, MAX_THREADS)
+
+
 _shared: dict[int, ThreadPool] = {}
-_shared_lock = threading.Lock()
+_shared_lock = ForkLock()
 
 
 def shared_pool(nthreads: int) -> ThreadPool:
@@ -188,8 +224,6 @@ def shared_pool(nthreads: int) -> ThreadPool:
 
 
 def _after_fork() -> None:
-    global _shared_lock
-    _shared_lock = threading.Lock()
     for pool in list(_pools):
         pool._after_fork()
 
