@@ -61,13 +61,6 @@ PLACEMENT: tuple[Mutation, ...] = (
         "pass",
     ),
     _m(
-        "compute_at",
-        _P + "placement",
-        "readers outside of the loop may find gaps",
-        "if uncovered(func, parts, totals, inner) is not None:",
-        "if False:",
-    ),
-    _m(
         "reverse_compute_at",
         _P + "placement",
         "the loops need not cover the block",

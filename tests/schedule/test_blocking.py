@@ -8,7 +8,7 @@ from schedule import nests
 
 from workbench import workloads
 from workbench.errors import ScheduleError
-from workbench.ir import interp
+from workbench.ir import interp, te
 from workbench.schedule import Hole, Schedule
 
 
@@ -207,3 +207,32 @@ def test_a_copy_is_taken_back():
     before = s.func
     s.reverse_compute_inline(s.cache_write("C"))
     assert s.func == before
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_what_a_sum_reads_is_left_for_a_later_reader(holes):
+    s = Schedule(workloads.softmax(6, 48))
+    for stage in ("inverse", "total", "exps", "largest"):
+        s.compute_at(stage, "softmax_i")
+    outer, _ = s.split("total_k", [None, Hole("t") if holes else 16])
+    s.compute_at("exps", outer)
+    assert [lp.name for lp in s.func.block("exps")[1]] == ["softmax_i", "total_i", outer, "exps_i", "exps_j"]
+    nests.check_rows(s)
+    compiled(s.fill({"t": 16}) if holes else s)
+
+
+def test_a_later_reader_must_find_everything():
+    """The reader inside asks for every second element, the later one for those between, too."""
+    x = te.placeholder((4, 16), name="X")
+    e = te.compute((4, 16), lambda i, j: x[i, j] + 1.0, name="E")
+    k = te.reduce_axis(8, "k")
+    half = te.compute((4,), lambda i: te.sum(e[i, 2 * k], axis=k), name="half")
+    f = te.func(te.compute((4, 15), lambda i, j: e[i, j] * half[i], name="Y"))
+    for inside in (False, True):
+        s = Schedule(f)
+        if inside:
+            for stage in ("half", "E"):
+                s.compute_at(stage, "Y_i")
+        with pytest.raises(ScheduleError, match="make up all of it") as caught:
+            s.compute_at("E", "half_k" if inside else "k")
+        assert caught.value.code == "compute_at.consumers"

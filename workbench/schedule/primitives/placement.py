@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...errors import ScheduleError
-from ...ir.affine import Affine, Digit, bijective
+from ...ir.affine import Affine, Digit, bijective, split_base
 from ...ir.expr import Bound, loads
 from ...ir.func import Func
 from ...ir.poly import Dim
@@ -27,7 +27,7 @@ from ..rewrite import fresh_names, insert, nest, remove_block
         "compute_at.output": "the block writes an output of the function",
         "compute_at.writers": "other blocks write the same buffer",
         "compute_at.identity": "the block does not write its buffer at its own axes",
-        "compute_at.consumers": "no block reads the buffer, or one does outside of the loop",
+        "compute_at.consumers": "no block in the loop reads the buffer, or one elsewhere would find it incomplete",
         "compute_at.producer": "what the block reads is not complete when it would run",
         "compute_at.own_loop": "the loop belongs to the block itself",
         "region.inside": "it is not proved that the part that is needed lies inside the buffer",
@@ -38,11 +38,12 @@ from ..rewrite import fresh_names, insert, nest, remove_block
 class ComputeAt(Primitive):
     """Compute a block inside a loop of the blocks that read it, just the part that one iteration needs.
 
-    Contract: the block is the only writer of a temporary, all its readers lie inside `loop`, and what it reads itself
-    is complete before `loop` begins. Its loops are built anew, so earlier splits of them are lost: place first, split
-    after. They are called ``block_axis``. The temporary keeps its shape in the nest; only what is live is allocated.
-    Where the parts of two iterations overlap (a stencil's halo), the overlap is computed again. A reduction runs whole
-    inside `loop`. Blocks that were placed into the old loops of the block stay where they are.
+    Contract: the block is the only writer of a temporary, some of its readers lie inside `loop`, and what it reads
+    itself is complete before `loop` begins. Readers elsewhere come later, and the parts that the ones inside need must
+    make up all that these read, each once. Its loops are built anew, so earlier splits of them are lost: place first,
+    split after. They are called ``block_axis``. The temporary keeps its shape in the nest; only what is live is
+    allocated. Where the parts of two iterations overlap (a stencil's halo), the overlap is computed again. A reduction
+    runs whole inside `loop`. Blocks that were placed into the old loops of the block stay where they are.
     """
 
     idle = "No statement elsewhere makes what is read here."
@@ -68,6 +69,7 @@ class ComputeAt(Primitive):
         for name in legality.reads(block):
             legality.check_flow(new, name, "compute_at.producer")
         legality.check_flow(new, block.buffer, "compute_at.consumers")
+        self._check_later(new, block, set(guard))
         return new, names
 
     @classmethod
@@ -101,16 +103,40 @@ class ComputeAt(Primitive):
 
     def _check_readers(self, func: Func, block: Block) -> None:
         users = legality.readers(func, block.buffer)
-        outside = [b.name for b, p in users if not any(lp.name == self.loop for lp in p)]
         if not users:
             refuse("compute_at.consumers", f"Nothing reads {block.buffer!r}.", (self.block,))
-        if outside:
+        if not any(lp.name == self.loop for _, p in users for lp in p):
+            outside = [b.name for b, _ in users]
             refuse(
                 "compute_at.consumers",
                 f"{', '.join(outside)} reads {block.buffer!r} outside of loop {self.loop!r}.",
                 (self.block, self.loop, *outside),
-                "choose a loop that holds all readers, or inline the block",
+                "choose a loop that holds a reader, or inline the block",
             )
+
+    def _check_later(self, func: Func, block: Block, guarded: set[str]) -> None:
+        """Refuse unless readers outside of the loop find everything written, as `legality.check_flow` takes for given:
+        between its ends, what one iteration of the loops that they share writes must have no gaps.
+        """
+        _, path = func.block(self.block)
+        for reader, rpath in legality.readers(func, block.buffer):
+            if any(lp.name == self.loop for lp in rpath):
+                continue
+            common = legality.shared_loops(path, rpath)
+            inner = legality.extents_of(path[len(common) :])
+            parts = [x - split_base(x, inner) if common else x for x in block.binds]
+            totals = [
+                legality.form_range(x, inner, func.relations)[1] + 1 if common or it.name in guarded else it.extent
+                for it, x in zip(block.iters, parts, strict=True)
+            ]
+            if uncovered(func, parts, totals, inner) is not None:
+                refuse(
+                    "compute_at.consumers",
+                    f"{reader.name} reads {block.buffer!r} outside of loop {self.loop!r}, and it is not proved that "
+                    "the parts that are needed inside make up all of it, each once.",
+                    (self.block, self.loop, reader.name),
+                    "choose a loop that holds all readers, or inline the block",
+                )
 
 
 @primitive(
@@ -240,27 +266,41 @@ class ReverseComputeAt(Primitive):
     def _check_cover(
         self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim], guard: Mapping[str, Bound]
     ) -> None:
-        used: dict[str, list[Digit]] = {}
-        for it, bind in zip(block.iters, binds, strict=True):
-            reach = legality.form_range(bind, extents, func.relations)[1] + 1
-            if not bijective(bind, extents, reach if it.name in guard else it.extent, func.relations):
-                refuse(
-                    "reverse_compute_at.cover",
-                    f"Axis {it.name!r} of block {self.block!r} would run over {bind}, which is not "
-                    f"proved to take every value of [0, {it.extent}) exactly once.",
-                    (self.block, self.loop),
-                    "choose a loop further out",
-                )
-            for d, _ in bind.terms:
-                used.setdefault(d.var, []).append(d)
-        for name, extent in extents.items():
-            if not legality.tiles(used.get(name, []), extent, func.relations, once=True):
-                refuse(
-                    "reverse_compute_at.cover",
-                    f"Loop {name!r} would run block {self.block!r} again for the same elements.",
-                    (self.block, name),
-                    f"choose a loop outside of {name!r}",
-                )
+        totals = [
+            legality.form_range(x, extents, func.relations)[1] + 1 if it.name in guard else it.extent
+            for it, x in zip(block.iters, binds, strict=True)
+        ]
+        found = uncovered(func, binds, totals, extents)
+        if isinstance(found, int):
+            refuse(
+                "reverse_compute_at.cover",
+                f"Axis {block.iters[found].name!r} of block {self.block!r} would run over {binds[found]}, which is not "
+                f"proved to take every value of [0, {block.iters[found].extent}) exactly once.",
+                (self.block, self.loop),
+                "choose a loop further out",
+            )
+        if found is not None:
+            refuse(
+                "reverse_compute_at.cover",
+                f"Loop {found!r} would run block {self.block!r} again for the same elements.",
+                (self.block, found),
+                f"choose a loop outside of {found!r}",
+            )
+
+
+def uncovered(
+    func: Func, forms: Sequence[Affine], totals: Sequence[Dim], extents: Mapping[str, Dim]
+) -> int | str | None:
+    """What keeps forms from taking all combinations of values below `totals` exactly once: the place of a form, or a
+    loop that repeats them; None if nothing does.
+    """
+    used: dict[str, list[Digit]] = {}
+    for k, (form, total) in enumerate(zip(forms, totals, strict=True)):
+        if not bijective(form, extents, total, func.relations):
+            return k
+        for d, _ in form.terms:
+            used.setdefault(d.var, []).append(d)
+    return next((n for n, e in extents.items() if not legality.tiles(used.get(n, []), e, func.relations, True)), None)
 
 
 def check_identity(block: Block, code: str) -> None:

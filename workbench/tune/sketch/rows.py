@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import loads
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim, product
+from workbench.ir.poly import Dim, normal, product
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
@@ -26,6 +27,8 @@ MAX_ROWS = 8
 MAX_PARTIAL = 8
 #: Part of a row that may be added to fill its vectors.
 WASTE = 0.07
+#: Part of L2, as one over this, that the next rows may take.
+NEXT_ROWS = 8
 
 
 @rule("rows")
@@ -34,7 +37,9 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
 
     Applies where every reduction runs along the axis that is contiguous in memory: a few vectors hold partial results
     (``rfactor``), which are added up to one vector and then to one value; the reductions of several rows run side by
-    side. Rows that do not fill their vectors are padded with what is neutral.
+    side. Rows that do not fill their vectors are padded with what is neutral. An element-wise stage is computed in the
+    loop of the reduction that reads it first. Where L2 does not hold everything, one form fetches the next rows while
+    these are worked on, and the lines of their results.
     """
     found = _row_axes(draft.func)
     if found is None:
@@ -46,7 +51,8 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
             work.make()
         except ScheduleError:
             continue
-        out.append(work.finished(draft))
+        done = work.finished(draft)
+        out += [done, *work.fetching(done)]
     return out or [draft]
 
 
@@ -106,6 +112,7 @@ class _Rows:
     padded: bool
     known: dict[tuple[str, int], str | int] = field(default_factory=dict)
     held: Dim | None = None
+    outer: str = ""
 
     def make(self) -> None:
         """Schedule all stages."""
@@ -117,14 +124,14 @@ class _Rows:
                 for name, kind in zip(self._partial(b), ("partial", "combine"), strict=False):
                     made[name] = kind
         order = [b.name for b, _ in blocks(self.s.func.body)]
-        outer = self._block_of_rows()
+        outer = self.outer = self._block_of_rows()
         for name in reversed(order[:-1]):
             self.s.compute_at(name, outer)
+        reductions = [name for name in order if self.s.func.block(name)[0].is_reduction]
+        for name in reductions:
+            self._reduce(name, made.get(name, "finish"), short=bool(made))
         for name in order:
-            block, _ = self.s.func.block(name)
-            if block.is_reduction:
-                self._reduce(name, made.get(name, "finish"), short=bool(made))
-            else:
+            if name not in reductions and not self._join(name, [r for r in reductions if made.get(r) == "partial"]):
                 self._vectorise(name)
         if self.machine.threads > 1 and size >= SMALL * self.machine.threads:
             path = [lp.name for lp in self.s.func.block(self.final)[1]]
@@ -139,6 +146,21 @@ class _Rows:
             room = self.machine.registers * 3 // 4
             out = out.limit("partial results of all rows fit the registers", room - self.held)
         return replace(out, closed=True)
+
+    def fetching(self, done: Draft) -> list[Draft]:
+        """The draft that fetches what comes next, where rows travel further than from L2."""
+        func = self.s.func
+        moved = sum(normal(b.size, func.relations) * itemsize(b.dtype) for b in func.params)
+        rows = product(it.extent for it in func.block(self.final)[0].iters if it.name in self.own)
+        if not isinstance(moved, int) or not isinstance(rows, int):
+            return []
+        if moved <= self.machine.l2 or moved // rows > self.machine.l2 // NEXT_ROWS:
+            return []
+        s = self.s.copy()
+        s.annotate(self.outer, "prefetch", 1)
+        s.annotate(self.outer, "prefetch_write", 1)
+        reason = f"{moved / 2**20:.1f} MB of rows: {self.outer} fetches the next ones and their results"
+        return [done.change("rows", reason, s)]
 
     def _block_of_rows(self) -> str:
         """Rows outside, several of them in a block; returns the loop over blocks."""
@@ -195,6 +217,25 @@ class _Rows:
         if kind == "partial":
             self.held = product(self.s.func.loop(lp)[0].extent for lp in unrolled)
 
+    def _join(self, name: str, partial: list[str]) -> bool:
+        """Compute an element-wise stage in the loop of the first reduction that reads it, if that is all there is."""
+        block, _ = self.s.func.block(name)
+        readers = [r for r in partial if any(ld.buffer == block.buffer for ld in loads(self.s.func.block(r)[0].value))]
+        if not readers:
+            return False
+        reader, path = self.s.func.block(readers[0])
+        loop = next((lp for it, lp in self._own(reader, path) if it == "R"), None)
+        if loop is None:
+            return False
+        try:
+            made = self.s.compute_at(name, loop)
+        except ScheduleError:
+            return False
+        for lp in made[:-1]:
+            self.s.unroll(lp)
+        self.s.vectorize(made[-1])
+        return True
+
     def _vectorise(self, name: str) -> None:
         """Vectorise the contiguous axis of an element-wise stage, by the same factor in stages of the same length."""
         from workbench.schedule import Hole
@@ -207,7 +248,7 @@ class _Rows:
         known = self.known.get(("S", lp.extent))
         choices = vector_choices(lp.extent, self.machine)
         several = AT_ONCE * self.machine.lanes
-        if choices[-1] < self.machine.lanes and lp.extent > several:
+        if all(n % self.machine.lanes for n in choices) and lp.extent > several:
             _, lane = self.s.split(lp.name, [None, several], tail="guard")
         else:
             _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
