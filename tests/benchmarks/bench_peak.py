@@ -11,8 +11,8 @@ measure on a quiet machine.
 
 What the schedules have in common: as many accumulators as registers hold beside one row of the other operand and one
 broadcast; weights packed by the width of the tile, so that the inner loop reads them in order; the reduction innermost
-around the tile, whole, so that results are written once. The code generator unrolls the innermost loop, asks for the
-lines of the results ahead of time and leaves guards out of it.
+around the tile, whole, so that results are written once; the next panel of B on its way while this one is used. The
+code generator unrolls the innermost loop, asks for the lines of the results ahead of time and leaves guards out of it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def matmul(target: wb.Target, n: int, rows: int, vectors: int, block: int) -> wb
     j0, j1 = s.split("j", [None, width])
     s.transform_layout("B", 1, width)
     s.reorder(i, j0, i0, "k", i1, j1)
+    s.annotate(j0, "prefetch", 1)
     s.unroll(i1)
     s.vectorize(j1)
     return s

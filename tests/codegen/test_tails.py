@@ -6,6 +6,7 @@ Every operand lies at the very end of readable memory, so that a lane too many i
 from __future__ import annotations
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -189,6 +190,30 @@ def test_prefetches_what_later_iterations_read():
     s.annotate("k", "prefetch", 4)
     check(s.func)
     assert s.build().llvm.count("@llvm.prefetch.p0(ptr %") > plain
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_next_panel_is_fetched_evenly_while_this_one_is_read(threads):
+    target = Target("llvm", cpu="sapphirerapids", threads=threads)
+    s = Schedule(workloads.matmul(32, 64, 64, constant_b=True), target)
+    i0, i1 = s.split("i", [None, 4])
+    j0, j1 = s.split("j", [None, 16])
+    s.transform_layout("B", 1, 16)
+    s.reorder(j0, i0, "k", i1, j1)
+    s.unroll(i1)
+    s.vectorize(j1)
+    if threads > 1:
+        s.parallel(j0)
+    ahead = re.compile(r"@llvm.prefetch.p0\(ptr %\w+, i32 0, i32 2, i32 1\)")
+    assert not ahead.findall(s.build().llvm)
+    s.annotate(j0, "prefetch", 1)
+    check(s.func)
+    text = s.build().llvm
+    # A panel of 64 rows of 64 bytes, in 8 passes of 16 rounds of 4 iterations: 32 bytes a round.
+    assert len(ahead.findall(text)) == 1
+    assert re.search(r"getelementptr i8, ptr %\w+, i64 4096\n", text), "the next panel"
+    assert re.search(r"mul nsw i64 %i\d+, 512\n", text), "an eighth of it in every pass"
+    assert re.search(r"mul nsw i64 %i\d+, 8\n", text), "a share in every iteration"
 
 
 @pytest.mark.parametrize("threads", [1, 2])

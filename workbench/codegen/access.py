@@ -219,9 +219,7 @@ class Accesses(Places):
             if ahead.writes and ahead.writers.get(buffer) == block:
                 self._fetch(buffer, idx, at, var, ahead.writes, write=True)
 
-    def _fetch(
-        self, buffer: str, idx: tuple[Affine, ...], at: Address, var: str, distance: int, write: bool
-    ) -> None:
+    def _fetch(self, buffer: str, idx: tuple[Affine, ...], at: Address, var: str, distance: int, write: bool) -> None:
         """Ask for an access `distance` iterations later, if every iteration goes to another line or vector."""
         size, form = self.itemsize(buffer), self.flat(buffer, idx)
         c = form.coefficient(var) if all(d.plain for d, _ in form.terms if d.var == var) else 0
@@ -234,7 +232,7 @@ class Accesses(Places):
     def prefetch(self, pointer: Value, write: bool = False, depth: int | None = None, level: int = 1) -> None:
         """Ask for the line at an address, which need not exist, in the cache of a level."""
         self.fb.declare("llvm.prefetch.p0", "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.fb.effect(f"call void @llvm.prefetch.p0({pointer.typed}, i32 {int(write)}, i32 {4 - level}, i32 1)", depth)
+        self.fb.hint(f"call void @llvm.prefetch.p0({pointer.typed}, i32 {int(write)}, i32 {4 - level}, i32 1)", depth)
 
     # ---- stores ----------------------------------------------------------------------------------------------------
 

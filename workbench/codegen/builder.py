@@ -162,6 +162,13 @@ class FunctionBuilder:
         """Append a line with side effects to the scope at `depth` (default: the innermost)."""
         self._scopes[self.depth if depth is None else depth].lines.append("  " + text)
 
+    def hint(self, text: str, depth: int | None = None) -> None:
+        """As `effect`, for what says nothing new when it is said again in the same scope."""
+        known = self._scopes[self.depth if depth is None else depth].known
+        if text not in known:
+            known[text] = Value("", "ptr")
+            self.effect(text, depth)
+
     def alloca(self, type_: str, align: int = 64) -> Value:
         """Stack slot for the whole function."""
         name = self.fresh("slot")
@@ -185,16 +192,19 @@ class FunctionBuilder:
         body: Callable[[Value], None],
         label: str = "loop",
         copies: int = 1,
+        once: Callable[[Value], None] | None = None,
     ) -> None:
         """Counted loop that runs at least once; the bounds exist outside of it.
 
-        With `copies`, each round runs the body for that many values, ``step / copies`` apart.
+        With `copies`, each round runs the body for that many values, ``step / copies`` apart; `once` runs once a round.
         """
         self._count += 1
         head, done = f"{_clean(label)}{self._count}", f"{_clean(label)}{self._count}.end"
         iv, following = self.fresh("i"), self.fresh("n")
         self._scopes.append(_Scope(head))
         self._rounds(Value(iv, "int64", 1, self.depth), body, copies, step // copies)
+        if once is not None:
+            once(Value(iv, "int64", 1, self.depth))
         inner = self._scopes.pop()
         outer = self._scopes[-1]
         outer.lines += [
@@ -342,4 +352,6 @@ def const_of(v: Value) -> int | None:
 
 
 def _clean(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "._" else "_" for c in name) + "_"
+    """A name as the first part of a label: LLVM takes letters of ASCII, and no digit at the beginning."""
+    text = "".join(c if (c.isascii() and c.isalnum()) or c in "._" else "_" for c in name)
+    return f"_{text}_" if text[:1].isdigit() else f"{text}_"

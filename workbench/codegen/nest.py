@@ -19,6 +19,7 @@ from .builder import FunctionBuilder, Value, index
 from .exprs import ExprEmitter, Lanes
 from .lanes import across_lanes, conditions, reduced_vectors
 from .places import ALWAYS, Ahead, Guard
+from .streaming import Streams
 from .tensor import TensorEmitter, by_intrinsic
 
 #: Vector loops with more full vectors than this become loops over vectors.
@@ -62,6 +63,7 @@ class NestEmitter:
         self._sizes: dict[str, frozenset[int]] = {}
         self._cut: dict[str, list[tuple[int, int, int]]] = {}
         self._tensor = TensorEmitter(fb, self.ex, buffers)
+        self._streams = Streams(fb, self.ex)
 
     def start(self) -> None:
         """Begin a new nest: each has the whole budget of block instances."""
@@ -111,12 +113,15 @@ class NestEmitter:
             self._counted(lp, lp.extent)
         self.ex.env.pop(lp.name, None)
         self.ex.ahead.pop(lp.name, None)
+        self._streams.end(lp)
 
     def look_ahead(self, lp: For) -> None:
         """Ask ahead for what the loop's body touches, as the loop's notes say."""
         reads, writes = (n if isinstance(n := lp.note(key), int) else 0 for key in ("prefetch", "prefetch_write"))
         if max(reads, writes) > 0:
-            readers = {a.buffer: b.name for b, _ in blocks(lp.body) for a in accesses(b)[1:]}
+            streamed = self._streams.begin(lp, reads)
+            read = ((a.buffer, b.name) for b, _ in blocks(lp.body) for a in accesses(b)[1:])
+            readers = {buffer: name for buffer, name in read if buffer not in streamed}
             writers = {b.buffer: b.name for b, _ in blocks(lp.body)}
             self.ex.ahead[lp.name] = Ahead(max(reads, 0), max(writes, 0), readers, writers)
 
@@ -140,9 +145,11 @@ class NestEmitter:
         factor = self._inner_unroll(lp, extent)
         if factor < extent:
             whole = extent - extent % factor
-            self.fb.loop(index(0), index(whole), factor, lambda iv: self._iterations(lp, iv, 1), lp.name, factor)
+            one, fetch = lambda iv: self._iterations(lp, iv, 1), lambda iv: self._streams.fetch(lp, iv, factor)
+            self.fb.loop(index(0), index(whole), factor, one, lp.name, factor, fetch)
             self._iterations(lp, index(whole), extent - whole)
         else:
+            self._streams.fetch(lp, index(0), extent)
             self._iterations(lp, index(0), extent)
 
     def _inner_unroll(self, lp: For, extent: int) -> int:
