@@ -72,7 +72,7 @@ ALWAYS, NEVER = Guard(True), Guard(False)
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """How many iterations ahead a loop asks for what its body reads and writes (0: not), and which blocks do the asking.
+    """How far ahead, in iterations, a loop asks for what its body reads and writes (0: not), and which blocks do that.
 
     Attributes
     ----------
