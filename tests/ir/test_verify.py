@@ -6,6 +6,7 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import WorkbenchError
+from workbench.intrinsics import registry
 from workbench.ir.affine import Affine
 from workbench.ir.func import HoleInfo, subst_holes
 from workbench.ir.parser import parse
@@ -70,12 +71,35 @@ f(X: input float32[8, 8], Y: output float32[8, 8]):
 
 
 DIGIT = QUOTIENT.replace("(i // 2)", "(i // 2 % 4)")
-GOOD = [MATMUL, PADDED, SYMBOLIC, TAIL, QUOTIENT, DIGIT, THREADS, THREADS.replace("threadIdx.x", "vthread")]
+#: Sixteen values packed to fours, after padding; a kernel for Winograd's tiles.
+PACKED = """\
+f(X: const float32[5, 4] packed(0: 17 zeros 20, 0: 4), W: const float32[4, 4, 2] packed(winograd: 2), \
+Y: output float32[5, 4]):
+  for i in 5 @block="rows":
+    for j in 4 @block="row":
+      block Y(i: 5, j: 4) @a=1:
+        Y[i, j] = X[i, j] + W[0, 1, 1]
+"""
+DOT = PACKED.replace("for j in 4", "for j in 4 intrin x86.vnni.dot4")
+
+
+GOOD = [
+    PACKED,
+    DOT,
+    MATMUL,
+    PADDED,
+    SYMBOLIC,
+    TAIL,
+    QUOTIENT,
+    DIGIT,
+    THREADS,
+    THREADS.replace("threadIdx.x", "vthread"),
+]
 
 
 @pytest.mark.parametrize("text", GOOD)
 def test_good_nests_pass(text):
-    verify(parse(text))
+    verify(parse(text), registry.names)
 
 
 @pytest.mark.parametrize("name", workloads.ALL)
@@ -135,6 +159,18 @@ WRONG = [
     ("padding twice", THREADS, [("align(0: 16 + 4)", "align(0: 16, 0: 32)")], "align"),
     ("an offset that is no rest", THREADS, [("16 + 4", "16 + 16")], "align"),
     ("two notes of one key", MATMUL, [("for k in 8", "for k in 8 @a=1 @a=2")], "note"),
+    ("two notes of one key on a block", PACKED, [("@a=1", "@a=1 @a=2")], "note"),
+    ("two units of one name", PACKED, [('"rows"', '"row"')], "name"),
+    ("packed along a dimension that is not there", PACKED, [("0: 4)", "1: 4)")], "layout"),
+    ("packed to blocks of another size", PACKED, [("0: 4)", "0: 5)")], "layout"),
+    ("packed to empty blocks", PACKED, [("0: 4)", "0: 0)")], "layout"),
+    ("padded to another size", PACKED, [("zeros 20", "zeros 21")], "layout"),
+    ("padded to less", PACKED, [("17 zeros", "20 zeros")], "layout"),
+    ("padded along a dimension that is not there", PACKED, [("0: 17", "1: 17")], "layout"),
+    ("tiles of another size", PACKED, [("winograd: 2", "winograd: 4")], "layout"),
+    ("a packed result", MATMUL, [("output float32[8, 8]", "output float32[8, 8] packed(0: 8)")], "layout"),
+    ("an intrinsic in an intrinsic", DOT, [("for i in 5", "for i in 5 intrin x86.vnni.dot4")], "intrinsic"),
+    ("an intrinsic that is none", DOT, [("vnni.dot4", "vnni.dot5")], "intrinsic"),
     ("no accumulation", MATMUL, [("C[i, j] + A[i, k]", "A[i, k] + A[i, k]")], "reduction"),
 ]
 
@@ -145,7 +181,7 @@ def test_wrong_nests_are_found(text, edits, code):
         assert old in text, old
         text = text.replace(old, new)
     with pytest.raises(WorkbenchError) as e:
-        verify(parse(text))
+        verify(parse(text), registry.names)
     assert e.value.code.startswith(f"verify.{code}")
 
 

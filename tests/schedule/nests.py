@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench import workloads
+from workbench.intrinsics import registry
 from workbench.ir import interp, te
 from workbench.ir.compact import compact
 from workbench.ir.func import Func
@@ -100,7 +101,7 @@ def inputs_and_result(func: Func, seed: int = 0) -> tuple[Arrays, Arrays]:
 
 def check(schedule: Schedule, given: Arrays, expected: Arrays, order: interp.Order = "shuffled") -> None:
     """A concrete schedule is well-formed, gives the result, also when compacted, and writes each element once."""
-    verify(schedule.func)
+    verify(schedule.func, registry.names)
     got = interp.trace_run(schedule.func, given, order)
     small = interp.run(drop_unit_loops(compact(schedule.func)), given, order)
     for name, want in expected.items():

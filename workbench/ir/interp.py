@@ -13,7 +13,6 @@ it.
 
 from __future__ import annotations
 
-import array
 import itertools
 import math
 import random
@@ -24,11 +23,12 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, ShapeError
+from ..errors import InputError
 from .affine import Affine
+from .cells import counts_of, fresh, given, to_numpy, zeros
 from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Buffer, Func, pack
+from .func import Buffer, Func
 from .poly import concrete
 from .scalar import HELPERS
 from .stmt import UNORDERED_KINDS, Block, For, Stmt
@@ -38,19 +38,6 @@ Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]
 Range: TypeAlias = tuple[int, int]
 
-_TYPECODES = {
-    "float32": "f",
-    "float64": "d",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "bool": "B",
-}
 _INFIX = {
     "add": "+",
     "sub": "-",
@@ -118,9 +105,9 @@ def trace_run(
             tuple(h.name for h in func.holes),
             "fill them first: schedule.fill({...})",
         )
-    memory = {b.name: _given(b, inputs) if b.role in ("input", "const") else _fresh(b) for b in func.buffers}
+    memory = {b.name: given(b, inputs) if b.role in ("input", "const") else fresh(b) for b in func.buffers}
     written = [b for b in func.buffers if b.role in ("temp", "output")]
-    counters = {b.name: (array.array("q", bytes(8 * _size(b))), array.array("q", bytes(8 * _size(b)))) for b in written}
+    counters = {b.name: (zeros(b), zeros(b)) for b in written}
     source = _Source(func, count_writes).build()
     scope: dict[str, Any] = dict(HELPERS) | {"_order": _orders(order, seed)}
     for k, b in enumerate(func.buffers):
@@ -129,13 +116,13 @@ def trace_run(
             scope[f"w{k}"], scope[f"u{k}"] = counters[b.name]
     exec(compile(source, f"<nest {func.name}>", "exec"), scope)  # our own text, made of numbers and mangled names only
     scope["main"]()
-    arrays = {b.name: _to_numpy(b, memory[b.name]) for b in written}
+    arrays = {b.name: to_numpy(b, memory[b.name]) for b in written}
     counts = counters if count_writes else {}
     return Result(
         {b.name: arrays[b.name] for b in written if b.role == "output"},
         {b.name: arrays[b.name] for b in written if b.role == "temp"},
-        {b.name: _counts(b, counts[b.name][0]) for b in written if b.name in counts},
-        {b.name: _counts(b, counts[b.name][1]) for b in written if b.name in counts},
+        {b.name: counts_of(b, counts[b.name][0]) for b in written if b.name in counts},
+        {b.name: counts_of(b, counts[b.name][1]) for b in written if b.name in counts},
     )
 
 
@@ -164,7 +151,7 @@ class _Source:
     names: dict[str, str] = field(default_factory=dict)
     ranges: dict[str, Range] = field(default_factory=dict)
     buffers: dict[str, tuple[int, Buffer]] = field(default_factory=dict)
-    fresh: Iterable[int] = field(default_factory=itertools.count)
+    ids: Iterable[int] = field(default_factory=itertools.count)
 
     def build(self) -> str:
         self.buffers = {b.name: (k, b) for k, b in enumerate(self.func.buffers)}
@@ -177,7 +164,7 @@ class _Source:
         self.lines.append("    " * depth + text)
 
     def number(self) -> int:
-        return next(iter(self.fresh))
+        return next(iter(self.ids))
 
     def body(self, body: Sequence[Stmt], depth: int) -> None:
         for s in body:
@@ -375,38 +362,3 @@ def _orders(order: Order, seed: int) -> Callable[[int], Iterable[int]]:
     if order == "shuffled":
         return lambda n: rng.sample(range(n), n)
     raise InputError("interp.order", f"There is no order {order!r}.", (), "one of: program, reversed, shuffled")
-
-
-def _given(b: Buffer, inputs: Mapping[str, Array]) -> Any:
-    if b.name not in inputs:
-        raise ShapeError("shape.missing", f"No array is given for {b.name!r}.", (b.name,))
-    x = pack(b, np.asarray(inputs[b.name]).astype(b.dtype, copy=False))
-    return _cells(b, np.ascontiguousarray(x))
-
-
-def _fresh(b: Buffer) -> Any:
-    shape = tuple(concrete(d) for d in b.shape)
-    if is_float(b.dtype):
-        return _cells(b, np.full(shape, np.nan, b.dtype))
-    if b.dtype == "bool":
-        return _cells(b, np.ones(shape, bool))
-    return _cells(b, np.full(shape, 0xA5 if b.dtype == "uint8" else 0x5A, b.dtype))
-
-
-def _cells(b: Buffer, x: Array) -> Any:
-    code = _TYPECODES.get(b.dtype)
-    if code is None:
-        return [float(v) for v in x.ravel()]
-    return array.array(code, x.tobytes())
-
-
-def _to_numpy(b: Buffer, cells: Any) -> Array:
-    return np.array(cells, dtype=b.dtype).reshape([concrete(d) for d in b.shape])
-
-
-def _counts(b: Buffer, cells: array.array[int]) -> NDArray[np.int64]:
-    return np.array(cells, dtype=np.int64).reshape([concrete(d) for d in b.shape])
-
-
-def _size(b: Buffer) -> int:
-    return concrete(b.size)

@@ -1,0 +1,238 @@
+"""Check the parts of a function one by one: names, notes, memory, loops, and the form of each block.
+
+What the parts mean together is `workbench.ir.verify`'s question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import get_args
+
+import numpy as np
+
+from ..errors import InputError, ScheduleError
+from .affine import Affine
+from .compact import shared_by
+from .expr import (
+    BINARY_OPS,
+    REDUCE_OPS,
+    UNARY_OPS,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Select,
+    Unary,
+    Where,
+    all_index_forms,
+    loads,
+)
+from .func import Buffer, Func, LayoutStep, PadStep, Role, Scope
+from .poly import Dim, equal, holes_of, nonneg
+from .stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
+from .winograd import KERNEL_MATRIX, WinogradStep
+
+
+def fail(code: str, message: str, where: Iterable[str] = ()) -> ScheduleError:
+    """Make the error of a nest that is wrong."""
+    return ScheduleError(f"verify.{code}", message, where)
+
+
+def check_holes(func: Func) -> None:
+    """Holes and relations fit together, and nothing is used that is not declared."""
+    known = [h.name for h in func.holes]
+    if len(set(known)) != len(known):
+        raise InputError("verify.hole", "Two holes have the same name.", known)
+    leading: set[str] = set()
+    for rel in func.relations:
+        stray = set(rel.lhs) - set(known)
+        if stray or rel.rhs < 1 or leading & set(rel.lhs):
+            raise InputError(
+                "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
+            )
+        leading |= set(rel.lhs)
+    dims: list[Dim] = [d for b in func.buffers for d in b.shape]
+    dims += [s.block for b in func.buffers for s in b.layout if isinstance(s, LayoutStep)]
+    dims += (
+        [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
+    )
+    for b, _ in blocks(func.body):
+        dims += [it.extent for it in b.iters]
+        for form in _forms(b):
+            dims += [form.const, *(x for d, c in form.terms for x in (c, d.lower, d.extent) if x is not None)]
+    unknown = {h for d in dims for h in holes_of(d)} - set(known)
+    if unknown:
+        raise InputError("verify.hole", "The nest uses holes that the function does not declare.", sorted(unknown))
+    retired = {n for n, _ in func.aliases} & set(known)
+    if retired:
+        raise InputError("verify.hole", "A hole that was replaced is still open.", sorted(retired))
+
+
+def _forms(b: Block) -> list[Affine]:
+    inside = (form for e in b.exprs for form in all_index_forms(e))
+    return [*b.binds, *b.index, *(g.form for g in b.guard), *inside]
+
+
+def check_names(func: Func) -> None:
+    """Names of loops, blocks, buffers and units are different; buffers are of known kinds and sizes."""
+    _unique("loops", [lp.name for lp, _ in loops(func.body)])
+    _unique("blocks", [b.name for b, _ in blocks(func.body)])
+    _unique("buffers", [b.name for b in func.buffers])
+    _unique("units", [str(unit) for lp, _ in loops(func.body) if (unit := lp.note("block")) is not None])
+    for b in func.buffers:
+        if b.role not in get_args(Role):
+            raise fail("role", f"Buffer {b.name!r} has the unknown role {b.role!r}.", (b.name,))
+        try:
+            np.dtype(b.dtype)
+        except TypeError:
+            raise fail("dtype", f"Buffer {b.name!r} has the unknown dtype {b.dtype!r}.", (b.name,)) from None
+        if any(not nonneg(d - 1, func.relations) for d in b.shape):
+            raise fail("shape", f"Buffer {b.name!r} has a dimension that is not positive.", (b.name,))
+        _memory(func, b)
+        _layout(func, b)
+
+
+def _memory(func: Func, b: Buffer) -> None:
+    """Scope and padding of a buffer: of a temporary only, and no thread misses what another one has written."""
+    if b.scope not in get_args(Scope):
+        raise fail("scope", f"Buffer {b.name!r} has the unknown scope {b.scope!r}.", (b.name,))
+    if b.role != "temp" and (b.scope != "auto" or b.align):
+        raise fail("scope", f"Buffer {b.name!r} is no temporary; the caller decides where it lies.", (b.name,))
+    dims = [a.dim for a in b.align]
+    good = all(0 <= a.dim < len(b.shape) - 1 and a.factor >= 1 and 0 <= a.offset < a.factor for a in b.align)
+    if not good or len(set(dims)) < len(dims):
+        raise fail("align", f"The padding of buffer {b.name!r} is not well-formed.", (b.name,))
+    lp = shared_by(func, b.name) if b.scope in ("local", "shared") else None
+    if lp is not None:
+        raise fail("scope", f"Iterations of {lp.name!r} share {b.name!r}, which is {b.scope}.", (b.name, lp.name))
+
+
+def _layout(func: Func, b: Buffer) -> None:
+    """Packing steps lead from some shape to the one that the buffer has."""
+    if b.layout and b.role in ("temp", "output"):
+        raise fail("layout", f"Buffer {b.name!r} is packed, but only what is given can be.", (b.name,))
+    shape = b.shape
+    for step in reversed(b.layout):
+        if not _leads_to(func, step, shape):
+            raise fail("layout", f"No packing step {step} of buffer {b.name!r} leads to {list(shape)}.", (b.name,))
+        shape = step.logical_shape(shape)
+
+
+def _leads_to(func: Func, step: LayoutStep | PadStep | WinogradStep, shape: tuple[Dim, ...]) -> bool:
+    """Whether the step may end in a shape."""
+    match step:
+        case LayoutStep(dim, block):
+            positive = bool(nonneg(block - 1, func.relations))
+            return positive and 0 <= dim < len(shape) - 1 and equal(block, shape[-1], func.relations)
+        case PadStep(dim, size, extent):
+            return 0 <= dim < len(shape) and 1 <= size < extent and shape[dim] == extent
+        case WinogradStep(tile):
+            return tile in KERNEL_MATRIX and shape[:2] == (tile + 2, tile + 2)
+
+
+def _notes(what: str, name: str, notes: tuple[Note, ...]) -> None:
+    keys = [k for k, _ in notes]
+    if len(set(keys)) < len(keys):
+        raise fail("note", f"{what} {name!r} has two notes of one key.", (name,))
+
+
+def _unique(what: str, names: Sequence[str]) -> None:
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice:
+        raise fail("name", f"Two {what} are called {twice[0]!r}.", twice)
+
+
+def check_loop(func: Func, lp: For, path: tuple[For, ...], intrinsics: Collection[str] | None) -> None:
+    """Kind, notes, intrinsic and extent of one loop."""
+    if lp.kind not in get_args(LoopKind):
+        raise fail("kind", f"Loop {lp.name!r} has the unknown kind {lp.kind!r}.", (lp.name,))
+    if lp.kind in BOUND_KINDS - {"vthread"} and any(up.kind == lp.kind for up in path):
+        raise fail("kind", f"Loop {lp.name!r} is bound to {lp.kind}, and so is a loop around it.", (lp.name,))
+    _notes("Loop", lp.name, lp.notes)
+    if lp.intrin is not None:
+        inside = next((up.name for up in path if up.intrin is not None), None)
+        if inside is not None:
+            raise fail(
+                "intrinsic", f"Loop {lp.name!r} has an intrinsic inside of that of {inside!r}.", (lp.name, inside)
+            )
+        if intrinsics is not None and lp.intrin not in intrinsics:
+            raise fail("intrinsic", f"Loop {lp.name!r} names {lp.intrin!r}, which is no intrinsic.", (lp.name,))
+    if not nonneg(lp.extent - 1, func.relations):
+        raise fail("extent", f"Loop {lp.name!r} may run {lp.extent} times, which is not positive.", (lp.name,))
+    if not lp.body:
+        raise fail("empty", f"Loop {lp.name!r} has no body.", (lp.name,))
+
+
+def check_block(func: Func, b: Block, path: tuple[For, ...]) -> None:
+    """Ranks, operators and names of one block."""
+    axes = [it.name for it in b.iters]
+    _notes("Block", b.name, b.notes)
+    _unique(f"axes of block {b.name!r}", axes)
+    if len(b.binds) != len(b.iters) or any(it.kind not in ("S", "R") for it in b.iters):
+        raise fail("axis", f"Block {b.name!r} does not bind every axis, or an axis is of no known kind.", (b.name,))
+    unbound = {v for x in b.binds for v in x.vars} - {lp.name for lp in path}
+    if unbound:
+        raise fail(
+            "unbound", f"Block {b.name!r} uses {min(unbound)!r}, which is no loop around it.", (b.name, min(unbound))
+        )
+    inner = {v for e in b.exprs for form in all_index_forms(e) for v in form.vars}
+    inner |= {v for x in b.index for v in x.vars} | {v for g in b.guard for v in g.form.vars}
+    if inner - set(axes):
+        raise fail(
+            "unbound", f"Block {b.name!r} uses {min(inner - set(axes))!r}, which is none of its axes.", (b.name,)
+        )
+    for ld in (b.own_load(), *b.loads()):
+        if len(ld.index) != len(func.buffer(ld.buffer).shape):
+            raise fail(
+                "rank", f"Block {b.name!r} indexes {ld.buffer!r} with {len(ld.index)} forms.", (b.name, ld.buffer)
+            )
+    if func.buffer(b.buffer).role in ("input", "const"):
+        raise fail("role", f"Block {b.name!r} writes the input {b.buffer!r}.", (b.name, b.buffer))
+    for e in b.exprs:
+        _operators(b, e)
+    _reduction_form(b)
+
+
+def _operators(b: Block, e: Expr) -> None:
+    match e:
+        case Unary(op, a):
+            good, parts = op in UNARY_OPS, [a]
+        case Binary(op, x, y):
+            good, parts = op in BINARY_OPS, [x, y]
+        case Select(_, x, y):
+            good, parts = True, [x, y]
+        case Where(c, x, y):
+            good, parts = True, [c, x, y]
+        case Cast(_, a):
+            good, parts = True, [a]
+        case Const() | Load() | Index():
+            return
+    if not good:
+        raise fail("operator", f"Block {b.name!r} uses an unknown operator.", (b.name,))
+    for p in parts:
+        _operators(b, p)
+
+
+def _reduction_form(b: Block) -> None:
+    """A block with an init accumulates ``own op term``; one without has no reduction axes and does not read itself."""
+    own = b.own_load()
+    if b.init is None:
+        if any(it.kind == "R" for it in b.iters):
+            raise fail("reduction", f"Block {b.name!r} has a reduction axis but no initial value.", (b.name,))
+        return
+    ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
+    parts = (b.value.b,) if b.resumes else (b.init, b.value.b)  # type: ignore[union-attr]
+    if not ok or any(ld.buffer == b.buffer for e in parts for ld in loads(e)):
+        raise fail(
+            "reduction",
+            f"Block {b.name!r} has an initial value but does not accumulate onto its own element.",
+            (b.name,),
+        )
+    reduced = {it.name for it in b.iters if it.kind == "R"}
+    if reduced & {v for x in b.index for v in x.vars}:
+        raise fail("reduction", f"Block {b.name!r} writes to an index that moves with a reduction axis.", (b.name,))
+
+
+__all__ = ["check_block", "check_holes", "check_loop", "check_names", "fail"]
