@@ -93,6 +93,7 @@ def check_states(made: Made) -> None:
             check_units(made, made.states[k - 1], func)
         check_intrinsics(made, func)
         check_local(made, func)
+        check_bound(made, func)
 
 
 def check_local(made: Made, func: Func) -> None:
@@ -104,6 +105,17 @@ def check_local(made: Made, func: Func) -> None:
         uses = [path for b, path in blocks(func.body) if any(a.buffer == buffer.name for a in accesses(b))]
         if len({tuple(lp.name for lp in path if lp.kind not in together) for path in uses}) > 1:
             raise Violation(f"{buffer.name} is local and shared", made, buffer)
+
+
+def check_bound(made: Made, func: Func) -> None:
+    """Blocks of a device lie in nothing but each other, and nothing is bound twice."""
+    for lp, path in loops(func.body):
+        if lp.kind.startswith("blockIdx") and any(
+            len(up.body) > 1 or not up.kind.startswith("blockIdx") for up in path
+        ):
+            raise Violation(f"{lp.name} is no loop over blocks of a grid", made)
+        if "Idx" in lp.kind and lp.kind in [up.kind for up in path]:
+            raise Violation(f"{lp.kind} is bound twice", made, lp.name)
 
 
 def check_intrinsics(made: Made, func: Func) -> None:

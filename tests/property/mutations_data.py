@@ -8,6 +8,7 @@ from property.mutation import mutation as _m
 _S = "workbench.schedule."
 _P = "workbench.schedule.primitives."
 _I = "workbench.intrinsics."
+_R = "workbench.ir."
 
 DATA: tuple[Mutation, ...] = (
     _m(
@@ -221,5 +222,68 @@ DATA: tuple[Mutation, ...] = (
         "later steps may move an operand",
         "match(registry[intrin], func, loop)",
         "registry[intrin]",
+    ),
+    _m(
+        "transform_layout",
+        _R + "func",
+        "constants are packed in as many blocks as one has elements",
+        "n // self.block, self.block, *array",
+        "self.block, n // self.block, *array",
+    ),
+    _m(
+        "transform_layout",
+        _R + "func",
+        "the first element of a block comes last in a packed constant",
+        "np.moveaxis(split, (k, k + 1), (k if self.here else 0, -1))",
+        "np.flip(np.moveaxis(split, (k, k + 1), (k if self.here else 0, -1)), -1)",
+    ),
+    _m(
+        "tensorize",
+        _R + "func",
+        "the blocks of a packed constant come first although they should stay",
+        "(k if self.here else 0, -1)",
+        "(0, -1)",
+    ),
+    _m(
+        "pad",
+        _R + "func",
+        "the zeros of a constant come before it",
+        "(0, self.extent - self.size if d == self.dim else 0)",
+        "(self.extent - self.size if d == self.dim else 0, 0)",
+    ),
+    _m(
+        "pad",
+        _R + "types",
+        "nothing is larger than zero where a maximum is padded",
+        'Const(-math.inf if op == "max" else math.inf, dtype)',
+        "Const(0.0, dtype)",
+    ),
+    _m(
+        "pad",
+        _P + "padding",
+        "the padding of a reduction counts",
+        "term = Select((bound,), term, neutral(op, dtype_of(term, func)))",
+        "pass",
+    ),
+    _m(
+        "cache_read",
+        _P + "cache",
+        "the copy holds the first element of a row everywhere",
+        "to, own, Load(source, own))",
+        "to, own, Load(source, (*own[:-1], own[-1] * 0)))",
+    ),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "the copy goes the wrong way",
+        "_copied(func, local.name, buffer.name, block.index, buffer)",
+        "_copied(func, buffer.name, local.name, block.index, buffer)",
+    ),
+    _m(
+        "storage_align",
+        _R + "func",
+        "rows begin before the ones before them end",
+        "step += (padding[dim].offset - step) % padding[dim].factor",
+        "step = max(1, step - step % padding[dim].factor)",
     ),
 )

@@ -177,6 +177,10 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("pad_end", (("reverse_compute_at", "B", "i"),)),
     ("two_outputs", (("compute_inline", "A"),)),
     ("elementwise", (("parallel", "i"), ("parallel", "tanh_i"), ("set_scope", "scale", "local"))),
+    (
+        "elementwise",
+        (("bind", "relu_i", "blockIdx.x"), ("bind", "relu_j", "blockIdx.y"), ("compute_at", "add", "relu_i")),
+    ),
 )
 
 
@@ -332,7 +336,7 @@ def _layout(rng: random.Random, func: Func) -> Primitive | None:
     dim = rng.randrange(len(b.shape))
     n = b.shape[dim]
     sizes = [k for k in range(1, n + 1) if n % k == 0]
-    return registry["transform_layout"].make(b.name, dim, rng.choice(sizes))
+    return registry["transform_layout"].make(b.name, dim, rng.choice(sizes), rng.choice(("front", "front", "here")))
 
 
 def _chain(rng: random.Random, func: Func) -> list[For]:

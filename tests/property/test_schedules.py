@@ -41,6 +41,7 @@ def test_scenarios():
         "decompose_reduction.repeats": 1,
         "region.union": 1,
         "set_scope.shared": 1,
+        "loop.mark": 1,
     }
 
 
