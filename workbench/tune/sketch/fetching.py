@@ -13,13 +13,16 @@ from workbench.tune.sketch.base import Draft, rule
 
 #: Iterations of the reduction ahead: a few hundred cycles, about as long as memory takes.
 DISTANCE = 16
-#: Rows per weight below which waiting for them is what takes the time, and above which it hardly matters.
+#: Rows per weight up to which there is no time to fetch evenly, and above which waiting for weights hardly matters.
 FEW, MANY = 64, 256
 
 
 @rule("fetch")
 def fetch(draft: Draft, machine: Machine) -> list[Draft]:
-    """Fetch weights that do not fit L2 some iterations of the reduction ahead, where few rows share them."""
+    """Fetch weights that do not fit L2 some iterations of the reduction ahead, where few rows share them.
+
+    Where more rows do, also fetch a panel ahead, evenly while the rows pass over this one.
+    """
     if draft.main is None:
         return [draft]
     block, path = draft.func.block(draft.main)
@@ -28,14 +31,21 @@ def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     running = [lp.name for lp in path if lp.name in reduced and lp.kind == "serial" and lp.extent != 1]
     if size <= machine.l2 or rows > MANY or not running:
         return [draft]
+    what = f"{size / 2**20:.1f} MB of weights for {rows} rows"
+    near = _ahead(draft, running[-1], DISTANCE, f"{what}: {running[-1]} fetches {DISTANCE} iterations ahead")
+    if rows <= FEW or not draft.outer:
+        return [near]
+    panel = draft.outer[-1]
+    return [near, _ahead(draft, panel, 1, f"{what}: {panel} fetches the next panel during this one")]
+
+
+def _ahead(draft: Draft, loop: str, distance: int, reason: str) -> Draft:
     s = draft.schedule.copy()
     try:
-        s.annotate(running[-1], "prefetch", DISTANCE)
+        s.annotate(loop, "prefetch", distance)
     except ScheduleError:
-        return [draft]
-    reason = f"{size / 2**20:.1f} MB of weights for {rows} rows: {running[-1]} fetches {DISTANCE} iterations ahead"
-    new = draft.change("fetch", reason, s)
-    return [new] if rows <= FEW else [draft, new]
+        return draft
+    return draft.change("fetch", reason, s)
 
 
 def _weights(func: Func, block: Block) -> int:
