@@ -140,6 +140,23 @@ def test_stated_error_of_float64(op, dtype, machine):
     assert errors(got, want).max() <= DECLARED[op, dtype].ulp, worst(op, dtype, got, want, x)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", ["exp", "sigmoid"])
+def test_vectors_of_every_width_are_as_exact_and_know_the_special_values(op, dtype):
+    x = spread(dtype, 500)
+    want = oracle(op, x, wide=np.float64 if dtype == "float32" else WIDE or np.float64)
+
+    def by_rows(rows: np.ndarray) -> np.ndarray:
+        a = te.placeholder(rows.shape, dtype, name="A")
+        f = marked(te.func(te.compute(rows.shape, lambda i, j: unary(op, a[i, j]), "Y")), j="vectorize")
+        return Kernel(f, build_func(f, TARGET), TARGET)(rows).reshape(-1)
+
+    for lanes in (2, 4, 8, 16, 32):
+        got = by_rows(x[: len(x) - len(x) % lanes].reshape(-1, lanes))
+        slack = 0 if dtype == "float32" or WIDE else 1
+        assert errors(got, want[: len(got)]).max() <= DECLARED[op, dtype].ulp + slack, (op, dtype, lanes)
+
+
 def test_stated_error_of_erf_in_float64():
     rng = np.random.default_rng(0)
     x = np.concatenate([np.linspace(-6.2, 6.2, 2001), rng.normal(size=400), 2.0 ** rng.uniform(-1074, 0, 300), EDGES])

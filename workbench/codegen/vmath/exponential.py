@@ -3,7 +3,8 @@
 ``exp(x) = 2**n * exp(f)`` with ``|f| <= ln(2) / 2``. ``n`` comes out of an addition that leaves it in the lowest bits,
 so there is neither a rounding nor a conversion instruction; ``n * ln2_hi`` is exact. AVX-512 scales by an
 instruction that also makes denormal results right; elsewhere two factors do, of which each is a normal number.
-Coefficients: own minimax fits.
+Where a register holds 16 numbers, ``n`` counts sixteenths: a table has their powers of two, and what remains is so
+small that a cubic does. Coefficients: own minimax fits.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from .declare import function
 from .ops import FORMATS, Ops
 
 LOG2E = math.log2(math.e)
+#: Powers of two by sixteenths, and P of ``exp(f) = 1 + f + f**2 * P(f)`` for ``|f| <= ln(2) / 32``.
+SIXTEENTHS = tuple(2 ** (k / 16) for k in range(16))
+_SMALL = (0.50001616064719709743, 0.16666718470773343325)
+#: More than the remainder ever is: what is larger comes from arguments whose result is 0 or infinite.
+_MOST = 0.375
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +60,13 @@ REDUCTION = {
 }  # fmt: skip
 
 
-def reduced(m: Ops, x: Value, offset: int = 0) -> tuple[Value, Value, Value]:
-    """Return ``n + offset`` in the lowest bits of an integer, ``n`` as a float, and ``f = x - n * ln(2)``."""
+def reduced(m: Ops, x: Value, offset: int = 0, steps: int = 1) -> tuple[Value, Value, Value]:
+    """Return ``n + offset`` in the lowest bits of an integer, ``n`` as a float, and ``f = x - n * ln(2)``.
+
+    With `steps` (a power of two) ``n`` is a multiple of one over it, and the integer counts these.
+    """
     r = REDUCTION[x.dtype]
-    magic = m.c(m.magic(x.dtype, offset), x)
+    magic = m.c(m.magic(x.dtype, offset) / steps, x)
     shifted = m.fma(x, m.c(LOG2E, x), magic)
     n = m.exact("fsub", shifted, magic)
     f = m.fma(n, m.c(-r.ln2_lo, x), m.fma(n, m.c(-r.ln2_hi, x), x))
@@ -77,25 +86,42 @@ def times_power(m: Ops, y: Value, raw: Value) -> Value:
     return m.exact("fmul", m.exact("fmul", y, power_of_two(m, rest)), power_of_two(m, half))
 
 
-def _exp_of_clamped(m: Ops, x: Value) -> Value:
+def _exp(m: Ops, x: Value, signed: bool = True) -> Value:
+    """Exponential by a polynomial; not `signed`: of what is not above 0.
+
+    Where an instruction scales, it knows what to do with large and infinite ``n`` and with NaN. Only the remainder,
+    which means nothing then, has to be some small number.
+    """
     r = REDUCTION[x.dtype]
     by_instruction = m.scalable(x)
+    if not m.ranges(x):
+        x = m.at_least(m.at_most(x, r.high) if signed else x, r.low)
     raw, n, f = reduced(m, x, 0 if by_instruction else 2 * FORMATS[x.dtype].bias)
+    f = m.within(f, _MOST) if m.ranges(x) else f
     y = m.poly((1.0, 1.0, *r.tail), f)
     return m.scaled(y, n) if by_instruction else times_power(m, y, raw)
+
+
+def _exp_by_table(m: Ops, x: Value) -> Value:
+    """Exponential by a table: the scaling takes the largest integer below ``n``, the table has the rest of it."""
+    raw, n, f = reduced(m, x, steps=16)
+    f = m.within(f, _MOST / 16)
+    power = m.picked(SIXTEENTHS, raw)
+    rest = m.fma(m.op("fmul", f, f), m.poly(_SMALL, f), f)
+    return m.scaled(m.fma(power, rest, power), n)
 
 
 @function("exp", "denormal results are not flushed; 1.0 with fused multiply-adds", float32=1.25, float64=1.25)
 def exp(m: Ops, x: Value) -> Value:
     """Exponential."""
-    r = REDUCTION[x.dtype]
-    return _exp_of_clamped(m, m.at_least(m.at_most(x, r.high), r.low))
+    return _exp_by_table(m, x) if m.picks(x) else _exp(m, x)
 
 
 @function("sigmoid", "denormal results are not flushed", float32=2.5, float64=2.5)
 def sigmoid(m: Ops, x: Value) -> Value:
     """``1 / (1 + exp(-x))`` from ``e = exp(-|x|)``, so that nothing overflows: ``e / (1 + e)`` for negative `x`."""
     one = m.c(1.0, x)
-    e = _exp_of_clamped(m, m.at_least(m.neg(m.call("fabs", x)), REDUCTION[x.dtype].low))
+    # The error of the table would count twice.
+    e = _exp(m, m.neg(m.call("fabs", x)), signed=False)
     top = m.select(m.compare("olt", x, m.c(0.0, x)), e, one)
     return m.op("fdiv", top, m.op("fadd", one, e))

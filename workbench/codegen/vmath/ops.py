@@ -159,6 +159,34 @@ class Ops:
         text = f"call {x.type} @{name}({x.typed}, {n.typed}, {x.type} zeroinitializer, {mask} -1{extra})"
         return self.fb.pure(text, x.dtype, x.lanes, (x, n))
 
+    def within(self, x: Value, limit: float) -> Value:
+        """Of `x` and a limit what is closer to 0, with the sign of `x`; the limit for NaN. Needs `ranges`."""
+        bits = self._size(x)
+        if bits > 512:
+            return self._join(*(self.within(self._half(x, k), limit) for k in (0, 1)))
+        kind, mask, c = "ps" if x.dtype == "float32" else "pd", "i16" if x.lanes == 16 else "i8", self.c(limit, x)
+        name, extra = f"llvm.x86.avx512.mask.range.{kind}.{bits}", (", i32", ", i32 4") if bits == 512 else ("", "")
+        self.fb.declare(name, f"declare {x.type} @{name}({x.type}, {x.type}, i32, {x.type}, {mask}{extra[0]})")
+        text = f"call {x.type} @{name}({x.typed}, {c.typed}, i32 2, {x.type} zeroinitializer, {mask} -1{extra[1]})"
+        return self.fb.pure(text, x.dtype, x.lanes, (x,))
+
+    def ranges(self, x: Value) -> bool:
+        """Whether `within` takes values of this type."""
+        return self.scalable(x) and "avx512dq" in self.fb.isa
+
+    def picked(self, table: Sequence[float], which: Value) -> Value:
+        """For each lane the entry of a table of 16 numbers that the lowest 4 bits say. Needs `picks`."""
+        if which.lanes > 16:
+            return self._join(*(self.picked(table, self._half(which, k)) for k in (0, 1)))
+        entries = Value("<" + ", ".join(literal(t, "float32").typed for t in table) + ">", "float32", 16)
+        name = "llvm.x86.avx512.permvar.sf.512"
+        self.fb.declare(name, f"declare {entries.type} @{name}({entries.type}, {which.type})")
+        return self.fb.pure(f"call {entries.type} @{name}({entries.typed}, {which.typed})", "float32", 16, (which,))
+
+    def picks(self, x: Value) -> bool:
+        """Whether `picked` makes values of this type: whole registers of 16, where `within` does too."""
+        return x.dtype == "float32" and self.ranges(x) and x.lanes % 16 == 0
+
     def scalable(self, x: Value) -> bool:
         """Whether `scaled` takes values of this type: whole registers of a machine with AVX-512."""
         return "avx512f" in self.fb.isa and "avx512vl" in self.fb.isa and self._size(x) >= 128
