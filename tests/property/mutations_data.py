@@ -57,7 +57,13 @@ DATA: tuple[Mutation, ...] = (
         "zip(loops, buffer.shape, strict=True)), (copy,))",
         "zip(loops, (buffer.shape[0] - (buffer.shape[0] != 1), *buffer.shape[1:]), strict=True)), (copy,))",
     ),
-    _m("cache_write", _P + "cache", "other writers are forgotten", "if others:", "if False:"),
+    _m(
+        "cache_write",
+        _P + "cache",
+        "other writers are forgotten",
+        'legality.check_sole_writer(func, block, "cache_write.writers")',
+        "pass",
+    ),
     _m(
         "cache_read",
         _P + "cache",

@@ -86,6 +86,7 @@ def test_every_code_is_reached(code):
     assert error.where, "an error says where"
     assert error.message.endswith((".", "!"))
     assert error.message.count("\n") == 0
+    assert error.hint, "an error says what to do about it"
     assert (schedule.func, schedule.trace) == before, "a refused step leaves the schedule as it was"
     declared = set(registry[name].codes) | set(COMMON_CODES)
     assert code in declared

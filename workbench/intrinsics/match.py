@@ -160,6 +160,7 @@ def computes(intrinsic: Intrinsic, func: Func, block: Block) -> dict[str, Load]:
                 "dtype",
                 f"{load.buffer!r} holds {have}, and {name} of {intrinsic.name} holds {need}.",
                 (load.buffer,),
+                "choose an intrinsic for these types",
             )
     return found
 

@@ -54,8 +54,9 @@ def scopes(func: Func) -> dict[str, Scope]:
 def shared_by(func: Func, buffer: str) -> For | None:
     """Loop whose iterations run at once and share the temporary, which its scope forbids; None where there is none.
 
-    A "local" temporary belongs to one iteration of every parallel or bound loop around a use, a "shared" one to one
-    iteration of every parallel loop and every loop over blocks (virtual threads belong to one thread).
+    A "local" temporary belongs to one iteration of every parallel loop and every loop over blocks or threads around a
+    use, a "shared" one to one iteration of every parallel loop and every loop over blocks. Virtual threads belong to
+    one thread, so their loops may share both.
     """
     kinds = {"parallel"} | BLOCK_KINDS | (THREAD_KINDS if func.buffer(buffer).scope == "local" else frozenset())
     home = {lp.name for lp in scopes(func)[buffer].path}

@@ -127,7 +127,7 @@ def _leads_to(func: Func, step: LayoutStep | PadStep | WinogradStep, shape: tupl
             positive = bool(nonneg(block - 1, func.relations))
             return positive and 0 <= dim < len(shape) - 1 and equal(block, shape[-1], func.relations)
         case PadStep(dim, size, extent):
-            return 0 <= dim < len(shape) and 1 <= size < extent and shape[dim] == extent
+            return 0 <= dim < len(shape) and 1 <= size < extent and equal(shape[dim], extent, func.relations)
         case WinogradStep(tile):
             return tile in KERNEL_MATRIX and shape[:2] == (tile + 2, tile + 2)
 

@@ -125,6 +125,7 @@ def _check_sizes(func: Func, block: Block, conv: Conv) -> None:
             f"The kernel of block {block.name!r} is {conv.sizes[conv.kh]}x{conv.sizes[conv.kw]}; the transforms are "
             "those of 3x3.",
             (block.name, conv.weights),
+            "tile the convolution directly",
         )
     wrong = {func.buffer(b).dtype for b in (block.buffer, conv.weights)} - {"float32", "float64"}
     if wrong:
@@ -150,4 +151,4 @@ def _check_taps(name: str, data: Expr, along: str, tap: str) -> None:
             code, what = "winograd.dilation", f"steps {steps[1]} pixels from one {tap!r} to the next"
         else:
             code, what = "winograd.conv", f"reads at {form}, not at {along!r} + {tap!r}"
-        refuse(code, f"Block {name!r} {what}; tiles are made for steps of 1.", (name,))
+        refuse(code, f"Block {name!r} {what}; tiles are made for steps of 1.", (name,), "tile the convolution directly")

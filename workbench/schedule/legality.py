@@ -63,6 +63,21 @@ def writers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:
     return [(b, p) for b, p in blocks(func.body) if b.buffer == buffer]
 
 
+def check_sole_writer(func: Func, block: Block, code: str) -> None:
+    """Refuse (`code`) when other blocks write the buffer of a block too: one after decompose_reduction, the rest of a
+    peeled split, or the other parts of what is joined.
+    """
+    others = [b.name for b, _ in writers(func, block.buffer) if b.name != block.name]
+    if others:
+        refuse(
+            code,
+            f"{block.buffer!r} is also written by {', '.join(others)}.",
+            (block.name, *others),
+            "take this step before decompose_reduction and before a peeled split; cache_read gives a reader a copy of "
+            "the whole",
+        )
+
+
 def readers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:
     """Blocks that read the buffer, in program order."""
     return [(b, p) for b, p in blocks(func.body) if buffer in reads(b)]

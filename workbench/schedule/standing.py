@@ -1,7 +1,7 @@
 """What earlier steps were promised, and every later step has to keep: bound loops, scopes of temporaries, units.
 
-A unit is a loop that `blockize` or `tensorize` marked, with everything in it. `legality.check_marks` does the same for
-parallel and vectorised loops.
+A unit is a loop to which `blockize` gave a name or `tensorize` an intrinsic, with everything in it; what the intrinsic
+describes has to stay what the loops do, too. `legality.check_marks` looks after parallel and vectorised loops.
 """
 
 from __future__ import annotations

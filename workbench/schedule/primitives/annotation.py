@@ -66,7 +66,8 @@ class Parallel(Primitive):
     def apply(self, func: Func) -> Applied:
         if not self.loops or len(set(self.loops)) < len(self.loops):
             where = self.loops or tuple(lp.name for lp, path in loops(func.body) if not path)
-            refuse("parallel.arity", f"parallel takes one or more different loops, not {list(self.loops)}.", where)
+            text = f"parallel takes one or more different loops, not {list(self.loops)}."
+            refuse("parallel.arity", text, where, "name the outermost loop: parallel('i')")
         for name in self.loops:
             check_unmarked(func, name, "parallel")
             legality.check_parallel(func, name)

@@ -39,11 +39,7 @@ class CacheWrite(Primitive):
     def apply(self, func: Func) -> Applied:
         block, path = func.block(self.block)
         buffer = func.buffer(block.buffer)
-        others = [b.name for b, _ in legality.writers(func, buffer.name) if b.name != self.block]
-        if others:
-            refuse(
-                "cache_write.writers", f"{buffer.name!r} is also written by {', '.join(others)}.", (self.block, *others)
-            )
+        legality.check_sole_writer(func, block, "cache_write.writers")
         top = path[0].name if path else self.block
         inside = [b.name for b, p in legality.readers(func, buffer.name) if p and p[0].name == top]
         if inside:

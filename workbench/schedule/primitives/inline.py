@@ -67,6 +67,7 @@ class ComputeInline(Primitive):
                 "compute_inline.affine",
                 f"Inlining {self.block!r} would need an index that is not affine: {e.message}",
                 (self.block,),
+                "split the reader's loops where the parts of the index meet, or compute_at places the block instead",
             )
         new = replace(func, body=body, buffers=tuple(b for b in func.buffers if b.name != block.buffer))
         for name in legality.reads(block):
@@ -85,6 +86,7 @@ class ComputeInline(Primitive):
                 "compute_inline.output",
                 f"Block {self.block!r} writes {block.buffer!r}, an output of the function.",
                 (self.block,),
+                "reverse_compute_inline puts it into the block that makes what it reads",
             )
         if block.is_reduction or any(it.kind == "R" for it in block.iters):
             refuse(
@@ -93,18 +95,14 @@ class ComputeInline(Primitive):
                 (self.block,),
                 "compute_at places a reduction inside its reader's loops",
             )
-        others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != self.block]
-        if others:
-            refuse(
-                "compute_inline.writers",
-                f"{block.buffer!r} is also written by {', '.join(others)}.",
-                (self.block, *others),
-            )
+        legality.check_sole_writer(func, block, "compute_inline.writers")
         if block.guard:
-            refuse("compute_inline.guard", f"Block {self.block!r} runs under a condition.", (self.block,))
+            text = f"Block {self.block!r} runs under a condition."
+            refuse("compute_inline.guard", text, (self.block,), "inline it before splitting with a tail")
         check_identity(block, "compute_inline.identity")
         if not legality.readers(func, block.buffer):
-            refuse("compute_inline.consumers", f"Nothing reads {block.buffer!r}.", (self.block,))
+            text = f"Nothing reads {block.buffer!r}."
+            refuse("compute_inline.consumers", text, (self.block,), "its result is not used by any block")
 
 
 @primitive(

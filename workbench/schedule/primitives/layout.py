@@ -65,6 +65,7 @@ class TransformLayout(Primitive):
                 "transform_layout.dim",
                 f"{self.buffer!r} has {rank} dimensions, so there is no dimension {self.dim}.",
                 (self.buffer,),
+                f"one of {-rank} to {rank - 1}",
             )
         if buffer.align:
             refuse(

@@ -41,7 +41,8 @@ class Fuse(Primitive):
 
     def apply(self, func: Func) -> Applied:
         if len(self.loops) < 2 or len(set(self.loops)) < len(self.loops):
-            refuse("fuse.arity", f"Fusing takes two or more different loops, not {list(self.loops)}.", self.loops)
+            text = f"Fusing takes two or more different loops, not {list(self.loops)}."
+            refuse("fuse.arity", text, self.loops, "name them outermost first: fuse('i', 'j')")
         for name in self.loops:
             lp, _ = func.loop(name)
             if lp.kind != "serial":
@@ -94,6 +95,7 @@ class Fuse(Primitive):
                     f"{inner[0]!r} drives the reduction of block {block.name!r} and {outer[0]!r} does not; only loops "
                     "of one kind can be fused.",
                     (inner[0], outer[0], block.name),
+                    f"reorder {outer[0]!r} out of the loops to fuse",
                 )
 
 
@@ -144,9 +146,8 @@ class Reorder(Primitive):
 
     def apply(self, func: Func) -> Applied:
         if len(self.loops) < 2 or len(set(self.loops)) < len(self.loops):
-            refuse(
-                "reorder.arity", f"Reordering takes two or more different loops, not {list(self.loops)}.", self.loops
-            )
+            text = f"Reordering takes two or more different loops, not {list(self.loops)}."
+            refuse("reorder.arity", text, self.loops, "name each once, in their new order: reorder('j', 'i')")
         links = self._chain(func)
         names = iter(self.loops)
         by_name = {lp.name: lp for lp in links}

@@ -226,11 +226,10 @@ def _check_site(func: Func, name: str, it: Iter) -> _Site:
     if lp.kind != "serial" or lp.is_unit:
         refuse("pad.loop", f"Loop {lp.name!r} is marked already.", (*where, lp.name), "pad before marking loops")
     if any(it.name in g.form.vars for g in block.guard):
-        refuse("pad.guard", f"Block {name!r} runs under a condition on {it.name!r} already.", where)
+        text = f"Block {name!r} runs under a condition on {it.name!r} already."
+        refuse("pad.guard", text, where, "pad instead of splitting with a guard")
     if it.kind == "S":
-        others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != name]
-        if others:
-            refuse("pad.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (name, *others))
+        legality.check_sole_writer(func, block, "pad.writers")
     dim = _written_dim(func, block, it) if it.kind == "S" else None
     _check_division(func, block)
     return _Site(name, it, lp.name, dim)
@@ -260,6 +259,7 @@ def _check_division(func: Func, block: Block) -> None:
                 "pad.division",
                 f"Block {block.name!r} divides integers, and zeros in the padding would be divisors.",
                 (block.name,),
+                "split with a tail instead: split(loop, [None, n], 'guard')",
             )
 
 

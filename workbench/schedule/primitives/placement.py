@@ -94,11 +94,7 @@ class ComputeAt(Primitive):
                 (self.block, block.buffer),
                 "move its readers instead: reverse_compute_at",
             )
-        others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != self.block]
-        if others:
-            refuse(
-                "compute_at.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (self.block, *others)
-            )
+        legality.check_sole_writer(func, block, "compute_at.writers")
         check_identity(block, "compute_at.identity")
 
     def _check_readers(self, func: Func, block: Block) -> None:

@@ -86,6 +86,7 @@ class DecomposeReduction(Primitive):
                 f"Block {self.block!r} has no initial values of its own: it "
                 + ("goes on from what is there." if block.is_reduction else "is no reduction."),
                 (self.block,),
+                "name the block that the reduction starts in",
             )
         around = [lp.name for lp in path]
         reducing = legality.reduction_loops(block)
@@ -149,6 +150,7 @@ class RFactor(Primitive):
                 "rfactor.dim",
                 f"{buffer.name!r} has {rank} dimensions, so a new one cannot be put at {self.dim}.",
                 (self.loop, buffer.name),
+                f"one of {-rank - 1} to {rank}",
             )
         dim = self.dim % (rank + 1)
         apart, axis = self._apart(func, block)
@@ -208,11 +210,7 @@ class RFactor(Primitive):
                 (self.loop, block.name),
                 "take this step before decompose_reduction, and before splitting with a tail",
             )
-        others = [b.name for b, _ in legality.writers(func, block.buffer) if b.name != block.name]
-        if others:
-            refuse(
-                "rfactor.writers", f"{block.buffer!r} is also written by {', '.join(others)}.", (block.name, *others)
-            )
+        legality.check_sole_writer(func, block, "rfactor.writers")
         inside = [b.name for b, p in legality.readers(func, block.buffer) if p and p[0].name == path[0].name]
         if inside:
             refuse(

@@ -27,7 +27,7 @@ _FACTOR = int | str | Hole | None
     category="loop",
     returns="names",
     codes={
-        "split.arity": "fewer than two factors, or more than one None",
+        "split.arity": "fewer than two factors, more than one None, or one new hole named twice",
         "split.divides": "the factors do not have the extent as their product",
         "split.undecided": "with holes: it is not proved that the factors divide the extent",
         "split.product": "new holes for a loop whose extent is a product of other holes",

@@ -27,7 +27,8 @@ class SetScope(Primitive):
     Contract: ``global`` is the workspace of the call, ``local`` belongs to the thread that uses it (on a CPU its stack,
     or its own part of the workspace where the stack is too small), ``shared`` to the threads of one block (on a CPU as
     ``global``), and with ``auto`` the code generator decides. What is local must be used inside one iteration of every
-    parallel or bound loop around it, what is shared inside one block. The result never changes.
+    parallel loop and every loop bound to blocks or threads (virtual threads are one thread), what is shared inside one
+    iteration of every parallel loop and every loop bound to blocks. The result never changes.
     """
 
     buffer: Annotated[str, BufferRef("temporary to place")]

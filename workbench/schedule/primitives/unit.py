@@ -38,7 +38,12 @@ class Blockize(Primitive):
     def apply(self, func: Func) -> Applied:
         lp, _ = func.loop(self.loop)
         if lp.is_unit:
-            refuse("blockize.unit", f"Loop {self.loop!r} is {standing.unit_name(lp)} already.", (self.loop,))
+            refuse(
+                "blockize.unit",
+                f"Loop {self.loop!r} is {standing.unit_name(lp)} already.",
+                (self.loop,),
+                "name a loop around it",
+            )
         marked = next((x for x in (lp, *(x for x, _ in loops(lp.body))) if x.kind not in OWN_KINDS), None)
         if marked is not None:
             refuse(
