@@ -14,7 +14,7 @@ from workbench import Target
 from workbench.cli.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-TOUR, LAB = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in ("01", "02"))
+TOUR, LAB, KERNELS = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in ("01", "02", "03"))
 EXERCISES = ("lanes", "traffic", "registers")
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -139,3 +139,26 @@ def test_the_lab_reaches_what_it_promises(execute):
     out = execute(LAB)["sweep"]
     best = max(float(x) for x in re.findall(r" rows × 2 vectors +[\d.]+ +([\d.e+]+) ", out))
     assert best >= (100 if target.vector_bytes == 64 else target.peak_gflops() / 3), out
+
+
+def speeds(text):
+    """GFLOP/s by the name of the kernel, of lines as `show` prints them."""
+    return {name.strip(): float(x) for name, x in re.findall(r"^(.+?) +[\d.]+ ms +([\d.]+) GFLOP/s", text, re.MULTILINE)}
+
+
+def test_the_kernels(execute):
+    out = execute(KERNELS)
+    found = speeds("\n".join(out.values()))
+    assert {"1024, tiled", "1024, packed", "509, guard", "509, rows peeled", "509, padded"} <= found.keys()
+    assert found["512, sums in registers"] > found["512, sums in memory"]
+    assert "does not divide" in out["tail-exact"]
+    assert "carries the reduction" in out["rf-plain"]
+    here = [line.split()[0] for line in out["tensor-list"].splitlines() if " here " in line]
+    assert set(here) <= found.keys()
+    assert "which" in out["tensor-simulate"], "the reason for what this processor lacks"
+    assert "simulated, equal to numpy: True" in out["tensor-simulate"]
+    errors = [float(x) for x in re.findall(r"result: ([\d.e-]+)", out["wino-error"])]
+    assert len(errors) == 3
+    assert all(0 < e < 1e-4 for e in errors)
+    assert {"convolution, direct", "convolution, F(2x2)", "convolution, F(4x4)"} <= found.keys()
+    assert all(name in out["roof-table"] for name in ("1024, packed", "509, guard"))
