@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ParamSpec
 
@@ -189,38 +189,49 @@ def conv2d_transpose_nhwc(
 ) -> Func:
     """Transposed convolution of ``X[n, h, w, ci]`` with ``W[kh, kw, ci, co]``; stages ``pad``, ``conv``, ``crop``.
 
-    Each output pixel gathers the taps that reach it, so nothing is multiplied with the zeros in between: row ``h`` of
-    the frame before cropping is row ``h // stride`` of the image, and taps ``h % stride``, ``+ stride``, ... of the
-    kernel. Stage ``crop`` exists where something is cut off.
+    Each output pixel gathers the taps that reach it, so nothing is multiplied with the zeros in between: the pixels
+    with one remainder by the stride are a dense convolution of the image with every ``stride``-th tap. Stage ``crop``
+    exists where the stride does not divide the result, or where padding shifts the remainders (strides beyond 2).
 
     Raises
     ------
     ExpressionError
         "te.shape" when the padding eats the whole result.
     """
-    taps = -(-kernel // stride)
+    taps, shift = -(-kernel // stride), padding % stride
     oh, ow = ((x - 1) * stride - 2 * padding + kernel for x in (h, w))
     if min(oh, ow) < 1:
         raise ExpressionError("te.shape", f"A transposed kernel of {kernel} leaves nothing of {h}x{w} - {padding}.")
-    data = _pad(te.placeholder((batch, h, w, ci), name="X"), taps - 1)
+    # Of strides beyond 2, shifted remainders are no affine function of the pixel: those are cut off afterwards.
+    cut = padding if shift and stride > 2 else 0
+    # Whole strides, so that the remainders of an axis can be told apart.
+    frame = [-(-(x + 2 * cut) // stride) * stride for x in (oh, ow)]
+    turned = shift and not cut
+
+    def row(x: te.Axis) -> te.Axis:
+        at = x // stride + (padding - cut) // stride
+        return at + x % stride if turned else at
+
+    def tap(x: te.Axis, r: te.Axis) -> te.Axis:
+        remainder = 1 - x % stride if turned else x % stride
+        return remainder + (stride * (taps - 1) - r * stride)
+
+    last = [x // stride - 1 + (padding - cut) // stride + bool(turned) for x in frame]
+    behind = [max(taps - 1, y + 1 - x) for x, y in zip((h, w), last, strict=True)]
+    data = _pad(te.placeholder((batch, h, w, ci), name="X"), taps - 1, behind=behind)
     weight = te.placeholder((kernel, kernel, ci, co), name="W", constant=True)
     rh, rw, rc = te.reduce_axis(taps, "kh"), te.reduce_axis(taps, "kw"), te.reduce_axis(ci, "c")
 
-    def tap(x: te.Axis, r: te.Axis) -> te.Axis:
-        return x % stride + (stride * (taps - 1) - r * stride)
-
     def at(n: te.Axis, h: te.Axis, w: te.Axis, o: te.Axis) -> te.Reduction:
-        used = weight[tap(h, rh), tap(w, rw), rc, o]
+        term = data[n, row(h) + rh, row(w) + rw, rc] * weight[tap(h, rh), tap(w, rw), rc, o]
         if kernel % stride:
-            used = te.select((tap(h, rh) < kernel) & (tap(w, rw) < kernel), used, 0.0)
-        return te.sum(data[n, h // stride + rh, w // stride + rw, rc] * used, axis=[rh, rw, rc])
+            term = te.select((tap(h, rh) < kernel) & (tap(w, rw) < kernel), term, 0.0)
+        return te.sum(term, axis=[rh, rw, rc])
 
-    # Whole strides, so that the residues of an axis can be cut off.
-    frame = [-(-(x + 2 * padding) // stride) * stride for x in (oh, ow)]
     y = te.compute((batch, *frame, co), at, name="conv")
     if frame != [oh, ow]:
         whole = y
-        y = te.compute((batch, oh, ow, co), lambda n, h, w, o: whole[n, h + padding, w + padding, o], name="crop")
+        y = te.compute((batch, oh, ow, co), lambda n, h, w, o: whole[n, h + cut, w + cut, o], name="crop")
     return te.func(y, "conv2d_transpose")
 
 
@@ -322,7 +333,7 @@ def elementwise(m: int, n: int) -> Func:
 def gelu(m: int, n: int) -> Func:
     """``X * (1 + erf(X / sqrt(2))) / 2`` of ``X[m, n]`` (stage ``gelu``)."""
     x = te.placeholder((m, n), name="X")
-    y = te.compute((m, n), lambda i, j: x[i, j] * 0.5 * (te.erf(x[i, j] * 0.5**0.5) + 1.0), name="gelu")
+    y = te.compute((m, n), lambda i, j: te.gelu(x[i, j]), name="gelu")
     return te.func(y, "gelu")
 
 
@@ -343,9 +354,12 @@ def _out(size: int, kernel: int, stride: int, padding: int, dilation: int) -> in
     return (size + 2 * padding - span) // stride + 1
 
 
-def _pad(x: Tensor, padding: int, value: float = 0.0) -> Tensor:
-    """Frame of `value` around an NHWC image; the image itself without padding."""
-    if padding == 0:
+def _pad(x: Tensor, padding: int, value: float = 0.0, behind: Sequence[int] | None = None) -> Tensor:
+    """Frame of `value` around an NHWC image, by default as wide behind the rows and columns as before them; the image
+    itself without padding.
+    """
+    below, right = behind or (padding, padding)
+    if padding == below == right == 0:
         return x
     batch, height, width, channels = x.shape
 
@@ -353,7 +367,7 @@ def _pad(x: Tensor, padding: int, value: float = 0.0) -> Tensor:
         inside = (h >= padding) & (h < height + padding) & (w >= padding) & (w < width + padding)
         return te.select(inside, x[n, h - padding, w - padding, c], value)
 
-    return te.compute((batch, height + 2 * padding, width + 2 * padding, channels), at, name="pad")
+    return te.compute((batch, height + padding + below, width + padding + right, channels), at, name="pad")
 
 
 def _relu(x: Tensor, name: str = "relu") -> Tensor:

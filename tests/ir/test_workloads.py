@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from references import REFERENCES
+from references import REFERENCES, conv_transposed
 
 from workbench import workloads
 from workbench.errors import ExpressionError, WorkbenchError
 from workbench.ir import interp
+from workbench.ir.reference import evaluate
 from workbench.ir.verify import verify
 
 
@@ -64,3 +65,22 @@ def test_sizes_that_make_no_sense_are_refused(make):
     with pytest.raises(WorkbenchError) as caught:
         make()
     assert caught.value.code in ("te.shape", "te.value")
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("kernel", [1, 2, 3, 4, 5])
+def test_transposed_convolutions_of_any_stride(kernel, stride):
+    done = 0
+    for padding in range(3):
+        if min(3 * stride, 2 * stride) - 2 * padding + kernel < 1:
+            continue
+        func = workloads.conv2d_transpose_nhwc(3, 4, 2, 3, kernel, stride, padding)
+        inputs = interp.random_inputs(func)
+        want = conv_transposed(inputs, stride, padding)
+        (got,) = evaluate(func, inputs).values()
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, atol=1e-5)
+        done += 1
+    assert done
+    whole = workloads.conv2d_transpose_nhwc(3, 4, 2, 3, 2 * stride, stride, stride // 2)
+    assert len(whole.body) == (2 if stride < 3 else 3), "nothing is cut off where the stride divides the result"

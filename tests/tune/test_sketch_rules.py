@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.codegen import emit_module
 from workbench.ir.stmt import blocks
 from workbench.target import Target
 from workbench.tune.features import INDEX
@@ -34,6 +35,10 @@ RULES = {
     "conv 37 to 53": (
         lambda: workloads.conv2d_nhwc(29, 29, 37, 53, bias=True, relu=True),
         ["inline lengthen tile pack fuse pointwise mark", "inline lengthen tile pack fuse pad mark"],
+    ),
+    "transposed conv": (
+        lambda: workloads.conv2d_transpose_nhwc(28, 28, 32, 64),
+        ["tile pack pointwise mark", "tile pack pad mark"],
     ),
     "depthwise": (
         lambda: workloads.depthwise_conv2d_nhwc(28, 28, 64),
@@ -130,3 +135,21 @@ def test_what_is_costly_is_computed_once_for_each_row():
     outer = variant.schedule.func.body[0]
     assert outer.kind == "parallel"
     assert len(variant.schedule.func.body) == 1
+
+
+@pytest.mark.parametrize("kernel", [4, 3])
+def test_phases_of_a_transposed_convolution_multiply_with_their_own_taps(kernel):
+    """Tiles lie inside of one phase; of a kernel that the stride does not divide, no tap is multiplied with zero."""
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=1")
+    variant = make_space(workloads.conv2d_transpose_nhwc(16, 16, 32, 64, kernel), target).variants[0]
+    row = variant.sampler.row(variant.sampler.draw(1, np.random.default_rng(0))[0])
+    s = variant.schedule.fill(row)
+    path = {lp.name: lp for lp in s.func.block("conv")[1]}
+    assert [path[n].extent for n in ("h.1", "w.1", "kh", "kw")] == [2, 2, 2, 2]
+    assert list(path).index("w.1") < list(path).index("h.0.1"), "a phase is outside of its tiles"
+    decided = {path[n].kind for n in ("h.1", "w.1", "kh", "kw")}
+    assert decided == {"serial" if kernel == 4 else "unroll"}
+    rows = path["h.0.2"].extent * path["w.0.2"].extent
+    sums = emit_module(s.func, target, "kernel")[0].count("fadd")
+    assert sums % (rows * path["o.2"].extent // 16 * (1 if kernel == 4 else 9)) == 0
+    assert len(s.func.body) == (2 if kernel == 4 else 3), "what the stride divides is computed in place"

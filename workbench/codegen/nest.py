@@ -15,7 +15,7 @@ from ..ir.expr import Binary, Bound, Const, Expr, Load, Select, index_forms, wal
 from ..ir.func import Buffer
 from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops
 from .accumulators import Accumulators, Promotion, reducing_loops
-from .builder import FunctionBuilder, Value, index
+from .builder import FunctionBuilder, Value, index, literal
 from .exprs import ExprEmitter, Lanes
 from .lanes import across_lanes, conditions, reduced_vectors
 from .places import ALWAYS, Ahead, Guard
@@ -372,6 +372,8 @@ class NestEmitter:
     def _update(self, b: Block, register: Value, like: Value, mask: Value | None, known: Value | None) -> None:
         op, term = b.update()
         value = known or self._value(b, term)
+        if op == "add" and b.init == Const(0.0, like.dtype) and value.text == literal(0, value.dtype).text:
+            return  # a tap that is known not to exist
         own = self.fb.here(f"load {like.type}, {register.typed}, align 64", like.dtype, like.lanes)
         result = self.fb.broadcast(self.ex.arith.binary(op, own, value), like.lanes)
         if mask is not None and like.lanes > 1:

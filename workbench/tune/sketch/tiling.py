@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.expr import Select, walk
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For
@@ -54,7 +55,7 @@ def tile(draft: Draft, machine: Machine) -> list[Draft]:
 
 def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s = draft.schedule.copy()
-    spatial, groups = _cut_groups(s, block, axis_loops(draft.func, block, "S"))
+    spatial, groups, phases = _cut_digits(s, block, axis_loops(draft.func, block, "S"))
     reduction = axis_loops(draft.func, block, "R")
     levels = 4 if panels else 3
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
@@ -70,16 +71,18 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
             inner_red.append(lp.name)
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
     single = [p[0] for p in parts if len(p) == 1] + groups
-    order = [*single, *at[0], *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
+    order = [*single, *at[0], *phases, *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
     s.reorder(*order)
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
     fitting = MAX_BODY * machine.lanes // min(_choices(s.func, at[-1][-1]))
-    unrolled = at[-1][:-1] + _small_reductions(s.func, inner_red, min(short, fitting))
+    small = _small_reductions(s.func, inner_red, min(short, fitting))
+    taps = _deciding(s.func, block.name, phases, inner_red)
+    unrolled = at[-1][:-1] + list(dict.fromkeys([*small, *taps]))
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
     form = "SSRSRS" if panels else "SSRS"
     new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
-    outer, middle, innermost = (*single, *at[0]), tuple(at[1]), tuple(at[-1])
+    outer, middle, innermost = (*single, *at[0]), (*phases, *at[1]), tuple(at[-1])
     new = replace(
         new,
         main=block.name,
@@ -87,28 +90,49 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
         middle=middle,
         tile=innermost,
         panels=tuple(outer_red),
-        unrolled=tuple(unrolled),
+        unrolled=(*unrolled, *(phases if taps else ())),
     )
     return _tile_limits(new, at, panels, machine, unrolled)
 
 
-def _cut_groups(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For], list[str]]:
-    """Cut axes where an access takes them apart (the groups of a convolution); returns what is left to tile, and the
-    cuts.
+def _cut_digits(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For], list[str], list[str]]:
+    """Cut axes where accesses take them apart; returns what is left to tile, and the loops that are cut off.
+
+    Of the groups of a convolution the channels inside a group are left, and the groups cut off. Where accesses also
+    look at the remainder (the phases of a transposed convolution), these are cut off: each is a dense computation.
     """
     kept: list[For] = []
-    outer: list[str] = []
+    groups: list[str] = []
+    phases: list[str] = []
     env = block.env
     for lp in spatial:
         forms = [x.subst(env) for ld in operands(block) for x in ld.index]
-        sizes = {d.lower for x in forms for d, _ in x.terms if d.var == lp.name and not d.plain and d.extent is None}
-        if len(sizes) == 1 and lp.extent != 1:
-            a, b = s.split(lp.name, [None, sizes.pop()])
-            outer.append(a)
-            kept.append(s.func.loop(b)[0])
-        else:
+        digits = {d for x in forms for d, _ in x.terms if d.var == lp.name and not d.plain}
+        sizes = {d.lower for d in digits if d.extent is None}
+        if len(sizes) != 1 or lp.extent == 1:
             kept.append(lp)
-    return kept, outer
+            continue
+        size = sizes.pop()
+        outer, inner = s.split(lp.name, [None, size])
+        if lp is not spatial[-1] and any(d.lower == 1 and d.extent == size for d in digits):
+            kept.append(s.func.loop(outer)[0])
+            phases.append(inner)
+        else:
+            kept.append(s.func.loop(inner)[0])
+            groups.append(outer)
+    return kept, groups, phases
+
+
+def _deciding(func: Func, name: str, phases: Sequence[str], reduction: Sequence[str]) -> list[str]:
+    """Reduction loops that decide, together with the phases, which terms exist: unrolled, the others cost nothing."""
+    block, _ = func.block(name)
+    conds = [c for e in walk(block.value) if isinstance(e, Select) for c in e.conds]
+    looked = {v for c in conds for v in c.form.subst(block.env).vars}
+    if not phases or not looked or not looked <= {*phases, *reduction}:
+        return []
+    found = [n for n in reduction if n in looked]
+    sizes = [func.loop(n)[0].extent for n in found]
+    return found if all(isinstance(n, int) for n in sizes) and product(sizes) <= 4 * SMALL_REDUCTION else []  # type: ignore[operator]
 
 
 def _split_spatial(s: Schedule, lp: For, levels: int, machine: Machine, last: bool) -> tuple[str, ...]:
