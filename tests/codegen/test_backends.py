@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from dataclasses import replace
 
@@ -22,7 +21,9 @@ from workbench.codegen import (
 )
 from workbench.errors import BuildError, ScheduleError, TargetError
 from workbench.ir import interp, te
+from workbench.ir.affine import Affine
 from workbench.ir.func import Func, HoleInfo
+from workbench.ir.stmt import For, Stmt, rewrite, subst_loops
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import KINDS, Target
@@ -51,23 +52,31 @@ def expected(name: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
 
 
 def scheduled(func: Func, target: Target) -> Schedule:
-    """Tile, vectorise, unroll and run in parallel as far as that is legal."""
+    """Reorder, vectorise, unroll and run in parallel as far as that is legal."""
     s = Schedule(func, target)
+
+    def attempt(primitive: str, *names: str) -> bool:
+        try:
+            getattr(s, primitive)(*names)
+        except ScheduleError:
+            return False
+        return True
+
+    rows = False
     for b in s.blocks:
         loops = [lp for lp, _ in ((s.func.loop(lp.name)) for lp in s.func.block(b.name)[1])]
         last = loops[-1]
-        with contextlib.suppress(ScheduleError):
-            s.parallel(loops[0].name)
-        with contextlib.suppress(ScheduleError):
-            spatial = [lp for lp in loops[1:] if lp.name.split("_")[-1] not in ("k", "kh", "kw", "c")]
-            if spatial and spatial[-1] is not last:
-                s.reorder(last.name, spatial[-1].name)
-                last = spatial[-1]
-        with contextlib.suppress(ScheduleError):
-            s.vectorize(last.name)
-        with contextlib.suppress(ScheduleError):
-            if len(loops) > 2 and loops[-2].extent <= 8:
-                s.unroll(loops[-2].name)
+        attempt("parallel", loops[0].name)
+        spatial = [lp for lp in loops[1:] if lp.name.split("_")[-1] not in ("k", "kh", "kw", "c")]
+        rows |= bool(spatial)
+        if spatial and spatial[-1] is not last and attempt("reorder", last.name, spatial[-1].name):
+            last = spatial[-1]
+        attempt("vectorize", last.name)
+        if len(loops) > 2 and loops[-2].extent <= 8:
+            attempt("unroll", loops[-2].name)
+    done = [step.to_json()["primitive"] for step in s.trace]
+    assert len(done) >= len(s.blocks)
+    assert "vectorize" in done or not rows
     return s
 
 
@@ -144,6 +153,42 @@ def test_texts_of_a_kernel(backend, target):
         with pytest.raises((TargetError, BuildError)) as caught:
             call()
         assert caught.value.code == problem.code in ("target.host", "build.compiler")
+
+
+@pytest.mark.parametrize(("backend", "target"), CASES)
+def test_names_in_any_writing(backend, target):
+    """Names of loops, buffers and functions go into the text, whatever letters they are written in."""
+    x = te.placeholder((40, 8), name="größe")
+    f = te.func(te.compute((40, 8), lambda ä, ж: x[ä, ж] * 2.0, name="出力"), 'f"\n}')
+    for marks in ({}, {"ж": "vectorize"}, {"ä": "parallel"}):
+        s = Schedule(f, target)
+        for name, kind in marks.items():
+            getattr(s, kind)(name)
+        if backend.run_problem(target) is None:
+            assert (s.build(poison=True)(np.ones((40, 8), "f4")) == 2).all()
+        elif backend.compiler_problem(target) is None:
+            assert build_func(s.func, target).object
+    numbered = replace(f, body=subst(f.body, {"ä": "1", "ж": "2.x"}))
+    assert generate_func(numbered, target).source
+    if backend.compiler_problem(target) is None:
+        assert build_func(numbered, target).object
+
+
+def subst(body: tuple[Stmt, ...], names: dict[str, str]) -> tuple[Stmt, ...]:
+    """Rename loops."""
+    env = {old: Affine.var(new) for old, new in names.items()}
+    return rewrite(
+        subst_loops(body, env), lambda s: (replace(s, name=names.get(s.name, s.name)),) if isinstance(s, For) else None
+    )
+
+
+@pytest.mark.parametrize("symbol", ["", "9", "a b", 'k() {}\nvoid evil"', "größe", "a\n"])
+@pytest.mark.parametrize(("backend", "target"), CASES)
+def test_symbols_that_are_no_names(backend, target, symbol):
+    for make in (generate_func, build_func):
+        with pytest.raises(BuildError) as e:
+            make(workloads.matmul(4, 4, 4), target, symbol)
+        assert e.value.code == "build.symbol"
 
 
 def test_a_target_that_nobody_serves():

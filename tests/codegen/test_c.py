@@ -18,8 +18,7 @@ from property import checks, randoms
 from workbench import workloads
 from workbench.codegen import build_func, generate_func
 from workbench.codegen.c import compiler
-from workbench.errors import BuildError
-from workbench.ir import interp, te
+from workbench.ir import te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Const, Load, Select, map_loads
 from workbench.ir.func import Align, Buffer, Func
@@ -307,74 +306,3 @@ int main(void) {
     done = subprocess.run([*command, *options], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert subprocess.run(["./m"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "2016\n"
-
-
-# ---- compiler --------------------------------------------------------------------------------------------------------
-
-
-@compiled_here
-def test_measured_like_any_other():
-    done = tiled().measure(repeat=3)
-    assert done.ok, done.error
-    assert done.repeats == 3
-
-
-@compiled_here
-def test_assembly_uses_the_target():
-    s = tiled()
-    if TARGET.arch != "x86_64":
-        pytest.skip("looks at x86 registers")
-    assert "%xmm" in (plain := s.build(target="c -mcpu=x86-64").asm)
-    assert "%ymm" not in plain
-    assert "%ymm" in (haswell := s.build(target="c -mcpu=haswell").asm)
-    assert "vfmadd" in haswell
-    assert "%zmm" not in haswell
-    assert "%zmm" in s.build(target="c -mcpu=skylake-avx512").asm
-
-
-def test_without_a_compiler(monkeypatch):
-    monkeypatch.setenv("CC", "no-such-compiler")
-    s = tiled()
-    kernel = s.build()
-    assert "for (int64_t k" in kernel.source
-    ones = np.ones((64, 64), "f4")
-    for call in (lambda: kernel(ones, ones), lambda: kernel.asm, s.measure, lambda: build_func(s.func, TARGET)):
-        with pytest.raises(BuildError) as e:
-            call()
-        assert e.value.code == "build.compiler"
-        assert "no-such-compiler" in e.value.message
-
-
-@compiled_here
-def test_a_compiler_for_another_machine(monkeypatch):
-    other = Target("c -mtriple=riscv64-unknown-linux-gnu -mcpu=generic")
-    kernel = tiled().build(target=other)
-    assert "kernel" in kernel.source
-    with pytest.raises(BuildError) as e:
-        _ = kernel.asm
-    assert e.value.code == "build.compiler"
-    assert "riscv64" in e.value.message
-
-
-def test_an_operation_that_c_does_not_have():
-    a = te.placeholder((4,), "int32", name="A")
-    f = te.func(te.compute((4,), lambda i: a[i] + a[i], name="Y"))
-
-    def fn(s):
-        return None if isinstance(s, For) else (replace(s, value=Binary("pow", s.value, Load("A", s.value.a.index))),)
-
-    with pytest.raises(BuildError) as e:
-        generate_func(replace(f, body=rewrite(f.body, fn)), TARGET)
-    assert e.value.code == "build.operation"
-
-
-@compiled_here
-def test_options_of_the_user_win(monkeypatch):
-    command = " ".join(compiler.find_compiler())
-    monkeypatch.setenv("CC", f"{command} -O0")
-    f = tiled().func
-    slow = build_func(f, TARGET)
-    monkeypatch.delenv("CC")
-    assert slow.object != build_func(f, TARGET).object
-    inputs = interp.random_inputs(f)
-    np.testing.assert_allclose(Kernel(f, slow, TARGET)(**inputs), interp.run(f, inputs)["C"], rtol=1e-4, atol=1e-4)

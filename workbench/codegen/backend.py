@@ -18,14 +18,17 @@ and `build_func` follow from the declaration::
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, TypeVar
 
-from ..errors import TargetError, WorkbenchError
+from ..errors import BuildError, TargetError, WorkbenchError
 from ..ir.func import Func
 from ..target import Target
 from .lowering import ObjectCode, params_of
 
+#: A name that every assembler and language takes as it is.
+_SYMBOL = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 #: Modules of this package whose import declares a backend.
 _DECLARED = ("x86", "aarch64", "c")
 
@@ -80,13 +83,11 @@ class Backend:
 
     def run_problem(self, target: Target) -> WorkbenchError | None:
         """Say why this machine cannot build and run a kernel for the target; None when it can."""
-        if problem := self.compiler_problem(target):
-            return problem
         try:
             target.require_here()
         except TargetError as error:
             return error
-        return None
+        return self.compiler_problem(target)
 
 
 _B = TypeVar("_B", bound=type[Backend])
@@ -169,13 +170,19 @@ def require_runnable(target: Target) -> None:
     BuildError
         "build.compiler" when the backend needs a compiler that is not there.
     """
-    target.require_here()
     if problem := backend_for(target).run_problem(target):
         raise problem
 
 
 def generate_func(func: Func, target: Target, symbol: str = "kernel", poison: bool = False) -> ObjectCode:
     """Generate the text for a concrete function and compile nothing; parameters and errors as for `build_func`."""
+    if not _SYMBOL.fullmatch(symbol):
+        raise BuildError(
+            "build.symbol",
+            f"{symbol!r} cannot be the name of a function.",
+            (symbol,),
+            "ASCII letters, digits and underscores, no digit at the beginning",
+        )
     text, shared, per_thread = backend_for(target).emit(func, target, symbol, poison)
     return ObjectCode(b"", symbol, text, params_of(func), shared, per_thread)
 
@@ -190,7 +197,7 @@ def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool 
     target : Target
         Machine to generate for; its kind and architecture choose the backend.
     symbol : str
-        Name of the entry point.
+        Name of the entry point: an identifier.
     poison : bool
         Fill stack temporaries with NaN first, so that a read before a write shows (for tests).
 
@@ -199,8 +206,8 @@ def build_func(func: Func, target: Target, symbol: str = "kernel", poison: bool 
     TargetError
         "target.backend" when no backend serves the target.
     BuildError
-        "build.holes" when a number is still open; "build.too_large", "build.llvm"; "build.compiler" and "build.c" of
-        the C backend.
+        "build.holes" when a number is still open; "build.symbol"; "build.too_large", "build.llvm"; "build.compiler" and
+        "build.c" of the C backend.
     """
     code = generate_func(func, target, symbol, poison)
     image = backend_for(target).compile(code.source, target)

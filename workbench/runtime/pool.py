@@ -149,8 +149,15 @@ class Worker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(0.05)  # its pipe just closed: let it report its own exit code
         if code is None:
-            process.kill()
-            process.wait()
+            _kill(process)
+            code = process.wait()
+            how = "the worker was killed"
+        else:
+            how = _how_it_ended(code)
+        if self.kind == "build" and code < 0:
+            from workbench.codegen.c.compiler import remove_folders
+
+            remove_folders(process.pid)
         for reader in self._readers:
             reader.join(0.5)
         streams = (process.stdin, process.stdout, process.stderr)
@@ -159,14 +166,13 @@ class Worker:
                 with contextlib.suppress(OSError, ValueError):
                     stream.close()
         said = b"".join(self._stderr).decode(errors="replace").strip()
-        return _how_it_ended(code) + (f"\n{said}" if said else "")
+        return how + (f"\n{said}" if said else "")
 
     def kill(self) -> None:
         """Kill the process at once, from any thread; its end shows up as an `Event`."""
         process = self._process
         if process is not None:
-            with contextlib.suppress(OSError):
-                process.kill()
+            _kill(process)
 
     def close(self) -> None:
         """Let an idle process leave: close its pipe, wait a moment, kill what is left."""
@@ -181,9 +187,14 @@ class Worker:
         self.end()
 
 
-def _how_it_ended(code: int | None) -> str:
-    if code is None:
-        return "the worker was killed"
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a worker that still runs, and the compiler that it may have started."""
+    with contextlib.suppress(OSError):
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
+
+
+def _how_it_ended(code: int) -> str:
     if code < 0:
         try:
             name = signal.Signals(-code).name

@@ -16,6 +16,9 @@ from .module import print_module
 class C(Backend):
     """Portable C99: the schedule's loops as C loops; the system's compiler vectorises and allocates registers.
 
+    Exponentials, logarithms, powers, tanh and erf are calls of the C library, one for each element: no compiler makes
+    vectors of them without options that change results. The LLVM backends have vector code of their own.
+
     Without a compiler a kernel has its text and nothing else: `Kernel.source` can be read and taken elsewhere, calling
     or measuring it is an error "build.compiler".
     """

@@ -8,6 +8,8 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ... import host
@@ -37,7 +39,10 @@ ARM_FLAGS = {
 
 def find_compiler() -> tuple[str, ...] | None:
     """Return the command of the C compiler: ``$CC``, else ``cc``, ``gcc`` or ``clang``; None where there is none."""
-    given = shlex.split(os.environ.get("CC", ""))
+    try:
+        given = shlex.split(os.environ.get("CC", ""))
+    except ValueError:  # a quotation mark without its fellow
+        return None
     for words in [given] if given else [["cc"], ["gcc"], ["clang"]]:
         if path := shutil.which(words[0]):
             return (path, *words[1:])
@@ -104,18 +109,32 @@ def compile_c(text: str, target: Target) -> bytes:
     BuildError
         "build.compiler" without a compiler; "build.c" with its messages when it refuses the text.
     """
-    with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
-        out = Path(folder) / "kernel.o"
-        _run(text, target, "-c", "-o", str(out))
+    with _folder() as folder:
+        out = folder / "kernel.o"
+        _run(text, target, folder, "-c", "-o", str(out))
         return out.read_bytes()
 
 
 def assembly_of(text: str, target: Target) -> str:
     """Return the compiler's assembly; raises as `compile_c`."""
-    return _run(text, target, "-S", "-o", "-")
+    with _folder() as folder:
+        return _run(text, target, folder, "-S", "-o", "-")
 
 
-def _run(text: str, target: Target, *options: str) -> str:
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder for what the compiler writes, its own temporary files included, which a killed compiler leaves."""
+    with tempfile.TemporaryDirectory(prefix=f"workbench-c{os.getpid()}-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def remove_folders(pid: int) -> None:
+    """Remove what a process that was killed while it compiled could not remove."""
+    for folder in Path(tempfile.gettempdir()).glob(f"workbench-c{pid}-*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(text: str, target: Target, folder: Path, *options: str) -> str:
     if missing := problem(target):
         raise missing
     command = find_compiler()
@@ -123,8 +142,11 @@ def _run(text: str, target: Target, *options: str) -> str:
     # What the user has put into $CC comes last and wins.
     own = _GCC_FLAGS if _accepts(command, _GCC_FLAGS) else ()
     words = [command[0], *flags(target), *own, *command[1:], *options, "-x", "c", "-"]
+    private = os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
     try:
-        done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        done = subprocess.run(
+            words, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=private
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error
     if done.returncode:
