@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -56,6 +57,25 @@ def test_guard_and_lanes_reach_beyond_the_zeros():
     x = te.placeholder((3, 2, 40_000), name="X")
     f = te.func(te.compute((5, 40_000), lambda h, w: te.select((h >= 1) & (h < 4), x[h - 1, 1, w], 0.0), name="Y"))
     check(marked(f, w="vectorize"))
+
+
+@pytest.mark.parametrize("columns", [7, 5000])
+@pytest.mark.parametrize("back", [False, True])
+def test_no_lane_reads_beyond_the_zeros(columns, back):
+    """Lanes far apart in memory, or backwards, whose index is mixed with what the condition looks at."""
+    x = te.placeholder((64, columns), name="X")
+
+    def at(h, w):
+        row = (h - 1) * 16 + w
+        return te.select((h >= 1) & (h < 5), x[63 - row if back else row, 3] * 2.0, 1.0)
+
+    f = marked(te.func(te.compute((6, 16), at, name="Y")), w="vectorize")
+    text = build_func(f, TARGET).source
+    chosen = set(re.findall(r"(%\w+) = select i1 [^,]+, ptr [^,]+, ptr @wb.zeros", text))
+    moved = re.findall(r"getelementptr float, ptr (%\w+), i64 (-?\d+)", text)
+    assert chosen
+    assert all(0 <= 4 * int(by) < 1 << 16 for base, by in moved if base in chosen)
+    check(f)
 
 
 def test_guard_that_never_holds():

@@ -160,6 +160,8 @@ class Accesses(Places):
                 pointer = self._choose(bit, pointer, Value(ZEROS, "ptr"))
             elif mask is not None and mask.text.split(", ")[lane].strip("<>") == "i1 0":
                 pointer = Value(ZEROS, "ptr")
+            if at.cond is not None:
+                pointer = self._choose(at.cond, pointer, Value(ZEROS, "ptr"))
             parts.append(self._load_at(buffer, Address(pointer, 0)))
         self.mask = mask
         return self.fb.gather(parts)
@@ -201,6 +203,9 @@ class Accesses(Places):
         base, elem = self._pointers[ld.buffer], LLVM_TYPE[self.memory_dtype(ld.buffer)]
         inside = self._address(base, still, elem)
         if mixed or inside.step:
+            apart = plain.step * (self.lanes - 1) * self.itemsize(ld.buffer)
+            if not 0 <= apart < ZERO_BYTES:
+                return Address(plain.pointer, plain.step, cond)
             return Address(self._choose(cond, plain.pointer, Value(ZEROS, "ptr")), plain.step)
         rest = self.flat(ld.buffer, ld.index) - still
         return self._address(self._choose(cond, inside.pointer, base), rest, elem)

@@ -38,10 +38,14 @@ class Lanes:
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Element address of an access: `step` is the distance between lanes in elements."""
+    """Element address of an access: `step` is the distance between lanes in elements.
+
+    `cond`, where given, says whether the lanes exist: one by one, because they lie too far apart to read zeros together.
+    """
 
     pointer: Value
     step: int
+    cond: Value | None = None
 
 
 @dataclass(frozen=True, slots=True)
