@@ -46,12 +46,15 @@ def test_rows(op, dtype, width, target):
         np.testing.assert_allclose(got, want, rtol=2e-6, atol=2e-6)
 
 
-def test_nan_and_infinity_survive():
-    s = in_vectors(Schedule(rows(4, 96, "max", "float32"), HOST), 32)
-    x = np.zeros((4, 96), np.float32)
-    x[1, 70], x[2, 5], x[3, :] = np.nan, np.inf, -np.inf
-    got = run_guarded(s.func, HOST, {"X": x})["Y"]
-    np.testing.assert_array_equal(got, x.max(1))
+@TARGETS
+@pytest.mark.parametrize("op", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nan_and_infinity_survive(op, dtype, target):
+    s = in_vectors(Schedule(rows(6, 96, op, dtype), target), 32)
+    x = np.zeros((6, 96), dtype)
+    x[1, 70], x[2, 5], x[3, :], x[4, 0], x[5, 95] = np.nan, np.inf, -np.inf, np.nan, -np.nan
+    got = run_guarded(s.func, target, {"X": x})["Y"]
+    np.testing.assert_array_equal(got, getattr(x, op)(1))
 
 
 def test_partial_results_never_leave_the_registers():

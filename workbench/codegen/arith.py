@@ -92,7 +92,10 @@ class Arithmetic:
             return self.math.call("maximum" if pred == "gt" else "minimum", a, b)
         # Keeps `a` (the accumulator of a reduction) where it is NaN; the test of `b` does not wait for `a`.
         ordered = self.math.select(self.compare(pred, b, a), b, a)
-        return self.math.select(self.math.compare("uno", b, b), b, ordered)
+        unordered = self.math.compare("uno", b, b)
+        if a.lanes > 1 and a.dtype in FORMATS and not self.fb.isa & {"avx512f", "neon"}:
+            return self.math.spoilt(ordered, unordered)
+        return self.math.select(unordered, b, ordered)
 
     def _power(self, a: Value, b: Value) -> Value:
         """Power of floats; squares and cubes are products."""

@@ -138,6 +138,11 @@ class Ops:
         operands = (a,) if isinstance(b, int) else (a, k)
         return self.fb.pure(f"{op} {a.typed}, {k.text}", a.dtype, a.lanes, operands)
 
+    def spoilt(self, x: Value, where: Value) -> Value:
+        """`x`, or NaN in some lanes: where comparisons make whole lanes of ones, these only have to be joined to it."""
+        ones = self.cast("sext", where, FORMATS[x.dtype].ints)
+        return self.float_of(self.integer("or", self.bits(x), ones))
+
     # ---- powers of two ---------------------------------------------------------------------------------------------
 
     @staticmethod
