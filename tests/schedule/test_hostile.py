@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from schedule import nests
 
 from workbench.errors import WorkbenchError
 from workbench.ir import te
-from workbench.schedule import Hole, Schedule
-from workbench.schedule.primitive import from_json
+from workbench.ir.verify import verify
+from workbench.schedule import Hole, Schedule, registry
+from workbench.schedule.primitive import COMMON_CODES, Primitive, from_json
 from workbench.schedule.primitives import SetScope, Split
 
 HUGE = 10**5000  # more digits than Python prints
@@ -202,3 +204,71 @@ def test_a_long_chain_of_splits_ends_in_a_sentence():
         on()
     assert caught.value.code == "nest.depth"
     nests.check_rows(s)
+
+
+# --------------------------------------------------------------------------------------- after steps that leave a mess
+
+SPLITS = {
+    "initialised apart": [("decompose_reduction", "C", "k")],
+    "initialised outside": [("decompose_reduction", "C", "i")],
+    "peeled": [("split", "i", [None, 5], "peel")],
+    "peeled reduction": [("split", "k", [None, 3], "peel")],
+    "peeled and initialised": [("split", "k", [None, 3], "peel"), ("decompose_reduction", "C", "k.0")],
+    "guarded": [("split", "i", [None, 5], "guard")],
+    "guarded reduction": [("split", "k", [None, 3], "guard")],
+    "padded": [("pad", "C", "i", 16)],
+    "reduced in two steps, peeled": [("split", "k", [None, 4]), ("rfactor", "k.1"), ("split", "i", [None, 5], "peel")],
+}
+#: Values of a field that has no options of its own.
+VALUES = {
+    "factors": [(None, 2), (None, 5), (2, None, 2), (None, Hole())],
+    "size": [2, 3, 4],
+    "number": [-1, 0, 1, 16, 18],
+}
+
+
+def some_steps(schedule: Schedule, cls: type[Primitive], count: int, rng: np.random.Generator) -> Iterator[Primitive]:
+    """Steps with any names at all in their fields, not only those that a menu would offer."""
+    func = schedule.func
+    for _ in range(count):
+        args: dict[str, object] = {}
+        for f in cls.fields():
+            values = VALUES.get(f.kind.widget) or f.kind.options(func, args)
+            picked = values[rng.integers(len(values))]
+            if f.kind.variadic:
+                picked = tuple(values[k] for k in rng.integers(len(values), size=rng.integers(1, 4)))
+            args[f.name] = picked
+        yield cls(**args)
+
+
+def refused(schedule: Schedule, step: Primitive) -> WorkbenchError | None:
+    """Take a step; why not, where it is refused."""
+    try:
+        schedule.apply(step)
+    except WorkbenchError as e:
+        return e
+    return None
+
+
+@pytest.mark.parametrize("steps", SPLITS.values(), ids=SPLITS)
+def test_what_comes_after_teaches(steps):
+    """Two writers, conditions and padding: a later step does right, or says what to do."""
+    s = fresh()
+    for name, *args in steps:
+        getattr(s, name)(*args)
+    given, expected = nests.inputs_and_result(s.base)
+    rng = np.random.default_rng(len(s.nest()))
+    taken = 0
+    for cls in registry:
+        for step in some_steps(s, cls, 25, rng):
+            t = s.copy()
+            refusal = refused(t, step)
+            if refusal is not None:
+                assert refusal.hint, refusal
+                assert refusal.code in {*cls.codes, *COMMON_CODES}
+                continue
+            taken += 1
+            verify(t.func)
+            if not t.holes and rng.random() < 0.05:
+                nests.check(t, given, expected)
+    assert taken > 20

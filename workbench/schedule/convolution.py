@@ -57,6 +57,7 @@ def match_conv(func: Func, block: Block) -> Conv:
             f"Block {name!r} has one input channel per output channel, so there is no sum over channels that could "
             "become a matrix product.",
             (name,),
+            "tile the convolution directly",
         )
     kernel, data = _operands(func, block, term, o, reduced)
     kh, kw, c = (str(x.single_var()) for x in kernel.index[:3])

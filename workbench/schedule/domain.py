@@ -88,7 +88,10 @@ class Domain:
                     table = table[np.isin(table[:, k], np.array(allowed, dtype=np.int64))]
             if not len(table):
                 raise ScheduleError(
-                    "hole.empty", f"No choice of {', '.join(rel.lhs)} has the product {rel.rhs}.", rel.lhs
+                    "hole.empty",
+                    f"No choice of {', '.join(rel.lhs)} has the product {rel.rhs}.",
+                    rel.lhs,
+                    "offer other choices",
                 )
             groups.append(Group(rel.lhs, table, rel.rhs))
             bound |= set(rel.lhs)

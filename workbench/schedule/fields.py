@@ -309,19 +309,30 @@ def encode(value: object) -> Json:
 def decode(data: Json, deep: int = 0) -> object:
     """Inverse of `encode`."""
     if deep > DEEPEST:
-        raise ScheduleError("trace.step", f"The arguments of a step are no lists in more than {DEEPEST} lists.")
+        text = f"The arguments of a step are no lists in more than {DEEPEST} lists."
+        raise ScheduleError("trace.step", text, ("step",), "one list of names or numbers")
     match data:
         case {"hole": name, **rest}:
             choices = rest.get("choices")
             if not isinstance(name, str | None) or not isinstance(choices, list | None):
-                raise ScheduleError("trace.step", f"A hole is {{'hole': name, 'choices': [...]}}, not {shown(data)}.")
+                raise ScheduleError(
+                    "trace.step",
+                    f"A hole is {{'hole': name, 'choices': [...]}}, not {shown(data)}.",
+                    ("hole",),
+                    "null where there are no choices",
+                )
             return Hole(name, None if choices is None else tuple(choices))
         case list():
             return tuple(decode(v, deep + 1) for v in data)
         case None | str() | int() | float() | bool():
             return data
         case _:
-            raise ScheduleError("trace.step", f"{shown(data)} cannot be an argument of a step.")
+            raise ScheduleError(
+                "trace.step",
+                f"{shown(data)} cannot be an argument of a step.",
+                ("step",),
+                "names, numbers, true, false, null, holes, and lists of them",
+            )
 
 
 def source(value: object) -> str:

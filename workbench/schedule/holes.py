@@ -57,7 +57,9 @@ class Hole:
             is_a("choices", cast("object", self.choices), (list, tuple, range, np.ndarray))
             object.__setattr__(self, "choices", tuple(self.choices))
             if not self.choices:
-                raise ScheduleError("hole.choices", "A hole needs at least one choice.", (self.name or "hole",))
+                raise ScheduleError(
+                    "hole.choices", "A hole needs at least one choice.", (self.name or "hole",), "Hole(choices=[4, 8])"
+                )
 
     def __repr__(self) -> str:
         parts = [repr(self.name)] if self.name is not None else []
@@ -126,18 +128,26 @@ def complete_row(func: Func, row: Row) -> dict[str, int]:
     _infer(func, given, values)
     missing = [h.name for h in func.holes if h.name not in values]
     if missing:
-        raise ScheduleError("hole.missing", f"No number was given for {', '.join(missing)}.", missing)
+        raise ScheduleError(
+            "hole.missing", f"No number was given for {', '.join(missing)}.", missing, "see Schedule.domain"
+        )
     _check_factors(func, values)
     for info in func.holes:
         if info.choices is not None and values[info.name] not in info.choices:
             raise ScheduleError(
-                "hole.choice", f"{info.name!r} may be {_listed(info.choices)}, not {values[info.name]}.", (info.name,)
+                "hole.choice",
+                f"{info.name!r} may be {_listed(info.choices)}, not {values[info.name]}.",
+                (info.name,),
+                "see Schedule.domain",
             )
     for name, dim in func.aliases:
         whole = int(substitute(dim, dict(values)))  # type: ignore[arg-type]
         if given.get(name, whole) != whole:
             raise ScheduleError(
-                "hole.product", f"{name!r} was replaced by {dim}, which is {whole}, not {given[name]}.", (name,)
+                "hole.product",
+                f"{name!r} was replaced by {dim}, which is {whole}, not {given[name]}.",
+                (name,),
+                "leave it out",
             )
         values[name] = whole
     return values
@@ -169,7 +179,9 @@ def fill(func: Func, row: Row) -> Func:
         if not (isinstance(c.expr, int) and c.expr >= 0):
             names = sorted(holes_of(next(o.expr for o in func.constraints if o.label == c.label)))
             numbers = ", ".join(f"{n} = {values[n]}" for n in names)
-            raise ScheduleError("hole.limit", f"With {numbers} the limit {c.label!r} is not met.", names)
+            raise ScheduleError(
+                "hole.limit", f"With {numbers} the limit {c.label!r} is not met.", names, "smaller numbers"
+            )
     return replace(out, holes=(), relations=(), constraints=(), aliases=())
 
 
@@ -185,13 +197,19 @@ def _given(func: Func, row: Row) -> dict[str, int]:
                 "hole.missing",
                 f"A row has {len(func.holes)} numbers here, not {len(numbers)}.",
                 tuple(h.name for h in func.holes),
+                f"in this order: {', '.join(h.name for h in func.holes)}",
             )
         pairs = dict(zip((h.name for h in func.holes), numbers, strict=True))
     for name, value in pairs.items():
         if resolve_hole(func, str(name)) is None:
             raise unknown_hole(func, str(name))
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 1 <= value < NUMBER_LIMIT:
-            raise ScheduleError("hole.value", f"{name!r} must be a positive integer, not {shown(value)}.", (name,))
+            raise ScheduleError(
+                "hole.value",
+                f"{name!r} must be a positive integer, not {shown(value)}.",
+                (name,),
+                "see Schedule.domain",
+            )
     return {n: int(v) for n, v in pairs.items()}
 
 

@@ -382,6 +382,7 @@ def _check_shared(
             code,
             f"{w.buffer!r} has several writers, and {w.name!r} shares the loop {common[-1].name!r} with {r.name!r}.",
             where,
+            "take this step before decompose_reduction and before a peeled split",
         )
     still = {lp.name: lambda _: Affine() for lp in common if is_unit(func, lp.extent)}
     written = _hull(func, w, wpath[len(common) :], accesses(w)[0].index)

@@ -1,9 +1,11 @@
-"""What a user interface needs to know about steps: the moves that are possible, and the text of a method."""
+"""What a user needs to know about steps: the moves that are possible, and the methods that make them."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..errors import WorkbenchError
 from ..ir.func import Func
@@ -78,6 +80,22 @@ def judge(func: Func, step: Primitive, target: object) -> Move:
     except WorkbenchError as e:
         return Move(step.name, args, False, step, e.code, e.message, e.where, getattr(e, "witness", None), e.hint)
     return Move(step.name, args, True, step)
+
+
+def method_of(cls: type[Primitive]) -> Callable[..., Any]:
+    """Method of `Schedule` that takes a step of a primitive: signature, documentation, and what it gives back."""
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        names = self.apply(cls.make(*args, **kwargs))
+        if cls.returns == "nothing":
+            return self
+        return names[0] if cls.returns == "name" else names
+
+    own, me = cls.signature(), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    method.__name__, method.__qualname__ = cls.name, f"Schedule.{cls.name}"
+    method.__doc__ = method_doc(cls)
+    method.__signature__ = own.replace(parameters=[me, *own.parameters.values()])  # type: ignore[attr-defined]
+    return method
 
 
 def method_doc(cls: type[Primitive]) -> str:

@@ -349,11 +349,19 @@ def from_json(data: object) -> Primitive:
         "primitive.argument" when arguments do not fit.
     """
     if not isinstance(data, Mapping) or not isinstance(data.get("primitive"), str):
-        raise ScheduleError("trace.step", f"A step is {{'primitive': name, 'args': {{...}}}}, not {shown(data)}.")
+        raise ScheduleError(
+            "trace.step",
+            f"A step is {{'primitive': name, 'args': {{...}}}}, not {shown(data)}.",
+            ("step",),
+            "see Schedule.to_json()",
+        )
     args = data.get("args", {})
     if not isinstance(args, Mapping) or not all(isinstance(k, str) for k in args):
         raise ScheduleError(
-            "trace.step", f"The arguments of {data['primitive']!r} are not an object.", (data["primitive"],)
+            "trace.step",
+            f"The arguments of {data['primitive']!r} are not an object.",
+            (data["primitive"],),
+            "{field: value}",
         )
     return registry[data["primitive"]].make(**{k: decode(v) for k, v in args.items()})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +15,7 @@ from . import holes as _holes
 from . import hooks, primitives
 from .domain import Domain
 from .holes import Row
-from .moves import Move, Moves, judge, method_doc
+from .moves import Move, Moves, judge, method_of
 from .primitive import Json, Primitive, registry
 from .trace import Trace, script, trace_from_json, trace_to_json
 
@@ -410,25 +409,4 @@ class Schedule:
             )
 
 
-# ------------------------------------------------------------------------------------------------ methods of primitives
-
-_SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-
-
-def _attach(cls: type[Primitive]) -> None:
-    """Give `Schedule` the method of a primitive."""
-
-    def method(self: Schedule, /, *args: Any, **kwargs: Any) -> Any:
-        names = self.apply(cls.make(*args, **kwargs))
-        if cls.returns == "nothing":
-            return self
-        return names[0] if cls.returns == "name" else names
-
-    method.__name__, method.__qualname__ = cls.name, f"Schedule.{cls.name}"
-    method.__doc__ = method_doc(cls)
-    own = cls.signature()
-    method.__signature__ = own.replace(parameters=[_SELF, *own.parameters.values()])  # type: ignore[attr-defined]
-    setattr(Schedule, cls.name, method)
-
-
-registry.listen(_attach)
+registry.listen(lambda cls: setattr(Schedule, cls.name, method_of(cls)))

@@ -30,9 +30,16 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
         try:
             data = json.loads(data)
         except (ValueError, RecursionError) as e:  # no JSON, a number of thousands of digits, or lists without end
-            raise ScheduleError("trace.json", f"The trace is not JSON: {e}.") from None
+            raise ScheduleError(
+                "trace.json", f"The trace is not JSON: {e}.", ("trace",), "see Schedule.to_json()"
+            ) from None
     if not isinstance(data, list | tuple):
-        raise ScheduleError("trace.json", f"A trace is a list of steps, not {type(data).__name__}.")
+        raise ScheduleError(
+            "trace.json",
+            f"A trace is a list of steps, not {type(data).__name__}.",
+            ("trace",),
+            "see Schedule.to_json()",
+        )
     steps = []
     for k, step in enumerate(data):
         try:

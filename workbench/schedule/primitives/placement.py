@@ -100,7 +100,8 @@ class ComputeAt(Primitive):
     def _check_readers(self, func: Func, block: Block) -> None:
         users = legality.readers(func, block.buffer)
         if not users:
-            refuse("compute_at.consumers", f"Nothing reads {block.buffer!r}.", (self.block,))
+            text = f"Nothing reads {block.buffer!r}."
+            refuse("compute_at.consumers", text, (self.block,), "its result is not used by any block")
         if not any(lp.name == self.loop for _, p in users for lp in p):
             outside = [b.name for b, _ in users]
             refuse(
@@ -222,6 +223,7 @@ class ReverseComputeAt(Primitive):
                     "reverse_compute_at.producer",
                     f"Only a part of {name!r} is computed inside {self.loop!r}.",
                     (self.block, name),
+                    "take this step before decompose_reduction and before a peeled split",
                 )
             for w, path in inside:
                 running = sorted(legality.reduction_loops(w) - {x.name for x in path})
