@@ -273,6 +273,14 @@ def test_buffers_that_several_nests_change_in_place():
     check(f, {"X": np.array([7.0], np.float32)})
 
 
+def test_zeros_are_there_where_they_are_read():
+    x = te.placeholder((8, 8), name="X")
+    plain = te.func(te.compute((8, 8), lambda i, j: x[i, j] * 2.0, name="Y"))
+    padded = te.func(te.compute((9, 8), lambda i, j: te.select(i >= 1, x[i - 1, j], 0.0), name="Y"))
+    sizes = [build_func(f, TARGET).source.count("zeroinitializer, align 64") for f in (plain, padded)]
+    assert sizes == [0, 1]
+
+
 @pytest.mark.parametrize("inner", [40, 9000])
 def test_temporaries_of_parallel_tasks(inner):
     """Small ones live on the stack, large ones in the thread's own part of the workspace; both are private."""

@@ -79,13 +79,15 @@ class _ModuleEmitter:
                 nest.start()
                 nest.body((s,))
         self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
-        zeros = f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"
+        # Only where they are read: every loaded kernel has its own.
+        used = any(ZEROS in text for text in self._functions)
+        zeros = [f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
         tail = [
             f"attributes #0 = {{ {self._attributes} }}",
             "!0 = distinct !{!0, !1}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
         ]
-        parts = [zeros, *self._declarations.values(), *self._functions, *tail]
+        parts = [*zeros, *self._declarations.values(), *self._functions, *tail]
         return "\n".join(parts) + "\n", self._shared, self._per_thread
 
     def _finish(self, fb: FunctionBuilder, signature: str) -> None:

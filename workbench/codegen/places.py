@@ -40,7 +40,7 @@ class Lanes:
 class Address:
     """Element address of an access: `step` is the distance between lanes in elements.
 
-    `cond`, where given, says whether the lanes exist: one by one, because they lie too far apart to read zeros together.
+    `cond`, where given, says whether the lanes exist: they lie too far apart to read the same zeros.
     """
 
     pointer: Value
