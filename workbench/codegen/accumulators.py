@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from ..ir.func import Buffer
-from ..ir.stmt import Block, For, accesses, blocks
+from ..ir.stmt import Block, For, blocks, touched
 from .builder import FunctionBuilder, Value, const_of
 from .exprs import ExprEmitter
 from .places import Address, Guard
@@ -76,7 +76,7 @@ class Accumulators:
         count = 1
         for other, path in blocks((lp,)):
             if other.name != b.name:
-                if any(a.buffer == b.buffer for a in accesses(other)):
+                if b.buffer in touched(other):
                     return False
                 continue
             for inner in path:

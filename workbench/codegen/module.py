@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.func import Func
 from ..ir.poly import concrete
-from ..ir.stmt import For, accesses, blocks, loops, parallel_chain
+from ..ir.stmt import For, blocks, loops, parallel_chain, touched
 from .access import ZERO_BYTES, ZEROS
 from .builder import FunctionBuilder, Value, index
 from .lowering import lowered, task_limit
@@ -147,7 +147,7 @@ class _ModuleEmitter:
         bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
         at = fb.gep(ctx, index(1), "ptr")
         workspace = fb.pure(f"load ptr, {at.typed}, align 8", "ptr", 1, ())
-        used = {a.buffer for b, _ in blocks((chain[0],)) for a in accesses(b)}
+        used = {name for b, _ in blocks((chain[0],)) for name in touched(b)}
         pointers = self._pointers(fb, _Arguments(bufs, workspace, Value("%tid", "int64")), used)
         nest = self._nest(fb, pointers)
         total = math.prod(concrete(lp.extent) for lp in chain)

@@ -13,7 +13,7 @@ from ..errors import BuildError
 from ..ir.affine import Affine, Digit
 from ..ir.expr import Binary, Bound, Const, Expr, Load, Select, index_forms, walk
 from ..ir.func import Buffer
-from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops
+from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops, touched
 from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index, literal
 from .exprs import ExprEmitter, Lanes
@@ -293,7 +293,7 @@ class NestEmitter:
 
     def _item_sizes(self, lp: For) -> frozenset[int]:
         if lp.name not in self._sizes:
-            names = {a.buffer for b, _ in blocks(lp.body) for a in accesses(b)}
+            names = {name for b, _ in blocks(lp.body) for name in touched(b)}
             self._sizes[lp.name] = frozenset(self.ex.itemsize(n) for n in names)
         return self._sizes[lp.name]
 

@@ -20,6 +20,8 @@ def with_slack(func: Func, vector_bytes: int) -> Func:
     """Make the rows of temporaries on the stack whole vectors long, where a vector loop runs along broken ones."""
     small = [b for b in func.buffers if b.role == "temp" and len(b.shape) > 1 and not b.align]
     wanted = {b.name: b for b in small if not _whole(b, vector_bytes)}
+    if not wanted:
+        return func
     along: set[str] = set()
     for block, path in blocks(func.body):
         lane = path[-1].name if path and path[-1].kind == "vectorize" else None

@@ -48,10 +48,14 @@ class Affine:
     @staticmethod
     def make(terms: Iterable[tuple[Digit, Dim]], const: Dim = 0) -> Affine:
         """Merge equal digits, drop zero coefficients, sort."""
-        acc: dict[Digit, Dim] = {}
-        for digit, c in terms:
-            acc[digit] = acc.get(digit, 0) + c
-        kept = [(d, c) for d, c in acc.items() if c != 0]
+        given = list(terms)
+        if len({d.var for d, _ in given}) == len(given):
+            kept = [t for t in given if t[1] != 0]
+        else:
+            acc: dict[Digit, Dim] = {}
+            for digit, c in given:
+                acc[digit] = acc.get(digit, 0) + c
+            kept = [t for t in acc.items() if t[1] != 0]
         if len(kept) > 1:
             kept.sort(key=_digit_key)
         return Affine(tuple(kept), const)
@@ -95,16 +99,21 @@ class Affine:
         """Replace variables by forms (plain digits only) or by a function of the digit."""
         if not any(d.var in env for d, _ in self.terms):
             return self
-        out = Affine((), self.const)
+        terms: list[tuple[Digit, Dim]] = []
+        const = self.const
         for digit, c in self.terms:
             new = env.get(digit.var)
             if new is None:
-                out = out + Affine(((digit, c),))
-            elif isinstance(new, Affine):
-                out = out + (new if digit.plain else digit_of(new, digit)) * c
+                terms.append((digit, c))
+                continue
+            form = new(digit) if not isinstance(new, Affine) else new if digit.plain else digit_of(new, digit)
+            if c == 1:
+                terms += form.terms
+                const = const + form.const
             else:
-                out = out + new(digit) * c
-        return out
+                terms += [(d, k * c) for d, k in form.terms]
+                const = const + form.const * c
+        return Affine.make(terms, const)
 
     def map_dims(self, fn: Callable[[Dim], Dim]) -> Affine:
         """Apply `fn` to every coefficient, digit bound and the constant."""

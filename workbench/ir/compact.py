@@ -26,6 +26,7 @@ from .stmt import (
     map_block,
     map_block_loads,
     rewrite,
+    touched,
 )
 
 
@@ -46,7 +47,7 @@ def scopes(func: Func) -> dict[str, Scope]:
     """Scope of every temporary."""
     uses: dict[str, list[tuple[For, ...]]] = {b.name: [] for b in func.buffers if b.role == "temp"}
     for block, path in blocks(func.body):
-        for name in {a.buffer for a in accesses(block)} & uses.keys():
+        for name in touched(block) & uses.keys():
             uses[name].append(path)
     return {name: Scope(name, _common(paths)) for name, paths in uses.items()}
 
@@ -61,7 +62,7 @@ def shared_by(func: Func, buffer: str) -> For | None:
     kinds = {"parallel"} | BLOCK_KINDS | (THREAD_KINDS if func.buffer(buffer).scope == "local" else frozenset())
     home = {lp.name for lp in scopes(func)[buffer].path}
     for block, path in blocks(func.body):
-        if any(a.buffer == buffer for a in accesses(block)):
+        if buffer in touched(block):
             for lp in path:
                 if lp.name not in home and lp.kind in kinds:
                     return lp
@@ -91,7 +92,7 @@ def _live(func: Func) -> dict[str, tuple[Span, ...]]:
     inside = {name: len(scope.path) for name, scope in scopes(func).items() if scope.path}
     found: dict[str, tuple[Span, ...]] = {}
     for block, path in blocks(func.body):
-        for acc in accesses(block):
+        for acc in accesses(block) if touched(block) & inside.keys() else ():
             name = acc.buffer
             if name not in inside:
                 continue
@@ -122,7 +123,7 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
         return Load(ld.buffer, index(ld.buffer, ld.index)) if ld.buffer in live else ld
 
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
-        if not isinstance(s, Block) or all(a.buffer not in live for a in accesses(s)):
+        if not isinstance(s, Block) or not touched(s) & live.keys():
             return None
         own = index(s.buffer, s.index) if s.buffer in live else s.index
         return (replace(map_block_loads(s, load), index=own),)

@@ -230,6 +230,11 @@ class Access:
     is_write: bool
 
 
+def touched(b: Block) -> set[str]:
+    """Names of the buffers that a block reads or writes."""
+    return {b.buffer, *(ld.buffer for ld in b.loads())}
+
+
 def accesses(b: Block) -> list[Access]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
     env = b.env
