@@ -25,7 +25,6 @@ MUTATIONS = (
     _m("nest", "the rest of an unrolled loop is lost", "self._iterations(lp, index(whole), extent - whole)", "pass"),
     _m("accumulators", "what does not exist is stored", "with self._where(cond):", "with self._where(True):"),
     _m("accumulators", "accumulators are never read", "starts = False if b.resumes else", "starts = True if True else"),
-    _m("accumulators", "all elements share one register", "p.slots.get(key)", "p.slots.get(key := ())"),
     _m("access", "guarded loads are not harmless", "if cond is None:\n            return plain", "return plain"),
     _m("places", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
     _m("exprs", "a page of zeros for every constant", "if other.value == 0:", "if True:"),

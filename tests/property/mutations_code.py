@@ -85,4 +85,11 @@ CODE: tuple[Mutation, ...] = (
         "self.fb.branching(cond if isinstance(cond, Value) else None)",
         "self.fb.branching(None)",
     ),
+    _m(
+        "unroll",
+        _G + "accumulators",
+        "all elements share one register",
+        "p.slots.get(key)",
+        "p.slots.get(key := ())",
+    ),
 )

@@ -177,6 +177,17 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("pad_end", (("reverse_compute_at", "B", "i"),)),
     ("two_outputs", (("compute_inline", "A"),)),
     ("elementwise", (("parallel", "i"), ("parallel", "tanh_i"), ("set_scope", "scale", "local"))),
+    ("elementwise", (("split", "relu_i", [None, 5], "guard"),)),
+    (
+        "matmul",
+        (
+            ("split", "i", [None, 5], "guard"),
+            ("split", "j", [None, 8], "guard"),
+            ("reorder", "i.0", "j.0", "k", "i.1", "j.1"),
+            ("unroll", "i.1"),
+            ("vectorize", "j.1"),
+        ),
+    ),
     (
         "elementwise",
         (("bind", "relu_i", "blockIdx.x"), ("bind", "relu_j", "blockIdx.y"), ("compute_at", "add", "relu_i")),

@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
 
         mutations.install(mutations.MUTATIONS[args.mutation])
     try:
-        print(run_scenarios(compiled=False))
+        print(run_scenarios())
         print(run_concrete(args.count, args.seed, args.primitive, compiled=False))
         print(run_symbolic(args.count // 3, args.seed, args.primitive))
         print(run_concrete(args.count // 6, args.seed + 1, args.primitive, compiled=True))
