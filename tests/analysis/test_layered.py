@@ -144,6 +144,7 @@ def test_many_long_edges_are_drawn_without_bends_rather_than_never():
     check(boxes, edges, layout(boxes, edges))
 
 
+@pytest.mark.bench
 def test_it_is_fast_enough():
     for n, limit in ((200, 0.1), (2000, 1.5)):
         boxes, edges = tangle(n)

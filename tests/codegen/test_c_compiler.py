@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from codegen.test_c import TARGET, compiled_here, tiled
-from runtime.test_measure import _alive
+from runtime.test_measure import gone
 
 from workbench import workloads
 from workbench.codegen import build_func, generate_func
@@ -110,11 +109,7 @@ def test_a_compiler_goes_with_the_builder_that_is_killed(monkeypatch, tmp_path):
         done = runner.measure(MeasureInput("t", f, f))
     assert done.status == "build_error"
     assert "1 s" in done.error
-    pid = int(said.read_text())
-    end = time.monotonic() + 30
-    while time.monotonic() < end and _alive(pid):
-        time.sleep(0.05)
-    assert not _alive(pid)
+    assert gone(int(said.read_text()))
     assert not list(temp.iterdir())
 
 

@@ -7,18 +7,18 @@ uses all cores and a compiler beside it would disturb each other, so then the tw
 from __future__ import annotations
 
 import math
-import os
 import queue
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import RunError
+from workbench.host import usable_threads
 from workbench.locks import ForkLock
+from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
 from workbench.runtime.pool import START_TIMEOUT_S, Event, Worker
 from workbench.runtime.results import (
     BuildJob,
@@ -33,7 +33,6 @@ from workbench.runtime.results import (
 from workbench.runtime.worker import HELLO
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
     from workbench.target import Target
 
 #: Candidates that each builder may be ahead of the runner.
@@ -41,79 +40,6 @@ _AHEAD = 4
 
 #: So many starts in a row may fail before the runner gives up.
 _MAX_FAILED_STARTS = 3
-
-
-def available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureInput:
-    """One candidate.
-
-    Parameters
-    ----------
-    task_key : str
-        What the candidates that compute the same have in common; inputs and reference result are kept per key.
-    task_func : Func
-        The unscheduled function: the reference.
-    func : Func
-        The scheduled function, without open holes.
-    symbol : str
-        Name of the kernel in the object code.
-    flops : int
-        Floating-point operations of one call, for `Measurement.gflops`; 0 if unknown.
-    best_ms : float
-        Best known time of the task, against which hopeless candidates are stopped early; the runner also keeps its own.
-    """
-
-    task_key: str
-    task_func: Func
-    func: Func
-    symbol: str = "kernel"
-    flops: int = 0
-    best_ms: float = math.inf
-
-
-@dataclass(slots=True)
-class _Trial:
-    index: int
-    input: MeasureInput
-    built: Built | None = None
-
-
-@dataclass(slots=True)
-class _Duty:
-    """What a worker is busy with, and until when."""
-
-    trial: _Trial
-    limit_s: float
-    what: str  # "build", "setup" or "trial"
-    deadline: float = math.inf
-
-    def begin(self) -> None:
-        """Start the clock; a worker that is still starting gets its time later."""
-        self.deadline = time.monotonic() + self.limit_s
-
-
-_Result: TypeAlias = tuple[int, Measurement] | BaseException | None
-
-
-@dataclass(slots=True)
-class _Batch:
-    """State of one `measure_many` call."""
-
-    source: Iterator[tuple[int, MeasureInput]]
-    options: MeasureOptions
-    results: queue.SimpleQueue[_Result] = field(default_factory=queue.SimpleQueue)
-    to_build: deque[_Trial] = field(default_factory=deque)
-    to_run: deque[_Trial] = field(default_factory=deque)
-    exhausted: bool = False
-    abandoned: bool = False
-    measuring: bool = False  # only without a free core: it is the runner's turn
 
 
 def _release(workers: Iterable[Worker]) -> None:
@@ -144,14 +70,14 @@ class LocalRunner:
         self.target = target
         self.options = options or MeasureOptions()
         self._current = self.options  # those of the running batch
-        cores = available_cores()
+        cores = usable_threads()
         self._overlap = target.threads < cores
         free = cores - target.threads if self._overlap else cores
         count = builders or max(1, min(4, free))
         self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._builders = [Worker("build", self._events) for _ in range(count)]
         self._runner = Worker("run", self._events)
-        self._duties: dict[Worker, _Duty] = {}
+        self._duties: dict[Worker, Duty] = {}
         self._prepared: set[str] = set()
         self._best_ms: dict[str, float] = {}
         self._lock = ForkLock(reentrant=False)  # held by the running batch
@@ -194,11 +120,11 @@ class LocalRunner:
         """
         if self._closed:
             raise RunError("run.closed", "this runner was closed", hint="make a new one")
-        batch = _Batch(iter(enumerate(inputs)), options or self.options)
+        batch = Batch(iter(enumerate(inputs)), options or self.options)
         threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
         return self._deliver(batch)
 
-    def _deliver(self, batch: _Batch) -> Iterator[tuple[int, Measurement]]:
+    def _deliver(self, batch: Batch) -> Iterator[tuple[int, Measurement]]:
         try:
             while (item := batch.results.get()) is not None:
                 if isinstance(item, BaseException):
@@ -249,7 +175,7 @@ class LocalRunner:
 
     # ---- the thread behind measure_many ----
 
-    def _work(self, batch: _Batch) -> None:
+    def _work(self, batch: Batch) -> None:
         with self._lock:
             self._cancelled.clear()
             self._current = batch.options
@@ -264,7 +190,7 @@ class LocalRunner:
             finally:
                 self._stand_down()
 
-    def _finished(self, batch: _Batch) -> bool:
+    def _finished(self, batch: Batch) -> bool:
         if self._cancelled.is_set() or self._closed:
             return True
         if batch.abandoned:
@@ -272,13 +198,13 @@ class LocalRunner:
         self._refill(batch)
         return batch.exhausted and not batch.to_build and not batch.to_run and not self._duties
 
-    def _refill(self, batch: _Batch) -> None:
+    def _refill(self, batch: Batch) -> None:
         while not batch.exhausted and len(batch.to_build) < len(self._builders):
             item = next(batch.source, None)
             if item is None:
                 batch.exhausted = True
             else:
-                batch.to_build.append(_Trial(*item))
+                batch.to_build.append(Trial(*item))
 
     def _stand_down(self) -> None:
         """Leave only workers that are idle and whole."""
@@ -291,7 +217,7 @@ class LocalRunner:
         if not self._runner.alive:
             self._prepared.clear()
 
-    def _dispatch(self, batch: _Batch) -> None:
+    def _dispatch(self, batch: Batch) -> None:
         if batch.abandoned or self._held.is_set():
             return
         building = sum(d.what == "build" for d in self._duties.values())
@@ -307,28 +233,28 @@ class LocalRunner:
         if self._runner not in self._duties and batch.to_run and (self._overlap or batch.measuring):
             self._begin_run(batch.to_run.popleft())
 
-    def _begin_build(self, builder: Worker, trial: _Trial) -> None:
+    def _begin_build(self, builder: Worker, trial: Trial) -> None:
         job = BuildJob(trial.input.func, self.target, trial.input.symbol)
-        self._give(builder, _Duty(trial, self._current.build_timeout_s, "build"), job)
+        self._give(builder, Duty(trial, self._current.build_timeout_s, "build"), job)
 
-    def _begin_run(self, trial: _Trial) -> None:
+    def _begin_run(self, trial: Trial) -> None:
         if not self._runner.alive:
             self._prepared.clear()
         item, key = trial.input, self._setup_key(trial)
         if key not in self._prepared:
             job: Any = SetupJob(key, item.task_func, self._current.seed)
-            self._give(self._runner, _Duty(trial, self._current.setup_timeout_s, "setup"), job)
+            self._give(self._runner, Duty(trial, self._current.setup_timeout_s, "setup"), job)
             return
         assert trial.built is not None
         assert trial.built.image is not None
         best = min(item.best_ms, self._best_ms.get(item.task_key, math.inf))
         job = TrialJob(key, trial.built.image, item.func.params, self.target.threads, self._current, best)
-        self._give(self._runner, _Duty(trial, self._current.timeout_s, "trial"), job)
+        self._give(self._runner, Duty(trial, self._current.timeout_s, "trial"), job)
 
-    def _setup_key(self, trial: _Trial) -> str:
+    def _setup_key(self, trial: Trial) -> str:
         return f"{trial.input.task_key}@{self._current.seed}"
 
-    def _give(self, worker: Worker, duty: _Duty, job: Any) -> None:
+    def _give(self, worker: Worker, duty: Duty, job: Any) -> None:
         self._duties[worker] = duty
         worker.send(job)
         duty.deadline = time.monotonic() + START_TIMEOUT_S
@@ -337,7 +263,7 @@ class LocalRunner:
 
     # ---- events ----
 
-    def _wait(self, batch: _Batch) -> None:
+    def _wait(self, batch: Batch) -> None:
         if not self._duties and not self._held.is_set():
             return
         now = time.monotonic()
@@ -350,7 +276,7 @@ class LocalRunner:
         if isinstance(event, Event) and event.generation == event.worker.generation:
             self._handle(batch, event)
 
-    def _handle(self, batch: _Batch, event: Event) -> None:
+    def _handle(self, batch: Batch, event: Event) -> None:
         worker = event.worker
         if event.message == HELLO:
             if worker in self._duties:
@@ -369,7 +295,7 @@ class LocalRunner:
         else:
             self._after_run(batch, duty, event.message)
 
-    def _mourn(self, batch: _Batch, worker: Worker, duty: _Duty | None, how: str) -> None:
+    def _mourn(self, batch: Batch, worker: Worker, duty: Duty | None, how: str) -> None:
         """Report the trial of a worker that died; give up when workers die before they are up."""
         if worker.failed_starts >= _MAX_FAILED_STARTS:
             raise RunError("run.worker", f"worker processes do not start: {how}", hint="see `workbench doctor`")
@@ -381,7 +307,7 @@ class LocalRunner:
         status: Status = "build_error" if duty.what == "build" else "run_error"
         self._report(batch, duty.trial, Measurement(status=status, error=how))
 
-    def _expire(self, batch: _Batch) -> None:
+    def _expire(self, batch: Batch) -> None:
         now = time.monotonic()
         for worker, duty in list(self._duties.items()):
             if duty.deadline > now:
@@ -397,14 +323,14 @@ class LocalRunner:
             text = f"{what} took longer than {duty.limit_s:g} s, so the worker process was killed"
             self._report(batch, duty.trial, Measurement(status=status, error=text))
 
-    def _after_build(self, batch: _Batch, trial: _Trial, built: Built) -> None:
+    def _after_build(self, batch: Batch, trial: Trial, built: Built) -> None:
         trial.built = built
         if built.image is None:
             self._report(batch, trial, Measurement(status="build_error", error=built.error))
         else:
             batch.to_run.append(trial)
 
-    def _after_run(self, batch: _Batch, duty: _Duty, done: TrialDone) -> None:
+    def _after_run(self, batch: Batch, duty: Duty, done: TrialDone) -> None:
         trial = duty.trial
         key, task = self._setup_key(trial), trial.input.task_key
         if duty.what == "setup" and done.status == "ready":
@@ -432,6 +358,6 @@ class LocalRunner:
             )
 
     @staticmethod
-    def _report(batch: _Batch, trial: _Trial, result: Measurement) -> None:
+    def _report(batch: Batch, trial: Trial, result: Measurement) -> None:
         built = trial.built.seconds if trial.built else 0.0
         batch.results.put((trial.index, replace(result, flops=trial.input.flops, compile_s=built)))

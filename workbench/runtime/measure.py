@@ -7,14 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.locks import ForkLock
-from workbench.runtime.local_runner import LocalRunner, MeasureInput, available_cores
+from workbench.runtime.batch import MeasureInput
+from workbench.runtime.local_runner import LocalRunner
 from workbench.runtime.results import Measurement, MeasureOptions
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.target import Target
 
-__all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "available_cores", "measure_func"]
+__all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "measure_func"]
 
 _shared: dict[tuple[int, Target], LocalRunner] = {}
 _shared_lock = ForkLock()

@@ -14,9 +14,9 @@ from typing import Any
 
 from workbench.codegen import ObjectCode, ParamInfo, build_func
 from workbench.errors import BuildError
+from workbench.host import usable_threads
 from workbench.ir.func import Func
 from workbench.runtime.buffers import concrete_shape
-from workbench.runtime.measure import available_cores
 from workbench.runtime.pool import Event, Worker
 from workbench.runtime.results import BuildJob, Built
 from workbench.runtime.worker import HELLO
@@ -47,7 +47,7 @@ def build_kernels(funcs: Sequence[Func], target: Target, helpers: int | None = N
     BuildError
         ``build.*`` with the function's name.
     """
-    count = min(3, available_cores() - 1) if helpers is None else helpers
+    count = min(3, usable_threads() - 1) if helpers is None else helpers
     results: dict[int, ObjectCode] = {}
     pending = deque(range(len(funcs)))
     crew: _Crew | None = None

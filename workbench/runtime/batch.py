@@ -1,0 +1,84 @@
+"""What a runner works on: candidates, what each worker is busy with, and the state of a batch."""
+
+from __future__ import annotations
+
+import math
+import queue
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from workbench.runtime.results import Built, Measurement, MeasureOptions
+
+if TYPE_CHECKING:
+    from workbench.ir.func import Func
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureInput:
+    """One candidate.
+
+    Parameters
+    ----------
+    task_key : str
+        What the candidates that compute the same have in common; inputs and reference result are kept per key.
+    task_func : Func
+        The unscheduled function: the reference.
+    func : Func
+        The scheduled function, without open holes.
+    symbol : str
+        Name of the kernel in the object code.
+    flops : int
+        Floating-point operations of one call, for `Measurement.gflops`; 0 if unknown.
+    best_ms : float
+        Best known time of the task, against which hopeless candidates are stopped early; the runner also keeps its own.
+    """
+
+    task_key: str
+    task_func: Func
+    func: Func
+    symbol: str = "kernel"
+    flops: int = 0
+    best_ms: float = math.inf
+
+
+@dataclass(slots=True)
+class Trial:
+    """A candidate on its way."""
+
+    index: int
+    input: MeasureInput
+    built: Built | None = None
+
+
+@dataclass(slots=True)
+class Duty:
+    """What a worker is busy with, and until when."""
+
+    trial: Trial
+    limit_s: float
+    what: str  # "build", "setup" or "trial"
+    deadline: float = math.inf
+
+    def begin(self) -> None:
+        """Start the clock; a worker that is still starting gets its time later."""
+        self.deadline = time.monotonic() + self.limit_s
+
+
+Result: TypeAlias = tuple[int, Measurement] | BaseException | None
+
+
+@dataclass(slots=True)
+class Batch:
+    """State of one `measure_many` call."""
+
+    source: Iterator[tuple[int, MeasureInput]]
+    options: MeasureOptions
+    results: queue.SimpleQueue[Result] = field(default_factory=queue.SimpleQueue)
+    to_build: deque[Trial] = field(default_factory=deque)
+    to_run: deque[Trial] = field(default_factory=deque)
+    exhausted: bool = False
+    abandoned: bool = False
+    measuring: bool = False  # only without a free core: it is the runner's turn
