@@ -153,3 +153,23 @@ def test_phases_of_a_transposed_convolution_multiply_with_their_own_taps(kernel)
     sums = emit_module(s.func, target, "kernel")[0].count("fadd")
     assert sums % (rows * path["o.2"].extent // 16 * (1 if kernel == 4 else 9)) == 0
     assert len(s.func.body) == (2 if kernel == 4 else 3), "what the stride divides is computed in place"
+
+
+@pytest.mark.parametrize(("dtype", "wide"), [("float64", 56), ("float32", 64)])
+def test_lanes_are_those_of_the_elements(dtype, wide):
+    (variant, *_) = make_space(workloads.matmul(60, 53, 29, dtype=dtype), TARGET).variants
+    assert f"j 53 -> {wide}" in " ".join(n.reason for n in variant.notes)
+    lane = next(h for h in variant.schedule.func.holes if h.name == "j_2")
+    assert lane.choices is not None
+    assert all(c % (64 // np.dtype(dtype).itemsize) == 0 for c in lane.choices)
+
+
+def test_an_epilogue_takes_a_tile_from_its_registers():
+    """Unrolled, unless panels of the sum bring the tile back: then it is in memory anyway."""
+    for variant in make_space(workloads.conv2d_nhwc(28, 28, 64, 64, 1, padding=0, relu=True), TARGET).variants:
+        func = variant.schedule.func
+        _, path = func.block("relu")
+        *rows, lane = [lp for lp in path if lp.name.startswith("relu")]
+        assert lane.kind == "vectorize"
+        panels = any("SSRSRS" in n.reason for n in variant.notes)
+        assert {lp.kind for lp in rows} == ({"serial"} if panels else {"unroll"})

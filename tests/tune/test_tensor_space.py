@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from workbench import workloads
+from workbench.ir.poly import holes_of
 from workbench.ir.reference import evaluate
 from workbench.ir.stmt import loops
 from workbench.ir.verify import verify
@@ -74,10 +75,22 @@ def test_rows_compute_the_right_thing(case):
             np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * float(np.abs(want).max()))
 
 
-def test_results_fit_the_registers():
+@pytest.mark.parametrize(
+    ("make", "target", "accumulators"),
+    [
+        (lambda: workloads.matmul(512, 512, 64, dtype="bfloat16", constant_b=True), RAPIDS, 6),
+        (lambda: workloads.matmul_int8(512, 512, 64, constant_b=True), AVX512, 24),
+    ],
+)
+def test_results_fit_the_registers(make, target, accumulators):
+    """Also the largest blocks that the limit lets through; without it there would be larger ones."""
     rng = np.random.default_rng(0)
-    for variant in make_space(workloads.matmul(512, 512, 64, dtype="bfloat16", constant_b=True), RAPIDS).variants:
-        for row in variant.sampler.draw(40, rng):
+    for variant in make_space(make(), target).variants:
+        held = []
+        for row in variant.sampler.draw(200, rng):
             body = variant.schedule.fill(variant.sampler.row(row)).func.body
-            held = np.prod([lp.extent for lp, _ in loops(body) if lp.kind == "unroll"])
-            assert held <= 6
+            held.append(np.prod([lp.extent for lp, _ in loops(body) if lp.kind == "unroll"]))
+        assert accumulators / 2 < max(held) <= accumulators
+        (limit,) = [c for c in variant.limits if "registers" in c.label]
+        free = [h.choices for h in variant.schedule.func.holes if h.name in holes_of(limit.expr)]
+        assert np.prod([max(c) for c in free]) > accumulators

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
-from workbench.ir.stmt import Block, For, blocks
+from workbench.ir.stmt import Block, For, accesses, blocks
+from workbench.tune.machine import Machine
 from workbench.tune.nestplan import OP_COST
 
 
@@ -91,6 +95,44 @@ def is_padding(block: Block) -> bool:
 def reads_aligned(block: Block, buffer: str) -> bool:
     """Whether every load of `buffer` has the index that the block writes (an epilogue of its producer)."""
     return all(ld.index == block.index for ld in loads(block.value) if ld.buffer == buffer)
+
+
+def epilogue(func: Func, block: Block) -> Block | None:
+    """Pointwise stage that alone reads what the block writes, each element where it writes its own."""
+    users = consumers(func, block)
+    if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
+        return None
+    return users[0]
+
+
+def axis_of(block: Block, loop: str) -> str | None:
+    """Axis that a loop drives, alone or with others."""
+    return next((it.name for it, x in zip(block.iters, block.binds, strict=True) if loop in x.vars), None)
+
+
+def size_of(func: Func, loop: str) -> int | str:
+    """Extent of a loop as a primitive takes it: a number, or the name of its hole."""
+    extent = func.loop(loop)[0].extent
+    return extent if isinstance(extent, int) else str(extent)
+
+
+def choices_of(func: Func, loop: str) -> tuple[int, ...]:
+    """What the extent of a vectorised loop may be."""
+    extent = func.loop(loop)[0].extent
+    if isinstance(extent, int):
+        return (extent,)
+    return next((h.choices for h in func.holes if str(extent) == h.name and h.choices), (1,))
+
+
+def fills_registers(func: Func, loop: str, machine: Machine) -> bool:
+    """Whether the vectors of a loop are whole, whatever its extent will be."""
+    return all(c % machine.lanes == 0 for c in choices_of(func, loop))
+
+
+def suited(machine: Machine, func: Func, block: Block) -> Machine:
+    """The machine with as many lanes as a register holds of the widest elements that the block touches."""
+    widest = max(itemsize(func.buffer(a.buffer).dtype) for a in accesses(block))
+    return replace(machine, lanes=max(1, 4 * machine.lanes // widest))
 
 
 def loop_of_axis(block: Block, path: tuple[For, ...], axis: str) -> For | None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block, blocks
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import consumers, is_costly, is_padding, is_pointwise, points, reads_aligned, role
+from workbench.tune.sketch.analysis import (
+    consumers,
+    epilogue,
+    is_costly,
+    is_padding,
+    is_pointwise,
+    points,
+    role,
+    size_of,
+)
 from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
@@ -52,27 +61,27 @@ def fuse(draft: Draft, machine: Machine) -> list[Draft]:
     if draft.main is None:
         return [draft]
     block, _ = draft.func.block(draft.main)
-    users = consumers(draft.func, block)
-    if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
+    user = epilogue(draft.func, block)
+    if user is None:
         return [draft]
-    user = users[0]
     at = (*draft.outer, *draft.middle)[-1]
     s = draft.schedule.copy()
     try:
         s.reverse_compute_at(user.name, at)
     except ScheduleError:
         return [draft]
-    _finish_epilogue(s, user.name, at, draft.tile[-1], machine)
+    _finish_epilogue(s, user.name, at, draft.tile[-1], in_registers=not draft.panels)
     return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
 
 
-def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, machine: Machine) -> None:
-    """Vectorise the epilogue by the tile's own factor, and unroll the loop outside of it."""
+def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, in_registers: bool) -> None:
+    """Vectorise the epilogue by the tile's own factor; where the tile is in registers, unroll the loops around."""
     _, path = s.func.block(name)
-    own = path[[lp.name for lp in path].index(at) + 1 :]
+    own = [lp.name for lp in path[[lp.name for lp in path].index(at) + 1 :]]
     if not own:
         return
-    lane, size = own[-1].name, s.func.loop(vector)[0].extent
-    if own[-1].extent != size:
-        _, lane = s.split(lane, [None, str(size)])
-    s.vectorize(lane)
+    if s.func.loop(own[-1])[0].extent != s.func.loop(vector)[0].extent:
+        own[-1:] = s.split(own[-1], [None, size_of(s.func, vector)])
+    for loop in own[:-1] if in_registers else ():
+        s.unroll(loop)
+    s.vectorize(own[-1])

@@ -8,7 +8,16 @@ from workbench.errors import ScheduleError
 from workbench.ir.func import Func
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, is_padding, main_block, operands, producers, rows_of
+from workbench.tune.sketch.analysis import (
+    axis_of,
+    has_reuse,
+    is_padding,
+    main_block,
+    operands,
+    producers,
+    rows_of,
+    suited,
+)
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.packing import MIN_ROWS
 from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
@@ -36,12 +45,13 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     if not loops or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
         return [draft]
     last, before = loops[-1], loops[-2] if len(loops) > 1 else None
+    machine = suited(machine, draft.func, block)
     old = (int(before.extent) if before else 1, int(last.extent))  # type: ignore[arg-type]
     wide = best_width(old[1], old[0], machine)
     new = (best_rows(old[0], wide, machine) if before else 1, wide)
     if new == old:
         return [draft]
-    copied = _copied(draft.func, block, block_axis(block, last.name), wide != old[1])
+    copied = _copied(draft.func, block, axis_of(block, last.name), wide != old[1])
     if copied and rows_of(block) < MIN_ROWS:
         return [draft]  # what is read about once is not worth a copy with room for zeros
     sizes = {lp.name: size for lp, size, was in zip((before, last), new, old, strict=True) if lp and size != was}
@@ -101,18 +111,13 @@ def _lengthen(draft: Draft, block: Block, sizes: dict[str, int], copied: list[st
     s = draft.schedule.copy()
     copies = [s.cache_read(block.name, b) for b in copied]
     for loop, size in sizes.items():
-        s.pad(block.name, block_axis(block, loop), size)
+        s.pad(block.name, axis_of(block, loop), size)
     text = ", ".join(f"{loop} {draft.func.loop(loop)[0].extent} -> {size}" for loop, size in sizes.items())
     new = draft.change("lengthen", f"no good register tile divides {block.name} as it is: {text}", s)
     return replace(new, copies=tuple(copies))
 
 
-def block_axis(block: Block, loop: str) -> str:
-    """Axis that a loop drives alone."""
-    return next(it.name for it, x in zip(block.iters, block.binds, strict=True) if x.single_var() == loop)
-
-
-def _copied(func: Func, block: Block, axis: str, all_of_them: bool) -> list[str]:
+def _copied(func: Func, block: Block, axis: str | None, all_of_them: bool) -> list[str]:
     """Operands that the last axis moves: inputs, and where that axis is padded temporaries too, need room for zeros.
 
     Constants get theirs ahead of time.

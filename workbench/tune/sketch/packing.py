@@ -9,7 +9,7 @@ from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Load
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, is_padding, operands, producers, rows_of
+from workbench.tune.sketch.analysis import axis_of, has_reuse, is_padding, operands, producers, rows_of, size_of
 from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def pack(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         s = draft.schedule.copy()
         try:
-            s.transform_layout(buffer.name, dim, _size(draft))
+            s.transform_layout(buffer.name, dim, size_of(draft.func, draft.tile[-1]))
         except ScheduleError:
             continue
         draft = draft.change("pack", f"{buffer.name} is constant and read along {draft.tile[-1]}", s)
@@ -64,7 +64,7 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         s = draft.schedule.copy()
         try:
-            _place(s, s.cache_read(block.name, buffer.name), dim, _size(draft), _where(draft))
+            _place(s, s.cache_read(block.name, buffer.name), dim, size_of(draft.func, draft.tile[-1]), _where(draft))
         except ScheduleError:
             continue
         apart = line * itemsize(buffer.dtype)
@@ -82,7 +82,7 @@ def _place_copies(draft: Draft, block: Block) -> Draft:
             continue
         s = draft.schedule.copy()
         try:
-            _place(s, name, dim, _size(draft), _where(draft))
+            _place(s, name, dim, size_of(draft.func, draft.tile[-1]), _where(draft))
         except ScheduleError:
             continue
         draft = draft.change(
@@ -104,16 +104,10 @@ def _where(draft: Draft) -> str:
 
 def _streams(draft: Draft, block: Block) -> list[tuple[Load, int]]:
     """Operands that the vectorised loop moves, with the one dimension that it moves."""
-    vector = draft.tile[-1]
-    axis = next((it.name for it, x in zip(block.iters, block.binds, strict=True) if vector in x.vars), None)
+    axis = axis_of(block, draft.tile[-1])
     out = []
     for load in dict.fromkeys(operands(block)):
         dims = [d for d, x in enumerate(load.index) if axis is not None and axis in x.vars]
         if len(dims) == 1:
             out.append((load, dims[0]))
     return out
-
-
-def _size(draft: Draft) -> int | str:
-    extent = draft.func.loop(draft.tile[-1])[0].extent
-    return extent if isinstance(extent, int) else str(extent)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import consumers, is_padding, producers, role
+from workbench.tune.sketch.analysis import consumers, is_padding, producers, role, suited
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.tiling import MAX_VECTORS
 
@@ -47,7 +47,8 @@ def pad(draft: Draft, machine: Machine) -> list[Draft]:
 
 def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:
     """Vectorise the innermost loop of a moved stage where its extent is a known multiple of a few lanes."""
-    _, path = s.func.block(name)
+    block, path = s.func.block(name)
+    machine = suited(machine, s.func, block)
     lp = path[-1]
     if isinstance(lp.extent, int) and lp.kind == "serial" and lp.extent >= 4 and lp.extent % 4 == 0:
         if lp.extent > MAX_VECTORS * machine.lanes and lp.extent % machine.lanes == 0:

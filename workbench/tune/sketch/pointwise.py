@@ -10,6 +10,7 @@ from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, For, blocks
 from workbench.tune.machine import Machine
+from workbench.tune.sketch.analysis import suited
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.tiling import vector_choices
 
@@ -31,7 +32,7 @@ def pointwise(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         s = draft.schedule.copy()
         try:
-            said = _schedule(s, block, path, machine)
+            said = _schedule(s, block, path, suited(machine, draft.func, block))
         except ScheduleError:
             continue
         if said:

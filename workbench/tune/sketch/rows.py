@@ -13,7 +13,7 @@ from workbench.ir.poly import Dim, normal, product
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import loop_of_axis, missing_axes, points
+from workbench.tune.sketch.analysis import loop_of_axis, missing_axes, points, size_of
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.pointwise import AT_ONCE, SMALL
 from workbench.tune.sketch.tiling import vector_choices
@@ -38,7 +38,7 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
     Applies where every reduction runs along the axis that is contiguous in memory: a few vectors hold partial results
     (``rfactor``), which are added up to one vector and then to one value; the reductions of several rows run side by
     side. Rows that do not fill their vectors are padded with what is neutral. An element-wise stage is computed in the
-    loop of the reduction that reads it first. Where L2 does not hold everything, one form fetches the next rows while
+    loop of the reduction that reads it first. Where L1 does not hold everything, one form fetches the next rows while
     these are worked on, and the lines of their results.
     """
     found = _row_axes(draft.func)
@@ -148,13 +148,13 @@ class _Rows:
         return replace(out, closed=True)
 
     def fetching(self, done: Draft) -> list[Draft]:
-        """The draft that fetches what comes next, where rows travel further than from L2."""
+        """The draft that fetches what comes next, where that is not in L1 already."""
         func = self.s.func
         moved = sum(normal(b.size, func.relations) * itemsize(b.dtype) for b in func.params)
         rows = product(it.extent for it in func.block(self.final)[0].iters if it.name in self.own)
         if not isinstance(moved, int) or not isinstance(rows, int):
             return []
-        if moved <= self.machine.l2 or moved // rows > self.machine.l2 // NEXT_ROWS:
+        if moved <= self.machine.l1 or moved // rows > self.machine.l2 // NEXT_ROWS:
             return []
         s = self.s.copy()
         s.annotate(self.outer, "prefetch", 1)
@@ -195,7 +195,7 @@ class _Rows:
         known = self.known.get(("R", extent))
         several = tuple(d for d in divisors(extent // lane) if d <= MAX_PARTIAL)
         _, vectors, one = self.s.split(lp.name, [None, known, lane] if known else [Hole(), Hole(choices=several), lane])
-        self.known["R", extent] = _size(self.s.func, vectors)
+        self.known["R", extent] = size_of(self.s.func, vectors)
         combine = self.s.rfactor(one, -1)
         return self.s.rfactor(vectors, -2), combine
 
@@ -252,7 +252,7 @@ class _Rows:
             _, lane = self.s.split(lp.name, [None, several], tail="guard")
         else:
             _, lane = self.s.split(lp.name, [None, known] if known else [Hole(), Hole(choices=choices)])
-            self.known["S", lp.extent] = _size(self.s.func, lane)
+            self.known["S", lp.extent] = size_of(self.s.func, lane)
         self.s.vectorize(lane)
 
     def _own(self, block: Block, path: tuple[For, ...]) -> list[tuple[str, str]]:
@@ -260,11 +260,6 @@ class _Rows:
         kinds = {v: it.kind for it, x in zip(block.iters, block.binds, strict=True) for v in x.vars}
         alone = [lp for lp in path if [b.name for b, _ in blocks(lp.body)] == [block.name]]
         return [(kinds.get(lp.name, "S"), lp.name) for lp in alone]
-
-
-def _size(func: Func, loop: str) -> str | int:
-    extent = func.loop(loop)[0].extent
-    return extent if isinstance(extent, int) else str(extent)
 
 
 def _filled(extent: int, lanes: int) -> int:

@@ -12,7 +12,7 @@ from workbench.ir.expr import Load
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import consumers, is_pointwise, main_block, reads_aligned, role
+from workbench.tune.sketch.analysis import epilogue, main_block, role, suited
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.pointwise import pointwise
 
@@ -185,22 +185,20 @@ class _Sketch:
 
     def _fuse(self, s: Schedule, at: str) -> tuple[str, ...]:
         """Move the only pointwise consumer behind the finished block of results."""
-        users = consumers(s.func, self._block(s))
-        if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], self._block(s).buffer):
-            return ()
-        if role(s.func, self._block(s)) != "temp":
+        user = epilogue(s.func, self._block(s))
+        if user is None or role(s.func, self._block(s)) != "temp":
             return ()
         trial = s.copy()
         try:
-            trial.reverse_compute_at(users[0].name, at)
-            last = trial.func.block(users[0].name)[1][-1].name
+            trial.reverse_compute_at(user.name, at)
+            last = trial.func.block(user.name)[1][-1].name
             if last != at:
-                trial.vectorize(trial.split(last, [None, self.machine.lanes])[-1])
+                trial.vectorize(trial.split(last, [None, suited(self.machine, s.func, user).lanes])[-1])
         except ScheduleError:
             return ()
         for step in trial.trace[len(s.trace) :]:
             s.apply(step)
-        return (users[0].name,)
+        return (user.name,)
 
     def _limited(self, s: Schedule, outer: list[str], unrolled: tuple[str, ...], fused: tuple[str, ...]) -> Draft:
         order = "columns" if self.columns_inside else "rows"

@@ -14,12 +14,15 @@ from workbench.ir.stmt import Block, For
 from workbench.schedule.primitives.annotation import VECTOR_LIMIT
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
+    choices_of,
+    fills_registers,
     has_reuse,
     loop_of_axis,
     main_block,
     missing_axes,
     operands,
-)  # fmt: skip
+    suited,
+)
 from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
@@ -44,6 +47,7 @@ def tile(draft: Draft, machine: Machine) -> list[Draft]:
     block = main_block(draft.func)
     if block is None or block.name in draft.done or not vectorisable(draft.func, block):
         return [draft]
+    machine = suited(machine, draft.func, block)
     try:
         forms = [_tile(draft, block, machine, panels=False)]
         if has_reuse(block) and _panel_axis(draft.func, block) is not None:
@@ -75,7 +79,7 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s.reorder(*order)
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
-    fitting = MAX_BODY * machine.lanes // min(_choices(s.func, at[-1][-1]))
+    fitting = MAX_BODY * machine.lanes // min(choices_of(s.func, at[-1][-1]))
     small = _small_reductions(s.func, inner_red, min(short, fitting))
     taps = _deciding(s.func, block.name, phases, inner_red)
     unrolled = at[-1][:-1] + list(dict.fromkeys([*small, *taps]))
@@ -174,9 +178,9 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
     tile = [func.loop(n)[0].extent for n in at[-1]]
     rows, vector = product(tile[:-1]), tile[-1]
     lanes, registers = machine.lanes, machine.registers
-    padded = vector if _whole_registers(func, at[-1][-1], lanes) else vector + lanes // 2
+    padded = vector if fills_registers(func, at[-1][-1], machine) else vector + lanes // 2
     room = (registers - 1) * lanes
-    wide = all(2 * c > room for c in _choices(func, at[-1][-1]))  # a prime: nothing fits
+    wide = all(2 * c > room for c in choices_of(func, at[-1][-1]))  # a prime: nothing fits
     d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded, wish=wide)
     small = product(func.loop(n)[0].extent for n in unrolled if n not in at[-1])
     d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
@@ -185,18 +189,6 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
         d = d.limit("there is work for every thread", tasks - machine.threads, wish=True)
         d = d.limit("tasks can be shared out evenly", tasks - 4 * machine.threads, wish=True)
     return d
-
-
-def _whole_registers(func: Func, loop: str, lanes: int) -> bool:
-    return all(c % lanes == 0 for c in _choices(func, loop))
-
-
-def _choices(func: Func, loop: str) -> tuple[int, ...]:
-    """What the extent of a vectorised loop may be."""
-    extent = func.loop(loop)[0].extent
-    if isinstance(extent, int):
-        return (extent,)
-    return next((h.choices for h in func.holes if str(extent) == h.name and h.choices), (1,))
 
 
 def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:

@@ -9,7 +9,7 @@ from workbench.ir.expr import loads
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import is_pointwise, loop_of_axis, points
+from workbench.tune.sketch.analysis import is_pointwise, loop_of_axis, points, suited
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.pointwise import SMALL
 from workbench.tune.sketch.tiling import vector_choices
@@ -34,7 +34,7 @@ def transpose(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         s = draft.schedule.copy()
         try:
-            _block(s, block, path, *axes, machine)
+            _block(s, block, path, *axes, suited(machine, draft.func, block))
         except ScheduleError:
             continue
         reason = f"{block.name} is contiguous along {axes[1].name}, and what it reads along {axes[0].name}"

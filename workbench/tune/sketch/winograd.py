@@ -11,14 +11,14 @@ from workbench.ir.poly import product
 from workbench.ir.winograd import KERNEL_MATRIX
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
-    consumers,
+    epilogue,
+    fills_registers,
     is_padding,
-    is_pointwise,
     main_block,
     producers,
-    reads_aligned,
     role,
-)  # fmt: skip
+    size_of,
+)
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.pointwise import pointwise
 
@@ -98,13 +98,11 @@ class _Sketch:
     def _epilogue(self, s: Schedule, last: str) -> str:
         """Inline the last stage into the pointwise one behind it; returns the block that writes the result."""
         block, _ = s.func.block(last)
-        users = consumers(s.func, block)
-        if len(users) != 1 or not is_pointwise(users[0]) or not reads_aligned(users[0], block.buffer):
-            return last
-        if role(s.func, block) != "temp":
+        user = epilogue(s.func, block)
+        if user is None or role(s.func, block) != "temp":
             return last
         s.compute_inline(last)
-        return users[0].name
+        return user.name
 
     def _blocks(self, s: Schedule, root: str) -> tuple[str, list[str], list[str]]:
         """Cut the image into blocks of tiles; returns the vectorised loop, the loops over blocks and over tiles."""
@@ -126,7 +124,10 @@ class _Sketch:
         return deep[-1], blocks, tiles
 
     def _forward(self, s: Schedule, t: str, v: str) -> None:
-        """Transform the data: the first pass in registers inside the second, some channels at a time."""
+        """Transform the data: the first pass inside the second, some channels at a time.
+
+        Each unrolls the axis that it computes, and runs along the other one: what its outputs share is one row.
+        """
         from workbench.schedule import Hole
 
         n, ty, tx, a, b, c = _loops(s, v).values()
@@ -137,8 +138,7 @@ class _Sketch:
         s.compute_at(t, outer)
         first = _loops(s, t)
         s.reorder(first["x"], first["a"])
-        self._mark(s, t, vectorised="c", unrolled=("x", "a"))
-        s.unroll(a)
+        self._mark(s, t, vectorised="c", unrolled=("a",))
         s.unroll(b)
         s.vectorize(inner)
         if self.outside and self.machine.threads > 1:
@@ -151,16 +151,14 @@ class _Sketch:
         a, b, n, ty, tx, o, c = _loops(s, p).values()
         down = s.split(ty, [Hole(), Hole()])
         across = s.split(tx, [Hole(), Hole()])
-        size = s.func.loop(vector)[0].extent
-        lane: object = size if isinstance(size, int) else str(size)
+        lane = size_of(s.func, vector)
         if self.outside:
             deep = s.split(o, [None, lane])
         else:
             channels = s.func.loop(o)[0].extent
             assert isinstance(channels, int)
             deep = s.split(o, [None, Hole(choices=self._vectors(channels, PRODUCT_VECTORS))])
-            size = s.func.loop(deep[1])[0].extent
-            lane = size if isinstance(size, int) else str(size)
+            lane = size_of(s.func, deep[1])
         s.reorder(n, a, b, deep[0], down[0], across[0], c, down[1], across[1], deep[1])
         read = (ld.buffer for ld in loads(s.func.block(p)[0].value))
         weights = next(name for name in read if s.func.buffer(name).role == "const")
@@ -198,16 +196,10 @@ class _Sketch:
         d = self.draft.change("winograd", reason, s, *done)
         lanes, registers = self.machine.lanes, self.machine.registers
         down, across, vector = (s.func.loop(name)[0].extent for name in rows)
-        held = vector if self._whole(vector, s) else vector + lanes // 2
+        held = vector if fills_registers(s.func, rows[2], self.machine) else vector + lanes // 2
         room = (registers - 1) * lanes
         d = d.limit("the register tile and its operands fit the registers", room - (down * across + 1) * held)
         if self.machine.threads > 1:
             tasks = product(s.func.loop(name)[0].extent for name in blocks)
             d = d.limit("there is work for every thread", tasks - self.machine.threads, wish=True)
         return d
-
-    def _whole(self, extent: object, s: Schedule) -> bool:
-        if isinstance(extent, int):
-            return extent % self.machine.lanes == 0
-        choices = next((h.choices for h in s.func.holes if str(extent) == h.name), None)
-        return choices is not None and all(c % self.machine.lanes == 0 for c in choices)
