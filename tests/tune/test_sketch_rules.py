@@ -29,7 +29,7 @@ RULES = {
     "matmul 509": (lambda: workloads.matmul(509, 509, 509), ["lengthen tile copy fuse mark"]),
     "matmul with weights": (lambda: workloads.matmul(64, 64, 48, constant_b=True), ["tile pack mark"]),
     "matrix-vector": (lambda: workloads.matvec(1000, 512), ["tile mark"]),
-    "matrix-vector by rows": (lambda: workloads.matvec(1000, 512, transposed=True), ["rows"]),
+    "matrix-vector by rows": (lambda: workloads.matvec(1000, 512, transposed=True), ["rows", "rows fetch"]),
     "batched matmul": (lambda: workloads.batch_matmul(4, 128, 512, 64), ["tile mark", "tile copy mark"]),
     "conv 1x1": (lambda: workloads.conv2d_nhwc(56, 56, 32, 64, 1, padding=0), ["tile pack mark"]),
     "conv 37 to 53": (
@@ -45,10 +45,11 @@ RULES = {
         ["tile pack pointwise mark", "tile pack pad mark"],
     ),
     "max pool": (lambda: workloads.pool2d(28, 28, 64, "max", 3, 2, 1), ["tile pointwise mark", "tile pad mark"]),
-    "softmax": (lambda: workloads.softmax(64, 128), ["rows"]),
-    "softmax 1000": (lambda: workloads.softmax(64, 1000), ["rows", "rows"]),
-    "layer norm": (lambda: workloads.layer_norm(64, 768), ["rows"]),
-    "sums of rows": (lambda: workloads.reduce(256, 512), ["rows"]),
+    "softmax": (lambda: workloads.softmax(64, 128), ["rows", "rows fetch"]),
+    "softmax in L1": (lambda: workloads.softmax(16, 128), ["rows"]),
+    "softmax 1000": (lambda: workloads.softmax(64, 1000), ["rows", "rows", "rows fetch", "rows fetch"]),
+    "layer norm": (lambda: workloads.layer_norm(64, 768), ["rows", "rows fetch"]),
+    "sums of rows": (lambda: workloads.reduce(256, 512), ["rows", "rows fetch"]),
     "sums of columns": (lambda: workloads.reduce(256, 512, axis=0), ["tile mark"]),
     "transpose": (lambda: workloads.transpose(128, 96), ["transpose"]),
     "element-wise": (lambda: workloads.elementwise(64, 1001), ["inline pointwise"]),
@@ -94,6 +95,18 @@ def test_padded_extents(lanes, registers, extents, want):
     machine = Machine(lanes=lanes, registers=registers)
     wide = best_width(extents[1], extents[0], machine)
     assert (best_rows(extents[0], wide, machine), wide) == want
+
+
+def test_a_row_is_summed_up_while_it_is_computed_and_the_next_one_fetched():
+    """Every variant computes the exponentials in the loop of their sum; one fetches inputs and results by rows."""
+    variants = make_space(workloads.softmax(512, 1024), TARGET).variants
+    for v in variants:
+        (path,) = (path for b, path in blocks(v.schedule.func.body) if b.name == "exps")
+        assert any(lp.name.startswith("total.rf.rf_k") for lp in path)
+        notes = dict(path[0].notes)
+        assert notes == ({"prefetch": 1, "prefetch_write": 1} if v.notes[-1].rule == "fetch" else {})
+    assert len(variants) == 2
+    assert len(make_space(workloads.softmax(4, 1 << 16), TARGET).variants) == 1, "a row is too long for the caches"
 
 
 def test_large_weights_for_few_rows_are_fetched_ahead():

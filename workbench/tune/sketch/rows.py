@@ -160,7 +160,7 @@ class _Rows:
         s.annotate(self.outer, "prefetch", 1)
         s.annotate(self.outer, "prefetch_write", 1)
         reason = f"{moved / 2**20:.1f} MB of rows: {self.outer} fetches the next ones and their results"
-        return [done.change("rows", reason, s)]
+        return [done.change("fetch", reason, s)]
 
     def _block_of_rows(self) -> str:
         """Rows outside, several of them in a block; returns the loop over blocks."""
