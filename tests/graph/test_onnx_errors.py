@@ -191,11 +191,11 @@ def test_types_that_are_not_supported():
 
 
 def test_attributes_that_are_not_supported():
-    bn = node("BatchNormalization", ["x", *"abcd"], ["y", "m", "v"], training_mode=1)
-    vectors = [onnx.numpy_helper.from_array(np.ones(4, np.float32), n) for n in "abcd"]
-    raises("model.unsupported_attr", model([bn], constants=vectors), "training mode")
-    pool = node("MaxPool", ["x"], ["y", "indices"], kernel_shape=[2])
-    raises("model.unsupported_attr", model([pool], [info("x", [1, 1, 4])]), "second output")
+    dense = onnx.numpy_helper.from_array(np.ones(1, np.float32), "values")
+    places = onnx.numpy_helper.from_array(np.zeros(1, np.int64), "indices")
+    sparse = onnx.helper.make_sparse_tensor(dense, places, [4])
+    constant = onnx.helper.make_node("Constant", [], ["s"], sparse_value=sparse)
+    raises("model.unsupported_attr", model([constant, node("Add", ["x", "s"])]), "sparse_value", "Constant_0")
 
 
 def test_shapes_from_run_time_values():
@@ -214,13 +214,14 @@ def test_shape_mismatch_names_the_node():
     assert e.where == ("fc1",)
 
 
-def test_what_can_only_be_folded_is_refused_by_partition():
+def test_what_has_no_loop_nest_says_so():
     gather = model([node("Gather", ["x", "i"])], [info("x", [4, 4]), info("i", [2], onnx.TensorProto.INT64)])
     graph = load_onnx(gather).optimize()
-    with pytest.raises(ModelError) as e:
-        partition(graph)
-    assert e.value.code == "model.unsupported_op"
-    assert e.value.where == ("n",)
+    (group,) = partition(graph)
+    assert group.func is None
+    assert not group.view
+    assert group.obstacle == "indices that are not one constant"
+    assert group.rules == ("Gather n: not tunable, indices that are not one constant",)
 
 
 def test_unknown_names_in_a_graph():

@@ -21,7 +21,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """One kernel of a network, or a view (`func` is None) that gives a tensor another shape without moving data.
+    """One kernel of a network, a view that gives a tensor another shape without moving data, or a node that is not
+    compiled; the latter two have no `func`.
 
     Attributes
     ----------
@@ -43,6 +44,8 @@ class Group:
     flops : int
     part : Part or None
         Where the output lies in a larger tensor that several kernels write together.
+    obstacle : str
+        Why the node is not compiled but computed by its operator's reference; "" for kernels and views.
     """
 
     name: str
@@ -56,8 +59,9 @@ class Group:
     key: str = ""
     flops: int = 0
     part: Part | None = None
+    obstacle: str = ""
 
     @property
     def view(self) -> bool:
-        """Whether no kernel is needed."""
-        return self.func is None
+        """Whether nothing has to be computed."""
+        return self.func is None and not self.obstacle

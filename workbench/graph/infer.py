@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
 
 from .graph import Array, Node, TensorType
-from .opdef import Call, opdef
+from .opdef import Call, evaluate, opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096
@@ -34,9 +32,7 @@ def infer_types(
         for name, t in zip(node.outputs, out, strict=False):
             if name:
                 types[name] = t
-        value = follow(call, out[0])
-        if value is not None:
-            values[node.outputs[0]] = value
+        values.update(zip(node.outputs, follow(call, out), strict=False))
     return types
 
 
@@ -49,13 +45,13 @@ def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, 
     )
 
 
-def follow(call: Call, out: TensorType) -> Array | None:
-    """Value of a node whose inputs are known and small (or of Shape, which needs only the type)."""
+def follow(call: Call, outs: Sequence[TensorType]) -> tuple[Array, ...]:
+    """Values of a node whose inputs are known and small (or of Shape, which needs only the type); none otherwise."""
     node = call.node
-    if out.size > FOLLOW:
-        return None
+    if opdef(node).random or any(out.size > FOLLOW for out in outs):
+        return ()
     if node.op == "Shape":
-        return opdef(node).reference(call, None)
+        return evaluate(call, None)
     if any(i and (v is None or v.size > FOLLOW) for i, v in zip(node.inputs, call.values, strict=True)):
-        return None
-    return np.asarray(opdef(node).reference(call, *call.values))
+        return ()
+    return evaluate(call, *call.values)

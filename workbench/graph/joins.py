@@ -18,7 +18,7 @@ from .group import Group, Part
 def join_in_place(graph: Graph, groups: Sequence[Group]) -> list[Group]:
     """Drop the concatenations whose parts can be written in place; their writers get a `Part`."""
     readers = Counter(t for g in groups for t in g.inputs)
-    writers = {g.outputs[0]: k for k, g in enumerate(groups) if not g.view}
+    writers = {g.outputs[0]: k for k, g in enumerate(groups) if g.func is not None}
     out: list[Group | None] = list(groups)
     for k, g in enumerate(groups):
         if not _is_concat(g) or any(
@@ -51,5 +51,8 @@ def _axis(g: Group) -> int:
 
 def _is_concat(g: Group) -> bool:
     return (
-        not g.view and len(g.nodes) == 1 and g.nodes[0].op == "Concat" and len(set(g.inputs)) == len(g.nodes[0].inputs)
+        g.func is not None
+        and len(g.nodes) == 1
+        and g.nodes[0].op == "Concat"
+        and len(set(g.inputs)) == len(g.nodes[0].inputs)
     )

@@ -10,35 +10,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from ..arguments import ArgumentTypeError, is_a, whole
 from ..errors import InputError, ModelError, did_you_mean
-from .graph import Array, AttrValue, Graph, Node, TensorType
-from .opdef import opdef, registry
+from .functions import expand_functions
+from .graph import AttrValue, Graph, Node
+from .opdef import known, opdef
+from .program import Declared, Program
 from .shipped import find_model
+from .weights import array_of, dtype_of, initializers
 from .wire import diagnose
 
 if TYPE_CHECKING:
     import onnx
 
     Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
-
-#: Element types that a graph may hold.
-DTYPES = (
-    "float32",
-    "float64",
-    "float16",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-)
 
 
 def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
@@ -65,16 +50,46 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
         "model.unsupported_dtype", "model.unsupported_attr", "model.dynamic_value", "model.shape_mismatch",
         "model.duplicate_name", "model.cycle", "model.invalid_graph".
     """
+    return read_program(path_or_model).graph(_checked(shapes))
+
+
+def read_program(path_or_model: Source) -> Program:
+    """Read an ONNX model as its file has it, with open dimensions.
+
+    Raises
+    ------
+    ModelError
+        As for `load_onnx`, as far as no shapes are needed.
+    """
     model, folder, name = read_model(path_or_model)
-    graph = model.graph
-    _check_operators(graph)
-    constants = _initializers(graph, folder)
-    types = _inputs(graph, constants, _checked(shapes))
+    model = expand_functions(model)
     opsets = {o.domain or "": int(o.version) for o in model.opset_import}
-    nodes = _nodes(graph, opsets, set(types) | set(constants))
-    if not graph.output:
+    _check_operators(model.graph, opsets)
+    if not model.graph.output:
         raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
-    return Graph.make(name, nodes, types, [o.name for o in graph.output], constants)
+    return _program(model.graph, opsets, folder, name)
+
+
+def _program(
+    graph: onnx.GraphProto, opsets: Mapping[str, int], folder: Path | None, name: str, body: bool = False
+) -> Program:
+    constants = initializers(graph, folder)
+    inputs: dict[str, Declared] = {}
+    for v in graph.input:
+        if v.name in inputs:
+            raise ModelError("model.duplicate_name", f"Two inputs are called {v.name!r}.", (v.name,))
+        if v.name not in constants:
+            inputs[v.name] = _declared(v)
+    nodes = _nodes(graph, opsets, folder)
+    return Program.make(name, nodes, list(inputs.values()), [o.name for o in graph.output], constants, body)
+
+
+def _declared(v: onnx.ValueInfoProto) -> Declared:
+    if v.type.WhichOneof("value") != "tensor_type":
+        return Declared(v.name, "", None)
+    t = v.type.tensor_type
+    dims = tuple(d.dim_value if d.dim_value > 0 else d.dim_param or None for d in t.shape.dim)
+    return Declared(v.name, dtype_of(t.elem_type), dims if t.HasField("shape") else None)
 
 
 def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
@@ -167,13 +182,18 @@ def _neighbours(path: Path) -> str:
     )
 
 
-def _check_operators(graph: onnx.GraphProto) -> None:
+def _check_operators(graph: onnx.GraphProto, opsets: Mapping[str, int]) -> None:
     """Report the first operator that is not known, and how many others there are."""
     bad: dict[tuple[str, str], Node] = {}
     for k, n in enumerate(graph.node):
-        domain = "" if n.domain == "ai.onnx" else n.domain
-        if domain or n.op_type not in registry():
-            bad.setdefault((domain, n.op_type), Node(_name_of(n, k), n.op_type, (), (), {}, domain))
+        domain = _domain(n)
+        if not known(domain, n.op_type, opsets.get(domain, 0)):
+            bad.setdefault(
+                (domain, n.op_type), Node(_name_of(n, k), n.op_type, (), (), {}, domain, opsets.get(domain, 0))
+            )
+        for a in n.attribute:
+            if a.HasField("g"):
+                _check_operators(a.g, opsets)
     if bad:
         first, *others = bad.values()
         try:
@@ -183,11 +203,15 @@ def _check_operators(graph: onnx.GraphProto) -> None:
             raise ModelError(e.code, e.message + more, e.where, e.hint) from None
 
 
+def _domain(node: onnx.NodeProto) -> str:
+    return "" if node.domain == "ai.onnx" else str(node.domain)
+
+
 def _name_of(node: onnx.NodeProto, position: int) -> str:
     return node.name or f"{node.op_type}_{position}"
 
 
-def _nodes(graph: onnx.GraphProto, opsets: Mapping[str, int], given: set[str]) -> list[Node]:
+def _nodes(graph: onnx.GraphProto, opsets: Mapping[str, int], folder: Path | None) -> list[Node]:
     out: list[Node] = []
     used: set[str] = set()
     for k, n in enumerate(graph.node):
@@ -197,18 +221,24 @@ def _nodes(graph: onnx.GraphProto, opsets: Mapping[str, int], given: set[str]) -
             count += 1
             name = f"{base}_{count}"
         used.add(name)
-        domain = "" if n.domain == "ai.onnx" else n.domain
-        attrs = {a.name: _attribute(name, a) for a in n.attribute}
-        out.append(Node(name, n.op_type, tuple(n.input), tuple(n.output), attrs, domain, opsets.get(domain, 18)))
+        domain = _domain(n)
+        attrs = {a.name: _attribute(name, a, opsets, folder) for a in n.attribute}
+        outside = dict.fromkeys(c for a in attrs.values() if isinstance(a, Program) for c in a.captures)
+        if outside:  # what bodies read from here counts as read by the node
+            attrs["captures"] = tuple(outside)
+        inputs = (*n.input, *outside)
+        out.append(Node(name, n.op_type, inputs, tuple(n.output), attrs, domain, opsets.get(domain, 18)))
     return out
 
 
-def _attribute(node: str, a: onnx.AttributeProto) -> AttrValue:
+def _attribute(node: str, a: onnx.AttributeProto, opsets: Mapping[str, int], folder: Path | None) -> AttrValue:
     import onnx
 
     kinds = onnx.AttributeProto
     if a.type == kinds.TENSOR:
-        return _array(a.t, None, f"attribute {a.name} of node {node!r}")
+        return array_of(a.t, None, f"attribute {a.name} of node {node!r}")
+    if a.type == kinds.GRAPH:
+        return _program(a.g, opsets, folder, f"{node}.{a.name}", body=True)
     value: Any = onnx.helper.get_attribute_value(a)
     if a.type in (kinds.INT, kinds.FLOAT):
         return int(value) if a.type == kinds.INT else float(value)
@@ -218,179 +248,5 @@ def _attribute(node: str, a: onnx.AttributeProto) -> AttrValue:
         return tuple(value)
     if a.type == kinds.STRINGS:
         return tuple(v.decode() for v in value)
-    raise ModelError(
-        "model.unsupported_attr",
-        f"Attribute {a.name!r} of node {node!r} holds a graph or a sparse tensor.",
-        (node, a.name),
-    )
-
-
-def _initializers(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Array]:
-    out: dict[str, Array] = {}
-    for t in graph.initializer:
-        if t.name in out:
-            raise ModelError("model.duplicate_name", f"Two initializers are called {t.name!r}.", (t.name,))
-        out[t.name] = _array(t, folder, f"weight {t.name!r}")
-    return out
-
-
-def _array(t: onnx.TensorProto, folder: Path | None, what: str) -> Array:
-    import onnx
-    from onnx import numpy_helper
-
-    dtype = _dtype(t.data_type, what)
-    count = int(np.prod(t.dims, dtype=np.int64))
-    if t.data_location == onnx.TensorProto.EXTERNAL:
-        return _external(t, folder, what, dtype, count)
-    if (
-        count
-        and not t.raw_data
-        and not any(
-            len(getattr(t, f)) for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data")
-        )
-    ):
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} {list(t.dims)} has no data in the file.",
-            (t.name,),
-            "use the complete model, or --fill-weights SEED to make up weights",
-        )
-    try:
-        return np.array(numpy_helper.to_array(t))
-    except ValueError as e:
-        raise ModelError(
-            "model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)
-        ) from None
-
-
-def _external(t: onnx.TensorProto, folder: Path | None, what: str, dtype: str, count: int) -> Array:
-    info = {e.key: e.value for e in t.external_data}
-    place = info.get("location", "")
-    if folder is None:
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} lies in {place!r}, but the model was not read from a file.",
-            (t.name, place),
-            "give load_onnx the path of the model",
-        )
-    root, path = folder.resolve(), (folder / place).resolve()
-    if not place or Path(place).is_absolute() or not path.is_relative_to(root):
-        raise ModelError(
-            "model.external_data",
-            f"The {what} is said to lie in {place!r}, outside of the model's folder.",
-            (t.name, place),
-            f"put the data into {str(root)!r}",
-        )
-    nbytes = count * np.dtype(dtype).itemsize
-    try:
-        offset = int(info.get("offset", 0))
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(nbytes)
-    except (OSError, ValueError):
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} lies in {place!r}, which cannot be read.",
-            (t.name, str(path)),
-            "copy the external data beside the model",
-        ) from None
-    if len(data) < nbytes:
-        raise ModelError(
-            "model.weights_missing",
-            f"The file {place!r} is too short for {what}: {nbytes} bytes from {offset} on are needed.",
-            (t.name, str(path)),
-            "copy the external data again",
-        )
-    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(tuple(t.dims))
-
-
-def _dtype(code: int, what: str) -> str:
-    import onnx
-
-    try:
-        name = str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(code)).name)
-        name = "string" if name == "object" else name
-    except (KeyError, TypeError, ValueError):
-        name = f"type {code}"
-    if name not in DTYPES:
-        raise ModelError(
-            "model.unsupported_dtype",
-            f"The {what} has element type {name}, which is not supported.",
-            (),
-            f"supported: {', '.join(DTYPES)}",
-        )
-    return name
-
-
-def _inputs(
-    graph: onnx.GraphProto, constants: Mapping[str, Array], shapes: Mapping[str, Sequence[int]]
-) -> dict[str, TensorType]:
-    """Types of the inputs that are not initializers, with open dimensions filled from `shapes`."""
-    free = [v for v in graph.input if v.name not in constants]
-    for name in shapes:
-        if name not in [v.name for v in free]:
-            raise ModelError(
-                "model.unknown_input",
-                f"The model has no input {name!r}.",
-                (name,),
-                did_you_mean(str(name), [v.name for v in free], "inputs"),
-            )
-    symbols: dict[str, int] = {}
-    for v in free:
-        for d, n in zip(v.type.tensor_type.shape.dim, shapes.get(v.name, ()), strict=False):
-            if d.dim_param:
-                symbols.setdefault(d.dim_param, int(n))
-    out: dict[str, TensorType] = {}
-    for v in free:
-        if v.name in out:
-            raise ModelError("model.duplicate_name", f"Two inputs are called {v.name!r}.", (v.name,))
-        if v.type.WhichOneof("value") != "tensor_type":
-            raise ModelError("model.unsupported_dtype", f"The input {v.name!r} is not a tensor.", (v.name,))
-        out[v.name] = TensorType(
-            _input_shape(v, shapes.get(v.name), symbols), _dtype(v.type.tensor_type.elem_type, f"input {v.name!r}")
-        )
-    return out
-
-
-def _input_shape(v: onnx.ValueInfoProto, given: Sequence[int] | None, symbols: Mapping[str, int]) -> tuple[int, ...]:
-    t = v.type.tensor_type
-    if given is not None:
-        if any(int(g) < 1 for g in given):
-            raise InputError(
-                "shape.empty", f"The shape given for {v.name!r} has a dimension below 1: {list(given)}.", (v.name,)
-            )
-        fixed = [d.dim_value for d in t.shape.dim]
-        fits = not t.HasField("shape") or (
-            len(fixed) == len(given) and all(f < 1 or f == g for f, g in zip(fixed, given, strict=True))
-        )
-        if not fits:
-            raise ModelError(
-                "model.shape_conflict",
-                f"The input {v.name!r} is {_pretty(v)} in the model, not {'x'.join(map(str, given))}.",
-                (v.name,),
-                "only dimensions that the model leaves open can be chosen",
-            )
-        return tuple(int(g) for g in given)
-    if not t.HasField("shape"):
-        raise ModelError(
-            "model.unresolved_dim",
-            f"The input {v.name!r} has no shape in the model.",
-            (v.name,),
-            f"say it: --shape {v.name}=1x3x224x224",
-        )
-    dims = [d.dim_value if d.dim_value > 0 else symbols.get(d.dim_param, 0) for d in t.shape.dim]
-    if 0 in dims:
-        at = dims.index(0)
-        label = t.shape.dim[at].dim_param
-        example = "x".join(str(d or 1) for d in dims)
-        raise ModelError(
-            "model.unresolved_dim",
-            f"Dimension {at}{f' ({label!r})' if label else ''} of the input {v.name!r} ({_pretty(v)}) is open.",
-            (v.name, str(at)),
-            f"say it: --shape {v.name}={example}",
-        )
-    return tuple(dims)
-
-
-def _pretty(v: onnx.ValueInfoProto) -> str:
-    return "x".join(str(d.dim_value) if d.dim_value > 0 else d.dim_param or "?" for d in v.type.tensor_type.shape.dim)
+    text = f"Attribute {a.name!r} of node {node!r} holds a sparse tensor or a type."
+    raise ModelError("model.unsupported_attr", text, (node, a.name))

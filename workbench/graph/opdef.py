@@ -7,9 +7,9 @@ extraction and the contract tests; adding an operator means adding one class to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -60,11 +60,9 @@ class Call:
         self.type(i)
         v = self.values[i]
         if v is None:
-            raise self.error(
-                "dynamic_value",
-                f"takes its {what} from {self.node.inputs[i]!r}, which is computed at run time",
-                "export the model with static shapes",
-            )
+            text = f"takes its {what} from {self.node.inputs[i]!r}, which is computed at run time"
+            e = self.error("dynamic_value", text, "export the model with static shapes")
+            raise ModelError(e.code, e.message, (*e.where, self.node.inputs[i]), e.hint)
         return v
 
     def get_int(self, name: str, default: int) -> int:
@@ -116,7 +114,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """Example of an operator: arrays (None = absent), attributes, and which inputs are constants."""
+    """Example of an operator: arrays (None = absent), attributes, which inputs are constants, and their names where
+    they matter.
+    """
 
     label: str
     inputs: tuple[Array | None, ...]
@@ -124,10 +124,11 @@ class Case:
     const: tuple[int, ...] = ()
     version: int = 18
     outputs: int = 1
+    names: tuple[str, ...] = ()
 
     def call(self, op: str) -> Call:
         """The example as a call."""
-        names = tuple("" if a is None else f"x{i}" for i, a in enumerate(self.inputs))
+        names = self.names or tuple("" if a is None else f"x{i}" for i, a in enumerate(self.inputs))
         node = Node(self.label, op, names, tuple(f"y{i}" for i in range(self.outputs)), self.attrs, "", self.version)
         types = tuple(None if a is None else TensorType(a.shape, a.dtype.name) for a in self.inputs)
         values = tuple(a if i in self.const else None for i, a in enumerate(self.inputs))
@@ -141,22 +142,30 @@ class OpDef:
     fusion: ClassVar[Fusion] = "opaque"
     elementwise: ClassVar[bool] = False
     view: ClassVar[bool] = False  # only the shape changes: the result may share the input's memory
+    multi: ClassVar[bool] = False  # `infer` and `reference` give all outputs, not only the first
+    parameters: ClassVar[tuple[int, ...]] = ()  # inputs that are part of the code where they are constant: axes, shapes
+    scalars: ClassVar[bool] = False  # constants with one element become numbers in the code (see `operand`)
+    random: ClassVar[bool] = False  # another result each time: never computed ahead
+
+    def accepts(self, node: Node) -> bool:
+        """Whether this declaration covers a node; otherwise the onnx package's own implementation computes it."""
+        return self.multi or not any(node.outputs[1:])
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         """Types of the outputs."""
         raise NotImplementedError
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        """Value of the first output, computed with NumPy."""
+    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
+        """Values of the outputs, computed with NumPy; of the first one alone where a node seldom has more."""
         raise NotImplementedError
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         """Tensor expression of the first output."""
-        raise c.error(
-            "unsupported_op",
-            "cannot be compiled: its result depends on values that are known only at run time",
-            f"{self.name} is supported where its inputs are constant",
-        )
+        raise c.error("unsupported_op", f"cannot be compiled: {self.obstacle(c)}")
+
+    def obstacle(self, c: Call) -> str:
+        """Why this use cannot become a loop nest; "" where it can."""
+        return "" if self.lowerable else "no loop nest is known for it here"
 
     def cases(self) -> list[Case]:
         """Small examples, run by the contract tests."""
@@ -166,6 +175,28 @@ class OpDef:
     def lowerable(self) -> bool:
         """Whether the operator can be compiled, not only folded."""
         return type(self).lower is not OpDef.lower
+
+
+def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
+    """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor."""
+    op = opdef(c.node)
+    if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
+        from .foreign import foreign
+
+        op = foreign(c.node.domain, c.node.op, c.node.version) or op
+    found: Any = op.reference(c, *args)
+    every = found if isinstance(found, tuple) else (found,)
+    return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
+
+
+def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
+    """Why a node cannot become (part of) a kernel; "" where it can."""
+    op = opdef(c.node)
+    if found := op.obstacle(c):
+        return found
+    if any(c.node.outputs[1:]):
+        return "more than one result"
+    return "a tensor without elements" if any(t is not None and not t.size for t in (*c.types, *outs)) else ""
 
 
 _REGISTRY: dict[tuple[str, str], OpDef] = {}
@@ -200,18 +231,29 @@ def registry() -> dict[str, OpDef]:
 def opdef(node: Node) -> OpDef:
     """Operator of a node; `ModelError` "model.unsupported_op" when it is not known."""
     from . import ops
+    from .foreign import foreign
 
     assert ops is not None
-    found = _REGISTRY.get(("" if node.domain == "ai.onnx" else node.domain, node.op))
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    found = _REGISTRY.get((domain, node.op))
+    if found is None or not found.accepts(node):
+        found = foreign(domain, node.op, node.version)
     if found is not None:
         return found
-    known = registry()
+    supported = registry()
     where = f" of domain {node.domain!r}" if node.domain not in ("", "ai.onnx") else ""
-    close = did_you_mean(node.op, known, "supported")
-    listing = "supported: " + ", ".join(known)
+    close = did_you_mean(node.op, supported, "supported")
+    listing = "supported: " + ", ".join(supported)
     raise ModelError(
         "model.unsupported_op",
         f"Operator {node.op!r}{where} (node {node.name!r}) is not supported.",
         (node.name, node.op, node.domain or "ai.onnx"),
         f"{close} {listing}" if close.startswith("did") else listing,
     )
+
+
+def known(domain: str, name: str, version: int) -> bool:
+    """Whether `opdef` finds the operator."""
+    from .foreign import foreign
+
+    return (domain == "" and name in registry()) or foreign(domain, name, version) is not None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..errors import ShapeError, did_you_mean
-from .graph import Array, Graph
-from .infer import make_call
-from .opdef import opdef
+from .graph import Array, Graph, Node, TensorType
+from .opdef import Call, evaluate
 
 
 def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
@@ -37,16 +37,25 @@ def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[st
         graph.type(name)
     values: dict[str, Array] = dict(graph.constants)
     values.update(_checked(graph, feeds))
-    last = {i: n.name for n in graph.nodes for i in n.inputs}
-    for node in graph.nodes:
-        args = [values[i] if i else None for i in node.inputs]
-        call = make_call(node, graph.types, values)
-        value = np.asarray(opdef(node).reference(call, *args))
-        values[node.outputs[0]] = value
+    return interpret(graph.nodes, values, wanted)
+
+
+def interpret(nodes: Sequence[Node], values: Mapping[str, Any], outputs: Sequence[str]) -> dict[str, Any]:
+    """Compute tensors from nodes in topological order and the values of everything that they read from outside.
+
+    Values may also be lists (sequences) or None (absent); those have no type.
+    """
+    known: dict[str, Any] = dict(values)
+    last = {i: k for k, n in enumerate(nodes) for i in n.inputs}
+    for k, node in enumerate(nodes):
+        args = [known[i] if i else None for i in node.inputs]
+        types = tuple(TensorType(a.shape, a.dtype.name) if isinstance(a, np.ndarray) else None for a in args)
+        call = Call(node, types, tuple(args))
+        known.update({o: v for o, v in zip(node.outputs, evaluate(call, *args), strict=False) if o})
         for i in node.inputs:
-            if last.get(i) == node.name and i not in wanted:
-                values.pop(i, None)
-    return {name: values[name] for name in wanted}
+            if last.get(i) == k and i not in outputs:
+                known.pop(i, None)
+    return {name: known[name] for name in outputs}
 
 
 def _checked(graph: Graph, feeds: Mapping[str, Array]) -> dict[str, Array]:

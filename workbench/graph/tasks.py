@@ -18,7 +18,7 @@ from .joins import join_in_place
 from .key import structural_key
 from .opdef import Call, opdef
 from .passes import run_pass
-from .passes.fuse import is_view
+from .passes.fuse import is_view, why_not_compiled
 
 if TYPE_CHECKING:
     from ..target import Target
@@ -116,7 +116,7 @@ def extract_tasks(graph: Graph, target: Target | None = None) -> list[Task]:
     groups = partition(graph if graph.groups else graph.optimize())
     found: dict[str, list[Group]] = {}
     for g in groups:
-        if not g.view:
+        if g.func is not None:
             found.setdefault(g.key, []).append(g)
     return _distinct(_task(key, same, target) for key, same in found.items())
 
@@ -171,6 +171,10 @@ class _Lowering:
             ends = (("X", first.inputs[0]), ("Y", first.outputs[0]))
             text = f"view {dims(self.graph.types[first.outputs[0]].shape)}"
             return Group(first.name, nodes, None, ends, first.inputs[:1], first.outputs[:1], text, fused.rules)
+        if why := why_not_compiled(self.graph, first):
+            inputs, outputs = tuple(i for i in first.inputs if i), tuple(o for o in first.outputs if o)
+            text = f"{word(first.op)} {dims(self.graph.types[outputs[0]].shape)}"
+            return Group(first.name, nodes, None, (), inputs, outputs, text, fused.rules, obstacle=why)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
         for n in nodes:
             self._lower(n, names, tensors, order)
@@ -213,12 +217,8 @@ class _Lowering:
 
     def _is_tensor(self, call: Call, i: int) -> bool:
         """Parameters such as shapes, axes and single numbers are part of the code, not arguments."""
-        value = call.values[i]
-        if value is None:
-            return True
-        return value.dtype.kind == "f" and (
-            value.size > 1 or (call.node.op in ("Conv", "Gemm", "MatMul") and value.ndim > 0)
-        )
+        value, op = call.values[i], opdef(call.node)
+        return value is None or not (i in op.parameters or (op.scalars and value.size == 1))
 
     def _role(self, node: Node, i: int, order: list[str]) -> str:
         if node.inputs[i] in self.graph.constants:

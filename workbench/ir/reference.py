@@ -98,7 +98,8 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
                     f"{buffer.name!r} has shape {given.shape}, expected {buffer.logical_shape()}.",
                     (buffer.name,),
                 )
-            arrays[buffer.name] = np.ascontiguousarray(pack(buffer, given) if buffer.layout else given, dtype=dtype)
+            given = pack(buffer, given) if buffer.layout else given
+            arrays[buffer.name] = np.ascontiguousarray(given, dtype=dtype).reshape(np.shape(given))
         else:
             fill = np.nan if dtype.kind == "f" else 0
             arrays[buffer.name] = np.full([concrete(d) for d in buffer.shape], fill, dtype)

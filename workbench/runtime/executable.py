@@ -15,14 +15,23 @@ from workbench.errors import ShapeError, did_you_mean
 from workbench.locks import ForkLock
 from workbench.markup import size
 from workbench.runtime import harness
-from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table, poison
+from workbench.runtime.buffers import (
+    Array,
+    aligned_empty,
+    as_aligned,
+    check_array,
+    numpy_dtype,
+    pointer_table,
+    poison,
+)
+from workbench.runtime.host_call import HostCode
 from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
-from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, Slot, check_plan
+from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
 
 if TYPE_CHECKING:
     import pandas
 
-__all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "Slot"]
+__all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -135,7 +144,13 @@ class Executable:
         loaded: dict[int, LoadedCode] = {}
         rows: list[int] = []
         self._argument_tables: list[Array] = []
+        self._host: list[HostCode] = []
         for call in self.plan.calls:
+            if isinstance(call, HostCall):
+                views = [[self._view(*place) for place in places] for places in (call.args, call.results)]
+                self._host.append(HostCode(call, *views))
+                rows += [self._host[-1].address, 0]
+                continue
             code = loaded.get(id(call.code))
             if code is None:
                 code = loaded[id(call.code)] = LoadedCode(CodeImage.of(call.code))
@@ -224,18 +239,23 @@ class Executable:
                 kept[...] = array
             self._walk()
             slots = self.plan.output_slots or tuple(Slot("output", i) for i in range(len(self._outputs)))
-            return {s.name: self._fetch(s, slot) for s, slot in zip(self.plan.outputs, slots, strict=True)}
+            return {s.name: self._view(slot, s).copy() for s, slot in zip(self.plan.outputs, slots, strict=True)}
 
     __call__ = run
 
-    def _fetch(self, spec: ArraySpec, slot: Slot) -> Array:
+    def _view(self, slot: Slot, spec: ArraySpec) -> Array:
         if slot.kind == "arena":
-            return self._arena[slot.at : slot.at + spec.nbytes].view(spec.dtype).reshape(spec.shape).copy()
+            return self._arena[slot.at : slot.at + spec.nbytes].view(numpy_dtype(spec.dtype)).reshape(spec.shape)
         arrays = {"input": self._inputs, "output": self._outputs, "const": self._constants}[slot.kind]
-        return arrays[slot.at].reshape(spec.shape).copy()
+        return arrays[slot.at].reshape(spec.shape)
 
     def _walk(self) -> None:
         self._around.call(harness.walk_address(), self._table)
+        self._raise_failures()
+
+    def _raise_failures(self) -> None:
+        for code in self._host:
+            code.raise_failure()
 
     def _bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
         names = [s.name for s in self.plan.inputs]
@@ -330,6 +350,7 @@ class Executable:
                 number,
                 harness.wall_clock(),
             )
+            self._raise_failures()
             portion = [float(t) * 1e-6 for t in nanoseconds]
             costs += portion
             chunk = max(1, min(10_000, int(200 * len(portion) / max(sum(portion) * number, 1e-3))))
@@ -350,7 +371,7 @@ class Executable:
         pandas.DataFrame
             One row per call in execution order: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of
             the sum of the medians), ``gflops`` (NaN where the call has no floating-point operations), ``flops``,
-            ``tuned``.
+            ``tuned``, ``note`` (why a call is not compiled and cannot be tuned, else "").
         """
         import pandas
 
@@ -383,6 +404,7 @@ class Executable:
                 "gflops": speed,
                 "flops": [c.flops for c in calls],
                 "tuned": [c.tuned for c in calls],
+                "note": [f"not tunable: {c.reason}" if isinstance(c, HostCall) else "" for c in calls],
             }
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench import markup as m
 from workbench.ir.printer import to_text
+from workbench.runtime.plan import CallPlan
 from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
@@ -42,7 +43,7 @@ def executable_html(executable: Executable) -> str:
     plan = executable.plan
     flops = sum(c.flops for c in plan.calls)
     weights = sum(a.nbytes for a in plan.constants)
-    kernels = len({id(c.code) for c in plan.calls})
+    kernels = len({id(c.code) for c in plan.calls if isinstance(c, CallPlan)})
     head = m.heading(
         "Executable", plan.name, f"{m.plural(len(plan.calls), 'call')} of {m.plural(kernels, 'kernel')}",
         m.operations(flops), m.plural(executable.threads, "thread"),
@@ -57,7 +58,7 @@ def executable_html(executable: Executable) -> str:
     most = max((c.flops for c in plan.calls), default=0)
     rows = [
         [k, m.text(c.name, 70), m.operations(c.flops) if c.flops else "", m.bar(c.flops / most if most else None),
-         "tuned" if c.tuned else "default"]
+         "tuned" if c.tuned else "default" if isinstance(c, CallPlan) else "not tunable"]
         for k, c in enumerate(plan.calls[:CALLS])
     ]  # fmt: skip
     columns = (

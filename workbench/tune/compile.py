@@ -12,12 +12,15 @@ import numpy as np
 from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
 from workbench.graph import Graph
+from workbench.graph.graph import Array
 from workbench.graph.group import Group, Part
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import evaluate
 from workbench.graph.plan import plan_memory
 from workbench.graph.tasks import partition
 from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.view import widen
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
 from workbench.tune.build import build_kernels
 from workbench.tune.database import Database
@@ -91,7 +94,7 @@ def compile(
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
     graph = graph if graph.groups else graph.optimize()
     groups = partition(graph)
-    database = _database(log, {g.key for g in groups if not g.view})
+    database = _database(log, {g.key for g in groups if g.func is not None})
     kernels = make_kernels(groups, database, resolved)
     plan = make_plan(graph, groups, kernels, threads)
     return Executable(plan)
@@ -155,8 +158,10 @@ def _in_place(func: Func, part: Part | None) -> Func:
 def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int) -> ExecutablePlan:
     """Decide which memory every tensor lives in, pack the constants, and list the calls."""
     memory = _Memory(graph, groups)
-    calls = []
+    calls: list[CallPlan | HostCall] = []
     for group in groups:
+        if group.obstacle:
+            calls.append(_host_call(graph, group, memory))
         if group.func is None:
             continue
         func = kernels.funcs[group.key, group.part]
@@ -181,6 +186,22 @@ def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: 
     )
 
 
+def _host_call(graph: Graph, group: Group, memory: _Memory) -> HostCall:
+    """Step that computes a node with its operator's reference."""
+    (node,) = group.nodes
+    call = make_call(node, graph.types, graph.constants)
+    given = [bool(i) for i in node.inputs]
+
+    def run(*arrays: Array) -> tuple[Array, ...]:
+        rest = iter(arrays)
+        values = evaluate(call, *(next(rest) if there else None for there in given))
+        return tuple(v for o, v in zip(node.outputs, values, strict=False) if o)
+
+    args = tuple((memory.slot(t), memory.spec(t)) for t in group.inputs)
+    results = tuple((memory.slot(t), memory.spec(t)) for t in group.outputs)
+    return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op)
+
+
 class _Memory:
     """Slots of tensors: the places that `plan_memory` gave them, and constants packed as a kernel wants them."""
 
@@ -188,12 +209,13 @@ class _Memory:
         self._graph = graph
         self._plan = plan_memory(graph, groups)
         self.arena_bytes = self._plan.arena_bytes
-        self.inputs = tuple(self._spec(name) for name in graph.inputs)
-        self.outputs = tuple(self._spec(name) for name in graph.outputs)
+        self.inputs = tuple(self.spec(name) for name in graph.inputs)
+        self.outputs = tuple(self.spec(name) for name in graph.outputs)
         self.constants: list[np.ndarray[Any, Any]] = []
         self._constant_at: dict[tuple[str, Any], int] = {}
 
-    def _spec(self, name: str) -> ArraySpec:
+    def spec(self, name: str) -> ArraySpec:
+        """Shape and dtype of a tensor."""
         kind = self._graph.types[name]
         return ArraySpec(name, tuple(kind.shape), kind.dtype)
 

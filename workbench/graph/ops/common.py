@@ -11,13 +11,18 @@ from typing import Any
 import numpy as np
 
 from ...ir import te
+from ...ir.dtypes import is_float
 from ..graph import Array, TensorType
 from ..opdef import Call
 
 Idx = te.Axis | int
 _NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}
 _SPATIAL = {1: ("w",), 2: ("h", "w"), 3: ("d", "h", "w")}
-LOWEST = -math.inf
+
+
+def lowest(dtype: str) -> float | int:
+    """Least value of an element type: no maximum is below it."""
+    return -math.inf if is_float(dtype) else int(np.iinfo(dtype).min)
 
 
 def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequence[str] | None = None) -> te.Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import te
-from ..graph import Array, TensorType
+from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import at, broadcast_shape, compute, operand, same, sample
 
@@ -23,6 +23,10 @@ def _np_erf(x: Array) -> Array:
 
 def _np_sigmoid(x: Any) -> Any:
     return np.exp(-np.logaddexp(0, -x))  # does not overflow
+
+
+def _always(value: te.Value) -> Callable[[Any], te.Value]:
+    return lambda idx: value
 
 
 class _Unary(OpDef):
@@ -124,34 +128,34 @@ class HardSigmoid(OpDef):
 class Clip(OpDef):
     """x limited to [min, max]: attributes before opset 11, optional inputs since."""
 
+    scalars = True
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def _limits(self, c: Call) -> tuple[float | None, float | None]:
-        if c.version < 11:
-            low, high = (c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))
-            return low, high
-        for i in (1, 2):
-            if c.has(i) and c.scalar(i) is None:
-                raise c.error("dynamic_value", "takes a limit from a value that is computed at run time")
-        low, high = (c.scalar(i) if c.has(i) else None for i in (1, 2))
+    def _attributes(self, c: Call) -> tuple[float | None, float | None]:
+        low, high = (c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))
         return low, high
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x: Any = args[0]
-        lo, hi = (None if v is None else np.asarray(v, x.dtype) for v in self._limits(c))
+        limits = self._attributes(c) if c.version < 11 else (*args[1:], None, None)[:2]
+        lo, hi = (None if v is None else np.asarray(v, x.dtype) for v in limits)
         x = x if lo is None else np.maximum(x, lo)
         return np.asarray(x if hi is None else np.minimum(x, hi))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x = args[0]
         assert x is not None
-        lo, hi = self._limits(c)
+        if c.version < 11:
+            lo, hi = (None if v is None else _always(te.const(v, x.dtype)) for v in self._attributes(c))
+        else:
+            lo, hi = (operand(c, i, args) if c.has(i) else None for i in (1, 2))
 
         def body(*i: te.Axis) -> te.Value:
             v = x[i]
-            v = v if lo is None else te.maximum(v, lo)
-            return v if hi is None else te.minimum(v, hi)
+            v = v if lo is None else te.maximum(v, lo(i))
+            return v if hi is None else te.minimum(v, hi(i))
 
         return compute(x.shape, body, c.name("clip"))
 
@@ -162,6 +166,7 @@ class Clip(OpDef):
             Case("opset6 open", (sample(3, 5),), {"min": 0.0}, version=6),
             Case("inputs", (sample(3, 5), np.array(lo), np.array(hi)), const=(1, 2)),
             Case("only max", (sample(3, 5), None, np.array(hi)), const=(2,)),
+            Case("computed", (sample(3, 5), np.array(lo), np.array(hi))),
         ]
 
 
@@ -171,13 +176,13 @@ class _Broadcast(OpDef):
     stage = ""
     variadic = False
     low: float | None = None
+    scalars = True
+
+    def accepts(self, node: Node) -> bool:
+        return not (node.version < 7 and node.attrs.get("broadcast"))
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         types = [c.type(i) for i in range(len(c.types))]
-        if c.version < 7 and c.node.attrs.get("broadcast"):
-            raise c.error(
-                "unsupported_attr", "uses the broadcast attribute of opset 6", "convert the model to opset 7 or newer"
-            )
         dtype = types[0].dtype
         if self.name != "Pow" and any(t.dtype != dtype for t in types):
             raise c.error("shape_mismatch", f"mixes element types {', '.join(t.dtype for t in types)}")
@@ -213,6 +218,10 @@ def _divide(a: Any, b: Any) -> Any:
     return a / b
 
 
+def _power(a: te.Value, b: te.Value) -> te.Value:
+    return te.power(a, b if b.dtype == a.dtype else te.cast(b, a.dtype))
+
+
 def _binary(
     name: str,
     numpy: Callable[[Any, Any], Any],
@@ -236,7 +245,7 @@ _binary("Add", np.add, lambda a, b: a + b, "Sum of two tensors.")
 _binary("Sub", np.subtract, lambda a, b: a - b, "Difference.")
 _binary("Mul", np.multiply, lambda a, b: a * b, "Product.")
 _binary("Div", _divide, lambda a, b: a / b, "Quotient.", low=0.5)
-_binary("Pow", np.power, te.power, "Power.", low=0.5)
+_binary("Pow", np.power, _power, "Power; the exponent is converted to the type of the base.", low=0.5)
 _binary("Max", np.maximum, te.maximum, "Largest of its inputs.", variadic=True)
 _binary("Min", np.minimum, te.minimum, "Smallest of its inputs.", variadic=True)
 _binary("Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True)
@@ -245,6 +254,9 @@ _binary("Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True)
 @operator("PRelu", "injective", elementwise=True)
 class PRelu(OpDef):
     """x where x >= 0, else slope * x, with a slope that broadcasts."""
+
+    def accepts(self, node: Node) -> bool:
+        return node.version >= 7  # before, the slope had one element per channel
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if broadcast_shape(c, [c.shape(0), c.shape(1)]) != c.shape(0):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import te
-from ..graph import Array, TensorType
+from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
 
@@ -30,9 +30,10 @@ def _check_vectors(c: Call, count: int) -> tuple[TensorType, ...]:
 class BatchNormalization(OpDef):
     """Normalisation with stored statistics (inference)."""
 
+    def accepts(self, node: Node) -> bool:
+        return not any(node.outputs[1:]) and not node.attrs.get("training_mode")
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        if any(c.node.outputs[1:]) or c.get_int("training_mode", 0):
-            raise c.error("unsupported_attr", "is in training mode", "export the model for inference")
         return _check_vectors(c, 5)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
@@ -191,7 +192,7 @@ class Softmax(OpDef):
         assert x is not None
         rest = [d for d in range(x.ndim) if d not in axes] or [-1]
         shape = [1 if d == -1 else x.shape[d] for d in rest]
-        names = tuple("ijklm"[: len(shape)])
+        names = tuple("ijlmnopq"[: len(shape)])  # k is what is summed over
 
         def source(i: tuple[te.Axis, ...], ks: list[te.Axis]) -> tuple[te.Axis, ...]:
             rows, cols = iter(i), iter(ks)

@@ -8,11 +8,12 @@ from ...ir import te
 from ..graph import Array, AttrValue, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import (
-    LOWEST,
     Window,
     compute,
     from_nchw,
+    ints,
     layout_of,
+    lowest,
     np_windows,
     pad_stage,
     place,
@@ -25,12 +26,10 @@ from .common import (
 
 
 def pool_window(c: Call) -> Window:
-    """Window of a pooling node; `ModelError` without kernel_shape, or when the second output is wanted."""
+    """Window of a pooling node; `ModelError` without kernel_shape."""
     kernel = c.get_ints("kernel_shape")
     if kernel is None:
         raise c.error("invalid_graph", "lacks the attribute kernel_shape")
-    if len(c.node.outputs) > 1 and c.node.outputs[1]:
-        raise c.error("unsupported_attr", "has a second output (indices), which is not supported")
     if len(c.shape(0)) != len(kernel) + 2:
         raise c.error("shape_mismatch", f"has a kernel {list(kernel)} for an input of shape {list(c.shape(0))}")
     return window(c, unplace(layout_of(c), c.shape(0))[1], kernel)
@@ -70,16 +69,17 @@ class MaxPool(OpDef):
     def reference(self, c: Call, *args: Array | None) -> Array:
         assert args[0] is not None
         win, layout = pool_window(c), layout_of(c)
-        taps = np_windows(to_nchw(args[0], layout), win, LOWEST)
+        taps = np_windows(to_nchw(args[0], layout), win, lowest(args[0].dtype.name))
         return from_nchw(np.asarray(taps.max(axis=tuple(range(-len(win.size), 0)))), layout)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         assert args[0] is not None
-        return _windowed(c, args[0], pool_window(c), LOWEST, "max")
+        return _windowed(c, args[0], pool_window(c), lowest(args[0].dtype), "max")
 
     def cases(self) -> list[Case]:
         return [
             *_pool_cases(sample(1, 3, 7, 8), sample(1, 7, 8, 3)),
+            Case("bytes", (ints(*range(8)).astype(np.uint8).reshape(1, 1, 8),), {"kernel_shape": (3,), "pads": (1, 1)}),
             Case("dilated", (sample(1, 2, 8, 8),), {"kernel_shape": (3, 3), "dilations": (2, 2)}),
         ]
 

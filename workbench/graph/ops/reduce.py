@@ -16,6 +16,8 @@ from .common import compute, ints, sample
 class Reduce(OpDef):
     """What all reductions share; `axes` says over which axes a node reduces."""
 
+    parameters = (1,)
+
     numpy: Callable[..., Any]
     kind = "sum"
     mean = False
@@ -36,7 +38,10 @@ class Reduce(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         assert args[0] is not None
-        y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)))
+        more = (
+            {} if args[0].size or self.kind not in ("max", "min") else {"initial": _neutral(self.kind, args[0].dtype)}
+        )
+        y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
         return np.asarray(y, dtype=args[0].dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -74,6 +79,14 @@ class Reduce(OpDef):
             Case("input, dropped", new, {"keepdims": 0}, const=(1,)),
             Case("4d", (sample(1, 4, 5, 3),), {"axes": (1, 2)}, version=9),
         ]
+
+
+def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
+    """What a maximum or minimum of nothing is."""
+    low = kind == "max"
+    if dtype.kind == "f":
+        return -np.inf if low else np.inf
+    return not low if dtype.kind == "b" else np.iinfo(dtype).min if low else np.iinfo(dtype).max
 
 
 def _reduce(name: str, numpy: Callable[..., Any], kind: str, doc: str, mean: bool = False, since: int = 18) -> None:

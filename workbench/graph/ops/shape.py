@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...ir import te
-from ..graph import Array, TensorType
+from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, ints, sample
 
@@ -60,7 +60,7 @@ class _Reshaping(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(self.shape(c), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
         assert args[0] is not None
         return args[0].reshape(self.shape(c))
 
@@ -71,6 +71,8 @@ class _Reshaping(OpDef):
 @operator("Reshape", "injective", view=True)
 class Reshape(_Reshaping):
     """New shape; 0 keeps a dimension (unless allowzero), -1 is what remains."""
+
+    parameters = (1,)
 
     def shape(self, c: Call) -> tuple[int, ...]:
         want = c.ints_or_input("shape", 1, 5)
@@ -118,6 +120,8 @@ class Flatten(_Reshaping):
 class Squeeze(_Reshaping):
     """Drop unit dimensions."""
 
+    parameters = (1,)
+
     def shape(self, c: Call) -> tuple[int, ...]:
         x = c.shape(0)
         named = c.ints_or_input("axes", 1, 13)
@@ -138,6 +142,8 @@ class Squeeze(_Reshaping):
 @operator("Unsqueeze", "injective", view=True)
 class Unsqueeze(_Reshaping):
     """Insert unit dimensions."""
+
+    parameters = (1,)
 
     def shape(self, c: Call) -> tuple[int, ...]:
         x, named = c.shape(0), c.ints_or_input("axes", 1, 13)
@@ -168,17 +174,24 @@ class Identity(_Reshaping):
 
 @operator("Dropout", "injective", elementwise=True, view=True)
 class Dropout(_Reshaping):
-    """The input itself: nothing is dropped in inference. The mask output exists, but only to be unused."""
+    """The input itself: nothing is dropped in inference, and the mask says so."""
+
+    multi = True
+    parameters = (1, 2)
+
+    def accepts(self, node: Node) -> bool:
+        return not any(node.inputs[2:])  # the third one may ask for training mode
 
     def shape(self, c: Call) -> tuple[int, ...]:
-        training = len(c.values) > 2 and c.scalar(2)
-        if training:
-            raise c.error("unsupported_attr", "is in training mode", "export the model for inference")
         return c.shape(0)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         mask = TensorType(c.shape(0), "bool")
         return (TensorType(self.shape(c), c.type(0).dtype), *((mask,) if len(c.node.outputs) > 1 else ()))
+
+    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
+        assert args[0] is not None
+        return args[0], np.ones(args[0].shape, bool)
 
     def cases(self) -> list[Case]:
         return [
@@ -236,6 +249,8 @@ class Constant(OpDef):
 @operator("ConstantOfShape", "opaque")
 class ConstantOfShape(OpDef):
     """One value, repeated."""
+
+    parameters = (0,)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         shape = tuple(int(d) for d in c.constant(0, "shape"))

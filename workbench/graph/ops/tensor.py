@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ...ir import te
-from ..graph import Array, TensorType
+from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, ints, sample
 
@@ -13,12 +15,14 @@ DTYPES = {
     1: "float32",
     2: "uint8",
     3: "int8",
+    4: "uint16",
     5: "int16",
     6: "int32",
     7: "int64",
     9: "bool",
     10: "float16",
     11: "float64",
+    12: "uint32",
     13: "uint64",
 }
 
@@ -83,6 +87,9 @@ class Transpose(OpDef):
 class Cast(OpDef):
     """Convert the element type."""
 
+    def accepts(self, node: Node) -> bool:
+        return node.attrs.get("to") in DTYPES
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         code = c.get_int("to", 0)
         if code not in DTYPES:
@@ -105,6 +112,8 @@ class Cast(OpDef):
 @operator("Slice", "injective")
 class Slice(OpDef):
     """Part of a tensor: starts, ends, axes and steps (attributes before opset 10, inputs since)."""
+
+    parameters = (1, 2, 3, 4)
 
     def ranges(self, c: Call) -> list[tuple[int, int, int]]:
         """(start, count, step) of every dimension."""
@@ -149,7 +158,9 @@ class Slice(OpDef):
 
 @operator("Pad", "injective")
 class Pad(OpDef):
-    """Surround with a constant (reflect and edge can only be folded)."""
+    """Surround with a constant; with what mirrors, repeats or continues the edge only by reference."""
+
+    parameters = (1, 2, 3)
 
     def pads(self, c: Call) -> list[tuple[int, int]]:
         """(before, after) of every dimension; negative pads are refused."""
@@ -180,15 +191,18 @@ class Pad(OpDef):
         assert x is not None
         if mode == "constant":
             return np.pad(x, self.pads(c), constant_values=self.fill(c))
-        return np.pad(x, self.pads(c), mode="edge" if mode == "edge" else "reflect")
+        modes: dict[str, Literal["edge", "reflect", "wrap"]] = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}
+        if mode not in modes:
+            raise c.error("unsupported_attr", f"pads with the mode {mode!r}, which is not known")
+        return np.pad(x, self.pads(c), mode=modes[mode])
+
+    def obstacle(self, c: Call) -> str:
+        mode = c.get_str("mode", "constant")
+        return "" if mode == "constant" else f"padding with mode {mode!r}"
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, pads = args[0], self.pads(c)
         assert x is not None
-        if c.get_str("mode", "constant") != "constant":
-            raise c.error(
-                "unsupported_attr", f"pads with mode {c.get_str('mode', '')!r}; only 'constant' can be compiled"
-            )
         fill = te.const(self.fill(c), x.dtype)
 
         def body(*i: te.Axis) -> te.Value:
@@ -212,7 +226,12 @@ class Pad(OpDef):
 
 @operator("Gather", "injective")
 class Gather(OpDef):
-    """Elements of one axis by constant index; several indices only where everything is constant."""
+    """Elements of one axis by index; compiled for a single constant index."""
+
+    parameters = (1,)
+
+    def obstacle(self, c: Call) -> str:
+        return "" if c.scalar(1) is not None else "indices that are not one constant"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
@@ -227,12 +246,7 @@ class Gather(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, v = args[0], c.scalar(1)
         assert x is not None
-        if v is None:
-            raise c.error(
-                "unsupported_op",
-                "gathers with indices that are not one constant",
-                "only a single constant index can be compiled",
-            )
+        assert v is not None
         axis = c.axis(c.get_int("axis", 0), x.ndim)
         width, at = len(c.shape(1)), int(v) % x.shape[axis]
         return compute(self.infer(c)[0].shape, lambda *i: x[(*i[:axis], at, *i[axis + width :])], c.name("gather"))

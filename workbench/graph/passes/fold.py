@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..edit import GraphEditor
 from ..graph import Graph, Node
 from ..infer import make_call
-from ..opdef import opdef
+from ..opdef import evaluate, opdef
 from .base import graph_pass
 
 
@@ -18,12 +16,15 @@ def fold_constants(graph: Graph) -> Graph:
     kept: list[Node] = []
     for node in graph.nodes:
         known = node.op == "Shape" or all(not i or i in editor.constants for i in node.inputs)
-        if not known or any(node.outputs[1:]):
+        if not known or opdef(node).random:
             kept.append(node)
             continue
         args = [editor.constants.get(i) for i in node.inputs]
-        call = make_call(node, graph.types, editor.constants)
-        editor.constants[node.outputs[0]] = np.asarray(opdef(node).reference(call, *args))
+        values = evaluate(make_call(node, graph.types, editor.constants), *args)
+        if any(node.outputs[len(values) :]):
+            kept.append(node)
+            continue
+        editor.constants.update({o: v for o, v in zip(node.outputs, values, strict=False) if o})
     count = len(graph.nodes) - len(kept)
     if not count:
         return graph

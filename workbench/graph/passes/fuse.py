@@ -18,7 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..graph import FusedNodes, Graph, Node
-from ..opdef import opdef
+from ..infer import make_call
+from ..opdef import Fusion, obstacle, opdef
 from .base import graph_pass
 
 _EXIT = "<outputs>"
@@ -37,10 +38,10 @@ def fuse(graph: Graph) -> Graph:
     f = _Fuser(graph)
     deep = f.depths()
     for node in sorted(graph.nodes, key=lambda n: -deep[n.name]):
-        if opdef(node).fusion == "complex":
+        if f.kind[node.name] == "complex":
             f.grow_complex(node)
     for node in graph.nodes:
-        if opdef(node).fusion == "injective" and not is_view(graph, node):
+        if f.kind[node.name] == "injective" and not is_view(graph, node):
             f.grow_injective(node)
     order = {n.name: k for k, n in enumerate(graph.nodes)}
     groups = []
@@ -56,28 +57,41 @@ def fuse(graph: Graph) -> Graph:
 
 def is_view(graph: Graph, node: Node) -> bool:
     """Whether the node only gives its input another shape, so that no kernel is needed."""
-    return opdef(node).view and node.inputs[0] not in graph.constants
+    return opdef(node).view and node.inputs[0] not in graph.constants and not any(node.outputs[1:])
+
+
+def why_not_compiled(graph: Graph, node: Node) -> str:
+    """Why a node does not become (part of) a kernel; "" where it does."""
+    outs = [graph.types[o] for o in node.outputs if o]
+    return obstacle(make_call(node, graph.types, graph.constants), outs)
+
+
+def fusion_class(graph: Graph, node: Node) -> Fusion:
+    """Class of a node: its operator's, and opaque where it is not compiled."""
+    return "opaque" if why_not_compiled(graph, node) else opdef(node).fusion
 
 
 def alone(graph: Graph, node: Node) -> str:
     """Why a node did not join anything."""
-    op = opdef(node)
     if is_view(graph, node):
         return f"{node.op} {node.name}: a view, no data move"
+    if reason := why_not_compiled(graph, node):
+        return f"{node.op} {node.name}: not tunable, {reason}"
     why = {
         "opaque": "opaque, stays alone",
         "complex": "complex, and nothing element-wise follows that only reads it",
         "injective": "injective, but what reads it cannot take it in",
         "reduction": "reduction, with nothing injective before that only it reads",
     }
-    return f"{node.op} {node.name}: {why[op.fusion]}"
+    return f"{node.op} {node.name}: {why[opdef(node).fusion]}"
 
 
 class _Fuser:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.consumers = graph.consumers()
-        self.group: dict[str, _Group] = {n.name: _Group([n], [], opdef(n).fusion == "complex") for n in graph.nodes}
+        self.kind = {n.name: fusion_class(graph, n) for n in graph.nodes}
+        self.group: dict[str, _Group] = {n.name: _Group([n], [], self.kind[n.name] == "complex") for n in graph.nodes}
         self.next = self._post_dominators()
 
     def depths(self) -> dict[str, int]:
@@ -149,7 +163,8 @@ class _Fuser:
     def _follows(self, n: Node, shape: tuple[int, ...], group: _Group) -> bool:
         op, mine = opdef(n), self.group[n.name]
         free = mine is group or (not mine.anchored and len(mine.nodes) == 1)
-        return op.elementwise and not op.view and free and self.graph.types[n.outputs[0]].shape == shape
+        plain = op.elementwise and not op.view and self.kind[n.name] == "injective"
+        return plain and free and self.graph.types[n.outputs[0]].shape == shape
 
     def grow_injective(self, node: Node) -> None:
         """Let an injective node join the injective operators or the reduction that follow it."""
@@ -164,7 +179,7 @@ class _Fuser:
                 last, ("injective", "reduction")
             ):
                 return
-            kind = opdef(last).fusion
+            kind = self.kind[last.name]
             where = "the reduction" if kind == "reduction" else "injective"
             self._join(group, path, f"{at.op} {at.name}: injective before {where} {last.op} {last.name}")
             if kind == "reduction":
@@ -173,8 +188,8 @@ class _Fuser:
 
     def _joinable(self, n: Node, kinds: tuple[str, ...]) -> bool:
         mine = self.group[n.name]
-        plain = not mine.anchored and all(opdef(m).fusion == "injective" for m in mine.nodes if m is not n)
-        return opdef(n).fusion in kinds and not is_view(self.graph, n) and plain
+        plain = not mine.anchored and all(self.kind[m.name] == "injective" for m in mine.nodes if m is not n)
+        return self.kind[n.name] in kinds and not is_view(self.graph, n) and plain
 
 
 def _is_residual(graph: Graph, node: Node, group: _Group) -> bool:

@@ -120,7 +120,7 @@ class _Walk:
         x = node.inputs[0] if node.inputs else ""
         rank = self.graph.types[x].rank if x else 0
         op = opdef(node)
-        if node.op in SPATIAL:
+        if node.op in SPATIAL and not any(node.outputs[1:]):
             return self._spatial if 3 <= rank <= 5 and not node.attrs.get("layout") else None
         if op.view and not op.elementwise:
             return self._view if self._known(x) else None

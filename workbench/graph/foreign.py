@@ -1,0 +1,144 @@
+"""Operators that this project does not lower: the onnx package infers their types and computes them, with NumPy.
+
+They are never tuned and never fused. The task table and the profile list them as "not tunable".
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .graph import Array, AttrValue, Node, TensorType
+from .opdef import Call, Case, OpDef
+
+if TYPE_CHECKING:
+    import onnx
+
+#: Operators that give another result each time.
+RANDOM = (
+    "Bernoulli",
+    "Dropout",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+)
+#: Newest version of the file format in which single nodes are handed over.
+_IR_VERSION = 10
+
+
+class Foreign(OpDef):
+    """An operator by the reference implementation of the onnx package."""
+
+    multi = True
+
+    def __init__(self, domain: str, name: str) -> None:
+        self.name, self.random, self._domain = name, name in RANDOM, domain  # type: ignore[misc]
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        """Types of the outputs; `ModelError` "model.dynamic_shape" where a shape depends on what is computed."""
+        import onnx
+        from onnx import helper, numpy_helper, shape_inference
+
+        given = zip(c.node.inputs, c.types, c.values, strict=True)
+        types, values = dict[str, Any](), dict[str, Any]()
+        for name, t, v in given:
+            if t is not None:
+                types[name] = helper.make_tensor_type_proto(_code(t.dtype), t.shape)
+            if v is not None:
+                values[name] = numpy_helper.from_array(np.asarray(v), name)
+        opsets = [helper.make_opsetid(self._domain, c.version)]
+        schema = onnx.defs.get_schema(self.name, c.version, self._domain)
+        try:
+            found = shape_inference.infer_node_outputs(
+                schema, to_proto(c.node), types, values, opset_imports=opsets, ir_version=_IR_VERSION
+            )
+        except Exception as e:
+            raise c.error("shape_mismatch", f"does not fit its inputs: {_short(e)}") from None
+        return tuple(self._type(c, name, found.get(name)) for name in _outputs(c.node))
+
+    def _type(self, c: Call, name: str, proto: onnx.TypeProto | None) -> TensorType:
+        kind = None if proto is None else proto.WhichOneof("value")
+        if proto is not None and kind == "tensor_type" and proto.tensor_type.HasField("shape"):
+            dims = proto.tensor_type.shape.dim
+            if all(d.HasField("dim_value") for d in dims):
+                return TensorType(tuple(d.dim_value for d in dims), _name(proto.tensor_type.elem_type))
+        text = f"gives {name!r}, whose shape depends on values that are computed at run time"
+        raise c.error("dynamic_shape", text, "cut the model there, or run it with `workbench.onnx_backend`")
+
+    def reference(self, c: Call, *args: Any) -> tuple[Array, ...]:
+        """All outputs; `ModelError` "model.reference_failed" where the onnx package gives up."""
+        feeds = {name: v for name, v in zip(c.node.inputs, args, strict=True) if name}
+        try:
+            found = evaluator(to_proto(c.node).SerializeToString(), self._domain, c.version).run(None, feeds)
+        except Exception as e:
+            what = f"cannot be computed by the reference implementation of the onnx package: {_short(e)}"
+            raise c.error("reference_failed", what) from None
+        return tuple(found)
+
+    def cases(self) -> list[Case]:
+        """None: the onnx package tests its own."""
+        return []
+
+
+@functools.cache
+def foreign(domain: str, name: str, version: int) -> Foreign | None:
+    """Operator of that name, where the onnx package both declares and computes it."""
+    import onnx
+    from onnx.reference.ops import _op_list
+
+    try:
+        onnx.defs.get_schema(name, version, domain)
+        _op_list.load_op(domain, name, version)
+    except Exception:
+        return None
+    return Foreign(domain, name)
+
+
+@functools.lru_cache(maxsize=512)
+def evaluator(node: bytes, domain: str, version: int) -> Any:
+    """Evaluator of one serialised node."""
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(onnx.NodeProto.FromString(node), opsets={domain: version})
+
+
+def to_proto(node: Node) -> onnx.NodeProto:
+    """Node as the onnx package writes it."""
+    from onnx import helper
+
+    attrs = {k: _attribute(v) for k, v in node.attrs.items()}
+    return helper.make_node(node.op, node.inputs, _outputs(node), name=node.name, domain=node.domain, **attrs)
+
+
+def _outputs(node: Node) -> tuple[str, ...]:
+    """Names of the outputs up to the last that is used, unused ones too: results are told apart by position."""
+    last = max((k for k, o in enumerate(node.outputs) if o), default=0)
+    return tuple(o or f"unused.{k}" for k, o in enumerate(node.outputs[: last + 1]))
+
+
+def _attribute(value: AttrValue) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(value) if isinstance(value, np.ndarray) else value
+
+
+def _code(dtype: str) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
+
+
+def _name(code: int) -> str:
+    from onnx import helper
+
+    return str(np.dtype(helper.tensor_dtype_to_np_dtype(code)).name)
+
+
+def _short(e: Exception) -> str:
+    text = str(e).strip().splitlines()
+    return text[0] if text else type(e).__name__

@@ -1,0 +1,118 @@
+"""Functions of a model and operators that the ONNX standard defines by others: replaced by their bodies on import.
+
+An operator that is declared here (``ops/``) stays as it is, whatever body the standard gives it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .opdef import registry
+
+if TYPE_CHECKING:
+    import onnx
+
+#: Bodies may call functions again; no operator of the standard nests deeper.
+MAX_DEPTH = 8
+#: Weights above this many bytes are left out of the copy that the expansion works on.
+_HEAVY = 4096
+
+
+def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model without calls of functions, local or the standard's; the same object where there is none.
+
+    Raises
+    ------
+    ModelError
+        "model.invalid_graph" where a body does not fit its call.
+    """
+    from onnx import inliner
+
+    for _ in range(MAX_DEPTH):
+        wanted = [(f.domain, f.name) for f in model.functions]
+        wanted += sorted(_defined_by_others(model.graph, {o.domain: o.version for o in model.opset_import}))
+        if not wanted:
+            break
+        light, kept = _without_weights(model)
+        _write_defaults(light)
+        try:
+            expanded = inliner.inline_selected_functions(light, wanted, inline_schema_functions=True)
+        except RuntimeError:  # a body whose types the inliner cannot tell: the operator stays as it is
+            some = _one_by_one(light, wanted)
+            if some is None:
+                break
+            expanded = some
+        for t in expanded.graph.initializer:
+            if t.name in kept:
+                t.CopyFrom(kept[t.name])
+        model = expanded
+    return model
+
+
+def _one_by_one(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.ModelProto | None:
+    """Model with the first function expanded that can be, None where none can."""
+    from onnx import inliner
+
+    for one in wanted:
+        try:
+            return inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
+        except RuntimeError:
+            continue
+    return None
+
+
+def _write_defaults(model: onnx.ModelProto) -> None:
+    """Give every node the attributes that the standard assumes: bodies refer to them."""
+    import onnx
+
+    opsets = {o.domain: o.version for o in model.opset_import}
+    for n in model.graph.node:
+        if n.domain in opsets and onnx.defs.has(n.op_type, n.domain):
+            schema = onnx.defs.get_schema(n.op_type, opsets[n.domain], n.domain)
+            given = {a.name for a in n.attribute}
+            for name, declared in schema.attributes.items():
+                if name not in given and declared.default_value.name:
+                    n.attribute.append(declared.default_value)
+
+
+def _defined_by_others(graph: onnx.GraphProto, opsets: dict[str, int]) -> set[tuple[str, str]]:
+    """Domain and name of the operators of a graph that are not declared here, but have a body in the standard."""
+    import onnx
+
+    own = registry()
+    found: set[tuple[str, str]] = set()
+    for n in graph.node:
+        domain = "" if n.domain == "ai.onnx" else n.domain
+        if n.op_type not in own and domain in opsets and onnx.defs.has(n.op_type, domain):
+            try:
+                schema = onnx.defs.get_schema(n.op_type, opsets[domain], domain)
+            except onnx.defs.SchemaError:
+                continue
+            if schema.has_function or schema.has_context_dependent_function:  # type: ignore[attr-defined]
+                found.add((domain, n.op_type))
+        for a in n.attribute:
+            if a.HasField("g"):
+                found |= _defined_by_others(a.g, opsets)
+    return found
+
+
+def _without_weights(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, onnx.TensorProto]]:
+    """Copy with heavy weights reduced to their types (a model may be larger than a message can be), and these."""
+    import onnx
+
+    kept = {t.name: t for t in model.graph.initializer if t.ByteSize() > _HEAVY}
+    light = onnx.ModelProto()
+    for name in ("ir_version", "producer_name"):
+        setattr(light, name, getattr(model, name))
+    light.opset_import.extend(model.opset_import)
+    light.functions.extend(model.functions)
+    graph = light.graph
+    graph.name = model.graph.name
+    for field in ("node", "input", "output", "value_info"):
+        getattr(graph, field).extend(getattr(model.graph, field))
+    for t in model.graph.initializer:
+        if t.name in kept:
+            graph.initializer.add(name=t.name, data_type=t.data_type, dims=t.dims)
+        else:
+            graph.initializer.add().CopyFrom(t)
+    return light, kept

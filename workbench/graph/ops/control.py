@@ -1,0 +1,176 @@
+"""Control flow: If, Loop and Scan, whose bodies are programs that the reference runs node by node.
+
+What a body reads from outside are the last inputs of its node (the attribute ``captures`` names them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..graph import Array, AttrValue, Node, TensorType
+from ..opdef import Call, Case, OpDef, operator
+from ..program import Declared, Program
+from ..reference import interpret
+
+
+class _Control(OpDef):
+    multi = True
+
+    def body(self, c: Call, name: str) -> Program:
+        """Attribute that is a body."""
+        found = c.node.attrs.get(name)
+        if not isinstance(found, Program):
+            raise c.error("invalid_graph", f"has no body {name!r}")
+        return found
+
+    def own(self, c: Call) -> int:
+        """Number of inputs that the file lists."""
+        captures = c.node.attrs.get("captures", ())
+        return len(c.node.inputs) - len(captures if isinstance(captures, tuple) else ())
+
+    def run(self, c: Call, body: Program, args: Sequence[Any], given: Sequence[Any]) -> tuple[Any, ...]:
+        """Outputs of a body for values of its inputs."""
+        if len(given) != len(body.inputs):
+            raise c.error("invalid_graph", f"gives {len(given)} values to a body with {len(body.inputs)} inputs")
+        names = c.node.inputs[self.own(c) :]
+        outside = dict(zip(names, args[self.own(c) :], strict=True))
+        feeds = {v.name: x for v, x in zip(body.inputs, given, strict=True)}
+        found = interpret(body.nodes, {**outside, **body.constants, **feeds}, body.outputs)
+        return tuple(found[o] for o in body.outputs)
+
+    def body_types(self, c: Call, body: Program, given: Sequence[TensorType]) -> tuple[TensorType, ...]:
+        """Types of a body's outputs."""
+        own = self.own(c)
+        outside = {n: t for n, t in zip(c.node.inputs[own:], c.types[own:], strict=True) if t is not None}
+        known = {n: v for n, v in zip(c.node.inputs[own:], c.values[own:], strict=True) if v is not None}
+        types = {**outside, **{v.name: t for v, t in zip(body.inputs, given, strict=True)}}
+        graph = body.typed(types, known)
+        return tuple(graph.types[o] for o in body.outputs)
+
+    def cases(self) -> list[Case]:
+        one = Declared("v", "float32", None)
+        twice = Node("twice", "Add", ("v", "v"), ("w",))
+        half = Node("half", "Identity", ("outer",), ("w",))
+        return self.examples(
+            Program("twice", (twice,), (one,), ("w",)), Program("outer", (half,), (), ("w",), {}, ("outer",))
+        )
+
+    def examples(self, step: Program, branch: Program) -> list[Case]:
+        """Cases made of a body that doubles its input and one that gives what it captured."""
+        raise NotImplementedError
+
+
+@operator("If", "opaque")
+class If(_Control):
+    """One of two bodies, by a condition."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        cond = c.scalar(0)
+        names = ("then_branch", "else_branch") if cond is None else ("then_branch" if cond else "else_branch",)
+        found = {self.body_types(c, self.body(c, name), ()) for name in names}
+        if len(found) > 1:
+            raise c.error("dynamic_shape", "gives results whose types depend on a condition that is computed")
+        return found.pop()
+
+    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
+        chosen = "then_branch" if bool(np.asarray(args[0]).reshape(-1)[0]) else "else_branch"
+        return self.run(c, self.body(c, chosen), args, ())
+
+    def examples(self, step: Program, branch: Program) -> list[Case]:
+        other = Program("negated", (Node("neg", "Neg", ("outer",), ("w",)),), (), ("w",), {}, ("outer",))
+        attrs: dict[str, AttrValue] = {"then_branch": branch, "else_branch": other, "captures": ("outer",)}
+        x = np.arange(6, dtype=np.float32)
+        return [Case(label, (np.array(cond), x), attrs, names=("cond", "outer")) for label, cond in _SIDES]
+
+
+_SIDES = (("then", True), ("else", False))
+
+
+@operator("Loop", "opaque")
+class Loop(_Control):
+    """A body repeated while a condition holds, at most a number of times; per-iteration results are stacked."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        raise c.error("dynamic_shape", "repeats its body as often as its values say")
+
+    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
+        body, own = self.body(c, "body"), self.own(c)
+        limit = None if args[0] is None else int(np.asarray(args[0]).reshape(-1)[0])
+        go = args[1] is None or bool(np.asarray(args[1]).reshape(-1)[0])
+        state = list(args[2:own])
+        stacked: list[list[Any]] = [[] for _ in body.outputs[1 + len(state) :]]
+        count = 0
+        while go and (limit is None or count < limit):
+            more, *rest = self.run(c, body, args, [np.array(count, np.int64), np.array(True), *state])
+            go = bool(np.asarray(more).reshape(-1)[0])
+            for kept, value in zip(stacked, rest[len(state) :], strict=True):
+                kept.append(value)
+            state = rest[: len(state)]
+            count += 1
+        if not count and stacked:
+            raise c.error("dynamic_shape", "ends before its first iteration, so that results to stack have no shape")
+        return (*state, *(np.stack(s) for s in stacked))
+
+    def examples(self, step: Program, branch: Program) -> list[Case]:
+        ins = (Declared("i", "int64", ()), Declared("c", "bool", ()), Declared("v", "float32", None))
+        nodes = (*step.nodes, Node("copy", "Identity", ("w",), ("s",)), Node("on", "Identity", ("c",), ("d",)))
+        body = Program("body", nodes, ins, ("d", "w", "s"))
+        return [Case("three times", (np.array(3), np.array(True), np.ones(2, np.float32)), {"body": body}, outputs=2)]
+
+
+@operator("Scan", "opaque")
+class Scan(_Control):
+    """A body over the slices of its inputs, with a state; results are stacked."""
+
+    def _parts(self, c: Call) -> tuple[int, int]:
+        scanned = c.get_int("num_scan_inputs", 1)
+        return self.own(c) - scanned, scanned
+
+    def accepts(self, node: Node) -> bool:
+        return node.version >= 9  # before, everything had a batch dimension
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        states, scanned = self._parts(c)
+        axes = c.get_ints("scan_input_axes") or (0,) * scanned
+        given = [c.type(i) for i in range(states)]
+        length = 0
+        for k in range(scanned):
+            t = c.type(states + k)
+            axis = c.axis(axes[k], t.rank)
+            length = t.shape[axis]
+            given.append(TensorType((*t.shape[:axis], *t.shape[axis + 1 :]), t.dtype))
+        found = self.body_types(c, self.body(c, "body"), given)
+        outs = c.get_ints("scan_output_axes") or (0,) * (len(found) - states)
+        stacked = []
+        for t, a in zip(found[states:], outs, strict=True):
+            axis = c.axis(a, t.rank + 1)
+            stacked.append(TensorType((*t.shape[:axis], length, *t.shape[axis:]), t.dtype))
+        return (*found[:states], *stacked)
+
+    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
+        states, scanned = self._parts(c)
+        body, state = self.body(c, "body"), list(args[:states])
+        axes = c.get_ints("scan_input_axes") or (0,) * scanned
+        back = c.get_ints("scan_input_directions") or (0,) * scanned
+        inputs = [np.moveaxis(np.asarray(args[states + k]), axes[k], 0) for k in range(scanned)]
+        inputs = [x[::-1] if b else x for x, b in zip(inputs, back, strict=True)]
+        rows = []
+        for k in range(len(inputs[0])):
+            found = self.run(c, body, args, [*state, *(x[k] for x in inputs)])
+            state = list(found[:states])
+            rows.append(found[states:])
+        columns = list(zip(*rows, strict=True))
+        outs = c.get_ints("scan_output_axes") or (0,) * len(columns)
+        turn = c.get_ints("scan_output_directions") or (0,) * len(columns)
+        stacked = [np.stack(col[::-1] if t else col, axis=a) for col, a, t in zip(columns, outs, turn, strict=True)]
+        return (*state, *stacked)
+
+    def examples(self, step: Program, branch: Program) -> list[Case]:
+        ins = (Declared("a", "float32", None), Declared("b", "float32", None))
+        nodes = (Node("sum", "Add", ("a", "b"), ("s",)), Node("out", "Identity", ("s",), ("t",)))
+        body = Program("body", nodes, ins, ("s", "t"))
+        x = np.arange(6, dtype=np.float32).reshape(3, 2)
+        return [Case("sums", (np.zeros(2, np.float32), x), {"body": body, "num_scan_inputs": 1}, outputs=2)]

@@ -1,0 +1,138 @@
+"""Executables for models with open dimensions: compiled for what arrives, kept for the next time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.errors import ShapeError, did_you_mean
+from workbench.graph.program import Program
+from workbench.graph.reference import interpret
+from workbench.graph.stages import Stage, next_stage, stage_key
+from workbench.runtime.executable import Executable, HostCall
+from workbench.target import Target
+from workbench.tune.compile import compile as compile_graph
+from workbench.tune.database import Database
+
+#: Compiled stages that are kept.
+KEPT = 64
+
+
+class DynamicExecutable:
+    """A model that is typed, optimised and compiled for the shapes that it is run with.
+
+    Parameters
+    ----------
+    program : Program
+        As `workbench.graph.onnx.read_program` gives it.
+    log : path or Database, optional
+        Where the best schedules come from.
+    target : Target, optional
+        What to compile for; this machine by default.
+
+    Notes
+    -----
+    A stage is compiled once per combination of shapes and of values that determine shapes; the most recent ones are
+    kept. Safe to call from several threads.
+    """
+
+    def __init__(self, program: Program, log: Any = None, target: Target | None = None) -> None:
+        self.program = program
+        self._log = log if log is None or isinstance(log, Database) else Database.load(log)
+        self._target = target or Target.host()
+        self._pins: dict[tuple[Any, ...], tuple[str, ...]] = {}
+        self._stages: OrderedDict[tuple[Any, ...], tuple[Stage, Executable | None]] = OrderedDict()
+        self._lock = threading.RLock()
+
+    @property
+    def reference_steps(self) -> tuple[str, ...]:
+        """Operators that the stages compiled so far leave to their reference implementations."""
+        found: dict[str, None] = {}
+        for stage, built in self._stages.values():
+            if built is None:
+                found[self.program.nodes[stage.start].op] = None
+            else:
+                found |= {c.operator: None for c in built.plan.calls if isinstance(c, HostCall)}
+        return tuple(found)
+
+    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run the model once.
+
+        Parameters
+        ----------
+        feeds : mapping
+            Value of each input: an array, or a list for a sequence.
+
+        Returns
+        -------
+        dict
+            The outputs by name, in the model's order.
+
+        Raises
+        ------
+        ShapeError
+            "shape.name", "shape.mismatch".
+        ModelError
+            Whatever typing and compiling find.
+        """
+        values = self._checked(feeds)
+        nodes, at = self.program.nodes, 0
+        wanted = set(self.program.outputs)
+        while at < len(nodes):
+            with self._lock:
+                stage, built = self._stage(at, values)
+                values.update(self._step(stage, built, values))
+            at = stage.stop
+            needed = wanted.union(*(n.inputs for n in nodes[at:]))
+            values = {n: v for n, v in values.items() if n in needed}
+        everything = {**self.program.constants, **values}
+        return {o: everything[o] for o in self.program.outputs}
+
+    def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        declared = {v.name: v for v in self.program.inputs}
+        for name in feeds:
+            if name not in declared:
+                close = did_you_mean(str(name), declared, "inputs")
+                raise ShapeError("shape.name", f"The model has no input {name!r}.", (name,), close)
+        out: dict[str, Any] = {}
+        for name, v in declared.items():
+            if name not in feeds:
+                raise ShapeError(
+                    "shape.name", f"The input {name!r} is missing.", (name,), f"it is {v.pretty or v.dtype}"
+                )
+            x = feeds[name]
+            if v.dtype:
+                x = np.ascontiguousarray(x).reshape(np.shape(x))
+                agrees = x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype
+                if not agrees or not v.fits(x.shape):
+                    what = f"The input {name!r} is {x.dtype}{list(x.shape)}, expected {v.dtype}[{v.pretty}]."
+                    raise ShapeError("shape.mismatch", what, (name,))
+            out[name] = x
+        return out
+
+    def _stage(self, at: int, values: Mapping[str, Any]) -> tuple[Stage, Executable | None]:
+        shapes = stage_key(at, values, ())
+        if shapes in self._pins:
+            key = stage_key(at, values, self._pins[shapes])
+            if key in self._stages:
+                self._stages.move_to_end(key)
+                return self._stages[key]
+        stage = next_stage(self.program, at, values)
+        built = None if stage.graph is None else compile_graph(stage.graph, self._log, self._target)
+        self._pins[shapes] = stage.pinned
+        self._stages[stage_key(at, values, stage.pinned)] = (stage, built)
+        while len(self._stages) > KEPT:
+            self._stages.popitem(last=False)
+        return stage, built
+
+    def _step(self, stage: Stage, built: Executable | None, values: Mapping[str, Any]) -> dict[str, Any]:
+        if stage.graph is not None and built is not None:
+            return built.run({n: values[n] for n in stage.graph.inputs})
+        (node,) = self.program.nodes[stage.start : stage.stop]
+        everything = {**self.program.constants, **values}
+        given = {i: everything[i] for i in node.inputs if i}
+        return interpret((node,), given, [o for o in node.outputs if o])
