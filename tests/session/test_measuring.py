@@ -54,7 +54,7 @@ def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session
         s.run("apply", step=split(s.schedule.loops[0].name, None, k))
     s.run("undo")
     s.run("select", id="k")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 100  # the gate would be waited for without end
     assert row(s, 1)["status"] == "measuring"
     assert [row(s, k)["status"] for k in (2, 3, 4)] == ["", "queued", ""]
     assert s.snapshot().slices["status"]["busy"] == "measuring v1"
@@ -124,9 +124,9 @@ def test_closing_while_measuring(session, fake):
     until(lambda: fake.seen)
     began = time.monotonic()
     s.close()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 100  # the gate would be waited for without end
     fake.gate.set()
-    until(lambda: not own_threads(), 5)
+    until(lambda: not own_threads())
     assert s.desk.history.results == {}
 
 
