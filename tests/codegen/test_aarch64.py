@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
+from property import tensors
 
 from workbench import workloads
-from workbench.codegen import llvm_bind
+from workbench.codegen import build_func, llvm_bind
+from workbench.errors import BuildError
+from workbench.ir import te
 from workbench.runtime.harness import harness_text
 from workbench.runtime.pool_text import runtime_text
 from workbench.schedule import Schedule
@@ -121,6 +125,33 @@ def test_other_cpus(cpu):
     asm = s.build().asm
     assert "fmla" in asm
     assert not re.search(r"\bz\d+\.s", asm)  # no SVE
+
+
+@pytest.mark.parametrize("extra", ["", ",+fullfp16"])
+def test_extensions_that_are_left_out_are_off(extra):
+    """The name of a CPU that has them does not bring them back."""
+    target = Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-v1 -mattr=+neon{extra}")
+    wanted = {"+neon", "-dotprod", "-sve", "-i8mm", "+fullfp16" if extra else "-fullfp16"}
+    assert wanted <= set(llvm_bind.feature_string(target.features, target.triple).split(","))
+    x = te.placeholder((64,), "float16", name="X")
+    s = Schedule(te.func(te.compute((64,), lambda i: x[i] + x[i], name="Y")), target)
+    s.vectorize("i")
+    assert bool(re.search(r"fadd\s+v\d+\.8h", s.build().asm)) == bool(extra)
+
+
+@pytest.mark.parametrize("cpu", ["cortex-a72", "neoverse-n1", "neoverse-v1"])
+def test_dot_products_are_where_the_cpu_has_them(cpu):
+    target = Target(f"llvm -mtriple=aarch64-unknown-linux-gnu -mcpu={cpu} -threads=1")
+    s = Schedule(tensors.NESTS["signed_dots"](), None)
+    tensors.tensorized(random.Random(0), s, "arm.dotprod.sdot")
+    if cpu == "cortex-a72":
+        with pytest.raises(BuildError) as unbuilt:
+            build_func(s.func, target)
+        assert unbuilt.value.code == "build.intrinsic"
+        return
+    body = hot_loop(s.build(target=target).asm, "sdot")
+    assert [x for x in body if re.match(r"sdot\s+v\d+\.4s, v\d+\.16b, v\d+\.16b", x)]
+    assert not spills(body)
 
 
 @pytest.mark.parametrize("system", ["linux", "darwin"])

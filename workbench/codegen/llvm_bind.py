@@ -101,16 +101,19 @@ def feature_string(features: Any, triple: str) -> str:
     """Return LLVM's feature string for a target's vector extensions.
 
     On this machine's architecture, everything that is no vector extension follows this machine, and so do the
-    extensions when the target names all that `Target` knows of; a target that leaves some out gets what it names.
+    extensions when the target names all that `Target` knows of; a target that leaves some out gets what it names, and
+    so does every target of another architecture.
     """
     on, off = _feature_names(features)
+    # The CPU name alone would switch on what the user left out.
+    known = {"x86_64": host.X86_ISA, "aarch64": host.ARM_ISA}.get(_arch(triple), {})
+    off += [name for name in known if name not in on]
     if _arch(triple) == _arch(process_triple()):
         whole = host.detect().isa <= set(on)
         for name, here in host_features():
             if whole or not _is_vector_extension(name):
                 (on if here else off).append(name)
             elif name not in on:
-                # The CPU name alone would switch on what the user left out.
                 off.append(name)
     return ",".join([f"+{n}" for n in sorted(set(on))] + [f"-{n}" for n in sorted(set(off) - set(on))])
 
