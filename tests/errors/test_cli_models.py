@@ -120,3 +120,27 @@ def test_going_on_with_other_threads_is_told(capfd, tmp_path):
     code, _, err = invoke(capfd, *tune, "2", "--resume")
     assert code == 0
     assert "4 of them were measured for another target" in err
+
+
+def test_what_is_not_tunable_is_listed(capfd, tmp_path):
+    from onnx import TensorProto, helper, save
+
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("CumSum", ["r", "axis"], ["y"], name="sums")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])]
+    axis = helper.make_tensor("axis", TensorProto.INT64, [], [1])
+    graph = helper.make_graph(nodes, "g", inputs, [helper.make_empty_tensor_value_info("y")], [axis])
+    save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), tmp_path / "m.onnx")
+    code, out, _ = invoke(capfd, "tasks", tmp_path / "m.onnx", "--json")
+    assert code == 0
+    listed = {"name": "sums", "operator": "CumSum", "reason": "no loop nest is known for it here"}
+    assert json.loads(out)["not_tunable"] == [listed]
+    code, out, _ = invoke(capfd, "tasks", tmp_path / "m.onnx")
+    assert "Not tunable, computed by reference (1):\n  sums: cum_sum 4x8, no loop nest" in out
+    x = np.linspace(-1, 1, 32, dtype=np.float32).reshape(4, 8)
+    np.savez(tmp_path / "in.npz", x=x)
+    code, _, err = invoke(
+        capfd, "run", tmp_path / "m.onnx", "--inputs", tmp_path / "in.npz", "--outputs", tmp_path / "o.npz"
+    )
+    assert code == 0, err
+    with np.load(tmp_path / "o.npz") as file:
+        np.testing.assert_allclose(file["y"], np.maximum(x, 0).cumsum(axis=1), rtol=1e-6)

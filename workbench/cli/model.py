@@ -83,9 +83,10 @@ def tasks(options: Namespace, output: Output) -> int:
     load_heavy_modules()
     target = make_target(options)
     graph = load_graph(options, output, target)
-    from workbench.graph import extract_tasks
+    from workbench.graph import extract_tasks, partition
 
     found = extract_tasks(graph, target)
+    others = [g for g in partition(graph) if g.obstacle]
     rows = [
         [str(i), t.name, str(t.weight), f"{t.flops / 1e6:.2f}", f"{t.weight * t.flops / 1e9:.3f}", t.key[:12]]
         for i, t in enumerate(found)
@@ -95,10 +96,14 @@ def tasks(options: Namespace, output: Output) -> int:
     text = columns(["ID", "Task", "Weight", "MFLOP", "GFLOP in all", "Key"], rows, {0, 2, 3, 4})
     counted = f"{len(found)} task{'s' * (len(found) != 1)} for {kernels} kernel{'s' * (kernels != 1)}"
     summary = f"{counted}, {total / 1e9:.2f} GFLOP; target: {target}"
+    if others:
+        lines = [f"  {g.name}: {g.description}, {g.obstacle}" for g in others]
+        summary += f"\n\nNot tunable, computed by reference ({len(others)}):\n" + "\n".join(lines)
     data = {
         "model": str(options.model),
         "target": str(target),
         "total_flops": total,
+        "not_tunable": [{"name": g.name, "operator": g.nodes[0].op, "reason": g.obstacle} for g in others],
         "tasks": [
             {"id": i, "key": t.key, "name": t.name, "description": t.description, "weight": t.weight, "flops": t.flops}
             for i, t in enumerate(found)
