@@ -5,8 +5,8 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 import workbench as wb
-from workbench.codegen import build_func
-from workbench.errors import ShapeError
+from workbench.codegen import backend_for, build_func
+from workbench.errors import ShapeError, UsageError
 from workbench.ir import te
 from workbench.runtime import harness
 from workbench.runtime.buffers import aligned_empty, is_ready, poison
@@ -28,6 +28,54 @@ def test_call(kernel, threads):
     np.testing.assert_array_equal(result, a + 1)
     assert is_ready(result)
     np.testing.assert_array_equal(kernel(A=a), a + 1)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 2.5, "2", True, 100_000])
+def test_impossible_thread_counts(threads):
+    s = wb.Schedule(wb.workloads.matmul(4, 4, 4))
+    with pytest.raises(UsageError) as caught:
+        s.build(threads=threads)
+    assert caught.value.code == "run.threads"
+
+
+@pytest.mark.parametrize(("repeat", "number"), [(0, 1), (-1, 1), (1, 0)])
+def test_no_repetitions_are_not_timed(repeat, number):
+    loaded = LoadedCode(CodeImage.of(code(ADD, 64)))
+    around = Surroundings(1)
+    with pytest.raises(UsageError) as caught:
+        harness.time_calls(loaded.address, 0, around.workspace, around.rt, repeat, number, harness.wall_clock())
+    assert caught.value.code == "usage.repeat"
+
+
+def foreign(a: np.ndarray) -> dict[str, np.ndarray]:
+    """The same numbers where and how callers may have them."""
+    around, raw = np.zeros((18, 18), a.dtype), np.zeros(a.nbytes + 1, np.uint8)
+    around[1:17, 1:17] = a
+    raw[1:] = a.reshape(-1).view(np.uint8)
+    frozen = a.copy()
+    frozen.flags.writeable = False
+    return {
+        "window": around[1:17, 1:17], "columns": np.asfortranarray(a), "backwards": a[::-1].copy()[::-1],
+        "off by a byte": raw[1:].view(a.dtype).reshape(a.shape), "read only": frozen,
+        "every other": np.repeat(a, 2, axis=1)[:, ::2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_arrays_wherever_they_lie(kind):
+    target = Target(kind)
+    if backend_for(target).run_problem(target):
+        pytest.skip("there is no compiler")
+    s = wb.Schedule(wb.workloads.matmul(16, 16, 16), target)
+    s.reorder("k", "j")
+    s.vectorize("j")
+    kernel = s.build()
+    a, b = (np.random.default_rng(k).integers(-4, 5, (16, 16)).astype(np.float32) for k in (0, 1))
+    for how, given in foreign(a).items():
+        before = given.copy()
+        np.testing.assert_array_equal(kernel(given, given), a @ a, err_msg=how)
+        np.testing.assert_array_equal(kernel(b, given), b @ a, err_msg=how)
+        np.testing.assert_array_equal(given, before)
 
 
 def test_texts(kernel):

@@ -298,6 +298,11 @@ def test_workers_go_with_a_forgotten_runner():
     assert gone(*pids)
 
 
+def test_a_limit_that_no_clock_reaches():
+    with LocalRunner(Target.host(1), MeasureOptions(timeout_s=1e300, build_timeout_s=1e300), builders=1) as local:
+        assert local.measure(candidate()).ok
+
+
 def test_workers_that_cannot_start(monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with LocalRunner(Target.host(1)) as local, pytest.raises(RunError) as caught:
@@ -316,9 +321,16 @@ def test_measure_func():
 
 
 def test_options_and_measurement_values():
-    for bad in ({"repeat": 0}, {"min_repeat_ms": -1}, {"timeout_s": 0}):
-        with pytest.raises(UsageError):
-            MeasureOptions(**bad)
+    bad = {
+        "repeat": (0, -1, 2.5, "3", True), "min_repeat_ms": (-1, math.nan, "x"), "budget_ms": (-1, math.inf),
+        "early_stop": (-1, "no"), "timeout_s": (0, math.nan, math.inf, "x"), "build_timeout_s": (0,),
+        "setup_timeout_s": (0,), "seed": (-1, 1.5, "x"), "flush_cache": ("yes", 1),
+    }  # fmt: skip
+    for name, values in bad.items():
+        for value in values:
+            with pytest.raises(UsageError) as caught:
+                MeasureOptions(**{name: value})
+            assert name in str(caught.value)
     one = Measurement(status="ok", costs_ms=(2.0, 1.0, 3.0), flops=2_000_000)
     assert (one.min_ms, one.median_ms, one.mean_ms, one.gflops, one.repeats) == (1.0, 2.0, 2.0, 2.0, 3)
     assert Measurement(status="timeout").spread is None

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.arguments import whole
 from workbench.locks import once
 from workbench.runtime.buffers import Array, RuntimeStruct, pointer_table
 
@@ -255,7 +256,14 @@ def time_calls(
     -------
     array of float64, shape (repeat,)
         Nanoseconds per call.
+
+    Raises
+    ------
+    UsageError
+        ``usage.repeat`` for numbers below 1: the loops inside test at their end.
     """
+    whole("repeat", repeat, code="usage.repeat")
+    whole("number", number, code="usage.repeat")
     out = np.zeros(repeat, np.int64)
     table = 0 if flush is None else int(flush.ctypes.data)
     _TIME_TYPE(_code().time)(

@@ -72,7 +72,7 @@ class Kernel:
         self._problem = self._backend.run_problem(target)
         self._library = None if self._problem else LoadedCode(self._image)
         self._lock = ForkLock()
-        self.set_threads(threads or target.threads)
+        self.set_threads(target.threads if threads is None else threads)
 
     def __repr__(self) -> str:
         params = ", ".join(f"{b.name}: {b.dtype}{list(logical_shape(b))}" for b in self.func.params)

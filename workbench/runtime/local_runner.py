@@ -269,7 +269,8 @@ class LocalRunner:
         now = time.monotonic()
         deadline = min((d.deadline for d in self._duties.values()), default=math.inf)
         try:
-            event = self._events.get(timeout=max(0.0, deadline - now) if self._duties else None)
+            left = min(max(0.0, deadline - now), threading.TIMEOUT_MAX)
+            event = self._events.get(timeout=left if self._duties else None)
         except queue.Empty:
             self._expire(batch)
             return

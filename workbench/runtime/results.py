@@ -7,6 +7,7 @@ import statistics
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class MeasureOptions:
         Stop after the first repetitions when they are so many times slower than the task's best; 0 never stops.
     seed : int
         Seed of the input data.
+
+    Raises
+    ------
+    UsageError
+        ``usage.repeat``, ``usage.timeout``, ``usage.number`` and ``usage.type`` for what cannot be.
     """
 
     repeat: int | None = None
@@ -55,12 +61,16 @@ class MeasureOptions:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.repeat is not None and self.repeat < 1:
-            raise UsageError("usage.repeat", f"a measurement needs at least one repetition, not {self.repeat}")
-        if self.min_repeat_ms is not None and self.min_repeat_ms < 0:
-            raise UsageError("usage.repeat", f"a repetition cannot last {self.min_repeat_ms} ms")
-        if self.timeout_s <= 0 or self.build_timeout_s <= 0 or self.setup_timeout_s <= 0:
-            raise UsageError("usage.timeout", "a time limit must be positive")
+        if self.repeat is not None:
+            whole("repeat", self.repeat, code="usage.repeat")
+        for name in ("min_repeat_ms", "budget_ms", "early_stop"):
+            value = getattr(self, name)
+            if value is not None and real(name, value, code="usage.repeat") < 0:
+                raise UsageError("usage.repeat", f"{name} cannot be negative, like {value:g}", (name,))
+        for name in ("timeout_s", "build_timeout_s", "setup_timeout_s"):
+            real(name, getattr(self, name), above=0, code="usage.timeout")
+        whole("seed", self.seed, least=0)
+        is_a("flush_cache", self.flush_cache, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
