@@ -44,6 +44,12 @@ const large = (slices, n = 400) => {
   return { ...slices, nest: { rows, loops: 812, statements: 40, hidden: 852 - n, buffers: ['A'], holes: [] } };
 };
 
+/** The loop over channels as if an instruction computed it. */
+const tensorized = slices => {
+  const rows = slices.nest.rows.map(row => (row.id === 'c' ? { ...row, chips: ['sum', 'x86.amx.bf16'], kinds: ['reduce', 'intrin'] } : row));
+  return { ...slices, nest: { ...slices.nest, rows } };
+};
+
 const EMPTY = { graph: null, stages: null, nest: null, palette: null, history: null, tasks: null, head: null, selection: { id: '' }, tuning: null };
 
 /** name -> {slices: changes to the recorded ones, delay, mute, after(model): what happens once it is shown} */
@@ -60,6 +66,7 @@ export const STATES = {
   versions: { slices: slices => ({ ...slices, meta: { ...slices.meta, version: '0.0.9' } }) },
   dead: { slices: tuned, after: model => { model.status('restarting'); model.live(false); model.status('idle'); } },
   restarting: { slices: tuned, after: model => model.status('restarting') },
+  tensorized: { slices: tensorized },
   large: { slices: slices => large(tuned(slices)) },
   waiting: { mute: true }
 };

@@ -143,7 +143,9 @@ def test_the_lab_reaches_what_it_promises(execute):
 
 def speeds(text):
     """GFLOP/s by the name of the kernel, of lines as `show` prints them."""
-    return {name.strip(): float(x) for name, x in re.findall(r"^(.+?) +[\d.]+ ms +([\d.]+) GFLOP/s", text, re.MULTILINE)}
+    return {
+        name.strip(): float(x) for name, x in re.findall(r"^(.+?) +[\d.]+ ms +([\d.]+) GFLOP/s", text, re.MULTILINE)
+    }
 
 
 def test_the_kernels(execute):

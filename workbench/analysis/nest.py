@@ -46,6 +46,8 @@ class NestRow:
     chips : tuple of str
         What a person should see at once: ``parallel · 2 threads``, ``2 × 16 lanes``, ``sum``, ``acc 14×32``, notes, an
         intrinsic, and of a unit what it reads and writes.
+    kinds : tuple of str
+        What each of the chips is about: ``reduce``, ``run`` (the mark), ``intrin``, ``note``, ``unit``, ``buffer``.
     text : str
         A statement as text; empty for loops.
     reduce : bool
@@ -87,12 +89,14 @@ class NestRow:
     working_set: int | None = None
     level: str | None = None
     block: str | None = None
+    kinds: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the row as the front end reads it."""
         return {
             "id": self.id, "parent": self.parent, "depth": self.depth, "kind": self.kind, "name": self.name,
-            "extent": self.extent, "mark": self.mark, "chips": list(self.chips), "text": self.text,
+            "extent": self.extent, "mark": self.mark, "chips": list(self.chips),
+            "kinds": list(self.kinds), "text": self.text,
             "reduce": self.reduce, "iters": self.iters, "flops": self.flops, "bytes": self.bytes,
             "ws": self.working_set, "level": self.level, "block": self.block,
         }  # fmt: skip
@@ -247,29 +251,32 @@ class _Rows:
         size = touched(self.buffers, below.memory, self.target.line_bytes)
         entered = _known(times(path, relations))
         moved = None if size is None or entered is None else size.lines * entered
+        chips = self._chips(loop, below)
         return NestRow(
             loop.name, path[-1].name if path else None, len(path), "loop", loop.name, _extent(loop.extent), loop.kind,
-            tuple(self._chips(loop, below)), "", bool(below.reduces), _known(times((*path, loop), relations)),
+            tuple(text for _, text in chips), "", bool(below.reduces), _known(times((*path, loop), relations)),
             _known(normal(below.flops, relations)), moved, None if size is None else size.lines,
-            None if size is None else self._level(size, below.straight),
+            None if size is None else self._level(size, below.straight), None, tuple(kind for kind, _ in chips),
         )  # fmt: skip
 
-    def _chips(self, loop: For, below: _Below) -> list[str]:
-        out = [below.reduces] if below.reduces else []
+    def _chips(self, loop: For, below: _Below) -> list[tuple[str, str]]:
+        """What a chip is about, and its text."""
+        out = [("reduce", below.reduces)] if below.reduces else []
         extent = loop.extent
         if loop.kind == "parallel":
             threads = min(self.target.threads, extent) if isinstance(extent, int) else self.target.threads
-            out.append(f"parallel · {threads} thread{'s' if threads != 1 else ''}")
+            out.append(("run", f"parallel · {threads} thread{'s' if threads != 1 else ''}"))
         elif loop.kind == "vectorize":
-            out.append(f"vectorize · {_lanes(extent, below.lanes)} lanes" if isinstance(extent, int) else "vectorize")
+            lanes = f" · {_lanes(extent, below.lanes)} lanes" if isinstance(extent, int) else ""
+            out.append(("run", f"vectorize{lanes}"))
         elif loop.kind != "serial":
-            out.append(loop.kind)
+            out.append(("run", loop.kind))
         if loop.intrin is not None:
-            out.append(loop.intrin)
-        out += [f"{key} {value}" for key, value in loop.notes if key != "block"]
+            out.append(("intrin", loop.intrin))
+        out += [("note", f"{key} {value}") for key, value in loop.notes if key != "block"]
         if loop.note("block") is not None:
-            out.append(self._unit(loop))
-        return out + [_lives(self.buffers[b]) for b in self.homes.get(loop.name, ())]
+            out.append(("unit", self._unit(loop)))
+        return out + [("buffer", _lives(self.buffers[b])) for b in self.homes.get(loop.name, ())]
 
     def _unit(self, loop: For) -> str:
         """What one run of a unit reads and writes: ``C.unit: A 4×8, B 8×8 → C 4×8``."""

@@ -13,7 +13,7 @@ from workbench.schedule.primitive import from_json
 
 from . import tuning
 from .desk import NO_PROGRAM_HINT, Desk
-from .history import View
+from .history import View, open_parts
 from .view import known, note
 
 
@@ -74,7 +74,7 @@ def _view(host: Host) -> View:
 def _measure_new(host: Host) -> None:
     """After a move: measure the state unless that is off, was done, or cannot be."""
     view = _view(host)
-    if host.desk.auto and view.at and not view.schedule.holes and view.key not in host.desk.history.results:
+    if host.desk.auto and view.at and view.schedule.is_concrete and view.key not in host.desk.history.results:
         host.request(view)
 
 
@@ -147,8 +147,7 @@ def goto(host: Host, step: int) -> None:
 def measure(host: Host) -> None:
     """Measure the schedule on show, again if it was measured before."""
     view = _view(host)
-    if view.schedule.holes:
-        names = [h.name for h in view.schedule.holes]
+    if names := open_parts(view.schedule):
         text = f"Cannot measure while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
         raise ScheduleError("schedule.open", text, names, "tune the schedule, or choose numbers")
     require_runnable(host.desk.target)

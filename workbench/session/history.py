@@ -34,6 +34,12 @@ class View:
         return self.keys[self.at]
 
 
+def open_parts(schedule: Schedule) -> list[str]:
+    """Name what is left open: numbers, and the fields of steps that hold choices."""
+    chosen = [f"{field} of {step.name}" for step in schedule.trace for field in step.open_choices()]
+    return [h.name for h in schedule.holes] + chosen
+
+
 @dataclass(slots=True)
 class History:
     """What is remembered of states, by trace: undo and redo find it again."""
@@ -81,4 +87,4 @@ class History:
         for k, key in enumerate(view.keys):
             if k:
                 walk.redo()
-            self._holes[key] = len(walk.holes)
+            self._holes[key] = len(open_parts(walk))

@@ -6,8 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.ir.func import Buffer
+from workbench.ir.printer import dim_text
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.fields import BlockRef, BufferRef, Factors, LoopRef, LoopRefs
+from workbench.schedule.fields import (
+    AxisRef,
+    BlockRef,
+    BufferRef,
+    Choice,
+    Factors,
+    Field,
+    LoopRef,
+    LoopRefs,
+    NestRef,
+    NoteKey,
+    NoteValue,
+    Number,
+)
 from workbench.schedule.holes import divisors
 from workbench.schedule.moves import Move, judge
 from workbench.schedule.primitive import Json, Primitive, from_json, registry
@@ -20,7 +35,11 @@ QUICK_ANYWHERE = 2
 
 JUDGED = 40
 
-_KINDS = {LoopRef: "a loop", LoopRefs: "a loop", BlockRef: "a statement", BufferRef: "a buffer"}
+_WANTS = {
+    LoopRef: ("a loop",), LoopRefs: ("a loop",), BlockRef: ("a statement",), BufferRef: ("a buffer",),
+    NestRef: ("a loop", "a statement"),
+}  # fmt: skip
+_NAMES = {LoopRef: "loop", LoopRefs: "loop", BlockRef: "block", BufferRef: "buffer", NestRef: "nest", AxisRef: "axis"}
 
 
 def primitives() -> list[dict[str, Any]]:
@@ -31,10 +50,28 @@ def primitives() -> list[dict[str, Any]]:
             "category": cls.category,
             "summary": cls.summary(),
             "returns": cls.returns,
-            "fields": [f.describe() for f in cls.fields()],
+            "fields": [_field(f) for f in cls.fields()],
         }
         for cls in registry
     ]
+
+
+def _field(field: Field) -> dict[str, Any]:
+    """Describe a field: `names` says what its names are names of, `of` the field that it is about, `options` its words,
+    `free` that anything else may be written too.
+    """
+    out, kind = field.describe(), field.kind
+    if (names := _NAMES.get(type(kind))) is not None:
+        out["names"] = names
+    if isinstance(kind, AxisRef | Factors):
+        out["of"] = kind.of
+    if isinstance(kind, Choice):
+        out["options"] = list(kind.values)
+    if isinstance(kind, NoteKey):
+        out["options"] = list(kind.keys)
+    if isinstance(kind, NoteKey | NoteValue):
+        out["free"] = True
+    return out
 
 
 def name_of(row: str) -> str:
@@ -73,15 +110,43 @@ def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
 
 
 def _refused(view: Schedule, cls: type[Primitive], name: str, kinds: set[str]) -> list[Move]:
-    """Judge the one step that a primitive without candidates could take here: its refusal says why there are none."""
-    needed = [f for f in cls.fields() if f.required or f.kind.variadic]
-    if len(needed) != 1 or _KINDS.get(type(needed[0].kind)) not in kinds:
+    """Judge a step that a primitive without candidates could take here: its refusal says why there are none."""
+    args, guessed = _guess(view, cls, name, kinds)
+    if not args:
         return []
-    move = judge(view.func, cls.make(name), view.target)
-    return [] if move.legal or move.code.endswith(".unknown") else [move]
+    move = judge(view.func, cls.make(**args), view.target)
+    # A refusal that is not about what is selected is about what was guessed.
+    unfit = guessed and name not in move.where
+    return [] if move.legal or unfit or move.code.endswith(".unknown") else [move]
+
+
+def _guess(view: Schedule, cls: type[Primitive], name: str, kinds: set[str]) -> tuple[dict[str, Any], bool]:
+    """Put what is selected into the one field that names something, the first word or a number into the others.
+
+    Returns no arguments where that is not enough, and whether something was put into others. What a loop refuses
+    depends on the word, so there is none to guess.
+    """
+    args: dict[str, Any] = {}
+    needed = [f for f in cls.fields() if f.required or f.kind.variadic]
+    names = [f for f in needed if type(f.kind) in _NAMES]
+    if len(names) != 1 or not kinds & set(_WANTS.get(type(names[0].kind), ())):
+        return {}, False
+    if len(needed) > 1 and isinstance(names[0].kind, LoopRef):
+        return {}, False
+    for field in needed:
+        if field is names[0]:
+            args[field.name] = (name,) if field.kind.variadic else name
+            continue
+        words = field.kind.options(view.func, args)
+        if not words and not isinstance(field.kind, Number):
+            return {}, False
+        args[field.name] = words[0] if words else 1
+    return args, len(needed) > 1
 
 
 def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], extent: object) -> dict[str, Any]:
+    # Of several refusals the one that tells most: a size that does not divide says little about the other dimensions.
+    moves = sorted(_unlike(moves), key=lambda m: (not m.legal, m.code.endswith(".divides")))
     first = moves[0] if moves else None
     legal = first is not None and first.legal
     item: dict[str, Any] = {
@@ -98,6 +163,11 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
     if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
         item["divisors"] = list(divisors(extent))
     return item
+
+
+def _unlike(moves: Sequence[Move]) -> list[Move]:
+    """Moves without repetitions: two reasons to offer a step are one offer."""
+    return list({str(m.step): m for m in moves}.values())
 
 
 def _quick(move: Move, name: str) -> dict[str, Any]:
@@ -123,7 +193,7 @@ def _text(value: object) -> str:
 
 def _nothing(cls: type[Primitive], kinds: set[str]) -> tuple[str, str]:
     """Say why a primitive has nothing to offer here."""
-    wants = list(dict.fromkeys(_KINDS[type(f.kind)] for f in cls.fields() if type(f.kind) in _KINDS))
+    wants = list(dict.fromkeys(what for f in cls.fields() for what in _WANTS.get(type(f.kind), ())))
     if kinds and wants and not kinds & set(wants):
         return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
     return cls.idle or "Nothing to do with it here.", ""
@@ -152,8 +222,20 @@ def _about(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) -> 
     buffer = next((b for b in view.buffers if b.name == selected), None)
     if buffer is None:
         return selected
-    shape = ", ".join(map(str, buffer.shape))
-    return f"{'temporary' if buffer.role == 'temp' else buffer.role} {buffer.dtype}[{shape}]"
+    shape = ", ".join(map(dim_text, buffer.shape))
+    kind = f"{'temporary' if buffer.role == 'temp' else buffer.role} {buffer.dtype}[{shape}]"
+    return " · ".join([kind, *storage(buffer)])
+
+
+def storage(buffer: Buffer) -> list[str]:
+    """Say how a buffer lies in memory, where that is not as usual: packed, in which memory, with which stride."""
+    out = ["packed"] if buffer.layout else []
+    if buffer.scope != "auto":
+        out.append(buffer.scope)
+    for align in buffer.align:
+        extra = f" + {align.offset}" if align.offset else ""
+        out.append(f"stride {align.dim} = {align.factor}n{extra}")
+    return out
 
 
 def verdict(view: Schedule, step: object) -> dict[str, Json]:
@@ -167,6 +249,7 @@ def verdict(view: Schedule, step: object) -> dict[str, Json]:
         first: WorkbenchError | None = None
         for closed in parsed.resolve(func).variants():
             try:
+                closed.require(view.target)
                 return {**out, "legal": True, "makes": list(closed.run(func)[1])}
             except WorkbenchError as error:
                 first = first or error

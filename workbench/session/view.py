@@ -6,17 +6,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
+from workbench.ir.stmt import blocks
 from workbench.tune.events import Snapshot as TuningSnapshot
 from workbench.tune.events import TaskRow
 from workbench.tune.weights import shares, total
 
 from . import palette
 from .desk import NO_PROGRAM_HINT
-from .history import View
+from .history import View, open_parts
 from .stats import rounded
 from .tuning import NONE
 
 if TYPE_CHECKING:
+    from workbench.ir.func import Func
     from workbench.target import Target
 
     from .desk import Desk
@@ -72,12 +74,10 @@ class Slices:
         return None if view is None else self._keep("stages", (func := view.schedule.func,), lambda: stage_graph(func))
 
     def _nest(self, view: View | None) -> Any:
-        from workbench.analysis import nest_rows
-
         if view is None:
             return None
         func, target = view.schedule.func, self._desk.target
-        return self._keep("nest", (func,), lambda: nest_rows(func, target).to_json())
+        return self._keep("nest", (func,), lambda: nest_slice(func, target))
 
     def _palette(self, view: View | None, nest: Any) -> Any:
         if view is None:
@@ -98,6 +98,15 @@ class Slices:
             desk.selected = next((name for name in wanted if name in there), starting_row(nest))
         desk.fresh, desk.made = False, ()
         desk.history.selected[view.key] = desk.selected
+
+
+def nest_slice(func: Func, target: Target) -> dict[str, Any]:
+    """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special."""
+    from workbench.analysis import nest_rows
+
+    axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
+    stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
+    return nest_rows(func, target).to_json() | {"axes": axes, "storage": stored}
 
 
 def _same(a: object, b: object) -> bool:
@@ -214,7 +223,8 @@ def head(desk: Desk, view: View | None) -> Any:
         "step": "" if view is None else f"v{view.at}", "ms": rounded(result.ms) if result else None,
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
-        "best_ms": rounded(best_ms), "best_by": best_by, "holes": len(view.schedule.holes) if view is not None else 0,
+        "best_ms": rounded(best_ms), "best_by": best_by,
+        "holes": len(open_parts(view.schedule)) if view is not None else 0,
     }  # fmt: skip
 
 

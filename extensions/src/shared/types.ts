@@ -18,7 +18,13 @@ export interface FieldInfo {
   readonly variadic: boolean;
   readonly may_be_open: boolean;
   readonly default?: Json;
+  /** Words that it may hold; where it names something, `names` says what. */
   readonly options?: readonly Json[];
+  readonly names?: 'loop' | 'block' | 'buffer' | 'nest' | 'axis';
+  /** The field that an axis or factors are about. */
+  readonly of?: string;
+  /** Anything else than the options may be written too. */
+  readonly free?: boolean;
 }
 export interface PrimitiveInfo {
   readonly name: string;
@@ -99,6 +105,7 @@ export interface HeadSlice {
 
 /** How a loop is run; what is bound to a part of a device has the part's name (`threadIdx.x`, `vthread`). */
 export type Mark = 'serial' | 'parallel' | 'vectorize' | 'unroll' | (string & {});
+export type ChipKind = 'reduce' | 'run' | 'intrin' | 'note' | 'unit' | 'buffer';
 export interface NestRow {
   readonly id: string;
   readonly parent: string | null;
@@ -108,6 +115,8 @@ export interface NestRow {
   readonly extent: number | string | null;
   readonly mark: Mark;
   readonly chips: readonly string[];
+  /** What each chip is about. */
+  readonly kinds?: readonly ChipKind[];
   readonly text: string;
   readonly reduce: boolean;
   readonly iters: number | null;
@@ -125,6 +134,10 @@ export interface NestSlice {
   readonly hidden: number;
   readonly buffers: readonly string[];
   readonly holes: readonly HoleInfo[];
+  /** Axes of every block, outermost first. */
+  readonly axes?: Readonly<Record<string, readonly string[]>>;
+  /** How buffers lie in memory, where that is not as usual. */
+  readonly storage?: Readonly<Record<string, readonly string[]>>;
 }
 
 export interface SelectionSlice { readonly id: string }

@@ -6,7 +6,11 @@ const PATHS: Readonly<Record<string, string>> = {
   parallel: 'M3 2v10M7 2v10M11 2v10',
   vectorize: 'M1.5 5h5v4h-5zM7.5 5h5v4h-5z',
   unroll: 'M2 3h10M2 7h10M2 11h10',
-  buffer: 'M2 2h10v10H2zM5 5h4v4H5z'
+  buffer: 'M2 2h10v10H2zM5 5h4v4H5z',
+  bind: 'M2 2h4v4H2zM8 2h4v4H8zM2 8h4v4H2zM8 8h4v4H8z',
+  intrin: 'M4 4h6v6H4zM5.5 1v3m3-3v3m-3 6v3m3-3v3M1 5.5h3m-3 3h3m6-3h3m-3 3h3',
+  note: 'M3 1.5h8v11L7 9.5l-4 3z',
+  unit: 'M5 2H2v10h3M9 2h3v10H9'
 };
 
 export function Icon({ name, size = 14 }: { name: string; size?: number }) {

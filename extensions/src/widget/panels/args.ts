@@ -7,27 +7,46 @@ export type Draft = Record<string, Json>;
 export const OPEN: Json = { hole: null };
 export const isHole = (value: Json | undefined): boolean => typeof value === 'object' && value !== null && 'hole' in value;
 
+/** The values among which the tuner chooses; null where the value is not open. */
+export const choicesOf = (value: Json | undefined): readonly Json[] | null =>
+  (isHole(value) && Array.isArray((value as { choices?: Json }).choices) ? (value as { choices: readonly Json[] }).choices : null);
+
 const hasHole = (value: Json): boolean => (Array.isArray(value) ? value.some(hasHole) : isHole(value));
 
 /** The loop, block or buffer that a row of the nest stands for. */
 export const nameOf = (id: string): string => id.replace(/^(stmt|init):/, '');
 
-/** Names that a field may hold, by what it names: the field says it itself, or its name does. */
-export function optionsOf(field: FieldInfo, nest: NestSlice | null): readonly string[] {
+/** The names that a field holds: one, or those among which the tuner chooses. */
+export const namesIn = (value: Json | undefined): readonly string[] =>
+  (choicesOf(value) ?? [value]).filter((one): one is string => typeof one === 'string');
+
+/** Names and words that a field may hold: its own words, or what there is of the sort that it names. */
+export function optionsOf(field: FieldInfo, nest: NestSlice | null, draft: Draft = {}): readonly string[] {
   if (field.options?.length) return field.options.map(String);
   const rows = nest?.rows ?? [];
   const unique = (names: readonly (string | null)[]): string[] => [...new Set(names.filter((name): name is string => !!name))];
-  switch (field.name.replace(/s$/, '')) {
-    case 'loop': return unique(rows.map(row => (row.kind === 'loop' ? row.name : null)));
-    case 'block': return unique(rows.map(row => (row.kind === 'stmt' ? row.block : null)));
+  const loops = (): string[] => unique(rows.map(row => (row.kind === 'loop' ? row.name : null)));
+  const blocks = (): string[] => unique(rows.map(row => (row.kind === 'stmt' ? row.block : null)));
+  switch (field.names) {
+    case 'loop': return loops();
+    case 'block': return blocks();
     case 'buffer': return nest?.buffers ?? [];
+    case 'nest': return unique([...loops(), ...blocks()]);
+    case 'axis': return unique(namesIn(draft[field.of ?? '']).flatMap(name => nest?.axes?.[name] ?? []));
     default: return [];
   }
 }
 
-function blank(field: FieldInfo, at: string, nest: NestSlice | null): Json {
+/** Values of a field that the kernel has suggested, legal ones first: what a form offers where there is no list of all. */
+export function suggested(field: FieldInfo, item: PaletteItem): readonly Json[] {
+  const moves = [...item.quick.filter(move => move.legal), ...item.quick.filter(move => !move.legal)];
+  const found = moves.map(move => move.args[field.name] ?? field.default).filter((one): one is string | number => typeof one === 'string' || typeof one === 'number');
+  return [...new Set(found)];
+}
+
+function blank(field: FieldInfo, at: string, nest: NestSlice | null, draft: Draft): Json {
   if (field.default !== undefined) return field.default;
-  const options = optionsOf(field, nest);
+  const options = optionsOf(field, nest, draft);
   switch (field.widget) {
     case 'select': return options.includes(at) ? at : (options[0] ?? '');
     case 'multiselect': return options.includes(at) ? [at] : [];
@@ -43,7 +62,9 @@ function blank(field: FieldInfo, at: string, nest: NestSlice | null): Json {
 export function prefill(info: PrimitiveInfo, item: PaletteItem, at: string, nest: NestSlice | null): Draft {
   const legal = item.quick.filter(move => move.legal);
   const start = (legal.find(move => !Object.values(move.args).some(hasHole)) ?? legal[0] ?? item.quick[0])?.args ?? {};
-  return Object.fromEntries(info.fields.map(field => [field.name, start[field.name] ?? blank(field, at, nest)]));
+  const draft: Draft = {};
+  for (const field of info.fields) draft[field.name] = start[field.name] ?? blank(field, at, nest, draft);
+  return draft;
 }
 
 /** What is still missing before the kernel can be asked; empty when nothing is. */
@@ -51,10 +72,15 @@ export function missing(info: PrimitiveInfo, draft: Draft): string {
   for (const field of info.fields) {
     const value = draft[field.name];
     const none = value === '' || value === undefined || (Array.isArray(value) && value.length === 0);
+    if ((choicesOf(value)?.length ?? 2) < 2) return `allow two values or more: ${field.label || field.name}`;
     if (none && field.required) return `choose: ${field.label || field.name}`;
   }
   return '';
 }
+
+/** The arguments of the step that a draft means: what is as usual is left out, as the kernel does. */
+export const argsOf = (info: PrimitiveInfo, draft: Draft): Args =>
+  Object.fromEntries(info.fields.filter(field => field.default === undefined || canonical(draft[field.name] ?? null) !== canonical(field.default)).map(field => [field.name, draft[field.name] ?? null]));
 
 export const sameArgs = (a: Args, b: Args): boolean => canonical(a) === canonical(b);
 
@@ -85,10 +111,11 @@ export function divisors(n: number, most = 14): readonly number[] {
   return found.sort((a, b) => a - b).slice(0, most);
 }
 
-/** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open. */
-export function splitParts(loop: string, extent: number | null, inner: readonly Json[]): readonly { name: string; size: string }[] {
+/** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open; with a `tail` the last iteration may run short. */
+export function splitParts(loop: string, extent: number | null, inner: readonly Json[], tail = false): readonly { name: string; size: string }[] {
   const numbers = inner.every(one => typeof one === 'number');
   const product = numbers ? (inner as number[]).reduce((a, b) => a * b, 1) : NaN;
-  const rest = extent !== null && extent % product === 0 ? String(extent / product) : '?';
+  const even = extent !== null && extent % product === 0;
+  const rest = extent !== null && product >= 1 && (even || tail) ? String(Math.ceil(extent / product)) : '?';
   return [rest, ...inner.map(one => (isHole(one) ? '?' : valueText(one)))].map((size, i) => ({ name: `${loop}.${i}`, size }));
 }

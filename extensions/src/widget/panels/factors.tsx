@@ -27,18 +27,19 @@ function Factor({ label, value, options, mayBeOpen, onChange, onRemove }: OnePro
       </div>
       {mayBeOpen && (
         <label class="swb-check"><input type="checkbox" data-swb-open checked={open} onChange={event => onChange(event.currentTarget.checked ? OPEN : (options.find(n => n > 1) ?? 1))} />
-          <span>Leave open: the tuner chooses{open && options.length > 1 && <span class="swb-faint">, {options.length} ways</span>}</span>
+          <span>Leave open: the tuner chooses{open && options.length > 1 && `, ${options.length} ways`}</span>
         </label>
       )}
     </div>
   );
 }
 
-export function FactorsField({ field, value, nest, loop, divisors, onChange }: FieldProps) {
+export function FactorsField({ field, value, draft, nest, loop, divisors, onChange }: FieldProps) {
   const found = nest?.rows.find(row => row.kind === 'loop' && row.name === loop)?.extent;
   const extent = typeof found === 'number' ? found : null;
   const inner = innerOf(value, extent);
   const set = (next: readonly Json[]): void => onChange([null, ...next]);
+  const tail = draft.tail !== undefined && draft.tail !== 'exact';
   const choices = (i: number): readonly number[] => {
     const others = inner.filter((one, j): one is number => j !== i && typeof one === 'number').reduce((a, b) => a * b, 1);
     if (inner.length === 1 && divisors?.length) return divisors.slice(0, 14);
@@ -46,13 +47,14 @@ export function FactorsField({ field, value, nest, loop, divisors, onChange }: F
   };
   return (
     <div class="swb-field" role="group" aria-label={field.label}>
+      {(field.of ?? 'loop') !== 'loop' && <div class="swb-label"><span>Extent of <span class="swb-mono">{loop}.1</span></span></div>}
       {inner.map((one, i) => (
         <Factor key={i} label={`${loop}.${i + 1}`} value={one} options={choices(i)} mayBeOpen={field.may_be_open}
           onChange={next => set(inner.map((old, j) => (j === i ? next : old)))}
           onRemove={inner.length > 1 ? () => set(inner.filter((_, j) => j !== i)) : undefined} />
       ))}
       <p class="swb-equation" aria-live="polite">
-        {loop} → {splitParts(loop, extent, inner).map((part, i) => (
+        {loop} → {splitParts(loop, extent, inner, tail).map((part, i) => (
           <span key={part.name}>{i > 0 && ' × '}{part.name} <b class={part.size === '?' ? 'swb-hole' : ''}>{part.size}</b></span>
         ))}
       </p>

@@ -1,14 +1,18 @@
 // One input for each kind of field that a primitive may have. Which ones a form has comes from the kernel.
 
-import { Button, Choices } from '../../shared/a11y';
-import type { FieldInfo, Json, NestSlice } from '../../shared/types';
+import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
+import { Button, Choices, walk } from '../../shared/a11y';
+import type { FieldInfo, Json, NestSlice, PaletteItem } from '../../shared/types';
 import { valueText } from '../describe';
-import { optionsOf } from './args';
+import { choicesOf, optionsOf, suggested, type Draft } from './args';
 import { FactorsField } from './factors';
 
 export interface FieldProps {
   readonly field: FieldInfo;
   readonly value: Json;
+  readonly draft: Draft;
+  readonly item: PaletteItem;
   readonly nest: NestSlice | null;
   /** The loop that a list of factors is about. */
   readonly loop: string;
@@ -19,23 +23,77 @@ export interface FieldProps {
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const labelOf = (field: FieldInfo): string => capital(field.label || field.name);
 
-function Select({ field, value, nest, onChange }: FieldProps) {
-  const options = optionsOf(field, nest);
+/** Most values that are allowed at once when a field is left open: more of them say too little. */
+const FEW = 8;
+
+/** What the tuner may choose from at first: what the kernel suggests, else all words; of names only the one that stands there. */
+function allowed({ field, value, item }: FieldProps, options: readonly Json[]): readonly Json[] {
+  const known = suggested(field, item).filter(one => options.includes(one));
+  const some = known.length > 1 ? known : field.names ? [] : options;
+  return [...new Set([value, ...some])].filter(one => options.includes(one)).slice(0, FEW);
+}
+
+/** A field whose value may be left open: the tuner chooses among the values that are allowed. */
+function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean; children: ComponentChildren }) {
+  const { field, value, options, row, children, onChange } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const open = choicesOf(value);
+  const flip = (one: Json): void => {
+    const next = open!.includes(one) ? open!.filter(old => old !== one) : options.filter(old => old === one || open!.includes(old));
+    onChange({ hole: null, choices: next });
+  };
+  return (
+    <div class={`swb-field${row && !open ? ' is-row' : ''}`} role="group" aria-label={labelOf(field)}>
+      <div class="swb-label"><span>{labelOf(field)}</span>
+        {field.may_be_open && options.length > 1 && (
+          <label class="swb-open" title="The tuner chooses among the values that you allow"><input type="checkbox" data-swb-leave={field.name} checked={open !== null} aria-label={`Leave open: ${labelOf(field)}`}
+            onChange={event => onChange(event.currentTarget.checked ? { hole: null, choices: allowed(props, options) } : (open?.[0] ?? options[0]!))} />leave open</label>
+        )}
+      </div>
+      {open === null ? children : (
+        <div ref={box} class="swb-allowed" role="group" aria-label="The tuner may choose" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
+          {options.map((one, i) => (
+            <button key={String(one)} type="button" class="swb-mini is-wide" tabIndex={i === 0 ? 0 : -1} aria-pressed={open.includes(one) ? 'true' : 'false'} title={`${open.includes(one) ? 'Allowed' : 'Not allowed'}: ${String(one)}`} onClick={() => flip(one)}>{valueText(one)}</button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}
+
+function Select(props: FieldProps) {
+  const { field, value, nest, draft, onChange } = props;
+  const options = optionsOf(field, nest, draft);
+  if (field.free) return <Words {...props} options={options} />;
   const known = options.includes(String(value));
   return (
-    <label class="swb-field"><span>{labelOf(field)}</span>
-      <select value={String(value)} onChange={event => onChange(event.currentTarget.value)}>
+    <MayBeOpen {...props} options={options}>
+      <select aria-label={labelOf(field)} value={String(value)} onChange={event => onChange(event.currentTarget.value)}>
         {!known && <option value={String(value)}>{value === '' ? 'choose…' : valueText(value)}</option>}
         {options.map(one => <option key={one} value={one}>{one}</option>)}
       </select>
+    </MayBeOpen>
+  );
+}
+
+let lists = 0;
+
+/** Any word, with a few on offer. */
+function Words({ field, value, options, onChange }: FieldProps & { options: readonly string[] }) {
+  const id = useRef('');
+  id.current ||= `swb-words-${++lists}`;
+  return (
+    <label class="swb-field"><span>{labelOf(field)}</span>
+      <input list={id.current} value={String(value)} onInput={event => onChange(event.currentTarget.value)} />
+      <datalist id={id.current}>{options.map(one => <option key={one} value={one} />)}</datalist>
     </label>
   );
 }
 
 /** Names in an order that matters: taken ones with their place, the others to add. */
-function Several({ field, value, nest, onChange }: FieldProps) {
+function Several({ field, value, nest, draft, onChange }: FieldProps) {
   const taken = Array.isArray(value) ? value.map(String) : [];
-  const free = optionsOf(field, nest).filter(one => !taken.includes(one));
+  const free = optionsOf(field, nest, draft).filter(one => !taken.includes(one));
   const swap = (i: number, j: number): void => {
     const next = [...taken];
     [next[i], next[j]] = [next[j]!, next[i]!];
@@ -79,22 +137,42 @@ function Size({ field, value, nest, onChange }: FieldProps) {
         <input class="swb-size" aria-label={`${labelOf(field)}: another size, or open numbers`} value={text}
           title="A number, an open number, or several with × between them" onChange={event => onChange(parse(event.currentTarget.value))} />
       </div>
-      {holes.length > 0 && <div class="swb-line">{holes.map(hole => <Button key={hole.name} class="swb-mini is-wide" onPress={() => onChange(hole.name)}>?{hole.name}</Button>)}</div>}
+      {holes.length > 0 && <div class="swb-line">{holes.map(hole => <Button key={hole.name} class="swb-mini is-wide" aria-pressed={hole.name === value ? 'true' : 'false'} title={`As large as the open number ${hole.name}`} onPress={() => onChange(hole.name)}>?{hole.name}</Button>)}</div>}
     </fieldset>
   );
 }
 
-function Whole({ field, value, onChange }: FieldProps) {
+/** A number; those that the kernel suggests are at hand. */
+function Whole(props: FieldProps) {
+  const { field, value, item, onChange } = props;
+  const numbers = suggested(field, item).filter((one): one is number => typeof one === 'number').sort((a, b) => a - b);
+  if (field.free) return <NumberOrWord {...props} />;
   return (
-    <label class="swb-field is-row"><span>{labelOf(field)}</span>
-      <input type="number" step={1} value={typeof value === 'number' ? value : ''}
-        onInput={event => { const n = event.currentTarget.valueAsNumber; onChange(Number.isInteger(n) ? n : ''); }} />
+    <MayBeOpen {...props} options={numbers} row={numbers.length < 2}>
+      <div class="swb-line">
+        {numbers.length > 1 && <Choices label={labelOf(field)} values={numbers} value={typeof value === 'number' ? value : null} onPick={onChange} />}
+        <input class="swb-size" type="number" step={1} aria-label={labelOf(field)} value={typeof value === 'number' ? value : ''}
+          onInput={event => { const n = event.currentTarget.valueAsNumber; onChange(Number.isInteger(n) ? n : ''); }} />
+      </div>
+    </MayBeOpen>
+  );
+}
+
+function NumberOrWord({ field, value, onChange }: FieldProps) {
+  return (
+    <label class="swb-field"><span>{labelOf(field)}</span>
+      <input value={String(value)} onInput={event => { const text = event.currentTarget.value; onChange(/^-?\d+$/.test(text) ? Number(text) : text); }} />
     </label>
   );
 }
 
-function Check({ field, value, onChange }: FieldProps) {
-  return <label class="swb-check"><input type="checkbox" checked={value === true} onChange={event => onChange(event.currentTarget.checked)} />{labelOf(field)}</label>;
+function Check(props: FieldProps) {
+  const { value, onChange } = props;
+  return (
+    <MayBeOpen {...props} options={[false, true]}>
+      <label class="swb-check"><input type="checkbox" checked={value === true} onChange={event => onChange(event.currentTarget.checked)} />Yes</label>
+    </MayBeOpen>
+  );
 }
 
 function Text({ field, value, onChange }: FieldProps) {

@@ -3,13 +3,13 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
-import type { ErrorInfo, Json, PaletteItem, PrimitiveInfo, QuickMove, Verdict } from '../../shared/types';
+import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PrimitiveInfo, QuickMove, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
 import { noKernel, sentence } from '../words';
-import { missing, prefill, sameArgs, type Draft } from './args';
+import { argsOf, missing, namesIn, prefill, sameArgs, type Draft } from './args';
 import { FieldInput } from './fields';
 
 const ASK_AFTER = 150;
@@ -21,17 +21,18 @@ const refused = (error: ErrorInfo): Verdict =>
 const fromQuick = (move: QuickMove, reason: string): Verdict => (move.legal ? LEGAL : { ...LEGAL, legal: false, reason: move.reason ?? reason });
 
 /** The kernel's opinion of the draft; null while it is not known. */
-function useVerdict(store: Store, item: PaletteItem, draft: Draft, lacks: string) {
+function useVerdict(store: Store, item: PaletteItem, info: PrimitiveInfo, draft: Draft, lacks: string) {
   const verdict = useSignal<Verdict | null>(null);
   const turn = useRef(0);
   useEffect(() => {
     const mine = ++turn.current;
-    const quick = item.quick.find(move => sameArgs(move.args, draft));
+    const args = argsOf(info, draft);
+    const quick = item.quick.find(move => sameArgs(move.args, args));
     verdict.value = lacks ? null : quick ? fromQuick(quick, item.reason) : null;
     if (lacks || quick || noKernel(store)) return;
     const timer = setTimeout(() => {
       const set = (value: Verdict): void => { if (mine === turn.current) verdict.value = value; };
-      store.ask('judge', { step: { primitive: item.id, args: draft } }).then(set, (error: ErrorInfo) => {
+      store.ask('judge', { step: { primitive: item.id, args } }).then(set, (error: ErrorInfo) => {
         if (error.code !== 'superseded' && error.code !== 'closed') set(refused(error));
       });
     }, ASK_AFTER);
@@ -41,13 +42,23 @@ function useVerdict(store: Store, item: PaletteItem, draft: Draft, lacks: string
   return verdict;
 }
 
-function Suggestions({ item, draft, onPick }: { item: PaletteItem; draft: Draft; onPick: (draft: Draft) => void }) {
-  if (item.quick.length < 2 || item.divisors?.length) return null;
+/** What a suggestion leaves out. */
+const usual = (info: PrimitiveInfo): Draft =>
+  Object.fromEntries(info.fields.flatMap(field => (field.default === undefined ? [] : [[field.name, field.default]])));
+
+/** Whether the suggestions differ in one number alone, which its field offers just as well. */
+function oneNumber(item: PaletteItem, info: PrimitiveInfo): boolean {
+  const differ = info.fields.filter(field => new Set(item.quick.map(move => JSON.stringify(move.args[field.name] ?? field.default))).size > 1);
+  return differ.length === 1 && differ[0]!.widget === 'number';
+}
+
+function Suggestions({ item, info, draft, onPick }: { item: PaletteItem; info: PrimitiveInfo; draft: Draft; onPick: (draft: Draft) => void }) {
+  if (item.quick.length < 2 || item.divisors?.length || oneNumber(item, info)) return null;
   return (
     <div class="swb-quick" role="group" aria-label="Suggestions">
       {item.quick.map(move => (
-        <button key={move.label} type="button" class={`swb-mini is-wide${move.legal ? '' : ' is-not'}`} aria-pressed={sameArgs(move.args, draft) ? 'true' : 'false'}
-          title={move.legal ? undefined : move.reason} onClick={() => onPick({ ...draft, ...move.args })}>{move.label}</button>
+        <button key={move.label} type="button" class={`swb-mini is-wide${move.legal ? '' : ' is-not'}`} aria-pressed={sameArgs(move.args, argsOf(info, draft)) ? 'true' : 'false'}
+          title={move.legal ? undefined : move.reason} onClick={() => onPick({ ...draft, ...usual(info), ...move.args })}>{move.label}</button>
       ))}
     </div>
   );
@@ -67,7 +78,7 @@ interface FormProps extends PanelProps {
   item: PaletteItem;
   info: PrimitiveInfo;
   at: string;
-  onShow: (draft: Draft, verdict: Verdict) => void;
+  onShow: (args: Args, verdict: Verdict) => void;
   onDone: () => void;
 }
 
@@ -83,7 +94,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     if (!touched.current) draft.value = prefill(info, item, at, store.slice('nest').peek());
   }, [item, at]);
   const lacks = missing(info, draft.value);
-  const verdict = useVerdict(store, item, draft.value, lacks);
+  const verdict = useVerdict(store, item, info, draft.value, lacks);
   const set = (next: Draft): void => {
     touched.current = true;
     failure.value = null;
@@ -95,7 +106,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     sending.value = true;
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
-      await store.do('apply', { step: { primitive: item.id, args: draft.value } });
+      await store.do('apply', { step: { primitive: item.id, args: argsOf(info, draft.value) } });
       onDone();
       // The rows of the new nest are drawn by then; a row that is about to go must not take the focus with it.
       if (inside) setTimeout(() => focusOn(ui, `.swb-nest ${STOP}`) || focusOn(ui, '.swb-pal [data-swb-legal]'), AFTER_DRAWING);
@@ -111,16 +122,16 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     event.stopPropagation();
     void apply();
   };
-  const loop = String(draft.value.loop ?? at);
+  const loopOf = (field: FieldInfo): string => namesIn(draft.value[field.of ?? 'loop'])[0] ?? at;
   return (
     <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); void apply(); }}>
-      <p class="swb-summary">{info.summary}</p>
-      <Suggestions item={item} draft={draft.value} onPick={set} />
+      <p class="swb-summary">{info.summary.split('``').map((part, i) => (i % 2 ? <code key={i} class="swb-mono">{part}</code> : part))}</p>
+      <Suggestions item={item} info={info} draft={draft.value} onPick={set} />
       {info.fields.map(field => (
-        <FieldInput key={field.name} field={field} value={draft.value[field.name] ?? null} nest={nest} loop={loop}
-          divisors={loop === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft.value, [field.name]: value })} />
+        <FieldInput key={field.name} field={field} value={draft.value[field.name] ?? null} draft={draft.value} item={item} nest={nest} loop={loopOf(field)}
+          divisors={loopOf(field) === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft.value, [field.name]: value })} />
       ))}
-      <Opinion verdict={verdict.value} lacks={lacks} onShow={one => onShow(draft.value, one)} />
+      <Opinion verdict={verdict.value} lacks={lacks} onShow={one => onShow(argsOf(info, draft.value), one)} />
       {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
       <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
     </form>

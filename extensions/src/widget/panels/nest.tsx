@@ -21,6 +21,17 @@ function visible(rows: readonly NestRow[], folded: ReadonlySet<string>): readonl
   });
 }
 
+/** Rows that only describe what an instruction around them does: no code is made of them. */
+function insideIntrinsics(rows: readonly NestRow[]): ReadonlySet<string> {
+  const inside = new Set<string>();
+  const instructions = new Set<string>();
+  for (const row of rows) {
+    if (row.parent !== null && (instructions.has(row.parent) || inside.has(row.parent))) inside.add(row.id);
+    if (row.kinds?.includes('intrin')) instructions.add(row.id);
+  }
+  return inside;
+}
+
 /** More rows than any screen shows; the others follow one frame later, so that the first paint is quick. */
 const FIRST = 120;
 
@@ -48,7 +59,8 @@ function useNest({ store }: PanelProps, nest: NestSlice | null) {
   const scale = useMemo(() => scaleOf(rows, meta?.caches ?? []), [rows, meta?.caches]);
   const shown = useMemo(() => visible(rows, folded.value), [rows, folded.value]);
   const selected = rowOf(rows, store.selected.value);
-  return { folded, rows, parents, scale, shown, selected };
+  const described = useMemo(() => insideIntrinsics(rows), [rows]);
+  return { folded, rows, parents, scale, shown, selected, described };
 }
 
 function Head({ scale }: { scale: ReturnType<typeof scaleOf> }) {
@@ -79,7 +91,7 @@ export function NestPanel(props: PanelProps) {
   const ui = useUi();
   const grid = useRef<HTMLDivElement>(null);
   const nest = store.slice('nest').value;
-  const { folded, parents, scale, shown, selected, rows } = useNest(props, nest);
+  const { folded, parents, scale, shown, selected, rows, described } = useNest(props, nest);
   const marked = store.marked.value;
   const drawn = useAllRows(shown.length);
   const inShown = selected && shown.includes(selected) ? selected : undefined;
@@ -161,7 +173,7 @@ export function NestPanel(props: PanelProps) {
         <Head scale={scale} />
         {shown.slice(0, drawn).map(row => (
           <Row key={row.id} row={row} scale={scale} open={parents.has(row.id) ? !folded.value.has(row.id) : null}
-            selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} />
+            selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} described={described.has(row.id)} />
         ))}
       </div>
       <Buffers nest={nest} {...props} />
@@ -182,7 +194,8 @@ function Buffers({ store, nest }: PanelProps & { nest: NestSlice }) {
       <span class="swb-faint">Buffers</span>
       {buffers.map(name => (
         <button key={name} type="button" class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at ? 'true' : 'false'} tabIndex={name === stop ? 0 : -1}
-          title={`Select buffer ${name}`} onClick={() => store.select(name)}>{name}</button>
+          title={[`Select buffer ${name}`, ...(nest.storage?.[name] ?? [])].join('\n')} onClick={() => store.select(name)}>{name}
+          {nest.storage?.[name]?.map(one => <small key={one} class="swb-stored"> {one}</small>)}</button>
       ))}
     </div>
   );

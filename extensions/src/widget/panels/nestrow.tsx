@@ -2,7 +2,7 @@
 
 import { bytes, compact, count, flop } from '../../shared/format';
 import { memo } from '../../shared/memo';
-import type { Cache, NestRow } from '../../shared/types';
+import type { Cache, ChipKind, NestRow } from '../../shared/types';
 import { Icon } from '../icons';
 
 export interface Scale {
@@ -44,19 +44,31 @@ function Bar({ at, name = '' }: { at: number | null; name?: string }) {
 export const tickStyle = (scale: Scale): string =>
   scale.ticks.map(tick => `--swb-${tick.name}:${(100 * tick.at).toFixed(1)}%`).join(';');
 
-function iconOf(chip: string): string {
-  if (chip.startsWith('parallel')) return 'parallel';
-  if (/lanes|vector/.test(chip)) return 'vectorize';
-  return chip.startsWith('unroll') ? 'unroll' : 'buffer';
+const RUNS: readonly (readonly [RegExp, string, string])[] = [
+  [/^parallel/, 'parallel', 'Iterations run on several cores'], [/^vectorize/, 'vectorize', 'Iterations run as lanes of vector instructions'],
+  [/^unroll/, 'unroll', 'Iterations are written out one after the other'], [/^block/, 'bind', 'Iterations are blocks of a grid; a processor runs them in turn'],
+  [/^thread/, 'bind', 'Iterations are threads of a block; a processor runs them in turn'], [/^vthread/, 'bind', 'Iterations are virtual threads; a processor runs them in turn']
+];
+const ABOUT: Readonly<Record<string, string>> = {
+  intrin: 'An instruction computes this loop; the loops inside describe what it does', note: 'A note on the loop',
+  unit: 'One unit: later steps move it as a whole. What one run reads and writes', buffer: 'Lives inside this loop'
+};
+
+/** Icon of a chip, and what it means in a sentence. A state that was recorded without kinds shows what its text tells. */
+function iconOf(text: string, kind: ChipKind | undefined): readonly [string, string] {
+  if (kind !== undefined && kind !== 'run') return [kind, ABOUT[kind] ?? ''];
+  const [, icon, about] = RUNS.find(([start]) => start.test(text)) ?? ['', 'buffer', ''];
+  return [icon, about];
 }
 
 const REDUCTIONS = new Set(['sum', 'product', 'max', 'min']);
 
-function Chip({ text, reduce }: { text: string; reduce: boolean }) {
+function Chip({ text, kind, reduce }: { text: string; kind: ChipKind | undefined; reduce: boolean }) {
   if (reduce && REDUCTIONS.has(text)) {
     return <span class="swb-sum" title="The iterations meet in one element: their order matters">{text}</span>;
   }
-  return <span class="swb-chip" title={text}><Icon name={iconOf(text)} size={10} /><span>{text}</span></span>;
+  const [icon, about] = iconOf(text, kind);
+  return <span class={`swb-chip is-${icon}`} title={about ? `${text}\n${about}` : text}><Icon name={icon} size={10} /><span>{text}</span></span>;
 }
 
 /** Text in which open numbers stand out. */
@@ -95,18 +107,18 @@ function Costs({ row, scale }: { row: NestRow; scale: Scale }) {
   );
 }
 
-interface RowProps { row: NestRow; scale: Scale; open: boolean | null; selected: boolean; marked: boolean; stop: boolean }
+interface RowProps { row: NestRow; scale: Scale; open: boolean | null; selected: boolean; marked: boolean; stop: boolean; described: boolean }
 
-export const Row = memo(function Row({ row, scale, open, selected, marked, stop }: RowProps) {
+export const Row = memo(function Row({ row, scale, open, selected, marked, stop, described }: RowProps) {
   const loop = row.kind === 'loop';
   const title = loop ? undefined : `${row.text}\nexecuted ${count(row.iters)} times, ${flop(row.flops)}, ${bytes(row.bytes)} loaded and stored`;
   return (
-    <div class={`swb-row is-${row.kind}${marked ? ' is-marked' : ''}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={words(row)}
+    <div class={`swb-row is-${row.kind}${marked ? ' is-marked' : ''}${described ? ' is-described' : ''}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={words(row)}
       aria-level={row.depth + 1} aria-expanded={open === null ? undefined : open ? 'true' : 'false'} aria-selected={selected ? 'true' : 'false'}>
       <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
         <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
         {loop ? <b class="swb-loop" title={row.name}>{row.name}</b> : <span class="swb-code"><WithHoles text={row.text} /></span>}
-        {row.chips.map(chip => <Chip key={chip} text={chip} reduce={row.reduce} />)}
+        {row.chips.map((chip, i) => <Chip key={chip} text={chip} kind={row.kinds?.[i]} reduce={row.reduce} />)}
       </span>
       {loop && <Costs row={row} scale={scale} />}
     </div>

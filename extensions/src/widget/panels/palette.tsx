@@ -3,13 +3,13 @@
 import { useSignal } from '@preact/signals';
 import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
-import type { PaletteItem, PaletteSlice, PrimitiveInfo, Verdict } from '../../shared/types';
+import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Verdict } from '../../shared/types';
 import { stepText } from '../describe';
 import { markRows } from '../marks';
 import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
 import { sentence } from '../words';
-import { nameOf, type Draft } from './args';
+import { nameOf } from './args';
 import { PrimitiveForm } from './form';
 
 /** Where Enter applies: the numbers on offer, or the button where there is nothing to choose. */
@@ -21,7 +21,7 @@ type Show = (step: string, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 
 function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): string {
   const legal = item.quick.filter(move => move.legal);
   if (legal.length === 1 && legal[0]!.label !== at) return legal[0]!.label;
-  return info?.summary ?? '';
+  return info?.summary.replaceAll('``', '') ?? '';
 }
 
 interface LegalProps extends PanelProps {
@@ -32,14 +32,14 @@ function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: 
   const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
-      <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary} onClick={onToggle}>
+      <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary.replaceAll('``', '')} onClick={onToggle}>
         <span class="swb-mono">{item.id}</span>
         <span class="swb-offer">{open ? '' : text}</span>
         <span class="swb-faint" title={place <= 9 ? `Key ${place}` : undefined}>{place <= 9 ? place : ''}</span>
       </button>
       {open && info && (
         <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.id, draft), verdict)} />
+          onShow={(args: Args, verdict: Verdict) => show(stepText(item.id, args), verdict)} />
       )}
     </div>
   );
@@ -64,7 +64,7 @@ function Illegal({ item, info, at, open, stop, onToggle, show, ...props }: Illeg
         {info && <Button class="swb-link is-quiet" aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
       {open && info && (
         <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(draft: Draft, verdict: Verdict) => show(stepText(item.id, draft), verdict)} />
+          onShow={(args: Args, verdict: Verdict) => show(stepText(item.id, args), verdict)} />
       )}
     </li>
   );
@@ -84,6 +84,24 @@ function Elsewhere({ items, stop }: { items: readonly PaletteItem[]; stop: strin
       <p>{first!.reason} <span class="swb-faint">{sentence(first!.hint)}</span></p>
     </li>
   );
+}
+
+/** Sorts of primitives as headings, in the order of use; within a sort those that are used most come first. */
+const SORTS: readonly (readonly [string, readonly string[]])[] = [
+  ['Loops', ['loop']], ['How a loop runs', ['annotation']], ['Where a statement runs', ['placement']],
+  ['Memory', ['memory', 'layout']], ['Algorithm', ['algorithm']]
+];
+const OFTEN: readonly string[] = ['split', 'tile', 'reorder', 'fuse', 'parallel', 'vectorize', 'unroll', 'tensorize'];
+
+/** Primitives under their headings; what belongs to no known sort comes last. */
+function sorted(items: readonly PaletteItem[], infoOf: (item: PaletteItem) => PrimitiveInfo | undefined): [string, PaletteItem[]][] {
+  const often = (item: PaletteItem): number => { const i = OFTEN.indexOf(item.id); return i < 0 ? OFTEN.length : i; };
+  const sortOf = (item: PaletteItem): number => {
+    const i = SORTS.findIndex(([, names]) => names.includes(infoOf(item)?.category ?? ''));
+    return i < 0 ? SORTS.length : i;
+  };
+  const groups = [...SORTS.map(([title]) => title), 'Others'].map((title, i): [string, PaletteItem[]] => [title, items.filter(item => sortOf(item) === i).sort((a, b) => often(a) - often(b))]);
+  return groups.filter(([, own]) => own.length > 0);
 }
 
 /** Where another selection is asked for, no value would help. */
@@ -127,8 +145,9 @@ export function PalettePanel(props: PanelProps) {
     opened.value = opened.value === item.id ? '' : item.id;
     if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
   };
-  const legal = palette.rows.filter(item => item.legal);
-  const illegal = palette.rows.filter(item => !item.legal);
+  const sorts = sorted(palette.rows.filter(item => item.legal), infoOf);
+  const legal = sorts.flatMap(([, items]) => items);
+  const illegal = sorted(palette.rows.filter(item => !item.legal), infoOf).flatMap(([, items]) => items);
   const [own, groups] = parted(illegal);
   const all = [...legal, ...own, ...groups.flat()];
   const stop = all.some(item => item.id === tabStop.value) ? tabStop.value : all[0]?.id;
@@ -142,10 +161,15 @@ export function PalettePanel(props: PanelProps) {
         <div class="swb-pal-part">
           <h3 class="swb-h3 swb-pal-group">Legal here<span>{legal.length}</span></h3>
           {legal.length === 0 && <p class="swb-pal-none">{palette.at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
-          {legal.map((item, i) => (
-            <Legal key={item.id} {...props} item={item} info={infoOf(item)} at={at} place={i + 1} show={show}
-              open={opened.value === item.id} stop={item.id === stop}
-              onToggle={() => toggle(item)} />
+          {sorts.map(([title, items]) => (
+            <div key={title} role="group" aria-label={title}>
+              {sorts.length > 1 && <p class="swb-pal-sort" aria-hidden="true">{title}</p>}
+              {items.map(item => (
+                <Legal key={item.id} {...props} item={item} info={infoOf(item)} at={at} place={legal.indexOf(item) + 1} show={show}
+                  open={opened.value === item.id} stop={item.id === stop}
+                  onToggle={() => toggle(item)} />
+              ))}
+            </div>
           ))}
         </div>
         <div class="swb-pal-part">
