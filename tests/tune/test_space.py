@@ -51,6 +51,17 @@ def test_every_row_is_legal_and_computes_the_right_thing(name):
                 np.testing.assert_allclose(out, want[b.name], rtol=2e-4, atol=2e-4 * np.abs(want[b.name]).max())
 
 
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("n", [29, 59, 61, 113, 227, 239])
+def test_primes_that_just_fit_the_registers_have_rows(cpu, n):
+    """A broken vector takes room for half a vector more: what fits without it may not fit with it."""
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu} -l1=32K -l2=2M -l3=32M -threads=2")
+    depthwise = workloads.depthwise_conv2d_nhwc(13, 5, n, padding=0)
+    for func in (workloads.matmul(16, n, 7), workloads.matvec(n, 33), depthwise):
+        for variant in make_space(func, target).variants:
+            assert len(variant.sampler.draw(1, np.random.default_rng(0))), f"{func.name}, variant {variant.index}"
+
+
 def _run(schedule, inputs, target):
     from workbench.codegen import build_func
     from workbench.runtime.kernel import Kernel

@@ -79,7 +79,7 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     s.reorder(*order)
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
-    fitting = MAX_BODY * machine.lanes // min(choices_of(s.func, at[-1][-1]))
+    fitting = MAX_BODY * machine.lanes // (min(choices_of(s.func, at[-1][-1])) + _broken(s.func, at[-1][-1], machine))
     small = _small_reductions(s.func, inner_red, min(short, fitting))
     taps = _deciding(s.func, block.name, phases, inner_red)
     unrolled = at[-1][:-1] + list(dict.fromkeys([*small, *taps]))
@@ -178,9 +178,10 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
     tile = [func.loop(n)[0].extent for n in at[-1]]
     rows, vector = product(tile[:-1]), tile[-1]
     lanes, registers = machine.lanes, machine.registers
-    padded = vector if fills_registers(func, at[-1][-1], machine) else vector + lanes // 2
+    broken = _broken(func, at[-1][-1], machine)
+    padded = vector + broken
     room = (registers - 1) * lanes
-    wide = all(2 * c > room for c in choices_of(func, at[-1][-1]))  # a prime: nothing fits
+    wide = all(2 * (c + broken) > room for c in choices_of(func, at[-1][-1]))  # a prime: nothing fits
     d = d.limit("the register tile and its operands fit the registers", room - rows * padded - padded, wish=wide)
     small = product(func.loop(n)[0].extent for n in unrolled if n not in at[-1])
     d = d.limit("the unrolled body stays small", MAX_BODY * lanes - rows * padded * small)
@@ -189,6 +190,11 @@ def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, 
         d = d.limit("there is work for every thread", tasks - machine.threads, wish=True)
         d = d.limit("tasks can be shared out evenly", tasks - 4 * machine.threads, wish=True)
     return d
+
+
+def _broken(func: Func, loop: str, machine: Machine) -> int:
+    """Lanes that a vector loop takes in registers beyond its own iterations, on average."""
+    return 0 if fills_registers(func, loop, machine) else machine.lanes // 2
 
 
 def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
