@@ -1,5 +1,9 @@
 """One kernel on NumPy arrays, and the native clock."""
 
+import copy
+import gc
+import pickle
+
 import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, add_func, code
@@ -76,6 +80,18 @@ def test_arrays_wherever_they_lie(kind):
         np.testing.assert_array_equal(kernel(given, given), a @ a, err_msg=how)
         np.testing.assert_array_equal(kernel(b, given), b @ a, err_msg=how)
         np.testing.assert_array_equal(given, before)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda k: pickle.loads(pickle.dumps(k))])
+def test_copies_own_their_code(again):
+    kernel = wb.Schedule(wb.workloads.matmul(8, 8, 8)).build(threads=2)
+    other, a = again(kernel), np.ones((8, 8), "f4")
+    assert other.threads == 2
+    assert other.source == kernel.source
+    assert other._loaded.address != kernel._loaded.address
+    del kernel
+    gc.collect()
+    assert (other(a, a) == 8).all()
 
 
 def test_texts(kernel):

@@ -78,6 +78,10 @@ class Kernel:
         params = ", ".join(f"{b.name}: {b.dtype}{list(logical_shape(b))}" for b in self.func.params)
         return f"<Kernel {self.func.name}({params}), {self.threads} threads>"
 
+    def __reduce__(self) -> tuple[type[Kernel], tuple[object, ...]]:
+        """Copies, also in another process, load the object code anew: machine code has one owner."""
+        return Kernel, (self.func, self._code, self.target, self.threads, self._poison)
+
     def _repr_html_(self) -> str:
         from workbench.runtime.html import kernel_html
 
