@@ -182,6 +182,7 @@ def test_register_tile_has_no_memory_traffic_inside():
         part for part in text.split("\n\n") if part.lstrip().startswith("k_") and "fadd" in part.split("br ")[0]
     )
     assert "store" not in inner
+    assert "mul nsw i64" not in inner, "addresses are counted, not computed"
     per_step = 8 * 32 * 4 // TARGET.vector_bytes
     assert inner.count("fadd contract") == min(4, max(1, 64 // per_step)) * per_step
 

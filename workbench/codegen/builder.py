@@ -37,6 +37,10 @@ LLVM_TYPE = {
 }
 
 
+#: Most counters of an innermost loop beside its own: each takes a register.
+MOST_COUNTERS = 4
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """An SSA value or literal: `text` as an operand, element type, number of lanes, scope depth where it exists."""
@@ -207,12 +211,15 @@ class FunctionBuilder:
             once(Value(iv, "int64", 1, self.depth))
         inner = self._scopes.pop()
         outer = self._scopes[-1]
+        counters = [(iv, start.text, following, f"add nuw nsw i64 {iv}, {step}")]
+        if inner.label == head and start.text == "0":
+            counters += _multiples(inner.lines, iv, step)
         outer.lines += [
             f"  br label %{head}",
             f"{head}:",
-            f"  {iv} = phi i64 [ {start.text}, %{outer.label} ], [ {following}, %{inner.label} ]",
+            *(f"  {x} = phi i64 [ {first}, %{outer.label} ], [ {n}, %{inner.label} ]" for x, first, n, _ in counters),
             *inner.lines,
-            f"  {following} = add nuw nsw i64 {iv}, {step}",
+            *(f"  {n} = {text}" for _, _, n, text in counters),
             f"  {following}.c = icmp ult i64 {following}, {stop.text}",
             f"  br i1 {following}.c, label %{head}, label %{done}, !llvm.loop !0",
             f"{done}:",
@@ -344,6 +351,18 @@ class FunctionBuilder:
             text = f"insertelement {out.typed}, {x.typed}, i64 {lane}"
             out = self.pure(text, first.dtype, len(parts), (out, x))
         return out
+
+
+def _multiples(lines: list[str], iv: str, step: int) -> list[tuple[str, str, str, str]]:
+    """Take the products of an innermost loop's counter with constants out of its lines: they count by themselves.
+
+    Then no instruction of the body computes addresses, and none overwrites what another address is made of.
+    """
+    head = f" = mul nsw i64 {iv}, "
+    found = [(k, *line.strip().split(head)) for k, line in enumerate(lines) if head in line]
+    for k, _, _ in reversed(found[:MOST_COUNTERS]):
+        del lines[k]
+    return [(x, "0", f"{x}.n", f"add nsw i64 {x}, {step * int(c)}") for _, x, c in found[:MOST_COUNTERS]]
 
 
 def const_of(v: Value) -> int | None:
