@@ -1,5 +1,7 @@
 """Many random schedules, and how often each thing occurs in them: ``python -m property.many [--count N] [--seed S]``.
 
+With ``--number K`` the Kth alone is drawn again, with ``--every K`` only every Kth.
+
 Of 5,000 schedules a hundred are asked to contain each primitive, a few more to call each intrinsic; a tenth is of the
 usual shape (see `products`). The rest are rows of the spaces that tuning searches, each kind of computation in turn.
 """
@@ -81,10 +83,11 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=5000)
     parser.add_argument("--seed", type=int, default=31)
     parser.add_argument("--number", type=int, help="draw this one alone")
+    parser.add_argument("--every", type=int, default=1, help="draw only so many")
     args = parser.parse_args(argv)
     failed: list[str] = []
     start = time.monotonic()
-    only = slice(None) if args.number is None else slice(args.number, args.number + 1)
+    only = slice(0, None, args.every) if args.number is None else slice(args.number, args.number + 1)
     print(run(args.count, args.seed, failed, only))
     print(f"{len(failed)} wrong, {time.monotonic() - start:.0f} s", *failed, sep="\n\n")
     return bool(failed)
