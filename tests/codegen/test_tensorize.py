@@ -71,6 +71,22 @@ def test_an_intrinsic_matches_its_own_description(name):
     check(s)
 
 
+def test_products_of_infinities_and_of_denormal_numbers():
+    """As in the interpreter but for denormal numbers, which the instruction takes for 0 and never gives."""
+    name = "x86.amx.bf16"
+    needs(name)
+    func = registry[name].func
+    s = Schedule(func).tensorize(registry[name].chain[0].name, name)
+    a, b = (np.zeros(func.buffer(n).shape, np.dtype("bfloat16")) for n in "AB")
+    a[:4, 0] = [1e-39, 1e-20, np.inf, np.nan]
+    b[0, :3, 0] = [1e30, 1e-20, 0]
+    got, want = compiled(s.func, a, b), interp.run(s.func, {"A": a, "B": b})["C"]
+    assert want[0, 0] > 1e-10
+    assert 0 < want[1, 1] < 1e-38
+    want[0, 0] = want[1, 1] = 0
+    np.testing.assert_array_equal(got, want)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", NAMES)
 def test_random_tiles(name, seed):
