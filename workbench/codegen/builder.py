@@ -359,10 +359,12 @@ def _multiples(lines: list[str], iv: str, step: int) -> list[tuple[str, str, str
     Then no instruction of the body computes addresses, and none overwrites what another address is made of.
     """
     head = f" = mul nsw i64 {iv}, "
-    found = [(k, *line.strip().split(head)) for k, line in enumerate(lines) if head in line]
-    for k, _, _ in reversed(found[:MOST_COUNTERS]):
-        del lines[k]
-    return [(x, "0", f"{x}.n", f"add nsw i64 {x}, {step * int(c)}") for _, x, c in found[:MOST_COUNTERS]]
+    out: list[tuple[str, str, str, str]] = []
+    for line in [line for line in lines if head in line][:MOST_COUNTERS]:
+        lines.remove(line)
+        name, factor = line.strip().split(head)
+        out.append((name, "0", f"{name}.n", f"add nsw i64 {name}, {step * int(factor)}"))
+    return out
 
 
 def const_of(v: Value) -> int | None:
