@@ -50,8 +50,8 @@ def follow(call: Call, outs: Sequence[TensorType]) -> tuple[Array, ...]:
     node = call.node
     if opdef(node).random or any(out.size > FOLLOW for out in outs):
         return ()
-    if node.op == "Shape":
-        return evaluate(call, None)
+    if opdef(node).by_type:
+        return evaluate(call, *(None for _ in node.inputs))
     if any(i and (v is None or v.size > FOLLOW) for i, v in zip(node.inputs, call.values, strict=True)):
         return ()
     return evaluate(call, *call.values)

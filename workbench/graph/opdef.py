@@ -145,6 +145,7 @@ class OpDef:
     multi: ClassVar[bool] = False  # `infer` and `reference` give all outputs, not only the first
     parameters: ClassVar[tuple[int, ...]] = ()  # inputs that are part of the code where they are constant: axes, shapes
     scalars: ClassVar[bool] = False  # constants with one element become numbers in the code (see `operand`)
+    by_type: ClassVar[bool] = False  # the result follows from the types of the inputs alone
     random: ClassVar[bool] = False  # another result each time: never computed ahead
 
     def accepts(self, node: Node) -> bool:

@@ -19,19 +19,20 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-import numpy as np
-
+from ..arguments import shown
 from ..errors import ExpressionError
 from .affine import Affine
-from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Load, Select, Where
+from .dtypes import element_type
+from .expr import DEEPEST, MOST_NODES, Binary, Cast, Const, Expr, Load, Select, Where, measure
 from .func import Buffer, Func
+from .poly import EXTENT_LIMIT
 from .stmt import Block, For, Iter, Stmt
 from .te_index import Axis, Cond
 from .te_math import (
     abs,
     ceil,
     elu,
+    equal,
     erf,
     exp,
     floor,
@@ -40,9 +41,13 @@ from .te_math import (
     hard_swish,
     leaky_relu,
     log,
+    logical_and,
+    logical_not,
+    logical_or,
     maximum,
     minimum,
     mish,
+    not_equal,
     power,
     relu,
     rsqrt,
@@ -68,6 +73,7 @@ __all__ = [
     "concat",
     "const",
     "elu",
+    "equal",
     "erf",
     "exp",
     "floor",
@@ -77,11 +83,15 @@ __all__ = [
     "hard_swish",
     "leaky_relu",
     "log",
+    "logical_and",
+    "logical_not",
+    "logical_or",
     "max",
     "maximum",
     "min",
     "minimum",
     "mish",
+    "not_equal",
     "placeholder",
     "power",
     "prod",
@@ -121,7 +131,8 @@ def placeholder(shape: Shape, dtype: str = "float32", name: str | None = None, c
 
 def reduce_axis(extent: int, name: str = "k") -> Axis:
     """Axis to reduce over, from 0 to `extent`."""
-    return Axis(Affine.var(name), ((name, int(extent)),), (name,))
+    (size,) = _shape((extent,))
+    return Axis(Affine.var(name), ((name, size),), (name,))
 
 
 def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str | None = None) -> Tensor:
@@ -177,6 +188,15 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
             f"{stage_name!r} uses the reduction axis {builtins.min(stray)!r} outside of a reduction.",
             (stage_name,),
             "wrap the expression in te.sum(..., axis=...)",
+        )
+    nodes, depth = measure(stage.value)
+    if nodes > MOST_NODES or depth > DEEPEST:
+        raise ExpressionError(
+            "te.size",
+            f"The expression of {stage_name!r} has {shown(nodes)} parts, {depth} inside each other at most; the limits "
+            f"are {MOST_NODES} and {DEEPEST}.",
+            (stage_name,),
+            "give a part of it a stage of its own: te.compute",
         )
     return Tensor(stage_name, dims, dtype, stages=(stage,))
 
@@ -237,12 +257,12 @@ def select(cond: Cond | Value, a: Scalar, b: Scalar) -> Value:
 def cast(a: Scalar, dtype: str) -> Value:
     """Convert to `dtype`; floats are cut towards zero and to the range of an integer type, NaN becomes 0."""
     v = value_of(a)
-    return join(Cast(np.dtype(dtype).name, v.expr), np.dtype(dtype).name, v)
+    return join(Cast(_dtype(dtype), v.expr), _dtype(dtype), v)
 
 
 def const(value: float | int | bool, dtype: str = "float32") -> Value:
     """A literal of the given dtype."""
-    return Value(Const(value, np.dtype(dtype).name), np.dtype(dtype).name)
+    return Value(Const(value, _dtype(dtype)), _dtype(dtype))
 
 
 def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
@@ -326,22 +346,20 @@ def _shape(shape: Shape) -> tuple[int, ...]:
     except TypeError:
         text = f"A shape is a sequence of whole numbers, not {shape!r}."
         raise ExpressionError("te.shape", text, (), "for example (64, 64)") from None
-    bad = [d for d in dims if d < 1]
+    bad = [d for d in dims if not 1 <= d < EXTENT_LIMIT]
     if bad:
-        raise ExpressionError("te.shape", f"A dimension of {bad[0]} is not possible; every extent is at least 1.")
+        text = f"A dimension of {shown(bad[0])} is not possible; every extent is from 1 to below 2**40."
+        raise ExpressionError("te.shape", text, (), "for example (64, 64)")
     return dims
 
 
 def _dtype(dtype: str) -> str:
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found is None or not (found.kind in "iub" or is_float(found)):
+    found = element_type(dtype)
+    if found is None:
         raise ExpressionError(
             "te.dtype", f"There is no element type {dtype!r}.", (), "for example 'float32' or 'int64'"
         )
-    return found.name
+    return found
 
 
 def _given(value: Scalar | None, what: str) -> Scalar:

@@ -78,6 +78,34 @@ def ceil(a: Scalar) -> Value:
     return unary("ceil", a)
 
 
+# ---- comparisons and logic: booleans (the order relations are operators) --------------------------------------------
+
+
+def equal(a: Scalar, b: Scalar) -> Value:
+    """Whether two values are equal; NaN equals nothing."""
+    return binary("eq", a, b)
+
+
+def not_equal(a: Scalar, b: Scalar) -> Value:
+    """Whether two values differ; NaN differs from everything."""
+    return binary("ne", a, b)
+
+
+def logical_and(a: Scalar, b: Scalar) -> Value:
+    """Whether both booleans are true."""
+    return binary("and", a, b)
+
+
+def logical_or(a: Scalar, b: Scalar) -> Value:
+    """Whether one of two booleans is true."""
+    return binary("or", a, b)
+
+
+def logical_not(a: Scalar) -> Value:
+    """Whether a boolean is false."""
+    return unary("not", a)
+
+
 # ---- activations -----------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import ModelError
 from ..graph import Array, AttrValue, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from ..program import Declared, Program
@@ -70,8 +71,13 @@ class If(_Control):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         cond = c.scalar(0)
         names = ("then_branch", "else_branch") if cond is None else ("then_branch" if cond else "else_branch",)
-        found = {self.body_types(c, self.body(c, name), ()) for name in names}
-        if len(found) > 1:
+        try:
+            found = {self.body_types(c, self.body(c, name), ()) for name in names}
+        except ModelError:
+            if len(names) == 1:
+                raise
+            found = set()  # a branch that would not be taken need not fit
+        if len(found) != 1:
             raise c.error("dynamic_shape", "gives results whose types depend on a condition that is computed")
         return found.pop()
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ...ir import te
 from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
+from .common import at, compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
 
 
 def _channel(c: Call) -> int:
@@ -217,4 +219,70 @@ class Softmax(OpDef):
             Case("middle", (sample(2, 5, 3),), {"axis": 1}),
             Case("opset 9 flattens", (sample(2, 3, 2, 2),), version=9),
             Case("opset 9 whole", (sample(4, 3),), {"axis": 0}, version=9),
+        ]
+
+
+@operator("LayerNormalization", "opaque")
+class LayerNormalization(OpDef):
+    """Normalisation over the axes from `axis` on, then scale and shift."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        axis = self._axis(c)
+        for i in (k for k in (1, 2) if c.has(k)):
+            if np.broadcast_shapes(c.shape(i), c.shape(0)[axis:]) != c.shape(0)[axis:]:
+                text = f"has a parameter of shape {list(c.shape(i))} for an input of shape {list(c.shape(0))}"
+                raise c.error("shape_mismatch", text)
+        return same(c)
+
+    def _axis(self, c: Call) -> int:
+        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, scale, bias = (*args, None)[:3]
+        assert x is not None
+        axes = tuple(range(self._axis(c), x.ndim))
+        centred = x - x.mean(axis=axes, keepdims=True)
+        y = centred / np.sqrt(
+            np.square(centred).mean(axis=axes, keepdims=True) + np.float32(c.get_float("epsilon", 1e-5))
+        )
+        return np.asarray(y * scale if bias is None else y * scale + bias, dtype=x.dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, scale, bias = (*args, None)[:3]
+        assert x is not None
+        assert scale is not None
+        axis, eps = self._axis(c), c.get_float("epsilon", 1e-5)
+        outer = x.shape[:axis] or (1,)
+        names = tuple("ijlmnopq"[: len(outer)])  # k is what is summed over
+        part = 1.0 / float(np.prod(x.shape[axis:]))
+
+        def rows(i: Sequence[te.Axis]) -> tuple[te.Axis | int, ...]:
+            return tuple(i[:axis]) or (0,)
+
+        def ks() -> list[te.Axis]:
+            return [te.reduce_axis(e, f"k{n}" if n else "k") for n, e in enumerate(x.shape[axis:])]
+
+        k1, k2 = ks(), ks()
+        total = compute(outer, lambda *i: te.sum(x[(*i[:axis], *k1)], axis=k1), c.name("norm_sum"), names)
+        mean = compute(outer, lambda *i: total[i] * part, c.name("norm_mean"), names)
+        centred = compute(x.shape, lambda *i: x[i] - mean[rows(i)], c.name("norm_centred"))
+        squares = compute(
+            outer, lambda *i: te.sum(centred[(*i[:axis], *k2)] * centred[(*i[:axis], *k2)], axis=k2),
+            c.name("norm_squares"), names,
+        )  # fmt: skip
+        inverse = compute(outer, lambda *i: te.rsqrt(squares[i] * part + eps), c.name("norm_inverse"), names)
+
+        def body(*i: te.Axis) -> te.Value:
+            y = centred[i] * inverse[rows(i)] * at(scale, i)
+            return y if bias is None else y + at(bias, i)
+
+        return compute(x.shape, body, c.name("layer_norm"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 3, 8)
+        return [
+            Case("last", (x, sample(8), sample(8, seed=2)), const=(1, 2)),
+            Case("no shift", (x, sample(8)), {"epsilon": 1e-3}, const=(1,)),
+            Case("two axes", (x, sample(3, 8), sample(3, 8, seed=2)), {"axis": 1}),
+            Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}),
         ]

@@ -22,6 +22,8 @@ class Reduce(OpDef):
     kind = "sum"
     mean = False
     since = 18  # opset from which the axes are an input
+    before: Callable[[te.Value], te.Value] | None = None  # of every element
+    after: Callable[[te.Value], te.Value] | None = None  # of the result
 
     def axes(self, c: Call) -> tuple[int, ...]:
         """Axes to reduce; all of them when none is named, unless noop_with_empty_axes is set."""
@@ -50,7 +52,9 @@ class Reduce(OpDef):
         shape = self.infer(c)[0].shape
         ks = {d: te.reduce_axis(x.shape[d], f"r{n}" if len(axes) > 1 else "k") for n, d in enumerate(axes)}
         if not axes:
-            return compute(shape, lambda *i: x[i], c.name("copy"))
+            return compute(shape, lambda *i: self._alone(x[i]), c.name("copy"))
+
+        before, after = type(self).before, type(self).after
 
         def body(*i: te.Axis) -> te.Reduction:
             it = iter(i)
@@ -58,16 +62,26 @@ class Reduce(OpDef):
             for d in range(x.ndim):
                 own = next(it) if keep or d not in ks else None
                 src.append(ks.get(d, own))
+            value = x[tuple(src)]
+            value = value if before is None else before(value)
             build: Any = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
-            out = build(x[tuple(src)], axis=list(ks.values()))
+            out = build(value, axis=list(ks.values()))
             assert isinstance(out, te.Reduction)
             return out
 
         y = compute(shape, body, c.name(f"reduce_{self.kind}"))
+        if after is not None:
+            return compute(shape, lambda *i: after(y[i]), c.name("finish"))
         if not self.mean:
             return y
         scale = 1.0 / float(np.prod([x.shape[d] for d in axes]))
         return compute(shape, lambda *i: y[i] * scale, c.name("mean"))
+
+    def _alone(self, value: te.Value) -> te.Value:
+        """Reduction of one element."""
+        for step in (type(self).before, type(self).after):
+            value = value if step is None else step(value)
+        return value
 
     def cases(self) -> list[Case]:
         x = sample(2, 3, 4)
@@ -89,9 +103,18 @@ def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
     return not low if dtype.kind == "b" else np.iinfo(dtype).min if low else np.iinfo(dtype).max
 
 
-def _reduce(name: str, numpy: Callable[..., Any], kind: str, doc: str, mean: bool = False, since: int = 18) -> None:
-    members = {"numpy": staticmethod(numpy), "kind": kind, "mean": mean, "since": since, "__doc__": doc}
+def _reduce(name: str, numpy: Callable[..., Any], kind: str, doc: str, **more: Any) -> None:
+    steps = {k: staticmethod(v) if callable(v) else v for k, v in more.items()}
+    members = {"numpy": staticmethod(numpy), "kind": kind, "__doc__": doc, **steps}
     operator(name, "reduction")(type(name, (Reduce,), members))
+
+
+def _square(v: te.Value) -> te.Value:
+    return v * v
+
+
+def _np_norm(x: Any, **how: Any) -> Any:
+    return np.sqrt(np.sum(np.square(x), **how))
 
 
 _reduce("ReduceMean", np.mean, "sum", "Mean over axes.", mean=True)
@@ -99,3 +122,10 @@ _reduce("ReduceSum", np.sum, "sum", "Sum over axes.", since=13)
 _reduce("ReduceMax", np.max, "max", "Maximum over axes.")
 _reduce("ReduceMin", np.min, "min", "Minimum over axes.")
 _reduce("ReduceProd", np.prod, "prod", "Product over axes.")
+_reduce(
+    "ReduceL1", lambda x, **how: np.sum(np.abs(x), **how), "sum", "Sum of absolute values over axes.", before=te.abs
+)
+_reduce("ReduceL2", _np_norm, "sum", "Euclidean norm over axes.", before=_square, after=te.sqrt)
+_reduce(
+    "ReduceSumSquare", lambda x, **how: np.sum(np.square(x), **how), "sum", "Sum of squares over axes.", before=_square
+)

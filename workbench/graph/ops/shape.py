@@ -204,6 +204,8 @@ class Dropout(_Reshaping):
 class Shape(OpDef):
     """The shape, as a constant."""
 
+    by_type = True
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType((len(self._dims(c)),), "int64"),)
 
@@ -216,6 +218,22 @@ class Shape(OpDef):
 
     def cases(self) -> list[Case]:
         return [Case("all", (sample(2, 3, 4),)), Case("part", (sample(2, 3, 4),), {"start": 1, "end": -1})]
+
+
+@operator("Size", "opaque")
+class Size(OpDef):
+    """The number of elements, as a constant."""
+
+    by_type = True
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType((), "int64"),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        return np.array(c.type(0).size, dtype=np.int64)
+
+    def cases(self) -> list[Case]:
+        return [Case("all", (sample(2, 3, 4),)), Case("one", (np.array(1.0, np.float32),))]
 
 
 @operator("Constant", "opaque")

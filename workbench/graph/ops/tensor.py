@@ -183,7 +183,7 @@ class Pad(OpDef):
         return float(c.constant(2, "value").reshape(-1)[0])
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        pads = self.pads(c)
+        pads, _ = self.pads(c), self.fill(c)
         return (TensorType(tuple(e + b + a for e, (b, a) in zip(c.shape(0), pads, strict=True)), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..edit import GraphEditor
-from ..graph import Graph, Node
+from ..graph import AttrValue, Graph, Node
 from ..infer import make_call
 from ..opdef import Call, opdef
 from ..ops.linear import Gemm
@@ -19,7 +19,7 @@ from .base import graph_pass
 
 @graph_pass("canonicalize")
 def canonicalize(graph: Graph) -> Graph:
-    """Write poolings of whole images, flattening softmax and products with constants in one way each."""
+    """Write poolings of whole images, flattening softmax, splits and products with constants in one way each."""
     editor = GraphEditor(graph)
     notes: dict[str, int] = {}
     for node in graph.nodes:
@@ -112,7 +112,21 @@ def _matmul(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     return [replace(node, op="Gemm", inputs=(*node.inputs, vector), outputs=add.outputs, version=18)]
 
 
+def _split(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    """Split: one slice for each part."""
+    axis, start, parts = _call(graph, node).get_int("axis", 0), 0, list[Node]()
+    for out in node.outputs:
+        if not out:  # how long an unused part is follows from the others only where all are equally long
+            return []
+        end = start + graph.types[out].shape[axis]
+        attrs: dict[str, AttrValue] = {"starts": (start,), "ends": (end,), "axes": (axis,)}
+        parts.append(replace(editor.make("Slice", node.inputs[:1], out, attrs, exact=True), version=9))
+        start = end
+    return parts
+
+
 _RULES = {
+    "Split": _split,
     "MatMul": _matmul,
     "AveragePool": _average_pool,
     "ReduceMean": _reduce_mean,

@@ -15,7 +15,7 @@ def fold_constants(graph: Graph) -> Graph:
     editor = GraphEditor(graph)
     kept: list[Node] = []
     for node in graph.nodes:
-        known = node.op == "Shape" or all(not i or i in editor.constants for i in node.inputs)
+        known = opdef(node).by_type or all(not i or i in editor.constants for i in node.inputs)
         if not known or opdef(node).random:
             kept.append(node)
             continue
