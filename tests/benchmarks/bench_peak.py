@@ -41,7 +41,8 @@ def matmul(target: wb.Target, n: int, rows: int, vectors: int, block: int) -> wb
     j0, j1 = s.split("j", [None, width])
     s.transform_layout("B", 1, width)
     s.reorder(i, j0, i0, "k", i1, j1)
-    s.annotate(j0, "prefetch", 1)
+    if block > rows:
+        s.annotate(j0, "prefetch", 1)
     s.unroll(i1)
     s.vectorize(j1)
     return s
