@@ -164,3 +164,55 @@ def test_footprint_never_exceeds_the_buffer():
         for a, fp in zip(f.plan.accesses, f.prints, strict=True):
             if all(isinstance(s, int) for s in a.shape):
                 assert fp.elements.max() <= np.prod(a.shape)
+
+
+def tiles(dtype, rows, columns, intrinsic="x86.amx.bf16"):
+    """A product of 512 in blocks of tiles that an instruction computes."""
+    rapids = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -threads=1")
+    s = Schedule(workloads.matmul(512, 512, 512, dtype=dtype, constant_b=True), rapids)
+    i0, i1, i2 = s.split("i", [None, rows, 16])
+    j0, j1, j2 = s.split("j", [None, columns, 16])
+    k0, k1, k2 = s.split("k", [None, 16, 2])
+    s.reorder(i0, j0, k0, i1, j1, i2, j2, k1, k2)
+    s.transform_layout("B", 1, 16).transform_layout("B", 1, 2, count="here")
+    s.unroll(i1).unroll(j1)
+    return s.tensorize(i2, intrinsic)
+
+
+def row_of(s, machine=MACHINE):
+    return features(plan(s.func), {}, 1, machine)[0]
+
+
+def test_calls_of_an_instruction_are_no_scalar_code():
+    """Four results in tiles hide what one waits for; the estimate is that of the instruction, not of its loops."""
+    one, four = (row_of(tiles("bfloat16", n, n)) for n in (1, 2))
+    assert four[INDEX["speed"]] > one[INDEX["speed"]] + 0.5
+    assert 256 < 2.0 ** four[INDEX["speed"]] < 1024, "operations per cycle; the instruction alone does 1024"
+    assert 2.0 ** four[INDEX["main.called"]] - 1 == pytest.approx(16 * 16 * 32)
+    assert four[INDEX["main.strided"]] == four[INDEX["main.broadcast"]] == 0
+    assert four[INDEX["main.registers"]] == 0, "the tiles are no vector registers"
+    plain = Schedule(workloads.matmul(64, 64, 64))
+    assert row_of(plain)[INDEX["main.called"]] == 0
+
+
+def test_wide_elements_take_more_vectors():
+    def fma(dtype):
+        s = Schedule(workloads.matmul(64, 64, 64, dtype=dtype))
+        j0, j1 = s.split("j", [None, 32])
+        s.reorder("i", j0, "k", j1).vectorize(j1)
+        return row_of(s)
+
+    narrow, wide = fma("float32"), fma("float64")
+    assert 2.0 ** narrow[INDEX["main.fma"]] - 1 == pytest.approx(2)
+    assert 2.0 ** wide[INDEX["main.fma"]] - 1 == pytest.approx(4)
+    assert narrow[INDEX["main.lanes_used"]] == wide[INDEX["main.lanes_used"]] == 1
+
+
+def test_a_population_of_calls_has_the_features_of_its_rows():
+    rapids = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -l1=48K -l2=2M -l3=32M -threads=2")
+    for variant in make_space(workloads.matmul(96, 128, 64, dtype="bfloat16", constant_b=True), rapids).variants:
+        picks = variant.sampler.draw(20, np.random.default_rng(3))
+        x = variant.features(picks)
+        for k in range(0, len(picks), 5):
+            func = drop_unit_loops(variant.schedule.fill(variant.sampler.row(picks[k])).func)
+            np.testing.assert_array_equal(features(plan(func, variant.work), {}, 1, Machine.of(rapids))[0], x[k])

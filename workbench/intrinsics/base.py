@@ -102,6 +102,9 @@ class Intrinsic:
         Results that can be kept in registers at the same time.
     machine : callable
         ``machine(emitter, accumulators)`` gives the implementation for a group of so many results.
+    cycles, latency : float
+        Processor cycles from one call to the next, and from a result to the next one on the same accumulator; what a
+        cost model goes by.
     """
 
     name: str
@@ -111,6 +114,8 @@ class Intrinsic:
     requires: tuple[str, ...]
     accumulators: int
     machine: Callable[[Emitter, int], Machine] = field(compare=False)
+    cycles: float = 0.5
+    latency: float = 5.0
 
     @property
     def block(self) -> Block:

@@ -6,8 +6,9 @@ parallel shares. `roofline` turns them into an estimate of time, `features` into
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,16 @@ from numpy.typing import NDArray
 
 from workbench.codegen.lowering import task_limit
 from workbench.ir.poly import Dim, evaluate
-from workbench.tune.footprint import Array, Footprint, at_level, footprint
+from workbench.tune.footprint import LINE, Array, Footprint, at_level, footprint
 from workbench.tune.machine import Machine
 from workbench.tune.nestplan import AccessPlan, BlockPlan, NestPlan
 
 #: Share of a cache that one block may count on.
 OCCUPANCY = 0.8
+#: Cycles that a link of `BlockFacts.chain` stands for: those of a vector multiply-add.
+LATENCY = 4.0
+#: Loops that are straight-line code.
+STRAIGHT = ("unroll", "vectorize", "intrin")
 
 
 @dataclass(slots=True)
@@ -61,6 +66,7 @@ class BlockFacts:
     prints: list[Footprint]
     body_level: NDArray[np.intp]
     tile_working: Array
+    lanes: int
 
 
 def nest_facts(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> list[BlockFacts]:
@@ -91,12 +97,13 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
         inner[k] = inner[k + 1] * extents[k]
     for k in range(depth):
         outer[k + 1] = outer[k] * extents[k]
+    lanes = max(1, 4 * machine.lanes // b.itemsize)
     # Loads that differ by a constant only (a stencil's, a transform's) have one footprint.
-    distinct = {a: footprint(a, extents, [value(s) for s in a.shape], value, n) for a in dict.fromkeys(b.accesses)}
-    prints = [distinct[a] for a in b.accesses]
+    known = {a: footprint(a, extents, [value(s) for s in a.shape], value, n) for a in dict.fromkeys(b.accesses)}
+    prints = [known[a] for a in b.accesses]
     body = _body_level(b, extents, n)
     vector = _full(_vector_extent(b, extents), n)
-    pieces = vector_pieces(vector, machine.lanes)
+    pieces = vector_pieces(vector, lanes)
     body_points = at_level(inner, body)
     vectors = body_points / vector * pieces
     tile, first = _tile_levels(b, extents, n)
@@ -120,11 +127,32 @@ def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFac
     traffic, moved, working = _traffic(b, prints, outer, machine)
     tasks, share = _parallel(b, extents, n, machine)
     tile_working = np.sum([at_level(fp.bytes, np.where(tile < depth, tile, body)) for fp in prints], axis=0)
-    regs = acc_vectors + np.minimum(loads[0], vector / machine.lanes) + 1.0
-    return BlockFacts(
+    regs = acc_vectors + np.minimum(loads[0], vector / lanes) + 1.0
+    facts = BlockFacts(
         b, inner[0], at_level(outer, body), body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
-        stores, *_guards(b, extents, body, n, machine.lanes), acc_vectors, visits, reloads, chain, regs,
-        _inner_trips(b, extents, body, n), tasks, share, outer[-1], working, traffic, moved, prints, body, tile_working,
+        stores, *_guards(b, extents, body, n, lanes), acc_vectors, visits, reloads, chain, regs,
+        _inner_trips(b, extents, body, n), tasks, share, outer[-1], working, traffic, moved, prints, body,
+        tile_working, lanes,
+    )  # fmt: skip
+    return facts if b.intrinsic is None else _called(facts, np.where(tile < depth, tile, body))
+
+
+def _called(f: BlockFacts, tile: NDArray[np.intp]) -> BlockFacts:
+    """Facts of a block that an intrinsic computes: calls take the place of vectors, and lines that of their loads."""
+    intrinsic = f.plan.intrinsic
+    assert intrinsic is not None
+    kinds = {it.name: it.kind for it in intrinsic.block.iters}
+    sizes = {lp.name: int(lp.extent) for lp in intrinsic.chain if isinstance(lp.extent, int)}
+    calls = f.body_points / math.prod(sizes.values())
+    results = math.prod(n for name, n in sizes.items() if kinds[name] == "S")
+    bytes_ = [at_level(fp.elements, f.body_level) * a.itemsize for fp, a in zip(f.prints, f.plan.accesses, strict=True)]
+    held = at_level(f.prints[0].elements, tile) * f.plan.accesses[0].itemsize
+    chains = at_level(f.prints[0].elements, f.body_level) / results
+    none = np.zeros_like(calls)
+    return replace(
+        f, vector=none + f.lanes, vectors=calls, fma=2.0 * intrinsic.cycles * calls, arithmetic=none,
+        contiguous=np.sum(bytes_[1:], axis=0) / LINE, broadcast=none, strided=none, hoisted=none,
+        accumulators=held / LINE, registers=none, chain=intrinsic.latency / LATENCY * calls / chains,
     )  # fmt: skip
 
 
@@ -148,7 +176,7 @@ def _body_level(b: BlockPlan, extents: list[Any], n: int) -> NDArray[np.intp]:
     level = np.full(n, len(extents), np.intp)
     alive = np.ones(n, bool)
     for k in range(len(extents) - 1, -1, -1):
-        if b.loops[k].kind not in ("unroll", "vectorize"):
+        if b.loops[k].kind not in STRAIGHT:
             alive = alive & (np.asarray(extents[k]) == 1.0)
             if not alive.any():
                 break
@@ -168,7 +196,7 @@ def _tile_levels(b: BlockPlan, extents: list[Any], n: int) -> tuple[NDArray[np.i
         if b.loops[k].reduces:
             tile = np.where(alive & runs, k, tile)
             first = np.where(runs, k, first)
-        elif b.loops[k].kind not in ("unroll", "vectorize"):
+        elif b.loops[k].kind not in STRAIGHT:
             alive = alive & ~runs
     return tile, first
 

@@ -22,7 +22,7 @@ from workbench.tune.nestplan import NestPlan
 from workbench.tune.roofline import block_cycles, body_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "3"
+VERSION = "4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ _MAIN = (
     Column("chain", "dependent multiply-adds per accumulator and body"),
     Column("vector", "extent of the vectorised loop"),
     Column("lanes_used", "part of the lanes that do useful work", False),
+    Column("called", "points that one call of an intrinsic computes; 0 where there is none"),
     Column("inner_trips", "iterations of the innermost serial loop"),
     Column("bodies", "executions of the body"),
     Column("visits", "register tiles that are started"),
@@ -195,13 +196,16 @@ def _main(rows: _Rows, f: BlockFacts, machine: Machine) -> None:
     flops = np.maximum(f.points * float(f.plan.flops), 1.0)
     loads = f.contiguous + f.broadcast + f.strided
     pieces = f.vectors * f.vector / f.body_points
+    called = f.plan.intrinsic
     per_visit = np.where(f.visits > 0, f.bodies / np.maximum(f.visits, 1.0), 0.0)
     values: dict[str, Any] = {
         "cycles_body": cycles, "efficiency": f.fma / (2.0 * cycles), "fma": f.fma, "arithmetic": f.arithmetic,
         "contiguous": f.contiguous, "broadcast": f.broadcast, "strided": f.strided, "hoisted": f.hoisted,
         "loads_per_fma": loads / np.maximum(f.fma, 1.0), "accumulators": f.accumulators,
         "registers": f.registers / machine.registers, "chain": f.chain, "vector": f.vector,
-        "lanes_used": f.vector / (pieces * machine.lanes), "inner_trips": f.inner_trips, "bodies": f.bodies,
+        "lanes_used": f.vector / (pieces * f.lanes) if called is None else 1.0,
+        "called": 0.0 if called is None else f.body_points / f.vectors,
+        "inner_trips": f.inner_trips, "bodies": f.bodies,
         "visits": f.visits, "bodies_per_visit": per_visit, "reloads": f.reloads, "guards": f.guards, "tasks": f.tasks,
         "ahead": float(max((lp.ahead for lp in f.plan.loops), default=0)),
         "share": f.share, "task_points": f.points / f.tasks, "compute": compute, "memory": memory,

@@ -192,8 +192,8 @@ def check_model(header: Header | None, records: Iterable[Record], keys: Iterable
     if known and not known & wanted:
         of = f" (it was written for {header.model})" if header and header.model else ""
         hint = (
-            "use the log that was written for this model, with the same --shape options and by the same version (a newer "
-            "one may know the tasks by other keys), or tune into a new file"
+            "use the log that was written for this model, with the same --shape options and by the same version "
+            "(another one may know the tasks by other keys), or tune into a new file"
         )
         raise LogError("log.other_model", f"The log has no task in common with this model{of}", [str(path)], hint)
 

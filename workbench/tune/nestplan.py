@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from workbench.intrinsics import Intrinsic, registry
 from workbench.ir.affine import Affine, digit_extent
 from workbench.ir.compact import compact
 from workbench.ir.expr import Binary, Cast, Expr, Index, Load, Select, Unary, Where
@@ -80,6 +81,10 @@ class BlockPlan:
         Index conditions to test.
     guard_loops : frozenset of int
         Positions of the loops that the conditions depend on; the code generator tests outside of all others.
+    itemsize : int
+        Bytes of the widest element that the block touches: it decides how many fit a vector.
+    intrinsic : Intrinsic or None
+        What computes the loops whose kind is "intrin", in one call.
     """
 
     name: str
@@ -93,6 +98,8 @@ class BlockPlan:
     guards: int
     guard_loops: frozenset[int]
     rank: tuple[int, int, int, int]
+    itemsize: int = 4
+    intrinsic: Intrinsic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,11 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     position = {lp.name: k for k, lp in enumerate(path)}
     extents = {lp.name: lp.extent for lp in path}
     kinds = {it.name: it.kind for it in b.iters}
-    loops = tuple(LoopPlan(lp.name, lp.extent, lp.kind, kinds.get(lp.name) == "R", _ahead(lp)) for lp in path)
+    called = next((k for k, lp in enumerate(path) if lp.intrin), len(path))
+    loops = tuple(
+        LoopPlan(lp.name, lp.extent, "intrin" if k >= called else lp.kind, kinds.get(lp.name) == "R", _ahead(lp))
+        for k, lp in enumerate(path)
+    )
     accesses = tuple(_accesses(b, position, extents, table))
     decided = {lp.name for lp in path if lp.kind == "unroll"}
     fma, ops, flops = _count(b, decided)
@@ -138,7 +149,11 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     guarding = frozenset(position[v] for c in conds for v in c.form.vars if v in position)
     reads = len({a.buffer for a in accesses if not a.is_write and not a.own})
     rank = (int(b.is_reduction), int(fma > 0), reads, -order)  # nothing that depends on the numbers in the holes
-    return BlockPlan(b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank)
+    intrinsic = registry[path[called].intrin or ""] if called < len(path) else None
+    return BlockPlan(
+        b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank,
+        max(a.itemsize for a in accesses), intrinsic,
+    )  # fmt: skip
 
 
 def _ahead(lp: For) -> int:

@@ -74,7 +74,7 @@ def body_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Ar
     unpromoted = (f.visits >= f.bodies) & (f.chain > 0)
     stores = f.stores + np.where(unpromoted, f.accumulators, 0.0)
     # Vectors of at most half a register find a third load port and do not crowd the others.
-    narrow = 2.0 * f.vector <= machine.lanes
+    narrow = 2.0 * f.vector <= f.lanes
     ports = np.maximum(arithmetic, np.where(narrow, loads * (2.0 / 3.0), loads)) / 2.0
     issue = (arithmetic + loads + stores) / c.issue
     crowded = np.where(narrow, 0.0, np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd)
