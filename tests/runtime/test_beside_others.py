@@ -12,6 +12,8 @@ import textwrap
 
 import pytest
 
+from workbench.target import Target
+
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 
 COMMON = """
@@ -151,6 +153,36 @@ def test_fork_while_another_thread_builds_and_runs_the_same_kernel():
         wait(child(work))
     stop.set()
     thread.join(20)
+    assert not thread.is_alive()
+    """)
+
+
+@needs_fork
+@pytest.mark.skipif("amx-bf16" not in Target.host().isa, reason="no tiles here")
+def test_tiles_in_threads_that_were_there_before_and_in_forked_children():
+    """The system grants them to a process: to its older threads, and to its children."""
+    run("""
+    k = kernel(3)
+    check(k)
+    s = wb.Schedule(workloads.matmul(64, 64, 64, dtype="bfloat16", constant_b=True), Target.host(threads=3))
+    i0, i1 = s.split("i", [None, 16])
+    j0, j1 = s.split("j", [None, 16])
+    k0, k1, k2 = s.split("k", [None, 16, 2])
+    s.reorder(i0, j0, k0, i1, j1, k1, k2)
+    s.transform_layout("B", 1, 16).transform_layout("B", 1, 2, "here")
+    s.tensorize(i1, "x86.amx.bf16").parallel(i0, j0)
+    tiles, ones = s.build(), np.ones((64, 64), "bfloat16")
+
+    def work():
+        for product in (tiles, s.build()):
+            for _ in range(20):
+                assert (product(ones, ones) == 64).all()
+
+    work()
+    wait(child(work))
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(60)
     assert not thread.is_alive()
     """)
 

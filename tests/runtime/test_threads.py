@@ -393,6 +393,25 @@ def test_shared_pool_is_one_per_count():
     assert shared_pool(3) is not shared_pool(2)
 
 
+def test_pools_that_nobody_holds_go_when_they_are_many():
+    """Trying every number of threads must not leave the square of them."""
+    held = shared_pool(5)
+    held.start()
+    before = set(workers())
+    for count in range(6, 22):
+        shared_pool(count).start()
+    own = set(workers()) - before
+    gc.collect()
+    end = time.monotonic() + 60
+    while sum(t.is_alive() for t in own) > 18 + 19 + 20 + 17 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert sum(t.is_alive() for t in own) == 17 + 18 + 19 + 20
+    assert shared_pool(5) is held
+    counter = Counter(16, 5)
+    counter.run(held, 16, 100)
+    assert (counter.counts == 100).all()
+
+
 @pytest.mark.parametrize("count", [0, -1, MAX_THREADS + 1])
 def test_impossible_thread_counts(count):
     with pytest.raises(UsageError) as caught:

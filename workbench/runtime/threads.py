@@ -26,6 +26,7 @@ import platform
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -204,12 +205,14 @@ def _dismiss(memory: Array) -> None:
     _WAKE_TYPE(_code().wake)(memory.ctypes.data, MAX_THREADS)
 
 
-_shared: dict[int, ThreadPool] = {}
+_shared: weakref.WeakValueDictionary[int, ThreadPool] = weakref.WeakValueDictionary()
+#: Pools that stay although no kernel holds them, so that kernels that come and go do not start threads every time.
+_recent: deque[ThreadPool] = deque(maxlen=4)
 _shared_lock = ForkLock()
 
 
 def shared_pool(nthreads: int) -> ThreadPool:
-    """Return this process's pool of so many threads; pools that are not in use sleep.
+    """Return this process's pool of so many threads; those that are not in use sleep, and go when they are many.
 
     Parameters
     ----------
@@ -220,6 +223,8 @@ def shared_pool(nthreads: int) -> ThreadPool:
         pool = _shared.get(nthreads)
         if pool is None:
             pool = _shared[nthreads] = ThreadPool(nthreads)
+        if pool not in _recent:
+            _recent.append(pool)
         return pool
 
 
