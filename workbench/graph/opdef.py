@@ -197,7 +197,8 @@ def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
         return found
     if any(c.node.outputs[1:]):
         return "more than one result"
-    return "a tensor without elements" if any(t is not None and not t.size for t in (*c.types, *outs)) else ""
+    tensors = [t for i, t in enumerate(c.types) if i not in op.parameters]
+    return "a tensor without elements" if any(t is not None and not t.size for t in (*tensors, *outs)) else ""
 
 
 _REGISTRY: dict[tuple[str, str], OpDef] = {}
