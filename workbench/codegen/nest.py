@@ -175,9 +175,11 @@ class NestEmitter:
         """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
         if isinstance(s, Block):
             return 1
+        if s.kind not in ("unroll", "vectorize"):
+            return 0
         assert isinstance(s.extent, int)
         inner = [self._instances_of(x) for x in s.body]
-        if s.kind not in ("unroll", "vectorize") or 0 in inner:
+        if 0 in inner:
             return 0
         return sum(inner) * (s.extent if s.kind == "unroll" else len(self._pieces(s)))
 
