@@ -10,7 +10,7 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 
 def test_the_examples_run(tmp_path, monkeypatch, capsys):
     found = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(found) == 3
+    assert len(found) == 4
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
     for text in found:
@@ -20,4 +20,6 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     shown = capsys.readouterr().out
     assert shown.count("GFLOP/s") == 2
     assert "vectorize j.1 in 32" in shown
+    assert "fmla" in names["arm"].asm
+    assert "static void" in shown
     assert (tmp_path / "width.tunelog.jsonl").exists()

@@ -7,23 +7,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, path
 from workbench.errors import UsageError, did_you_mean
 
-from . import commands, measuring
+from . import commands
+from .bench import Bench
 from .board import Board, Deliver, hand_over
 from .desk import NO_PROGRAM_HINT, Desk
 from .history import View
-from .measuring import Key, Result
 from .pace import TUNING_GAP_S
 from .palette import verdict
 from .protocol import Snapshot, error_json, state_message
 from .subject import open_subject
 from .view import Slices, first_note, note
-from .worker import Call, Lane, Worker
+from .worker import Call, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -86,16 +85,15 @@ class Session:
         self._asked: dict[str, tuple[Any, Deliver]] = {}
         self._noticed = False
         self._worker = Worker("workbench-session", self._between)
-        self._lane = Lane("workbench-session-measure")
         self._barriers: list[threading.Event] = []
         self._flushes: list[threading.Event] = []
         self._calls: list[Call] = []
         self._tuning_news = self._tuning_urgent = False
-        self._peak_asked = False
         self._closed = False
         self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
         self.desk.note = first_note(self.desk)
         self._board = Board(Slices(self.desk))
+        self._bench = Bench(self.desk, self._worker, self._board)
 
     # ----- what there is
 
@@ -217,7 +215,7 @@ class Session:
             self._board.renew()
             self._board.send()
             hand_over(deliver, state_message(self._board.snapshot))
-            self._ask_peak()
+            self._bench.ask_peak()
 
         self._worker.put(answer)
 
@@ -225,7 +223,7 @@ class Session:
         """End the session: its threads end, nobody is told anything more. Tuning goes on."""
         self._closed = True
         self._board.forget()
-        self._lane.close()
+        self._bench.close()
         self._worker.close(5.0)
         self.desk.close()
         with self._lock:  # those that come later see `_closed`
@@ -285,55 +283,9 @@ class Session:
             raise _usage("session.no_program", "There is no schedule on show", NO_PROGRAM_HINT)
         return verdict(view.schedule, args["step"])
 
-    # ----- in the session's thread: measuring
-
     def request(self, view: View) -> None:
-        """Measure a state in the lane; a request that still waits gives way."""
-        doing = self.desk.doing
-        if doing.get(view.key) == "measuring":
-            return
-        self._ask_peak()
-        dropped = self._lane.submit("measure", partial(self._measure, view))
-        if isinstance(dropped, partial):
-            doing.pop(dropped.args[0].key, None)
-        doing[view.key] = "queued" if doing else "measuring"
-
-    def _measure(self, view: View) -> None:
-        """Measure, in the lane's thread; tuning waits meanwhile."""
-        watch = self.desk.watch
-        held = watch.hold() if watch is not None else False
-        self._worker.put(lambda: self._measuring(view.key, held))
-        try:
-            result = measuring.measure(view.schedule, self.desk.target)
-        finally:
-            if watch is not None and held:
-                watch.release()
-        self._worker.put(lambda: self._measured(view.key, result))
-
-    def _measuring(self, key: Key, held: bool) -> None:
-        if held or self.desk.doing.get(key) != "measuring":
-            self._board.changed()
-        self.desk.doing[key] = "measuring"
-
-    def _measured(self, key: Key, result: Result) -> None:
-        self.desk.doing.pop(key, None)
-        self.desk.history.results[key] = result
-        self._board.changed()
-
-    def _ask_peak(self) -> None:
-        """Measure the peak of this machine once, beside everything else."""
-        if self.desk.peak is not None or self._peak_asked or self.desk.target.missing_here():
-            return
-        self._peak_asked = True
-        self._lane.submit("peak", self._measure_peak)
-
-    def _measure_peak(self) -> None:
-        peak = self.desk.target.peak_gflops()
-        self._worker.put(lambda: self._take_peak(peak))
-
-    def _take_peak(self, peak: float) -> None:
-        self.desk.peak = peak
-        self._board.changed()
+        """Measure a state; for the commands."""
+        self._bench.request(view)
 
     # ----- news from other threads
 
@@ -407,7 +359,7 @@ class Session:
             waits.append(max(0.01, TUNING_GAP_S - since))
         if (rest := board.post(now)) is not None:
             waits.append(rest)
-        elif not self._lane.pending("peak"):
+        elif not self._bench.peak_pending():
             barriers, self._barriers = self._barriers, []
             for barrier in barriers:
                 barrier.set()
