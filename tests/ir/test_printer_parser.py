@@ -24,7 +24,7 @@ from workbench.ir.expr import (
     Where,
 )
 from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
-from workbench.ir.parser import parse
+from workbench.ir.parser import parse, read
 from workbench.ir.poly import Relation, hole
 from workbench.ir.printer import UNBOUNDED, to_text
 from workbench.ir.stmt import Block, For, Iter, LoopKind
@@ -37,8 +37,8 @@ DTYPES = ("float32", "float64", "float16", "int64", "int32", "int8", "uint8", "b
 
 def round_trip(func: Func) -> str:
     text = to_text(func)
-    assert parse(text) == func
-    assert to_text(parse(text)) == text
+    assert read(text) == func
+    assert to_text(read(text)) == text
     return text
 
 

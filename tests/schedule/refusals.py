@@ -156,6 +156,17 @@ def quotient() -> Func:
     return te.func(te.compute((6,), lambda i: a[i] / b[i], name="Q"))
 
 
+def high() -> Func:
+    """Two expressions that are too deep for one."""
+
+    def tower(x: te.Value, levels: int = 100) -> te.Value:
+        return tower(te.abs(x), levels - 1) if levels else x
+
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: tower(a[i]), name="B")
+    return te.func(te.compute((4,), lambda i: tower(b[i]), name="C"))
+
+
 def left_behind(make: Callable) -> Callable[[], Schedule]:
     """Z runs in loops that once belonged to P, and repeat it now."""
     return lambda: after(of(make), ("compute_at", "Z", "j"), ("compute_at", "P", "Q_j"))
@@ -279,6 +290,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
     "compute_inline.identity": (lambda: after(of(nests.digits), ("split", "i", [None, 8])), ("compute_inline", "B")),
     "compute_inline.consumers": (unread, ("compute_inline", "C")),
     "compute_inline.affine": (of(nests.digits), ("compute_inline", "B")),
+    "compute_inline.size": (of(high), ("compute_inline", "B")),
     "compute_inline.producer": (recurrence, ("compute_inline", "P")),
     "reverse_compute_inline.block": (matmul, ("reverse_compute_inline", "C")),
     "reverse_compute_inline.producer": (of(nests.joined_relu), ("reverse_compute_inline", "R")),
@@ -291,6 +303,7 @@ REFUSALS: dict[str, tuple[Callable[[], Schedule], tuple]] = {
         ("reverse_compute_inline", "C"),
     ),
     "reverse_compute_inline.cover": (of(lambda: parse(TWICE)), ("reverse_compute_inline", "Q")),
+    "reverse_compute_inline.size": (of(high), ("reverse_compute_inline", "C")),
     "reverse_compute_inline.order": (
         of(lambda: parse(LATE)),
         ("reverse_compute_inline", "Q"),

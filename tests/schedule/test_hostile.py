@@ -13,6 +13,7 @@ from workbench.errors import WorkbenchError
 from workbench.ir import te
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule, registry
+from workbench.schedule.domain import factor_table, ways
 from workbench.schedule.primitive import COMMON_CODES, Primitive, from_json
 from workbench.schedule.primitives import SetScope, Split
 
@@ -61,6 +62,7 @@ CALLS = {
     "padding to 10**12": lambda s: s.pad("C", "i", 10**12),
     "padding of rows to 10**30": lambda s: s.storage_align("C", 0, 10**30),
     "array for a word": lambda s: s.set_scope("C", np.array(["local", "shared"])),
+    "array without dimensions": lambda s: s.split("i", np.array(3)),
     "array for a flag of a word": lambda s: s.split("i", np.array([[1, 2]])),
     "lists in lists": lambda s: s.split("i", nested(900)),
     "what cannot be shown": lambda s: s.split(Unprintable(), [None, Unprintable()]),
@@ -204,6 +206,41 @@ def test_a_long_chain_of_splits_ends_in_a_sentence():
         on()
     assert caught.value.code == "nest.depth"
     nests.check_rows(s)
+
+
+def test_values_do_not_double_without_end():
+    """Every stage adds the one before to itself."""
+    stages = [te.placeholder((2,), name="A")]
+    for k in range(40):
+        stages.append(te.compute((2,), lambda i, x=stages[-1]: x[i] + x[i], name=f"D{k}"))
+    s = Schedule(te.func(stages[-1]))
+    inline = [f"D{k}" for k in range(39)]
+    with pytest.raises(WorkbenchError) as caught:
+        list(map(s.compute_inline, inline))
+    assert caught.value.code == "compute_inline.size"
+    assert 10 < len(s.trace) < 16
+
+
+def test_holes_without_end_are_no_table():
+    s = Schedule(te.func(te.compute((1 << 30,), lambda i: te.const(1.0), name="B")))
+    s.split("i", [Hole() for _ in range(30)])
+    with pytest.raises(WorkbenchError) as caught:
+        _ = s.domain
+    assert caught.value.code == "hole.many"
+    for extent in (1, 7, 12, 64, 97, 720):
+        for parts in (1, 2, 3):
+            assert ways(extent, parts) == len(factor_table(extent, parts))
+
+
+def test_extents_that_nobody_can_factor():
+    """The square of a large prime: a hint that names divisors would take minutes."""
+    a = te.placeholder((2, 2), name="A")
+    s = Schedule(te.func(te.compute(((1 << 31) - 1, (1 << 31) - 1), lambda i, j: a[0, 0], name="B")))
+    s.fuse("i", "j")
+    with pytest.raises(WorkbenchError) as caught:
+        s.split("i.j", [None, 2])
+    assert caught.value.code == "split.divides"
+    assert caught.value.hint
 
 
 # --------------------------------------------------------------------------------------- after steps that leave a mess

@@ -20,6 +20,16 @@ def is_float(dtype: str | np.dtype[Any]) -> bool:
     return kind.kind == "f" or kind == BFLOAT16
 
 
+def element_type(name: object) -> str | None:
+    """Full name of a type that elements may have: whole numbers, floats of up to 8 bytes, bool; None for others."""
+    try:
+        found = np.dtype(name)  # type: ignore[call-overload]
+    except TypeError:
+        return None
+    known = found.kind in "iub" or is_float(found)
+    return str(found.name) if known and found.itemsize <= 8 else None
+
+
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(np.dtype(dtype).itemsize)

@@ -12,6 +12,8 @@ from .poly import Dim
 UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "not")
 COMPARE_OPS = ("lt", "le", "gt", "ge", "eq", "ne")
 BINARY_OPS = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "and", "or", *COMPARE_OPS)
+#: Largest expression of one block, and how deep it goes: what walks one takes a few frames of Python's stack per level.
+MOST_NODES, DEEPEST = 20_000, 150
 #: Reduction operators and their neutral element as a function of the dtype's range.
 REDUCE_OPS = ("add", "mul", "max", "min")
 
@@ -148,16 +150,37 @@ def map_loads(e: Expr, fn: Callable[[Load], Expr]) -> Expr:
 def walk(e: Expr) -> Iterator[Expr]:
     """Yield `e` and all expressions below it, parents first."""
     yield e
+    for part in children(e):
+        yield from walk(part)
+
+
+def children(e: Expr) -> tuple[Expr, ...]:
+    """Direct parts of an expression, in evaluation order."""
     match e:
         case Unary(_, a) | Cast(_, a):
-            yield from walk(a)
+            return (a,)
         case Binary(_, a, b) | Select(_, a, b):
-            yield from walk(a)
-            yield from walk(b)
+            return (a, b)
         case Where(c, a, b):
-            yield from walk(c)
-            yield from walk(a)
-            yield from walk(b)
+            return (c, a, b)
+    return ()
+
+
+def measure(e: Expr) -> tuple[int, int]:
+    """Number of nodes of an expression and its depth; quick and without recursion, however often parts are shared."""
+    known: dict[int, tuple[int, int]] = {}
+    todo = [e]
+    while todo:
+        top = todo[-1]
+        parts = children(top)
+        new = [p for p in parts if id(p) not in known]
+        if new:
+            todo += new
+            continue
+        todo.pop()
+        sizes = [known[id(p)] for p in parts]
+        known[id(top)] = (1 + sum(n for n, _ in sizes), 1 + max((d for _, d in sizes), default=0))
+    return known[id(e)]
 
 
 def index_forms(e: Expr) -> Iterator[Affine]:

@@ -11,6 +11,8 @@ from ..errors import ParseError
 from .printer import NAME
 
 T = TypeVar("T")
+#: Most digits of a whole number; it fits 64 bits then.
+_DIGITS = 18
 
 _TOKEN = re.compile(
     rf"""(?P<space>[ ]+|\#[^\n]*)
@@ -133,8 +135,10 @@ class Reader:
     def integer(self, what: str = "a whole number") -> int:
         sign = -1 if self.accept("-") else 1
         t = self.expect_kind("number", what)
-        if not t.text.isdigit():
+        if not t.text.isdecimal():
             self.fail(f"Expected {what}, found {t.text!r}.", token=t)
+        if len(t.text) > _DIGITS:
+            self.fail(f"A number has at most {_DIGITS} digits.", token=t)
         return sign * int(t.text)
 
     def listed(self, end: str, item: Callable[[], T]) -> list[T]:

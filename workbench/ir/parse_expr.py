@@ -5,11 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from ..errors import did_you_mean
 from .affine import Affine, Digit
-from .dtypes import is_float
+from .dtypes import element_type, is_float
 from .expr import UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Buffer
 from .lexer import Reader, Token, describe
@@ -19,6 +17,8 @@ from .printer import INFIX, SUFFIXES, UNBOUNDED
 _NUMBER = re.compile(r"(?P<digits>\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?)(?P<suffix>[a-z]+\d+)?")
 _DTYPES = {v: k for k, v in SUFFIXES.items()}
 _SIGNS = {sign: (op, level) for op, (sign, level) in INFIX.items()}
+#: Most times that a hole is a factor of one product.
+MOST_POWER = 64
 _COMPARE_LEVEL = INFIX["lt"][1]
 _CALLS = {"max": 2, "min": 2, "pow": 2} | {op: 1 for op in UNARY_OPS if op != "not"}
 
@@ -85,8 +85,11 @@ class ExprParser(Reader):
         """``(v // lower % extent)``, or a sum in parentheses."""
         if self.token.kind in ("name", "quoted") and self.tokens[self.at + 1].text in ("//", "%"):
             var = self.variable()
+            start = self.token
             lower = self.dim_factor() if self.accept("//") else 1
             extent = self.dim_factor() if self.accept("%") else None
+            if any(isinstance(n, int) and n < 1 for n in (lower, extent)):
+                self.fail("A divisor is at least 1.", token=start)
             self.expect(")")
             return Affine(((Digit(var, lower, extent), 1),))
         inner = self.affine()
@@ -110,17 +113,16 @@ class ExprParser(Reader):
             self.fail(f"There is no hole ?{name}.", did_you_mean(name, self.holes, "holes"), "name", start)
         out: Dim = hole(name)
         if self.accept("**"):
-            for _ in range(self.integer() - 1):
+            power = self.integer()
+            if not 1 <= power <= MOST_POWER:
+                self.fail(f"A power is from 1 to {MOST_POWER}.", token=start)
+            for _ in range(power - 1):
                 out = out * hole(name)
         return out
 
     def dtype(self) -> str:
         t = self.expect_kind("name", "a dtype")
-        try:
-            known = np.dtype(t.text).name == t.text
-        except TypeError:
-            known = False
-        if not known:
+        if element_type(t.text) != t.text:
             self.fail(
                 f"{t.text!r} is no dtype.",
                 did_you_mean(t.text, ["float32", "float64", "int32", "int64", "int8", "uint8", "bool"]),
@@ -261,4 +263,8 @@ class ExprParser(Reader):
             self.fail(f"{suffix!r} is no dtype of a literal.", f"one of: {', '.join(_DTYPES)}", token=t)
         whole = m["fraction"] is None and m["exponent"] is None
         dtype = _DTYPES[suffix] if suffix else "int64" if whole else "float32"
-        return Const(sign * (float(m["digits"]) if is_float(dtype) else int(m["digits"])), dtype)
+        if is_float(dtype):
+            return Const(sign * float(m["digits"]), dtype)
+        if not m["digits"].isdecimal() or len(m["digits"]) > 20:
+            self.fail(f"{m['digits'][:30]} is no {dtype}.", token=t)
+        return Const(sign * int(m["digits"]), dtype)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from ..errors import did_you_mean
+from ..arguments import is_a
+from ..errors import ParseError, did_you_mean
 from .affine import Affine
 from .expr import Bound, Expr, Load
 from .func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, PadStep, Role, Scope
@@ -17,6 +18,7 @@ from .lexer import describe, tokenize, unescape
 from .parse_expr import ExprParser
 from .poly import Dim, Relation
 from .stmt import Block, For, Iter, IterKind, LoopKind, Note, Stmt
+from .wellformed import check
 from .winograd import KERNEL_MATRIX, WinogradStep
 
 _LOOPS: dict[str, LoopKind] = {"for" if kind == "serial" else kind: kind for kind in get_args(LoopKind)}
@@ -33,14 +35,30 @@ def parse(text: str) -> Func:
     Returns
     -------
     Func
-        Not verified: run `workbench.ir.verify.verify` on a text that a person wrote.
+        Every part of it is well-formed, but what they mean together is not looked at: run `workbench.ir.verify.verify`
+        on a text that a person wrote.
 
     Raises
     ------
     ParseError
-        "parse.syntax", "parse.name" or "parse.indent", with the line, the column and a caret in the message.
+        "parse.syntax", "parse.name" or "parse.indent", with the line, the column and a caret in the message;
+        "parse.depth" when loops or parentheses lie too deep.
+    InputError
+        "verify.*" when a part is not well-formed, see `workbench.ir.wellformed`.
     """
-    return _FuncParser(text, tokenize(text)).function()
+    func = read(text)
+    check(func)
+    return func
+
+
+def read(text: str) -> Func:
+    """`parse` without the look at each part: any value of the right types comes back as it was printed."""
+    is_a("text", text, str)
+    try:
+        return _FuncParser(text, tokenize(text)).function()
+    except RecursionError:
+        sentence = "Loops or parentheses lie too deep in each other."
+        raise ParseError("parse.depth", sentence, ("text",), "fewer levels") from None
 
 
 @dataclass(slots=True)

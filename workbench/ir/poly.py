@@ -16,6 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+#: Extents of loops and dimensions are below it: no machine holds more elements.
+EXTENT_LIMIT = 1 << 40
+
 Mono: TypeAlias = tuple[tuple[str, int], ...]
 
 

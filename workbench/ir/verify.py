@@ -24,8 +24,8 @@ from .expr import (
 from .func import Func
 from .interval import Interval, injective, interval, overlaps, within
 from .poly import Dim, equal, nonneg, normal, product
-from .stmt import UNORDERED_KINDS, Block, For, accesses, blocks, loops
-from .wellformed import check_block, check_holes, check_loop, check_names, fail
+from .stmt import UNORDERED_KINDS, Block, For, accesses, blocks
+from .wellformed import check, fail
 
 
 def verify(func: Func, intrinsics: Collection[str] | None = None) -> None:
@@ -45,12 +45,8 @@ def verify(func: Func, intrinsics: Collection[str] | None = None) -> None:
     InputError
         Code "verify.hole" or "verify.relation": the holes do not fit together.
     """
-    check_holes(func)
-    check_names(func)
-    for lp, path in loops(func.body):
-        check_loop(func, lp, path, intrinsics)
+    check(func, intrinsics)
     for b, path in blocks(func.body):
-        check_block(func, b, path)
         _axes(func, b, path)
         _indices(func, b)
         _coverage(func, b, path)

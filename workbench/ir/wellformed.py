@@ -13,8 +13,11 @@ import numpy as np
 from ..errors import InputError, ScheduleError
 from .affine import Affine
 from .compact import shared_by
+from .dtypes import element_type, is_float
 from .expr import (
     BINARY_OPS,
+    DEEPEST,
+    MOST_NODES,
     REDUCE_OPS,
     UNARY_OPS,
     Binary,
@@ -28,11 +31,26 @@ from .expr import (
     Where,
     all_index_forms,
     loads,
+    measure,
 )
 from .func import Buffer, Func, LayoutStep, PadStep, Role, Scope
-from .poly import Dim, equal, holes_of, nonneg
+from .poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
 from .stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
 from .winograd import KERNEL_MATRIX, WinogradStep
+
+#: Most loops inside each other.
+MOST_LOOPS = 100
+
+
+def check(func: Func, intrinsics: Collection[str] | None = None) -> None:
+    """Check every part of a function; see `workbench.ir.verify.verify` for the errors."""
+    _sizes(func)
+    _holes(func)
+    _names(func)
+    for lp, path in loops(func.body):
+        _loop(func, lp, path, intrinsics)
+    for b, path in blocks(func.body):
+        _block(func, b, path)
 
 
 def fail(code: str, message: str, where: Iterable[str] = ()) -> ScheduleError:
@@ -40,15 +58,28 @@ def fail(code: str, message: str, where: Iterable[str] = ()) -> ScheduleError:
     return ScheduleError(f"verify.{code}", message, where)
 
 
-def check_holes(func: Func) -> None:
+def _sizes(func: Func) -> None:
+    """Nothing is too deep to be walked by functions that call themselves; this is looked at first."""
+    for b, path in blocks(func.body):
+        if len(path) > MOST_LOOPS:
+            raise fail("depth", f"Block {b.name!r} lies in more than {MOST_LOOPS} loops.", (b.name,))
+        for nodes, depth in map(measure, b.exprs):
+            if nodes > MOST_NODES or depth > DEEPEST:
+                raise fail("depth", f"An expression of block {b.name!r} is too large.", (b.name,))
+
+
+def _holes(func: Func) -> None:
     """Holes and relations fit together, and nothing is used that is not declared."""
     known = [h.name for h in func.holes]
+    for h in func.holes:
+        if h.choices is not None and (not h.choices or any(not 1 <= c < EXTENT_LIMIT for c in h.choices)):
+            raise InputError("verify.hole", f"The choices of hole {h.name!r} are no positive numbers.", (h.name,))
     if len(set(known)) != len(known):
         raise InputError("verify.hole", "Two holes have the same name.", known)
     leading: set[str] = set()
     for rel in func.relations:
         stray = set(rel.lhs) - set(known)
-        if stray or rel.rhs < 1 or leading & set(rel.lhs):
+        if stray or not 1 <= rel.rhs < EXTENT_LIMIT or leading & set(rel.lhs):
             raise InputError(
                 "verify.relation", f"The relation {rel} names an unknown hole, shares one, or is not positive.", rel.lhs
             )
@@ -75,7 +106,7 @@ def _forms(b: Block) -> list[Affine]:
     return [*b.binds, *b.index, *(g.form for g in b.guard), *inside]
 
 
-def check_names(func: Func) -> None:
+def _names(func: Func) -> None:
     """Names of loops, blocks, buffers and units are different; buffers are of known kinds and sizes."""
     _unique("loops", [lp.name for lp, _ in loops(func.body)])
     _unique("blocks", [b.name for b, _ in blocks(func.body)])
@@ -84,12 +115,10 @@ def check_names(func: Func) -> None:
     for b in func.buffers:
         if b.role not in get_args(Role):
             raise fail("role", f"Buffer {b.name!r} has the unknown role {b.role!r}.", (b.name,))
-        try:
-            np.dtype(b.dtype)
-        except TypeError:
-            raise fail("dtype", f"Buffer {b.name!r} has the unknown dtype {b.dtype!r}.", (b.name,)) from None
-        if any(not nonneg(d - 1, func.relations) for d in b.shape):
-            raise fail("shape", f"Buffer {b.name!r} has a dimension that is not positive.", (b.name,))
+        if element_type(b.dtype) != b.dtype:
+            raise fail("dtype", f"Buffer {b.name!r} has the unknown dtype {b.dtype!r}.", (b.name,))
+        if any(not _is_extent(func, d) for d in b.shape):
+            raise fail("shape", f"Buffer {b.name!r} has a dimension that is not from 1 to below 2**40.", (b.name,))
         _memory(func, b)
         _layout(func, b)
 
@@ -107,6 +136,10 @@ def _memory(func: Func, b: Buffer) -> None:
     lp = shared_by(func, b.name) if b.scope in ("local", "shared") else None
     if lp is not None:
         raise fail("scope", f"Iterations of {lp.name!r} share {b.name!r}, which is {b.scope}.", (b.name, lp.name))
+
+
+def _is_extent(func: Func, d: Dim) -> bool:
+    return bool(nonneg(d - 1, func.relations)) and not (isinstance(d, int) and d >= EXTENT_LIMIT)
 
 
 def _layout(func: Func, b: Buffer) -> None:
@@ -144,7 +177,7 @@ def _unique(what: str, names: Sequence[str]) -> None:
         raise fail("name", f"Two {what} are called {twice[0]!r}.", twice)
 
 
-def check_loop(func: Func, lp: For, path: tuple[For, ...], intrinsics: Collection[str] | None) -> None:
+def _loop(func: Func, lp: For, path: tuple[For, ...], intrinsics: Collection[str] | None) -> None:
     """Kind, notes, intrinsic and extent of one loop."""
     if lp.kind not in get_args(LoopKind):
         raise fail("kind", f"Loop {lp.name!r} has the unknown kind {lp.kind!r}.", (lp.name,))
@@ -159,19 +192,22 @@ def check_loop(func: Func, lp: For, path: tuple[For, ...], intrinsics: Collectio
             )
         if intrinsics is not None and lp.intrin not in intrinsics:
             raise fail("intrinsic", f"Loop {lp.name!r} names {lp.intrin!r}, which is no intrinsic.", (lp.name,))
-    if not nonneg(lp.extent - 1, func.relations):
-        raise fail("extent", f"Loop {lp.name!r} may run {lp.extent} times, which is not positive.", (lp.name,))
+    if not _is_extent(func, lp.extent):
+        text = f"Loop {lp.name!r} may run {lp.extent} times, which is not from 1 to below 2**40."
+        raise fail("extent", text, (lp.name,))
     if not lp.body:
         raise fail("empty", f"Loop {lp.name!r} has no body.", (lp.name,))
 
 
-def check_block(func: Func, b: Block, path: tuple[For, ...]) -> None:
+def _block(func: Func, b: Block, path: tuple[For, ...]) -> None:
     """Ranks, operators and names of one block."""
     axes = [it.name for it in b.iters]
     _notes("Block", b.name, b.notes)
     _unique(f"axes of block {b.name!r}", axes)
     if len(b.binds) != len(b.iters) or any(it.kind not in ("S", "R") for it in b.iters):
         raise fail("axis", f"Block {b.name!r} does not bind every axis, or an axis is of no known kind.", (b.name,))
+    if any(not _is_extent(func, it.extent) for it in b.iters):
+        raise fail("axis", f"An axis of block {b.name!r} has an extent that is not from 1 to below 2**40.", (b.name,))
     unbound = {v for x in b.binds for v in x.vars} - {lp.name for lp in path}
     if unbound:
         raise fail(
@@ -207,12 +243,23 @@ def _operators(b: Block, e: Expr) -> None:
             good, parts = True, [c, x, y]
         case Cast(_, a):
             good, parts = True, [a]
-        case Const() | Load() | Index():
+        case Const(value, dtype):
+            good, parts = _holds(dtype, value), []
+        case Load() | Index():
             return
     if not good:
-        raise fail("operator", f"Block {b.name!r} uses an unknown operator.", (b.name,))
+        raise fail(
+            "operator", f"Block {b.name!r} uses an unknown operator, or a number that its type lacks.", (b.name,)
+        )
     for p in parts:
         _operators(b, p)
+
+
+def _holds(dtype: str, value: float) -> bool:
+    if element_type(dtype) != dtype or is_float(dtype) or dtype == "bool":
+        return element_type(dtype) == dtype
+    info = np.iinfo(dtype)
+    return isinstance(value, int) and info.min <= value <= info.max
 
 
 def _reduction_form(b: Block) -> None:
@@ -222,9 +269,11 @@ def _reduction_form(b: Block) -> None:
         if any(it.kind == "R" for it in b.iters):
             raise fail("reduction", f"Block {b.name!r} has a reduction axis but no initial value.", (b.name,))
         return
-    ok = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
-    parts = (b.value.b,) if b.resumes else (b.init, b.value.b)  # type: ignore[union-attr]
-    if not ok or any(ld.buffer == b.buffer for e in parts for ld in loads(e)):
+    good = isinstance(b.value, Binary) and b.value.op in REDUCE_OPS and b.value.a == own
+    if good and isinstance(b.value, Binary):
+        parts = (b.value.b,) if b.resumes else (b.init, b.value.b)
+        good = all(ld.buffer != b.buffer for e in parts for ld in loads(e))
+    if not good:
         raise fail(
             "reduction",
             f"Block {b.name!r} has an initial value but does not accumulate onto its own element.",
@@ -235,4 +284,4 @@ def _reduction_form(b: Block) -> None:
         raise fail("reduction", f"Block {b.name!r} writes to an index that moves with a reduction axis.", (b.name,))
 
 
-__all__ = ["check_block", "check_holes", "check_loop", "check_names", "fail"]
+__all__ = ["check", "fail"]

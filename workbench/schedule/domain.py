@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from ..errors import ScheduleError
 from ..ir.func import Constraint, Func
-from ..ir.poly import evaluate
+from ..ir.poly import EXTENT_LIMIT, evaluate
 from .holes import divisors
+
+#: Most combinations of the holes of one relation.
+MOST_WAYS = 1 << 18
 
 
 @functools.lru_cache(maxsize=512)
@@ -39,6 +42,19 @@ def _factorings(extent: int, parts: int) -> Iterator[tuple[int, ...]]:
     for d in divisors(extent):
         for rest in _factorings(extent // d, parts - 1):
             yield (d, *rest)
+
+
+def ways(extent: int, parts: int) -> int:
+    """Number of ordered ways to write `extent` as a product of `parts` factors, without listing them."""
+    out, prime = 1, 2
+    while extent > 1:
+        prime = prime if prime * prime <= extent else extent
+        power = 0
+        while extent % prime == 0:
+            extent, power = extent // prime, power + 1
+        out *= math.comb(power + parts - 1, parts - 1)
+        prime += 1
+    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +92,22 @@ class Domain:
         Raises
         ------
         ScheduleError
-            "hole.empty" when the choices of a hole leave no way to factor its extent.
+            "hole.empty" when the choices of a hole leave no way to factor its extent, "hole.many" when there are more
+            ways than a table can hold.
         """
         choices = {h.name: h.choices for h in func.holes}
         groups = []
         bound: set[str] = set()
         for rel in func.relations:
+            if rel.rhs >= EXTENT_LIMIT or (count := ways(rel.rhs, len(rel.lhs))) > MOST_WAYS:
+                many = "too many" if rel.rhs >= EXTENT_LIMIT else f"{count:.2g}"
+                raise ScheduleError(
+                    "hole.many",
+                    f"There are {many} ways to write {rel.rhs} as a product of {', '.join(rel.lhs)}; the limit is "
+                    f"{MOST_WAYS}.",
+                    rel.lhs,
+                    "fewer holes, or numbers in the place of some",
+                )
             table = factor_table(rel.rhs, len(rel.lhs))
             for k, name in enumerate(rel.lhs):
                 if (allowed := choices.get(name)) is not None:

@@ -4,7 +4,7 @@ values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 from ..arguments import shown
 from ..errors import ScheduleError
 from ..ir.func import Func
+from ..ir.poly import EXTENT_LIMIT
 from ..ir.stmt import blocks, loops
 from .holes import NUMBER_LIMIT, Hole, divisors
 
@@ -170,7 +171,7 @@ class Factors(FieldKind):
             extent = func.loop(str(args[self.of]))[0].extent
         except (KeyError, ScheduleError):
             return ()
-        return divisors(extent) if isinstance(extent, int) else ()
+        return divisors(extent) if isinstance(extent, int) and extent < EXTENT_LIMIT else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,9 +356,12 @@ def with_numbers(value: object, values: Mapping[str, int], names: bool) -> Any:
 
 def as_sequence(value: object) -> Sequence[Any]:
     """Tuple of a list's elements; ValueError for what is no list."""
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"expected a list, not {shown(value)}")
-    return tuple(value)
+    try:
+        if not isinstance(value, str | bytes):
+            return tuple(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass  # not even everything that has an iterator can be iterated: arrays without dimensions
+    raise ValueError(f"expected a list, not {shown(value)}")
 
 
 def number(value: object, what: str, least: int) -> int:

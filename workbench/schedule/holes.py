@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..arguments import is_a, shown
 from ..errors import ScheduleError, did_you_mean
 from ..ir.func import Func, subst_holes
-from ..ir.poly import Dim, hole, holes_of, substitute
+from ..ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
 
 #: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.
 NUMBER_LIMIT = 1 << 31
@@ -257,6 +257,8 @@ def _product_error(names: Sequence[str], values: Mapping[str, int], total: int) 
 
 def nearest(extent: int, value: int) -> str:
     """Hint that names the divisors of `extent` around `value`."""
+    if extent >= EXTENT_LIMIT:
+        return f"a factor of {shown(extent)}"
     ds = divisors(extent)
     below = max((d for d in ds if d < value), default=None)
     above = min((d for d in ds if d > value), default=None)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ir.expr import DEEPEST as MOST_LEVELS
+from ..ir.expr import MOST_NODES, Expr, measure
 from ..ir.func import Buffer, Func
 from ..ir.stmt import Block, Stmt
 from .refusal import refuse
@@ -43,6 +45,21 @@ class _Largest:
             size = s.extent if isinstance(s.extent, int) else 1
             self.depth = max(self.depth, (depth + 1, s.name))
             self._walk(s.body, times * size, depth + 1)
+
+
+def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
+    """Refuse (`code`) to put a value in the place of a block's result where another block would get too large by it."""
+    times = sum(ld.buffer == block.buffer for ld in into.loads())
+    nodes, depth = measure(value)
+    deepest = max(measure(e)[1] for e in into.exprs)
+    if times * nodes > MOST_NODES or depth + deepest > MOST_LEVELS:
+        refuse(
+            code,
+            f"{into.name!r} reads {block.buffer!r} {times} times, and the value of {block.name!r} has {nodes:.2g} "
+            f"parts, {depth} inside each other; together that is too large for one expression.",
+            (block.name, into.name),
+            "compute_at computes it once, inside the loops of its reader",
+        )
 
 
 def check(before: Func, after: Func, step: str) -> None:

@@ -13,7 +13,7 @@ from ...ir.func import Func
 from ...ir.poly import equal
 from ...ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
 from ...ir.types import neutral
-from .. import legality
+from .. import legality, limits
 from ..primitive import Applied, BlockRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import remove_block, replace_block
@@ -31,6 +31,7 @@ from .placement import check_identity
         "compute_inline.identity": "the block does not write its buffer at its own axes",
         "compute_inline.consumers": "no block reads the buffer",
         "compute_inline.affine": "the reader's index put into the block's would not be affine",
+        "compute_inline.size": "the expression of a reader would become too large",
         "compute_inline.producer": "what the block reads is not complete where its readers run",
     },
 )
@@ -47,6 +48,8 @@ class ComputeInline(Primitive):
     def apply(self, func: Func) -> Applied:
         block, _ = func.block(self.block)
         self._check(func, block)
+        for reader, _ in legality.readers(func, block.buffer):
+            limits.check_inlined(block, block.value, reader, "compute_inline.size")
         axes = [x.single_var() for x in block.index]
 
         def value_at(ld: Load) -> Expr:
@@ -114,6 +117,7 @@ class ComputeInline(Primitive):
         "reverse_compute_inline.reduction": "what is made of a reduction's result cannot be put into its initial value",
         "reverse_compute_inline.identity": "an element of the block does not belong to one element of the producer",
         "reverse_compute_inline.cover": "the producer computes elements more than once",
+        "reverse_compute_inline.size": "the expression would become too large",
         "reverse_compute_inline.order": "what else the block reads is not complete where the producer runs",
     },
 )
@@ -134,6 +138,7 @@ class ReverseComputeInline(Primitive):
         producer, path = self._producer(func, block)
         env = self._match(func, block, producer)
         _check_once(func, producer, path)
+        limits.check_inlined(producer, producer.value, block, "reverse_compute_inline.size")
         value = map_affine(block.value, lambda form: form.subst(env))
         index = tuple(x.subst(env) for x in block.index)
         if producer.is_reduction:
