@@ -52,7 +52,7 @@ class Command:
         return found
 
     def all_gone(self):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while self.left_over() and time.monotonic() < deadline:
             time.sleep(0.05)
         return self.left_over() == []

@@ -99,12 +99,14 @@ class FakeMeasurer:
     closed: bool = False
     count: int = 0
     gate: threading.Event = field(default_factory=threading.Event)
+    asked: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self):
         self.gate.set()
 
     def measure(self, task, schedules, best_ms):
         for position, schedule in enumerate(schedules):
+            self.asked.set()
             self.gate.wait()
             if self.delay:
                 time.sleep(self.delay)

@@ -201,7 +201,7 @@ def test_the_lock_of_a_killed_process_is_gone_even_if_its_forked_worker_lives(tm
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     child = int(process.stdout.readline())
-    process.wait(10)
+    process.wait(60)
     try:
         LogWriter(log, Header(tasks=(("k0", "conv"),)), resume=True).close()
     finally:
