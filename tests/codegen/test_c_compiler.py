@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -64,6 +66,27 @@ def test_a_compiler_that_nobody_can_read(monkeypatch):
         build_func(tiled().func, TARGET)
     assert e.value.code == "build.compiler"
     assert "gcc '-O1" in e.value.message
+
+
+PROGRAM = """
+import numpy as np
+from workbench.ir import te
+from workbench.schedule import Schedule
+
+x = te.placeholder((4,), name="größe")
+kernel = Schedule(te.func(te.compute((4,), lambda ж: x[ж] * 2.0, name="Y"))).build(target="c")
+assert (kernel(np.ones(4, "f4")) == 2).all()
+assert "kernel:" in kernel.asm
+"""
+
+
+@compiled_here
+def test_names_that_the_locale_does_not_have(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
+    env = os.environ | {"PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    command = [sys.executable, str(tmp_path / "program.py")]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 @compiled_here

@@ -144,17 +144,19 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
     words = [command[0], *flags(target), *own, *command[1:], *options, "-x", "c", "-"]
     private = os.environ | dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(folder))
     try:
+        # Bytes: names are in the comments, and the user's locale may not have their letters.
         done = subprocess.run(
-            words, input=text, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=private
+            words, input=text.encode(), capture_output=True, timeout=_TIMEOUT_S, check=False, env=private
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error
     if done.returncode:
-        first = "\n".join(done.stderr.splitlines()[:12]) or f"exit code {done.returncode}"
+        said = done.stderr.decode(errors="replace")
+        first = "\n".join(said.splitlines()[:12]) or f"exit code {done.returncode}"
         raise BuildError(
             "build.c",
             f"The C compiler refused the generated code:\n{first}",
             (command[0],),
             "this is a defect of the code generator, or the compiler does not know the options; see $CC",
         )
-    return done.stdout
+    return done.stdout.decode(errors="replace")
