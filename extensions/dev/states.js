@@ -67,6 +67,7 @@ export const STATES = {
   dead: { slices: tuned, after: model => { model.status('restarting'); model.live(false); model.status('idle'); } },
   restarting: { slices: tuned, after: model => model.status('restarting') },
   tensorized: { slices: tensorized },
+  chosen: { slices: slices => ({ ...slices, head: { ...slices.head, holes: 1 } }) },
   large: { slices: slices => large(tuned(slices)) },
   waiting: { mute: true }
 };

@@ -147,3 +147,11 @@ def test_what_an_instruction_computes_is_only_described(bench: Bench) -> None:
     assert page.locator("[data-row='c'] .swb-chip.is-intrin").inner_text() == "x86.amx.bf16"
     inside = page.locator(".is-described").evaluate_all("all => all.map(e => e.dataset.row)")
     assert inside == ["w.1", "o.1", "stmt:conv"]
+
+
+def test_the_nest_says_that_it_shows_one_choice_of_several(bench: Bench) -> None:
+    page = bench.open("chosen", fixture="kernel").page
+    said = page.locator(".swb-nest .swb-hole")
+    assert said.inner_text() == "1 open choice"
+    assert "first choice" in (said.get_attribute("title") or "")
+    assert page.locator("[data-swb-do=tune]").inner_text().startswith("Tune 1 open")

@@ -165,7 +165,7 @@ export function NestPanel(props: PanelProps) {
     <section class="swb-nest" aria-label="Loop nest">
       <header class="swb-panel-head">
         <h3 class="swb-h3">Loop nest</h3>
-        <Holes nest={nest} />
+        <Holes nest={nest} choices={(store.slice('head').value?.holes ?? 0) - nest.holes.length} />
         <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
       </header>
       <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={`${tickStyle(scale)};--swb-step:${stepOf(nest)}px`} aria-rowcount={nest.rows.length + nest.hidden + 1}
@@ -201,9 +201,14 @@ function Buffers({ store, nest }: PanelProps & { nest: NestSlice }) {
   );
 }
 
-function Holes({ nest }: { nest: NestSlice }) {
+/** What is left open: numbers, which the nest shows as "?", and choices, of which it shows the first. */
+function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {
   const { holes } = nest;
-  if (holes.length === 0) return null;
   const names = holes.map(hole => `?${hole.name}${hole.choices ? ` of ${hole.choices.join(', ')}` : ''}`).join('; ');
-  return <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(holes.length, 'open number')}</span>;
+  return (
+    <>
+      {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(holes.length, 'open number')}</span>}
+      {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first choice that is legal">{plural(choices, 'open choice')}</span>}
+    </>
+  );
 }
