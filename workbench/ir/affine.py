@@ -49,19 +49,20 @@ class Affine:
     def make(terms: Iterable[tuple[Digit, Dim]], const: Dim = 0) -> Affine:
         """Merge equal digits, drop zero coefficients, sort."""
         given = list(terms)
-        if len({d.var for d, _ in given}) == len(given):
-            kept = [t for t in given if t[1] != 0]
-        else:
-            acc: dict[Digit, Dim] = {}
-            for digit, c in given:
-                acc[digit] = acc.get(digit, 0) + c
-            kept = [t for t in acc.items() if t[1] != 0]
-        if len(kept) > 1:
-            kept.sort(key=_digit_key)
-        return Affine(tuple(kept), const)
+        if len(given) > 1:
+            if len({d.var for d, _ in given}) == len(given):
+                given.sort(key=_var)
+            else:
+                acc: dict[Digit, Dim] = {}
+                for digit, c in given:
+                    acc[digit] = acc.get(digit, 0) + c
+                given = sorted(acc.items(), key=_digit_key)
+        return Affine(tuple([t for t in given if t[1] != 0]), const)
 
     def __add__(self, other: Affine | Dim) -> Affine:
         if isinstance(other, Affine):
+            if not self.terms or not other.terms:
+                return Affine(self.terms or other.terms, self.const + other.const)
             return Affine.make(self.terms + other.terms, self.const + other.const)
         return Affine(self.terms, self.const + other)
 
@@ -235,6 +236,10 @@ def bijective(form: Affine, extents: Mapping[str, Dim], total: Dim, relations: S
 def radix_boundaries(factors: Sequence[Dim], relations: Sequence[Relation]) -> list[Dim]:
     """Suffix products of `factors`, from 1 up to the whole: where a digit of the split loop may start or end."""
     return [normal(product(factors[k:]), relations) for k in range(len(factors), -1, -1)]
+
+
+def _var(item: tuple[Digit, Dim]) -> str:
+    return item[0].var
 
 
 def _digit_key(item: tuple[Digit, Dim]) -> tuple[str, str, str]:

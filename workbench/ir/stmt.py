@@ -143,10 +143,16 @@ Stmt: TypeAlias = For | Block
 
 def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     """Yield every statement with the loops around it, in program order, outer before inner."""
-    for s in body:
-        yield s, path
-        if isinstance(s, For):
-            yield from walk(s.body, (*path, s))
+    open_bodies = [(iter(body), path)]
+    while open_bodies:
+        rest, around = open_bodies[-1]
+        for s in rest:
+            yield s, around
+            if isinstance(s, For):
+                open_bodies.append((iter(s.body), (*around, s)))
+                break
+        else:
+            open_bodies.pop()
 
 
 def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
