@@ -83,6 +83,30 @@ def test_arguments_that_make_no_sense(call):
     assert not s.trace
 
 
+ASKED = {
+    "moves at a number": (lambda s: s.moves(3), "schedule.name"),
+    "moves at nothing that can be shown": (lambda s: s.moves(Unprintable()), "schedule.name"),
+    "a loop by number": (lambda s: s.func.loop(3), "loop.unknown"),
+    "a block by number": (lambda s: s.func.block(None), "block.unknown"),
+    "a buffer by number": (lambda s: s.func.buffer(3), "buffer.unknown"),
+    "a primitive by list": (lambda s: registry[[]], "primitive.unknown"),
+    "a watcher that is none": (lambda s: s.watch(3), "usage.type"),
+    "a row without dimensions": (lambda s: s.fill(np.array(3)), "hole.value"),
+    "a row of rows": (lambda s: s.fill(np.ones((3, 3), int)), "hole.value"),
+    "a row with 5000 digits": (lambda s: s.fill({"t": HUGE}), "hole.value"),
+    "fewer samples than none": (lambda s: s.domain.sample(-1, np.random.default_rng(0)), "usage.number"),
+}
+
+
+@pytest.mark.parametrize(("ask", "code"), ASKED.values(), ids=ASKED)
+def test_questions_that_make_no_sense(ask, code):
+    s = fresh()
+    s.split("i", [None, Hole("t")])
+    with pytest.raises(WorkbenchError) as caught:
+        ask(s)
+    assert caught.value.code == code
+
+
 @pytest.mark.parametrize(
     "step", [SetScope("C", Hole()), Split("i", (None, 4), Hole()), Split(Hole(), (None, Hole()))], ids=str
 )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import whole
 from ..errors import ScheduleError
 from ..ir.func import Constraint, Func
 from ..ir.poly import EXTENT_LIMIT, evaluate
@@ -165,6 +166,7 @@ class Domain:
 
     def sample(self, n: int, rng: np.random.Generator, attempts: int = 20) -> NDArray[np.int64]:
         """Draw up to `n` rows that satisfy the limits (fewer when the limits leave too few)."""
+        n = whole("n", n, 0)
         kept: list[NDArray[np.int64]] = []
         have = 0
         for _ in range(attempts):

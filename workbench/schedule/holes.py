@@ -191,6 +191,10 @@ def _given(func: Func, row: Row) -> dict[str, int]:
         pairs = row
     else:
         # Anything may come in here from a user's hand, a string for instance.
+        if isinstance(row, np.ndarray) and row.ndim != 1:
+            raise ScheduleError(
+                "hole.value", f"A row has one dimension, not {row.ndim}.", ("row",), "one row of a table"
+            )
         numbers = list(is_a("row", cast("object", row), (list, tuple, np.ndarray), "or a mapping: hole name -> number"))
         if len(numbers) != len(func.holes):
             raise ScheduleError(

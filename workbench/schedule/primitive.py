@@ -279,14 +279,15 @@ class Registry:
         return name in self._table
 
     def __getitem__(self, name: str) -> type[Primitive]:
-        if name not in self._table:
+        found = self._table.get(str(name))  # whatever a file has there
+        if found is None:
             raise ScheduleError(
                 "primitive.unknown",
-                f"There is no primitive {name!r}.",
+                f"There is no primitive {shown(name)}.",
                 (str(name),),
                 did_you_mean(str(name), self._table, "primitives"),
             )
-        return self._table[name]
+        return found
 
     @property
     def names(self) -> tuple[str, ...]:

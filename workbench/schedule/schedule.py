@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import is_a, whole
+from ..arguments import is_a, shown, whole
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
@@ -197,6 +197,8 @@ class Schedule:
 
         A copy is not watched. The callback should only take note and return.
         """
+        if not callable(callback):
+            raise UsageError("usage.type", f"A watcher is called, and {shown(callback)} cannot be.", ("callback",))
         with self._lock:
             self._watchers = (*self._watchers, callback)
 
@@ -240,9 +242,9 @@ class Schedule:
             if at not in known:
                 raise ScheduleError(
                     "schedule.name",
-                    f"There is no loop, block or buffer {at!r}.",
-                    (at,),
-                    did_you_mean(at, known, "names"),
+                    f"There is no loop, block or buffer {shown(at)}.",
+                    (shown(at),),
+                    did_you_mean(shown(at), known, "names"),
                 )
         found = [judge(func, c, self.target) for cls in registry for c in cls.candidates(func, self.target, at)]
         return Moves(sorted(found, key=lambda m: not m.legal))
