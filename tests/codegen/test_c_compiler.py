@@ -22,6 +22,7 @@ from workbench.ir.expr import Binary, Load
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.schedule import Schedule
 from workbench.target import Target
 
 
@@ -66,6 +67,23 @@ def test_a_compiler_that_nobody_can_read(monkeypatch):
         build_func(tiled().func, TARGET)
     assert e.value.code == "build.compiler"
     assert "gcc '-O1" in e.value.message
+
+
+@compiled_here
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in is a shell script")
+def test_a_measurement_uses_the_compiler_of_the_moment(monkeypatch, tmp_path):
+    real = " ".join(compiler.find_compiler())
+    script = tmp_path / "cc"
+    script.write_text(f'#!/bin/sh\n[ "$1" = -dumpmachine ] && exec {real} "$@"\necho I will not >&2\nexit 1\n')
+    script.chmod(0o755)
+    s = Schedule(workloads.matmul(4, 4, 4), TARGET)
+    assert s.measure(repeat=1).ok
+    monkeypatch.setenv("CC", str(script))
+    refused = s.measure(repeat=1)
+    assert refused.status == "build_error"
+    assert "I will not" in refused.error
+    monkeypatch.delenv("CC")
+    assert s.measure(repeat=1).ok
 
 
 PROGRAM = """

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "measure_func"]
 
-_shared: dict[tuple[int, Target], LocalRunner] = {}
+_shared: dict[tuple[int, Target, str], LocalRunner] = {}
 _shared_lock = ForkLock()
 
 
@@ -63,12 +63,12 @@ def measure_func(
 
 def _runner_for(target: Target) -> LocalRunner:
     """Return this process's runner for the target; the two used last are kept."""
-    key = (os.getpid(), target)
+    key = (os.getpid(), target, os.environ.get("CC", ""))  # workers keep the environment that they started with
     runner = _shared.pop(key, None) or LocalRunner(target, builders=1)
     _shared[key] = runner
     while len(_shared) > 2:
-        pid, old = next(iter(_shared))
-        forgotten = _shared.pop((pid, old))
-        if pid == os.getpid():
+        old = next(iter(_shared))
+        forgotten = _shared.pop(old)
+        if old[0] == os.getpid():
             forgotten.close()
     return runner
