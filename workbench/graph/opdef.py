@@ -166,16 +166,11 @@ class OpDef:
 
     def obstacle(self, c: Call) -> str:
         """Why this use cannot become a loop nest; "" where it can."""
-        return "" if self.lowerable else "no loop nest is known for it here"
+        return "" if type(self).lower is not OpDef.lower else "no loop nest is known for it here"
 
     def cases(self) -> list[Case]:
         """Small examples, run by the contract tests."""
         raise NotImplementedError
-
-    @property
-    def lowerable(self) -> bool:
-        """Whether the operator can be compiled, not only folded."""
-        return type(self).lower is not OpDef.lower
 
 
 def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
