@@ -18,6 +18,7 @@ from property import checks, randoms
 from workbench import workloads
 from workbench.codegen import build_func, generate_func
 from workbench.codegen.c import compiler
+from workbench.errors import BuildError
 from workbench.ir import te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Const, Load, Select, map_loads
@@ -284,6 +285,20 @@ def renamed(func: Func, names: dict[str, str]) -> Func:
 def test_names_that_mean_something_in_c(names):
     f = renamed(workloads.matmul(4, 5, 6, bias=True, relu=True), names)
     running.check(running.marked(f, i="parallel"))
+
+
+@pytest.mark.parametrize("symbol", ["int", "main", "memset", "expf", "nest0", "Runtime", "_x", "INT64_MAX"])
+def test_symbols_that_mean_something_in_c(symbol):
+    with pytest.raises(BuildError) as e:
+        build_func(workloads.matmul(4, 4, 4), TARGET, symbol)
+    assert e.value.code == "build.symbol"
+
+
+@compiled_here
+def test_what_the_compiler_says_comes_first():
+    with pytest.raises(BuildError) as e:
+        compiler.compile_c("nonsense is none;", TARGET)
+    assert "nonsense" in e.value.message.splitlines()[1]
 
 
 @compiled_here

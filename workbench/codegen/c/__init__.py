@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ...errors import WorkbenchError
+from ...errors import BuildError, WorkbenchError
 from ...ir.func import Func
 from ...target import Target
 from ..backend import Backend, backend
 from .compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
 from .module import print_module
+from .names import is_taken
 
 
 @backend
@@ -29,6 +30,8 @@ class C(Backend):
     isa = MappingProxyType(X86_FLAGS | ARM_FLAGS)
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+        if is_taken(symbol):
+            raise BuildError("build.symbol", f"{symbol!r} means something in C.", (symbol,), "any other name")
         return print_module(func, target, symbol, poison)
 
     def compile(self, text: str, target: Target) -> bytes:

@@ -152,7 +152,8 @@ def _run(text: str, target: Target, folder: Path, *options: str) -> str:
         raise BuildError("build.c", f"The C compiler did not finish: {error}", (command[0],)) from error
     if done.returncode:
         said = done.stderr.decode(errors="replace")
-        first = "\n".join(said.splitlines()[:12]) or f"exit code {done.returncode}"
+        lines = [line for line in said.splitlines() if "disable pass" not in line]  # GCC repeats our own option
+        first = "\n".join(lines[:12]) or f"exit code {done.returncode}"
         raise BuildError(
             "build.c",
             f"The C compiler refused the generated code:\n{first}",

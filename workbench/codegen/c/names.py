@@ -17,6 +17,11 @@ _TAKEN = re.compile(
 )
 
 
+def is_taken(name: str) -> bool:
+    """Whether a name means something in C, its library, or the text around the nests."""
+    return name in _RESERVED or _TAKEN.match(name) is not None
+
+
 class Names:
     """Gives every loop and buffer an identifier of its own, close to its name."""
 
@@ -36,7 +41,7 @@ class Names:
         if not base or base[0].isdigit() or _TAKEN.match(base):
             base = f"x{base}"
         candidate, k = base, 1
-        while candidate in self._used or candidate in _RESERVED or _TAKEN.match(candidate):
+        while candidate in self._used or is_taken(candidate):
             k += 1
             candidate = f"{base}__{k}"
         self._used.add(candidate)
