@@ -246,7 +246,7 @@ class NestEmitter:
         full = lp.extent // lanes
         out = [(k * lanes, lanes, lanes) for k in range(full)]
         at, rest = full * lanes, lp.extent % lanes
-        if rest and rest & (rest - 1) and self._maskable(lp) and not _in_two(lp, rest):
+        if rest and rest & (rest - 1) and self._maskable(lp) and not _in_pieces(lp, rest):
             return [*out, (at, 1 << rest.bit_length(), rest)]
         while rest:
             width = 1 << rest.bit_length() - 1
@@ -416,14 +416,18 @@ class NestEmitter:
         self.body((stmt,))
 
 
-def _in_two(lp: For, rest: int) -> bool:
-    """Whether two narrow vectors do what is left over better than a masked one: where they hardly compute anything.
+def _in_pieces(lp: For, rest: int) -> bool:
+    """Whether narrow vectors do what is left over better than a masked one: where they hardly compute anything.
 
-    A masked store that crosses a line takes several times as long as a whole one (measured: 1.2 to 1.6 times for copies
-    and epilogues with rests of 3 and 12).
+    A masked store that crosses a line takes several times as long as a whole one (measured: 1.1 to 1.6 times for copies
+    with rests of 3 and 14 and epilogues with rests of 12).
     """
     b = lp.body[0]
-    if not isinstance(b, Block) or b.init is not None or b.guard or rest.bit_count() != 2:
+    if not isinstance(b, Block) or b.init is not None or b.guard or rest.bit_count() > 3:
+        return False
+    if isinstance(b.value, Load):
+        return True
+    if rest.bit_count() == 3:
         return False
     cheap = all(isinstance(e, Load | Const) or (isinstance(e, Binary) and e.op in _CHEAP) for e in walk(b.value))
     return cheap and (rest & -rest >= 4 or rest == 3)
