@@ -1,0 +1,18 @@
+"""What tests of the runtime share."""
+
+import pytest
+
+from workbench.runtime.threads import ThreadPool
+
+
+@pytest.fixture
+def make_pool():
+    pools = []
+
+    def make(n):
+        pools.append(ThreadPool(n))
+        return pools[-1]
+
+    yield make
+    for pool in pools:
+        pool.stop()
