@@ -177,6 +177,20 @@ EXPRESSIONS = {
     "elements that are objects": (lambda: te.placeholder((4,), "object"), "te.dtype"),
     "elements of 16 bytes": (lambda: te.placeholder((4,), "float128"), "te.dtype"),
     "a cast to nothing": (lambda: te.cast(te.const(1.0), "flaot32"), "te.dtype"),
+    "a constant that is a word": (lambda: te.const("one"), "te.value"),
+    "a constant beyond its type": (lambda: te.const(300, "uint8"), "te.dtype"),
+    "a fraction of a whole number": (lambda: te.const(1.5, "int32"), "te.dtype"),
+    "a number that no float holds": (lambda: te.const(1.0) + 10**400, "te.dtype"),
+    "an index that is a word": (lambda: te.placeholder((4,), name="A")["i"], "te.index"),
+    "an index between two": (lambda: te.placeholder((4,), name="A")[1.5], "te.index"),
+    "a part of a tensor": (lambda: te.placeholder((4,), name="A")[1:], "te.index"),
+    "a sum over a number": (lambda: te.sum(te.const(1.0), axis=3), "te.reduce_axis"),
+    "a sum over numbers": (lambda: te.sum(te.const(1.0), axis=[3]), "te.reduce_axis"),
+    "nothing joined": (lambda: te.concat([]), "te.concat"),
+    "numbers joined": (lambda: te.concat([3]), "te.concat"),
+    "joined along nothing": (lambda: te.concat([te.placeholder((4,))], axis=5), "te.concat"),
+    "a name that is a number": (lambda: te.placeholder((4,), name=3), "usage.type"),
+    "a function called by a number": (lambda: te.func(te.placeholder((4,)), name=3), "usage.type"),
     "a constant of nothing": (lambda: te.const(1.0, "complex64"), "te.dtype"),
 }
 
@@ -186,6 +200,13 @@ def test_expressions_that_make_no_sense(make, code):
     with pytest.raises(WorkbenchError) as caught:
         make()
     assert caught.value.code == code
+
+
+def test_thousands_of_stages():
+    t = te.placeholder((2,), name="A")
+    for k in range(3000):
+        t = te.compute((2,), lambda i, x=t: x[i] + 1.0, name=f"B{k}")
+    assert [s.body[0].name for s in te.func(t).body] == [f"B{k}" for k in range(3000)]
 
 
 def test_shared_parts_are_counted_as_often_as_they_occur():

@@ -18,12 +18,13 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
+from typing import cast as cast_to
 
-from ..arguments import shown
+from ..arguments import is_a, shown
 from ..errors import ExpressionError
 from .affine import Affine
 from .dtypes import element_type
-from .expr import DEEPEST, MOST_NODES, Binary, Cast, Const, Expr, Load, Select, Where, measure
+from .expr import DEEPEST, MOST_NODES, Binary, Cast, Expr, Load, Select, Where, measure
 from .func import Buffer, Func
 from .poly import EXTENT_LIMIT
 from .stmt import Block, For, Iter, Stmt
@@ -57,7 +58,7 @@ from .te_math import (
     sqrt,
     tanh,
 )
-from .te_value import Reduction, Scalar, Stage, Tensor, Value, coerce, join, strong, truth, value_of
+from .te_value import Reduction, Scalar, Stage, Tensor, Value, coerce, join, literal, strong, truth, value_of
 from .types import neutral
 
 __all__ = [
@@ -126,7 +127,7 @@ def placeholder(shape: Shape, dtype: str = "float32", name: str | None = None, c
     constant : bool
         Whether the values are known ahead of time (weights), so that they may be packed at compile time.
     """
-    return Tensor(name or f"p{next(_counter)}", _shape(shape), _dtype(dtype), constant)
+    return Tensor(_name(name, "p"), _shape(shape), _dtype(dtype), constant)
 
 
 def reduce_axis(extent: int, name: str = "k") -> Axis:
@@ -151,7 +152,7 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
         When an index is not affine, ranks differ, or a reduction is used inside a larger expression.
     """
     dims = _shape(shape)
-    stage_name = name or f"t{next(_counter)}"
+    stage_name = _name(name, "t")
     names = _axis_names(fcompute, len(dims))
     axes = [Axis(Affine.var(n), ((n, e),)) for n, e in zip(names, dims, strict=True)]
     result = fcompute(*axes)
@@ -203,7 +204,12 @@ def compute(shape: Shape, fcompute: Callable[..., Scalar | Reduction], name: str
 
 def concat(tensors: Sequence[Tensor], axis: int = -1, name: str | None = None) -> Tensor:
     """Join tensors along `axis`: one block per part, all writing one buffer."""
-    out, axis = name or f"t{next(_counter)}", axis % tensors[0].ndim
+    if not isinstance(tensors, list | tuple) or not tensors or not all(isinstance(t, Tensor) for t in tensors):
+        raise ExpressionError("te.concat", "What is joined are one or more tensors.", (), "te.concat([A, B], axis=0)")
+    if not -tensors[0].ndim <= axis < tensors[0].ndim:
+        text = f"{tensors[0].name!r} has {tensors[0].ndim} dimensions, so there is none with the number {shown(axis)}."
+        raise ExpressionError("te.concat", text, (tensors[0].name,), f"one of 0 to {tensors[0].ndim - 1}")
+    out, axis = _name(name, "t"), axis % tensors[0].ndim
     first = [e for d, e in enumerate(tensors[0].shape) if d != axis]
     for t in tensors:
         if t.dtype != tensors[0].dtype or [e for d, e in enumerate(t.shape) if d != axis] != first:
@@ -262,7 +268,10 @@ def cast(a: Scalar, dtype: str) -> Value:
 
 def const(value: float | int | bool, dtype: str = "float32") -> Value:
     """A literal of the given dtype."""
-    return Value(Const(value, _dtype(dtype)), _dtype(dtype))
+    weak = value_of(value)
+    if weak.dtype != "weak":
+        raise ExpressionError("te.value", f"A literal is a number, not {shown(value)}.", (), "te.const(1.0)")
+    return literal(weak, _dtype(dtype))
 
 
 def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
@@ -288,7 +297,7 @@ def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
     stages = [(t, s) for t in order for s in t.stages]
     names = _loop_names([s for _, s in stages], {t.name for t in order})
     body = tuple(_nest(s, t.name, names) for t, s in stages)
-    return Func(name or outs[0].name, tuple(inputs + made), body)
+    return Func(_name(name or outs[0].name, ""), tuple(inputs + made), body)
 
 
 def _nest(s: Stage, buffer: str, names: dict[tuple[str, str], str]) -> Stmt:
@@ -316,13 +325,23 @@ def _loop_names(stages: list[Stage], taken: set[str]) -> dict[tuple[str, str], s
 
 
 def _visit(t: Tensor, order: list[Tensor], state: dict[int, bool]) -> None:
-    if id(t) in state:
-        return
-    state[id(t)] = True
-    for s in t.stages:
-        for r in s.reads:
-            _visit(r, order, state)
-    order.append(t)
+    """Append everything that a tensor depends on, and the tensor, without recursion: networks are deep."""
+    todo = [(t, False)]
+    while todo:
+        top, done = todo.pop()
+        if done:
+            order.append(top)
+        elif id(top) not in state:
+            state[id(top)] = True
+            todo.append((top, True))
+            todo += [(r, False) for s in reversed(top.stages) for r in reversed(s.reads)]
+
+
+def _name(name: str | None, prefix: str) -> str:
+    """The name that was given, or a new one."""
+    if name is not None:
+        is_a("name", name, str)
+    return name or f"{prefix}{next(_counter)}"
 
 
 def _axis_names(fn: object, rank: int) -> list[str]:
@@ -369,7 +388,7 @@ def _given(value: Scalar | None, what: str) -> Scalar:
 
 
 def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
-    axes = (axis,) if isinstance(axis, Axis) else tuple(axis or ())
-    if not axes or any(not a.reduce or a.form.single_var() is None for a in axes):
+    axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
+    if not axes or any(not isinstance(a, Axis) or not a.reduce or a.form.single_var() is None for a in axes):
         raise ExpressionError("te.reduce_axis", "A reduction needs axes made by te.reduce_axis.")
-    return Reduction(op, strong(value), axes)
+    return Reduction(op, strong(value), cast_to(tuple[Axis, ...], axes))

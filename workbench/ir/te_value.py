@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import ExpressionError
 from .affine import Affine
 from .dtypes import is_float
@@ -116,7 +118,7 @@ class Tensor:
             raise ExpressionError(
                 "te.rank", f"{self.name!r} has {self.ndim} dimensions but is indexed with {len(idx)}.", (self.name,)
             )
-        axes = [x if isinstance(x, Axis) else Axis(Affine((), int(x)), ()) for x in idx]
+        axes = [x if isinstance(x, Axis) else Axis(Affine((), self._fixed(x)), ()) for x in idx]
         return Value(
             Load(self.name, tuple(x.form for x in axes)),
             self.dtype,
@@ -124,6 +126,13 @@ class Tensor:
             merge_extents(*(x.extents for x in axes)),
             merge_names(*(x.reduce for x in axes)),
         )
+
+    def _fixed(self, x: object) -> int:
+        try:
+            return operator.index(x)  # type: ignore[arg-type]
+        except TypeError:
+            text = f"{self.name!r} is indexed with {shown(x)}, which is neither an axis nor a whole number."
+            raise ExpressionError("te.index", text, (self.name,), "for example A[i, 0]") from None
 
 
 def value_of(x: object) -> Value:
@@ -168,28 +177,33 @@ def coerce(a: Scalar, b: Scalar) -> tuple[Value, Value]:
     if va.dtype == "weak" and vb.dtype == "weak":
         floats = any(isinstance(v.expr, Const) and isinstance(v.expr.value, float) for v in (va, vb))
         dtype = "float32" if floats else "int64"
-        return _literal(va, dtype), _literal(vb, dtype)
+        return literal(va, dtype), literal(vb, dtype)
     if va.dtype == "weak":
-        return _literal(va, vb.dtype), vb
+        return literal(va, vb.dtype), vb
     if vb.dtype == "weak":
-        return va, _literal(vb, va.dtype)
+        return va, literal(vb, va.dtype)
     if va.dtype == vb.dtype:
         return va, vb
     dtype = np.result_type(va.dtype, vb.dtype).name
     return _cast_to(va, dtype), _cast_to(vb, dtype)
 
 
-def _literal(v: Value, dtype: str) -> Value:
+def literal(v: Value, dtype: str) -> Value:
+    """Give a literal its dtype, where it fits."""
     assert isinstance(v.expr, Const)
     x = v.expr.value
     if is_float(dtype):
-        return Value(Const(float(x), dtype), dtype)
+        try:
+            return Value(Const(float(x), dtype), dtype)
+        except OverflowError:
+            text = f"The literal {shown(x)} does not fit {dtype}."
+            raise ExpressionError("te.dtype", text, (), "write it as a float") from None
     if isinstance(x, float) and not x.is_integer():
         raise ExpressionError(
             "te.dtype", f"The literal {x} does not fit {dtype}.", (), "cast the tensor first: te.cast(x, 'float32')"
         )
     if dtype != "bool" and not np.iinfo(dtype).min <= x <= np.iinfo(dtype).max:
-        raise ExpressionError("te.dtype", f"The literal {x} does not fit {dtype}.", (), "cast the tensor first")
+        raise ExpressionError("te.dtype", f"The literal {shown(x)} does not fit {dtype}.", (), "cast the tensor first")
     return Value(Const(bool(x) if dtype == "bool" else int(x), dtype), dtype)
 
 
@@ -233,7 +247,7 @@ def _of_truth() -> ExpressionError:
 def unary(op: str, a: Scalar) -> Value:
     """Apply a unary operator; integers become float32 where the function asks for floats."""
     v = value_of(a)
-    v = _literal(v, "float32") if v.dtype == "weak" else v
+    v = literal(v, "float32") if v.dtype == "weak" else v
     if v.dtype == "bool" and op == "neg":
         raise _of_truth()
     if op not in ("neg", "abs", "not") and not is_float(v.dtype):
