@@ -236,3 +236,14 @@ def test_a_later_reader_must_find_everything():
         with pytest.raises(ScheduleError, match="make up all of it") as caught:
             s.compute_at("E", "half_k" if inside else "k")
         assert caught.value.code == "compute_at.consumers"
+
+
+def test_a_unit_in_a_peeled_rest_is_another_one():
+    s = Schedule(workloads.matmul(6, 11, 13))
+    s.blockize("k")
+    s.split("j", [None, 4], tail="peel")
+    s.split("j.rest", [None, 2], tail="peel")
+    names = [lp.note("block") for lp in s.loops if lp.is_unit]
+    assert len(set(names)) == len(names) > 2
+    nests.check_rows(s)
+    compiled(s)

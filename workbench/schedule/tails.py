@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,7 @@ from ..ir.affine import Affine
 from ..ir.expr import Bound, Load
 from ..ir.func import Buffer, Func
 from ..ir.poly import Dim, equal, nonneg
-from ..ir.stmt import Block, For, Iter, Stmt, blocks, loops, map_block, map_block_loads, rewrite
+from ..ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
 from . import legality
 from .refusal import refuse
 from .rewrite import fresh_names, replace_loop, split_loop
@@ -106,13 +107,14 @@ def _rest(
     block_names, temps = {n: others[n] for n in parts}, {n: others[n] for n in own}
     env = {n: Affine.var(m) for n, m in rename.items()}
     env[lp.name] = env[lp.name] + whole
+    units = {x.note("block") for x, _ in loops(func.body)}
 
     def load(ld: Load) -> Load:
         return Load(temps.get(ld.buffer, ld.buffer), ld.index)
 
     def fn(s: Stmt) -> tuple[Stmt, ...]:
         if isinstance(s, For):
-            return (replace(s, name=rename[s.name]),)
+            return (replace(s, name=rename[s.name], notes=_notes_of_rest(s, units)),)
         part = parts[s.name]
         if part is None:
             s = map_block(s, lambda a: a.subst(env))
@@ -123,6 +125,17 @@ def _rest(
 
     tail = replace(lp, name=rename[lp.name], extent=rest, body=rewrite(lp.body, fn))
     return tail, [replace(func.buffer(n), name=m) for n, m in temps.items()]
+
+
+def _notes_of_rest(lp: For, units: set[int | str | None]) -> tuple[Note, ...]:
+    """Notes of a loop in the rest: a unit there is another one, with a name that is not among `units` yet."""
+    name = lp.note("block")
+    if name is None:
+        return lp.notes
+    names = (f"{name}.rest" if k == 0 else f"{name}.rest_{k}" for k in itertools.count())
+    new = next(n for n in names if n not in units)
+    units.add(new)
+    return tuple((key, new if key == "block" else value) for key, value in lp.notes)
 
 
 def _moved(block: Block, part: _Part, start: Dim, extent: Dim, env: Mapping[str, Affine]) -> Block:
