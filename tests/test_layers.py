@@ -18,7 +18,7 @@ PACKAGE = Path(workbench.__file__).parent
 #: External package -> the modules that may import it, anywhere in their text.
 ALLOWED = {
     "llvmlite": {"codegen.llvm_bind"},
-    "onnx": {"graph.onnx", "graph.fill"},
+    "onnx": {"graph.onnx", "graph.fill", "onnx_backend"},
     "xgboost": {"tune.cost_model"},
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},

@@ -177,7 +177,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor."""
     op = opdef(c.node)
     if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
-        from .foreign import foreign
+        from .onnx.foreign import foreign
 
         op = foreign(c.node.domain, c.node.op, c.node.version) or op
     found: Any = op.reference(c, *args)
@@ -228,7 +228,7 @@ def registry() -> dict[str, OpDef]:
 def opdef(node: Node) -> OpDef:
     """Operator of a node; `ModelError` "model.unsupported_op" when it is not known."""
     from . import ops
-    from .foreign import foreign
+    from .onnx.foreign import foreign
 
     assert ops is not None
     domain = "" if node.domain == "ai.onnx" else node.domain
@@ -251,6 +251,6 @@ def opdef(node: Node) -> OpDef:
 
 def known(domain: str, name: str, version: int) -> bool:
     """Whether `opdef` finds the operator."""
-    from .foreign import foreign
+    from .onnx.foreign import foreign
 
     return (domain == "" and name in registry()) or foreign(domain, name, version) is not None

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ..errors import InputError, ModelError, did_you_mean
+from .dtypes import check_dtype
 from .graph import Array, Graph, Node, TensorType, topological
-from .weights import check_dtype
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""

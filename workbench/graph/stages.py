@@ -14,11 +14,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import ModelError
+from .dtypes import DTYPES
 from .graph import Array, Graph, Node, TensorType
 from .infer import FOLLOW, follow, make_call
 from .opdef import opdef
 from .program import Program
-from .weights import DTYPES
 
 Values: TypeAlias = Mapping[str, Any]
 

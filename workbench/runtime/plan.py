@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -76,6 +77,35 @@ class CallPlan:
     tuned: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class HostCall:
+    """One step that is not compiled: a Python function of arrays, which may not keep or change them.
+
+    Parameters
+    ----------
+    name : str
+        What the profile calls it.
+    run : callable
+        ``run(*inputs) -> outputs``; further outputs than `results` are dropped.
+    args, results : tuple of (Slot, ArraySpec)
+        Where its inputs and outputs live.
+    reason : str
+        Why it is not compiled.
+    operator : str
+        Operator that it computes.
+    """
+
+    name: str
+    run: Callable[..., Sequence[Array]]
+    args: tuple[tuple[Slot, ArraySpec], ...]
+    results: tuple[tuple[Slot, ArraySpec], ...]
+    reason: str
+    operator: str
+    flops: int = 0
+    task: str = ""
+    tuned: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutablePlan:
     """Everything that an `Executable` needs.
@@ -88,7 +118,7 @@ class ExecutablePlan:
         Constant operands, already in the layout that the kernels expect.
     arena_bytes : int
         Size of the memory for intermediate results; the offsets in the calls refer to it.
-    calls : tuple of CallPlan
+    calls : tuple of CallPlan or HostCall
         In execution order.
     threads : int
         Threads to use unless told otherwise.
@@ -105,7 +135,7 @@ class ExecutablePlan:
     outputs: tuple[ArraySpec, ...]
     constants: tuple[Array, ...]
     arena_bytes: int
-    calls: tuple[CallPlan, ...]
+    calls: tuple[CallPlan | HostCall, ...]
     threads: int = 1
     output_slots: tuple[Slot, ...] = ()
     untuned: tuple[str, ...] = field(default=())
@@ -126,18 +156,27 @@ def check_plan(plan: ExecutablePlan) -> None:
     for spec, slot in zip(plan.outputs, slots, strict=True):
         _check_slot(plan, slot, spec.nbytes, f"output {spec.name}")
     for call in plan.calls:
+        _check_call(plan, call)
+
+
+def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
+    written: list[Slot] = []
+    if isinstance(call, HostCall):
+        for slot, spec in (*call.args, *call.results):
+            _check_slot(plan, slot, spec.nbytes, f"{spec.name} of {call.name}")
+        written = [slot for slot, _ in call.results]
+    else:
         params = call.code.params
         if len(params) != len(call.args):
-            raise BuildError(
-                "build.plan",
-                f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}",
-                (call.name,),
-            )
+            text = f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}"
+            raise BuildError("build.plan", text, (call.name,))
         for param, slot in zip(params, call.args, strict=True):
             nbytes = math.prod(param.shape) * np.dtype(param.dtype).itemsize
             _check_slot(plan, slot, nbytes, f"{param.name} of {call.name}")
-            if param.role == "output" and slot.kind in ("input", "const"):
-                raise BuildError("build.plan", f"{call.name} would write to a read-only {slot.kind}", (call.name,))
+        written = [slot for param, slot in zip(params, call.args, strict=True) if param.role == "output"]
+    for slot in written:
+        if slot.kind in ("input", "const"):
+            raise BuildError("build.plan", f"{call.name} would write to a read-only {slot.kind}", (call.name,))
 
 
 def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> None:

@@ -7,27 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..errors import ModelError
-from .graph import Array
+from ...errors import ModelError
+from ..dtypes import DTYPES, check_dtype
+from ..graph import Array
 
 if TYPE_CHECKING:
     import onnx
-
-#: Element types that a typed graph may hold.
-DTYPES = (
-    "float32",
-    "float64",
-    "float16",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-)
 
 
 def initializers(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Array]:
@@ -112,19 +97,6 @@ def _external(t: onnx.TensorProto, folder: Path | None, what: str, dtype: str, c
             "copy the external data again",
         )
     return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(tuple(t.dims))
-
-
-def check_dtype(name: str, what: str) -> None:
-    """Refuse an element type that a typed graph cannot hold.
-
-    Raises
-    ------
-    ModelError
-        "model.unsupported_dtype".
-    """
-    if name not in DTYPES:
-        text = f"The {what} has element type {name}, which is not supported."
-        raise ModelError("model.unsupported_dtype", text, (), f"supported: {', '.join(DTYPES)}")
 
 
 def dtype_of(code: int) -> str:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .graph import Array, AttrValue, Node, TensorType
-from .opdef import Call, Case, OpDef
+from ..graph import Array, AttrValue, Node, TensorType
+from ..opdef import Call, Case, OpDef
 
 if TYPE_CHECKING:
     import onnx

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .opdef import registry
+from ..opdef import registry
 
 if TYPE_CHECKING:
     import onnx

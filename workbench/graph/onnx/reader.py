@@ -1,4 +1,4 @@
-"""Import of ONNX models; with `fill`, the only module that knows the onnx package."""
+"""Import of ONNX models."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..arguments import ArgumentTypeError, is_a, whole
-from ..errors import InputError, ModelError, did_you_mean
+from ...arguments import ArgumentTypeError, is_a, whole
+from ...errors import InputError, ModelError, did_you_mean
+from ..graph import AttrValue, Graph, Node
+from ..opdef import known, opdef
+from ..program import Declared, Program
 from .functions import expand_functions
-from .graph import AttrValue, Graph, Node
-from .opdef import known, opdef
-from .program import Declared, Program
 from .shipped import find_model
 from .weights import array_of, dtype_of, initializers
 from .wire import diagnose
