@@ -162,7 +162,8 @@ def _leads_to(func: Func, step: LayoutStep | PadStep | WinogradStep, shape: tupl
         case PadStep(dim, size, extent):
             return 0 <= dim < len(shape) and 1 <= size < extent and equal(shape[dim], extent, func.relations)
         case WinogradStep(tile):
-            return tile in KERNEL_MATRIX and shape[:2] == (tile + 2, tile + 2)
+            sizes = shape[:2]
+            return tile in KERNEL_MATRIX and len(sizes) == 2 and all(equal(n, tile + 2, func.relations) for n in sizes)
 
 
 def _notes(what: str, name: str, notes: tuple[Note, ...]) -> None:
