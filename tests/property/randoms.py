@@ -177,6 +177,7 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("pad_end", (("reverse_compute_at", "B", "i"),)),
     ("two_outputs", (("compute_inline", "A"),)),
     ("elementwise", (("parallel", "i"), ("parallel", "tanh_i"), ("set_scope", "scale", "local"))),
+    ("matmul", (("split", "k", [None, 4]), ("decompose_reduction", "C", "k.1"))),
     ("elementwise", (("split", "relu_i", [None, 5], "guard"),)),
     (
         "matmul",

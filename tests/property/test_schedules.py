@@ -42,6 +42,7 @@ def test_scenarios():
         "region.union": 1,
         "set_scope.shared": 1,
         "loop.mark": 1,
+        "decompose_reduction.loop": 1,
     }
 
 
