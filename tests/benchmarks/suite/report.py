@@ -85,5 +85,6 @@ def roofline(found: list[dict[str, Any]], peak_gflops: float, bandwidth: float, 
     )
     figure.update_xaxes(type="log", title="operations per byte")
     figure.update_yaxes(type="log", title="GFLOP/s")
-    figure.update_layout(template="plotly_white", title="Roofline of the suite")
-    figure.write_html(path, include_plotlyjs="cdn")
+    note = "operations of the direct algorithm: Winograd may lie above the roof"
+    figure.update_layout(template="plotly_white", title=f"Roofline of the suite<br><sup>{note}</sup>")
+    figure.write_html(path, include_plotlyjs=True)
