@@ -2,7 +2,10 @@
 
 import copy
 import gc
+import os
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -163,3 +166,36 @@ def test_prepared_calls_share_their_outputs_and_see_inputs_change():
     assert np.all(first == 2.0)
     with pytest.raises(wb.WorkbenchError):
         kernel.prepare(a)
+
+
+def huge_pages() -> int:
+    """Kilobytes of this process on huge pages."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("AnonHugePages"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux says which pages a process has")
+def test_large_arrays_lie_on_huge_pages_of_their_own_process():
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not setting.exists() or "[never]" in setting.read_text():
+        pytest.skip("the system has no huge pages")
+    before = huge_pages()
+    arrays = [aligned_empty((n,), "uint8") for n in (1 << 20, (5 << 20) + 3)]
+    for array in arrays:
+        array[...] = 1
+    assert huge_pages() - before >= 3 * 2048
+    child = os.fork()
+    if child == 0:
+        arrays[0][...] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert (arrays[0] == 1).all()
+
+
+@pytest.mark.parametrize("nbytes", [0, 1, 63, 64, (1 << 19) - 1, 1 << 19, (2 << 20) + 5, (2 << 20) + (1 << 19)])
+def test_aligned_memory_has_its_size_and_can_be_written(nbytes):
+    array = aligned_empty((nbytes,), "uint8")
+    assert array.shape == (nbytes,)
+    assert array.ctypes.data % 64 == 0
+    array[...] = 7
+    assert (array == 7).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,9 @@ from workbench.errors import ShapeError
 
 #: Alignment in bytes that generated code may rely on for every buffer.
 ALIGNMENT = 64
+#: A page of the large kind; what is left over gets one of its own where it fills at least a quarter of it.
+HUGE_PAGE = 2 << 20
+_LEAST_HUGE = HUGE_PAGE // 4
 
 Array = npt.NDArray[Any]
 
@@ -46,12 +50,34 @@ def concrete_shape(shape: Sequence[Any]) -> tuple[int, ...]:
 
 
 def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any], alignment: int = ALIGNMENT) -> Array:
-    """Return an uninitialised C-contiguous array whose first byte lies on a multiple of `alignment`."""
+    """Return an uninitialised C-contiguous array whose first byte lies on a multiple of `alignment`.
+
+    Large arrays lie on huge pages where the system has them: a tile that walks down a column of a matrix touches
+    another small page in almost every row, and the processor remembers the places of few.
+    """
     kind = np.dtype(dtype)
     size = math.prod(shape) * kind.itemsize
-    raw = np.empty(size + alignment, np.uint8)
-    start = -raw.ctypes.data % alignment
-    return raw[start : start + size].view(kind).reshape(tuple(shape))
+    raw = _huge(size) if size >= _LEAST_HUGE and alignment <= HUGE_PAGE else None
+    if raw is None:
+        raw = np.empty(size + alignment, np.uint8)
+        raw = raw[-raw.ctypes.data % alignment :]
+    return raw[:size].view(kind).reshape(tuple(shape))
+
+
+def _huge(size: int) -> Array | None:
+    """Memory of its own that begins with a huge page; None where there are none."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return None
+    whole = size // HUGE_PAGE + (size % HUGE_PAGE >= _LEAST_HUGE)
+    try:
+        # Private: a forked child must not write into the arrays of its parent.
+        room = mmap.mmap(-1, max(size, whole * HUGE_PAGE) + HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        raw = np.frombuffer(room, np.uint8)
+        start = -raw.ctypes.data % HUGE_PAGE
+        room.madvise(mmap.MADV_HUGEPAGE, start, whole * HUGE_PAGE)
+    except (OSError, ValueError):
+        return None
+    return raw[start:]
 
 
 def is_ready(array: Array) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from workbench import workloads
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
+from workbench.runtime.buffers import aligned_empty
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,13 @@ class Case:
         return sum(int(np.prod(b.logical_shape())) * np.dtype(b.dtype).itemsize for b in self.make().params)
 
     def inputs(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """Operands by name, the same for everybody."""
+        """Operands by name, in the same memory for everybody: aligned, large ones on huge pages."""
         rng = np.random.default_rng(seed)
-        return {b.name: rng.standard_normal(b.logical_shape()).astype(b.dtype) for b in self.make().inputs}
+        arrays = {}
+        for b in self.make().inputs:
+            arrays[b.name] = aligned_empty(b.logical_shape(), b.dtype)
+            arrays[b.name][...] = rng.standard_normal(b.logical_shape())
+        return arrays
 
 
 def _matmul(n: int) -> Case:
