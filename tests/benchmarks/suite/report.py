@@ -85,6 +85,6 @@ def roofline(found: list[dict[str, Any]], peak_gflops: float, bandwidth: float, 
     )
     figure.update_xaxes(type="log", title="operations per byte")
     figure.update_yaxes(type="log", title="GFLOP/s")
-    note = "operations of the direct algorithm, bytes from memory: Winograd and what stays in caches may lie above the roof"
+    note = "operations of the direct algorithm, bytes from memory: Winograd and cached data may lie above the roof"
     figure.update_layout(template="plotly_white", title=f"Roofline of the suite<br><sup>{note}</sup>")
     figure.write_html(path, include_plotlyjs=True)
