@@ -148,8 +148,9 @@ def test_an_error_in_a_step_that_is_not_compiled_comes_out_of_run():
     executable = wb.compile(load_onnx(proto))
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     for _ in range(2):
-        with pytest.raises(IndexError):
+        with pytest.raises(ModelError, match="out of bounds") as e:
             executable.run({"x": x, "i": np.array([9])})
+        assert e.value.code == "model.bad_value"
     np.testing.assert_array_equal(executable.run({"x": x, "i": np.array([3])})["y"], x[[3]])
 
 

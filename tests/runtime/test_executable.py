@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, code
 
-from workbench.errors import BuildError, ShapeError, UsageError
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.errors import BuildError, RunError, ShapeError, UsageError
+from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 
 N = 256
 BYTES = 4 * N
@@ -148,3 +148,26 @@ def test_empty_network():
     spec = (ArraySpec("x", (4,)),)
     out = Executable(ExecutablePlan(spec, spec, (), 0, (), output_slots=(Slot("input", 0),))).run(x)
     np.testing.assert_array_equal(out["x"], x)
+
+
+def test_a_step_in_python_that_fails_is_named():
+    def fail(x):
+        raise KeyError("nothing here")
+
+    spec = ArraySpec("x", (4,))
+    call = HostCall("look up", fail, ((Slot("input", 0), spec),), ((Slot("output", 0), spec),), "a test", "Look")
+    executable = Executable(ExecutablePlan((spec,), (ArraySpec("y", (4,)),), (), 0, (call,)))
+    for use in (lambda: executable.run(np.zeros(4, np.float32)), lambda: executable.benchmark(repeat=2)):
+        with pytest.raises(RunError, match="look up") as e:
+            use()
+        assert e.value.code == "run.step"
+
+
+def test_a_step_in_python_has_to_give_what_was_said():
+    spec = ArraySpec("x", (4,))
+    call = HostCall(
+        "half", lambda x: (x[:2],), ((Slot("input", 0), spec),), ((Slot("output", 0), spec),), "a test", "Half"
+    )
+    executable = Executable(ExecutablePlan((spec,), (ArraySpec("y", (4,)),), (), 0, (call,)))
+    with pytest.raises(ShapeError, match=r"half gave \[2\]"):
+        executable.run(np.zeros(4, np.float32))

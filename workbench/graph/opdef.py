@@ -174,13 +174,22 @@ class OpDef:
 
 
 def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
-    """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor."""
+    """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor.
+
+    Raises
+    ------
+    ModelError
+        "model.bad_value" for inputs that the operator cannot take, "model.reference_failed".
+    """
     op = opdef(c.node)
     if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
         from .onnx.foreign import foreign
 
         op = foreign(c.node.domain, c.node.op, c.node.version) or op
-    found: Any = op.reference(c, *args)
+    try:
+        found: Any = op.reference(c, *args)
+    except (ArithmeticError, IndexError, TypeError, ValueError) as e:
+        raise c.error("bad_value", f"cannot be computed from what it is given: {e}", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
     return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
 

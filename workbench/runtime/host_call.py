@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench.errors import ShapeError
+from workbench.errors import RunError, ShapeError, WorkbenchError
 from workbench.runtime.buffers import KERNEL_TYPE, Array
 from workbench.runtime.plan import HostCall
 
@@ -31,8 +31,11 @@ class HostCode:
         self.failure: BaseException | None = None
 
     def raise_failure(self) -> None:
-        """Raise what went wrong in the last call, if anything did."""
+        """Raise what went wrong in the last call, if anything did ("run.step" for what is no error of ours)."""
         failure, self.failure = self.failure, None
+        if isinstance(failure, Exception) and not isinstance(failure, WorkbenchError):
+            text = f"The step {self._call.name!r} cannot be computed: {failure}"
+            raise RunError("run.step", text, (self._call.name,), "look at the values that it is given") from failure
         if failure is not None:
             raise failure
 

@@ -19,13 +19,7 @@ _HEAVY = 4096
 
 
 def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without calls of functions, local or the standard's; the same object where there is none.
-
-    Raises
-    ------
-    ModelError
-        "model.invalid_graph" where a body does not fit its call.
-    """
+    """The model without calls of functions, local or the standard's; the same object where there is none."""
     from onnx import inliner
 
     for _ in range(MAX_DEPTH):
