@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..errors import ModelError, did_you_mean
+from ..errors import ModelError, WorkbenchError, did_you_mean
 from ..ir import te
 from .graph import Array, AttrValue, Node, TensorType
 
@@ -188,6 +188,8 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         op = foreign(c.node.domain, c.node.op, c.node.version) or op
     try:
         found: Any = op.reference(c, *args)
+    except WorkbenchError:
+        raise
     except (ArithmeticError, IndexError, TypeError, ValueError) as e:
         raise c.error("bad_value", f"cannot be computed from what it is given: {e}", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
