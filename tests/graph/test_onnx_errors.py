@@ -248,3 +248,16 @@ def test_filling_reports_roles_and_files(tmp_path):
     with pytest.raises(ModelError) as e:
         save_onnx(model(RELU), tmp_path / "no" / "folder.onnx")
     assert e.value.code == "model.unwritable"
+
+
+def test_numbers_that_make_no_sense_name_the_node():
+    scale = onnx.numpy_helper.from_array(np.ones(5, np.float32), "s")
+    norm = node("LayerNormalization", ["x", "s"], name="norm")
+    e = raises("model.invalid_graph", model([norm], constants=[scale]), "'norm'", "does not fit its inputs")
+    assert e.where == ("norm",)
+    scales = onnx.numpy_helper.from_array(np.array([1, np.inf], np.float32), "s")
+    raises("model.invalid_graph", model([node("Resize", ["x", "", "s"], name="r")], constants=[scales]), "'r'")
+
+
+def test_an_operator_that_is_newer_than_the_opset():
+    raises("model.unsupported_op", model([node("Mish", ["x"])], opset=13), "'Mish'")

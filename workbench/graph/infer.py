@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from .graph import Array, Node, TensorType
-from .opdef import Call, evaluate, opdef
+from .opdef import Call, evaluate, infer, opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096
@@ -27,8 +27,7 @@ def infer_types(
     values: dict[str, Array] = dict(constants)
     for node in nodes:
         call = make_call(node, types, values)
-        op = opdef(node)
-        out = op.infer(call)
+        out = infer(call)
         for name, t in zip(node.outputs, out, strict=False):
             if name:
                 types[name] = t

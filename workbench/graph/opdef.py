@@ -173,6 +173,20 @@ class OpDef:
         raise NotImplementedError
 
 
+#: What NumPy and Python raise about numbers that make no sense.
+_NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)
+
+
+def infer(c: Call) -> tuple[TensorType, ...]:
+    """Types of a node's outputs; `ModelError`, "model.invalid_graph" where its numbers make no sense."""
+    try:
+        return opdef(c.node).infer(c)
+    except WorkbenchError:
+        raise
+    except _NONSENSE as e:
+        raise c.error("invalid_graph", f"does not fit its inputs: {e}", "look at its attributes and shapes") from e
+
+
 def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     """Outputs of a node, computed by its operator's reference: arrays, and lists and None for what is no tensor.
 
@@ -190,7 +204,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         found: Any = op.reference(c, *args)
     except WorkbenchError:
         raise
-    except (ArithmeticError, IndexError, TypeError, ValueError) as e:
+    except _NONSENSE as e:
         raise c.error("bad_value", f"cannot be computed from what it is given: {e}", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
     return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from .dtypes import DTYPES
 from .graph import Array, Graph, Node, TensorType
 from .infer import FOLLOW, follow, make_call
-from .opdef import opdef
+from .opdef import infer
 from .program import Program
 
 Values: TypeAlias = Mapping[str, Any]
@@ -95,7 +95,7 @@ class _Run:
         sources = frozenset[str]().union(*(self._sources.get(i, frozenset()) for i in node.inputs))
         call = make_call(node, self._types, self._values)
         try:
-            outs = opdef(node).infer(call)
+            outs = infer(call)
         except ModelError as e:
             if e.code not in _OPEN:
                 raise

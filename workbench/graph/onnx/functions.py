@@ -57,33 +57,34 @@ def _one_by_one(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.M
 
 def _write_defaults(model: onnx.ModelProto) -> None:
     """Give every node the attributes that the standard assumes: bodies refer to them."""
-    import onnx
-
     opsets = {o.domain: o.version for o in model.opset_import}
     for n in model.graph.node:
-        if n.domain in opsets and onnx.defs.has(n.op_type, n.domain):
-            schema = onnx.defs.get_schema(n.op_type, opsets[n.domain], n.domain)
-            given = {a.name for a in n.attribute}
-            for name, declared in schema.attributes.items():
-                if name not in given and declared.default_value.name:
-                    n.attribute.append(declared.default_value)
+        schema = _schema(n.op_type, n.domain, opsets)
+        given = {a.name for a in n.attribute}
+        for name, declared in () if schema is None else schema.attributes.items():
+            if name not in given and declared.default_value.name:
+                n.attribute.append(declared.default_value)
+
+
+def _schema(op: str, domain: str, opsets: dict[str, int]) -> onnx.defs.OpSchema | None:
+    """What the standard says of an operator at the model's version; None where it does not know it."""
+    import onnx
+
+    try:
+        return onnx.defs.get_schema(op, opsets[domain], domain)
+    except (KeyError, onnx.defs.SchemaError):
+        return None
 
 
 def _defined_by_others(graph: onnx.GraphProto, opsets: dict[str, int]) -> set[tuple[str, str]]:
     """Domain and name of the operators of a graph that are not declared here, but have a body in the standard."""
-    import onnx
-
     own = registry()
     found: set[tuple[str, str]] = set()
     for n in graph.node:
         domain = "" if n.domain == "ai.onnx" else n.domain
-        if n.op_type not in own and domain in opsets and onnx.defs.has(n.op_type, domain):
-            try:
-                schema = onnx.defs.get_schema(n.op_type, opsets[domain], domain)
-            except onnx.defs.SchemaError:
-                continue
-            if schema.has_function or schema.has_context_dependent_function:  # type: ignore[attr-defined]
-                found.add((domain, n.op_type))
+        schema = None if n.op_type in own else _schema(n.op_type, domain, opsets)
+        if schema is not None and (schema.has_function or schema.has_context_dependent_function):  # type: ignore[attr-defined]
+            found.add((domain, n.op_type))
         for a in n.attribute:
             if a.HasField("g"):
                 found |= _defined_by_others(a.g, opsets)

@@ -47,8 +47,8 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
     ModelError
         "model.missing_file", "model.not_onnx", "model.truncated", "model.unsupported_op", "model.unresolved_dim",
         "model.unknown_input", "model.shape_conflict", "model.weights_missing", "model.external_data",
-        "model.unsupported_dtype", "model.unsupported_attr", "model.dynamic_value", "model.shape_mismatch",
-        "model.duplicate_name", "model.cycle", "model.invalid_graph".
+        "model.unsupported_dtype", "model.unsupported_attr", "model.dynamic_value", "model.dynamic_shape",
+        "model.shape_mismatch", "model.duplicate_name", "model.cycle", "model.invalid_graph".
     """
     return read_program(path_or_model).graph(_checked(shapes))
 
