@@ -52,6 +52,7 @@ USAGE = [
     (["tune", "m.onnx", "--trials", "5", "--log", "x.jsonl", "--scheduler", "greedy"], "usage.scheduler"),
     (["tune", "m.onnx", "--trials", "5", "--log", "x.jsonl", "--cost-model", "oracle"], "usage.cost_model"),
     (["run"], "usage.arguments"),
+    (["run", "m.onnx", "--without", "foldd"], "usage.pass"),
     (["run", "m.onnx", "--threads", "0"], "usage.arguments"),
     (["run", "m.onnx", "--shape", "data"], "usage.shape"),
     (["run", "m.onnx", "--shape", "data=1x-3"], "usage.shape"),

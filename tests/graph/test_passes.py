@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from graph.nets import close, conv, norm, norm_constants, random_feeds, residual_net
 
-from workbench.graph import Graph, Node, TensorType, run_reference
-from workbench.graph.passes import DEFAULT, passes, run_pass
+from workbench.errors import UsageError
+from workbench.graph import Graph, Node, TensorType, list_passes, run_reference
+from workbench.graph.passes import DEFAULT, ORDER, Pass, base, passes, run_pass, select_passes
+from workbench.tune.compile import compile
 
 
 def make(nodes, constants=None, shape=(1, 4, 6, 6), outputs=("y",)):
@@ -36,8 +38,46 @@ def weights(*shape, seed=0):
 
 
 def test_passes_are_declared_with_their_description():
-    assert set(DEFAULT) == set(passes())
-    assert all(p.doc.endswith(".") for p in passes().values())
+    listed = list_passes()
+    assert [p.name for p in listed] == list(dict.fromkeys(ORDER))
+    assert {p.name for p in listed} == set(passes())
+    assert set(DEFAULT) == {p.name for p in listed if p.default}
+    assert all(p.doc.endswith(".") and set(p.requires) <= set(passes()) for p in listed)
+
+
+def test_passes_can_be_left_out():
+    g = residual_net()
+    assert not any(line.startswith("layout") for line in g.optimize(without="layout_nhwc").history)
+    whole, alone = g.optimize(), g.optimize(without=["fuse", "fold_batch_norm"])
+    assert any(len(x.nodes) > 1 for x in whole.groups)
+    assert [x.nodes for x in alone.groups] == [(n.name,) for n in alone.nodes]
+    assert "BatchNormalization" in ops(alone)
+    assert alone.groups[0].rules[0].endswith("fusion is switched off")
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        ("usage.pass", lambda g: g.optimize(without=["fold_constant"])),
+        ("usage.pass", lambda g: g.optimize(["foldd"])),
+        ("usage.pass", lambda g: compile(g.optimize(), without="fuse")),
+    ],
+)
+def test_passes_that_cannot_be_left_out(code, call):
+    with pytest.raises(UsageError) as e:
+        call(residual_net())
+    assert e.value.code == code
+    assert e.value.hint
+
+
+def test_a_pass_that_requires_another_goes_with_it(monkeypatch):
+    declared = {**passes(), "late": Pass("late", "A test.", lambda g: g, True, ("fuse",))}
+    monkeypatch.setattr(base, "_PASSES", declared)
+    assert select_passes(["fuse", "late"]) == ("fuse", "late")
+    assert select_passes(["fold_constants", "fuse", "late"], "fuse") == ("fold_constants",)
+    with pytest.raises(UsageError) as e:
+        select_passes(["late", "fuse"])
+    assert e.value.code == "usage.pass_order"
 
 
 def test_folding_follows_shapes_and_constants():

@@ -61,12 +61,32 @@ def check_model_options(options: Namespace) -> None:
 
 def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     """Load, fill and optimise the model of a command line."""
+    shapes = parse_shapes(options.shape) or None
+    without = passes_left_out(options)
+    return read_model(options, output, target, shapes).optimize(without=without)
+
+
+def passes_left_out(options: Namespace) -> list[str]:
+    """Return the passes of ``--without``.
+
+    Raises
+    ------
+    UsageError
+        ``usage.pass`` for one that does not exist.
+    """
+    from workbench.graph.passes import DEFAULT, select_passes
+
+    names = [name.strip() for item in options.without for name in item.split(",") if name.strip()]
+    select_passes(DEFAULT, names)
+    return names
+
+
+def read_model(options: Namespace, output: Output, target: Target, shapes: dict[str, tuple[int, ...]] | None) -> Graph:
+    """Load the model as it is, its weights filled where that was asked for."""
     from workbench.graph import load_onnx
 
-    shapes = parse_shapes(options.shape) or None
-
     if options.fill_weights is None:
-        return load_onnx(options.model, shapes).optimize()
+        return load_onnx(options.model, shapes)
     from workbench.graph.fill import fill_weights, save_onnx
     from workbench.tune.compile import execute
 
@@ -74,7 +94,7 @@ def load_graph(options: Namespace, output: Output, target: Target) -> Graph:
     model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)
     if options.save_filled is not None:
         save_onnx(model, options.save_filled)
-    return load_onnx(model, shapes).optimize()
+    return load_onnx(model, shapes)
 
 
 def tasks(options: Namespace, output: Output) -> int:

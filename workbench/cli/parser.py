@@ -61,6 +61,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
         "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
         "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
         "run": commands.add_parser("run", help="compile a model and run or time it"),
+        "passes": commands.add_parser("passes", help="list the graph passes"),
         "log": commands.add_parser("log", help="look at a tuning log"),
         "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
     }
@@ -73,7 +74,8 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _log(built["log"])
     _target(built["doctor"])
     built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
-    for command in (built["tasks"], built["tune"], built["run"], built["doctor"]):
+    built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
+    for command in (built["tasks"], built["tune"], built["run"], built["passes"], built["doctor"]):
         _json(command)
     return parser, built
 
@@ -102,6 +104,13 @@ def _model(command: Parser) -> None:
         "--fill-weights", type=int, metavar="SEED", help="replace constant stub weights by seeded, calibrated ones"
     )
     command.add_argument("--save-filled", metavar="OUT.onnx", help="also save the model with the filled weights")
+    _without(command)
+
+
+def _without(command: Parser) -> None:
+    command.add_argument(
+        "--without", action="append", default=[], metavar="PASS", help="leave out a graph pass; may be repeated"
+    )
 
 
 def _target(command: Parser) -> None:

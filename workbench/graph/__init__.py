@@ -3,7 +3,19 @@
 from .graph import Graph, Node, TensorType
 from .group import Group
 from .onnx import load_onnx
+from .passes import list_passes
 from .reference import run_reference
 from .tasks import Task, extract_tasks, partition
 
-__all__ = ["Graph", "Group", "Node", "Task", "TensorType", "extract_tasks", "load_onnx", "partition", "run_reference"]
+__all__ = [
+    "Graph",
+    "Group",
+    "Node",
+    "Task",
+    "TensorType",
+    "extract_tasks",
+    "list_passes",
+    "load_onnx",
+    "partition",
+    "run_reference",
+]

@@ -178,14 +178,26 @@ class Graph:
         editor.outputs = list(outputs)
         return editor.finish()
 
-    def optimize(self, passes: Sequence[str] | None = None) -> Graph:
-        """Run passes by name (default: `workbench.graph.passes.DEFAULT`, which ends with fusion)."""
-        from .passes import DEFAULT, run_pass
+    def optimize(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
+        """Run passes; every output keeps its name, type and value.
 
-        graph = self
-        for name in DEFAULT if passes is None else passes:
-            graph = run_pass(graph, name)
-        return graph
+        Parameters
+        ----------
+        passes : sequence of str, optional
+            Names in the order in which to run them; `workbench.graph.passes.DEFAULT` by default, which ends with
+            fusion. `workbench.graph.list_passes` says what there is.
+        without : str or iterable of str
+            Passes to leave out. Without "fuse" every node becomes a kernel of its own.
+
+        Raises
+        ------
+        UsageError
+            "usage.pass" for a name that is unknown, "usage.pass_order" where a pass stands before one that it
+            requires.
+        """
+        from .passes import run_passes
+
+        return run_passes(self, passes, without)
 
     def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -16,6 +16,7 @@ from workbench.graph.graph import Array
 from workbench.graph.group import Group, Part
 from workbench.graph.infer import make_call
 from workbench.graph.opdef import evaluate
+from workbench.graph.passes import optimized
 from workbench.graph.plan import plan_memory
 from workbench.graph.tasks import partition
 from workbench.ir.func import Buffer, Func, pack
@@ -61,6 +62,7 @@ def compile(
     target: Target | str | None = None,
     *,
     threads: int | None = None,
+    without: Iterable[str] | str = (),
 ) -> Executable:
     """Compile a network.
 
@@ -74,6 +76,8 @@ def compile(
         What to compile for; this machine by default.
     threads : int, optional
         Threads to run with; those of the target by default.
+    without : str or iterable of str
+        Graph passes to leave out, see `Graph.optimize`; for a graph that is not optimised yet.
 
     Returns
     -------
@@ -86,13 +90,15 @@ def compile(
         ``log.missing``, ``log.corrupt``, ``log.other_model`` (no task in common), ``log.replay``.
     ModelError
         For a node that cannot be compiled.
+    UsageError
+        ``usage.pass``: an unknown pass is to be left out, or one of a graph that is optimised already.
     BuildError
         ``build.*``.
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     resolved = _resolve(target)
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
-    graph = graph if graph.groups else graph.optimize()
+    graph = optimized(graph, without)
     groups = partition(graph)
     database = _database(log, {g.key for g in groups if g.func is not None})
     kernels = make_kernels(groups, database, resolved)

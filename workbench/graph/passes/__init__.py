@@ -1,10 +1,16 @@
-"""Graph passes in the order in which they run by default."""
+"""Graph passes in the one order in which they run."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...errors import UsageError
+from ..graph import Graph
 from . import canonical, fold, fuse, layout, scale, views
-from .base import Pass, graph_pass, passes, run_pass
+from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 
-#: What `Graph.optimize` runs.
-DEFAULT = (
+#: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
+ORDER = (
     "fold_constants",
     "drop_identities",
     "canonicalize",
@@ -15,16 +21,59 @@ DEFAULT = (
     "fuse",
 )
 
+#: What `Graph.optimize` runs.
+DEFAULT = tuple(name for name in ORDER if find_pass(name).default)
+
+
+def list_passes() -> tuple[Pass, ...]:
+    """All declared passes in their order, each once."""
+    return tuple(find_pass(name) for name in dict.fromkeys((*ORDER, *passes())))
+
+
+def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
+    """Run passes in order (default: `DEFAULT`), except those that are left out.
+
+    Where fusion is left out by name every node becomes a kernel of its own.
+    """
+    without = (without,) if isinstance(without, str) else tuple(without)
+    for name in select_passes(DEFAULT if order is None else order, without):
+        graph = run_pass(graph, name)
+    return fuse.unfused(graph) if "fuse" in without and not graph.groups else graph
+
+
+def optimized(graph: Graph, without: Iterable[str] | str = ()) -> Graph:
+    """Return the graph, optimised when it is not yet.
+
+    Raises
+    ------
+    UsageError
+        "usage.pass" when a pass is to be left out of a graph that has been through all of them.
+    """
+    if not graph.groups:
+        return run_passes(graph, None, without)
+    if select_passes(DEFAULT, without) != DEFAULT:
+        text = "The graph is optimised already, so no pass can be left out any more."
+        raise UsageError("usage.pass", text, tuple(without), "give the graph as load_onnx returns it")
+    return graph
+
+
 __all__ = [
     "DEFAULT",
+    "ORDER",
     "Pass",
+    "because",
     "canonical",
+    "find_pass",
     "fold",
     "fuse",
     "graph_pass",
     "layout",
+    "list_passes",
+    "optimized",
     "passes",
     "run_pass",
+    "run_passes",
     "scale",
+    "select_passes",
     "views",
 ]

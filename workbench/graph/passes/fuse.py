@@ -55,6 +55,12 @@ def fuse(graph: Graph) -> Graph:
     return graph.replace(groups=tuple(groups), history=(*graph.history, note))
 
 
+def unfused(graph: Graph) -> Graph:
+    """Every node as a kernel of its own."""
+    groups = [FusedNodes((n.name,), (f"{n.op} {n.name}: alone, fusion is switched off",)) for n in graph.nodes]
+    return graph.replace(groups=tuple(groups), history=(*graph.history, f"no fusion: {len(groups)} kernels"))
+
+
 def is_view(graph: Graph, node: Node) -> bool:
     """Whether the node only gives its input another shape, so that no kernel is needed."""
     return opdef(node).view and node.inputs[0] not in graph.constants and not any(node.outputs[1:])
