@@ -1,4 +1,4 @@
-"""Whether what passes make of a network still computes the same: what mutations and random networks are held against."""
+"""Whether what passes make of a network still computes the same; mutations and random networks are held against it."""
 
 from __future__ import annotations
 

@@ -90,7 +90,8 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
     arena = np.full(plan.arena_bytes, 0xFF, np.uint8)
     own = {n: a.copy() for n, a in {**graph.constants, **feeds}.items()}
     for name in graph.outputs:
-        own.setdefault(name, np.empty(graph.types[name].shape, graph.types[name].dtype))
+        t = graph.types[name]
+        own.setdefault(name, np.full(t.nbytes, 0xFF, np.uint8).view(t.dtype).reshape(t.shape))
 
     def read(name: str) -> np.ndarray:
         t, place = graph.types[name], plan.places[name]
