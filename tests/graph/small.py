@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from graph.nets import conv
 
 from workbench.graph import Graph, Node, TensorType
 
@@ -19,5 +18,9 @@ def net(nodes, constants=None, shape=(1, 4, 6, 6), outputs=("y",), **inputs) -> 
 
 
 def inner_value_is_an_output() -> Graph:
-    nodes = [conv("c", "x", "w", "t"), Node("r", "Relu", ("t",), ("u",)), Node("s", "Sigmoid", ("u",), ("y",))]
-    return net(nodes, {"w": weights(5, 4, 3, 3)}, outputs=("t", "u", "y"))
+    nodes = [
+        Node("m", "MatMul", ("x", "w"), ("t",)),
+        Node("r", "Relu", ("t",), ("u",)),
+        Node("s", "Sigmoid", ("u",), ("y",)),
+    ]
+    return net(nodes, {"w": weights(4, 5)}, (3, 4), ("t", "u", "y"))
