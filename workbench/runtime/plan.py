@@ -129,6 +129,8 @@ class ExecutablePlan:
         Descriptions of the tasks that run with their default schedule.
     name : str
         For display.
+    target : str
+        Text of the target that the kernels were compiled for; "" where nobody says.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -140,6 +142,7 @@ class ExecutablePlan:
     output_slots: tuple[Slot, ...] = ()
     untuned: tuple[str, ...] = field(default=())
     name: str = "network"
+    target: str = ""
 
 
 def check_plan(plan: ExecutablePlan) -> None:

@@ -102,7 +102,7 @@ def compile(
     groups = partition(graph)
     database = _database(log, {g.key for g in groups if g.func is not None})
     kernels = make_kernels(groups, database, resolved)
-    plan = make_plan(graph, groups, kernels, threads)
+    plan = make_plan(graph, groups, kernels, threads, str(resolved))
     return Executable(plan)
 
 
@@ -161,7 +161,9 @@ def _in_place(func: Func, part: Part | None) -> Func:
     return widen(func, output.name, part.axis, part.extent, part.offset)
 
 
-def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int) -> ExecutablePlan:
+def make_plan(
+    graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int, target: str = ""
+) -> ExecutablePlan:
     """Decide which memory every tensor lives in, pack the constants, and list the calls."""
     memory = _Memory(graph, groups)
     calls: list[CallPlan | HostCall] = []
@@ -189,6 +191,7 @@ def make_plan(graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: 
         threads=threads,
         untuned=tuple(kernels.untuned.values()),
         name=graph.name,
+        target=target,
     )
 
 
