@@ -110,7 +110,7 @@ def test_results_whose_shape_depends_on_values_begin_another_stage():
 
 
 def branch(op, name):
-    return helper.make_graph([helper.make_node(op, ["t"], [name])], name, [], [info(name, [2, 3])])
+    return helper.make_graph([helper.make_node(op, ["t"], [name])], name, [], [info(name, None)])
 
 
 def test_conditions_read_what_is_around_them():
@@ -122,6 +122,21 @@ def test_conditions_read_what_is_around_them():
     x = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
     for c in (True, False):
         agrees(proto, {"x": x, "c": np.array(c)})
+
+
+def test_bodies_find_what_they_read_when_passes_give_it_another_name():
+    """The layout pass reads the pooled image under another name; the branch still knows it as t."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["t"], kernel_shape=[2, 2]),
+        helper.make_node("Shape", ["t"], ["s"]),
+        helper.make_node("Gather", ["s", "last"], ["n"]),
+        helper.make_node("Equal", ["n", "one"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=branch("Neg", "a"), else_branch=branch("Sqrt", "b")),
+    ]
+    constants = {"last": np.array(3), "one": np.array(1)}
+    proto = model(nodes, [info("x", [1, 3, 4, "w"])], ["y"], constants)
+    for width in (2, 5):
+        agrees(proto, {"x": np.random.default_rng(width).random((1, 3, 4, width)).astype(np.float32)})
 
 
 def test_an_if_is_a_step_of_a_compiled_network_that_says_so():

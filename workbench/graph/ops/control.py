@@ -1,6 +1,7 @@
 """Control flow: If, Loop and Scan, whose bodies are programs that the reference runs node by node.
 
-What a body reads from outside are the last inputs of its node (the attribute ``captures`` names them).
+What a body reads from outside are the last inputs of its node. The attribute ``captures`` has the names that the body
+knows them by: a pass may have renamed the inputs.
 """
 
 from __future__ import annotations
@@ -29,24 +30,27 @@ class _Control(OpDef):
 
     def own(self, c: Call) -> int:
         """Number of inputs that the file lists."""
-        captures = c.node.attrs.get("captures", ())
-        return len(c.node.inputs) - len(captures if isinstance(captures, tuple) else ())
+        return len(c.node.inputs) - len(self.captures(c))
+
+    def captures(self, c: Call) -> tuple[str, ...]:
+        """Names by which the bodies know the inputs that follow the node's own."""
+        found = c.node.attrs.get("captures", ())
+        return tuple(map(str, found)) if isinstance(found, tuple) else ()
 
     def run(self, c: Call, body: Program, args: Sequence[Any], given: Sequence[Any]) -> tuple[Any, ...]:
         """Outputs of a body for values of its inputs."""
         if len(given) != len(body.inputs):
             raise c.error("invalid_graph", f"gives {len(given)} values to a body with {len(body.inputs)} inputs")
-        names = c.node.inputs[self.own(c) :]
-        outside = dict(zip(names, args[self.own(c) :], strict=True))
+        outside = dict(zip(self.captures(c), args[self.own(c) :], strict=True))
         feeds = {v.name: x for v, x in zip(body.inputs, given, strict=True)}
         found = interpret(body.nodes, {**outside, **body.constants, **feeds}, body.outputs)
         return tuple(found[o] for o in body.outputs)
 
     def body_types(self, c: Call, body: Program, given: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """Types of a body's outputs."""
-        own = self.own(c)
-        outside = {n: t for n, t in zip(c.node.inputs[own:], c.types[own:], strict=True) if t is not None}
-        known = {n: v for n, v in zip(c.node.inputs[own:], c.values[own:], strict=True) if v is not None}
+        own, names = self.own(c), self.captures(c)
+        outside = {n: t for n, t in zip(names, c.types[own:], strict=True) if t is not None}
+        known = {n: v for n, v in zip(names, c.values[own:], strict=True) if v is not None}
         types = {**outside, **{v.name: t for v, t in zip(body.inputs, given, strict=True)}}
         graph = body.typed(types, known)
         return tuple(graph.types[o] for o in body.outputs)
