@@ -297,14 +297,14 @@ class Maker:
     def simple(self, x: Num) -> Num:
         ops = ["neg", "abs"] if x.dtype != "bool" else []
         if x.is_float and not x.err:
-            ops += ["floor", "ceil"]
+            ops += ["floor", "ceil", "round"]
         if not ops:
             return x
         op = self.rng.choice(ops)
         if op == "neg":
             return settle(-x.v, self.wrapping(x.v, x.mag), x.frac, x.err)
         v = getattr(te, op)(x.v)
-        return settle(v, x.mag + (op in ("floor", "ceil")), 0 if op in ("floor", "ceil") else x.frac, x.err)
+        return settle(v, x.mag + (op in ("floor", "ceil", "round")), 0 if op in ("floor", "ceil", "round") else x.frac, x.err)
 
     def e_math(self, depth: int) -> Num:
         x = self.floating(self.expr(depth - 1))

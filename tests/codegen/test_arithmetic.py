@@ -122,7 +122,7 @@ def test_nan_survives_a_largest_element(place, kind):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "rsqrt", "log"])
+@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "round", "rsqrt", "log"])
 def test_special_values_through_functions(op, dtype):
     import math
 
@@ -216,11 +216,11 @@ def test_extremes_of_infinities_and_nan(op, dtype):
     np.testing.assert_array_equal(got, [worst, 1.0, np.nan, np.nan, -worst])
 
 
-@pytest.mark.parametrize("op", ["floor", "ceil", "sigmoid", "exp", "tanh", "pow", "mod"])
+@pytest.mark.parametrize("op", ["floor", "ceil", "round", "sigmoid", "exp", "tanh", "pow", "mod"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_interpreter_and_reference_have_the_same_edges(op, dtype):
     """Signs of zero, denormal results, odd powers of negative numbers and what is infinite."""
-    v = np.array([0.0, 0.25, 1.0, 2.0, 3.0, 100.0, 720.0, 1e30, np.inf, np.nan]).astype(dtype)
+    v = np.array([0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 100.0, 720.0, 1e30, np.inf, np.nan]).astype(dtype)
     v = np.concatenate([v, -v])
     x, y = (a.ravel() for a in np.meshgrid(v, v))
     one, two = te.placeholder(x.shape, dtype, name="A"), te.placeholder(x.shape, dtype, name="B")

@@ -118,7 +118,7 @@ def worst(op: str, dtype: str, got: np.ndarray, want: np.ndarray, *xs: np.ndarra
 
 def test_every_function_of_the_ir_is_declared_for_both_formats():
     assert {op for op, _ in DECLARED} >= {
-        "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "pow", "mod"
+        "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "pow", "mod"
     }  # fmt: skip
     assert {(op, d) for op, _ in DECLARED for d in ("float32", "float64")} == set(DECLARED)
 

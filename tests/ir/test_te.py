@@ -84,6 +84,7 @@ def test_elementary_functions():
         "abs": np.abs,
         "floor": np.floor,
         "ceil": np.ceil,
+        "round": np.rint,
         "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
         "rsqrt": lambda v: 1 / np.sqrt(v),
     }

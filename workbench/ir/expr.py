@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from .affine import Affine
+from .affine import FREE, Affine, Digit
 from .poly import Dim
 
-UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "not")
+UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "not")
 COMPARE_OPS = ("lt", "le", "gt", "ge", "eq", "ne")
 BINARY_OPS = ("add", "sub", "mul", "div", "max", "min", "pow", "mod", "and", "or", *COMPARE_OPS)
 #: Largest expression of one block, and how deep it goes: what walks one takes a few frames of Python's stack per level.
@@ -27,11 +27,24 @@ class Const:
 
 
 @dataclass(frozen=True, slots=True)
+class Pick:
+    """A number that is read at run time and then is part of an index: `value`, at least 0 and at most ``extent - 1``.
+
+    Whatever the data say, the index lies in its buffer. Who wants negative numbers to count from the end adds the
+    extent to them in `value`.
+    """
+
+    value: Expr
+    extent: Dim
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
-    """One element of a buffer."""
+    """One element of a buffer. The free digit of number k in `index` stands for ``at[k]`` (see `free_digit`)."""
 
     buffer: str
     index: tuple[Affine, ...]
+    at: tuple[Pick, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +109,30 @@ class Cast:
 Expr: TypeAlias = Const | Load | Index | Unary | Binary | Select | Where | Cast
 
 
+def free_digit(k: int, extent: Dim) -> Digit:
+    """The digit that stands for ``at[k]`` in the index of a load."""
+    return Digit(f"{FREE}{k}", 1, extent)
+
+
+def free_number(digit: Digit) -> int:
+    """Which of the numbers of its load a free digit stands for."""
+    return int(digit.var[len(FREE) :])
+
+
+def map_picks(at: tuple[Pick, ...], fn: Callable[[Expr], Expr]) -> tuple[Pick, ...]:
+    """Apply `fn` to what is picked; returns the same object when nothing changed."""
+    new = tuple(Pick(fn(p.value), p.extent) for p in at)
+    return at if all(a.value is b.value for a, b in zip(at, new, strict=True)) else new
+
+
 def map_children(e: Expr, fn: Callable[[Expr], Expr]) -> Expr:
     """Apply `fn` to the direct children; returns the same object when nothing changed."""
     match e:
-        case Const() | Load() | Index():
+        case Const() | Index():
             return e
+        case Load(buffer, index, at):
+            picks = map_picks(at, fn) if at else at
+            return e if picks is at else Load(buffer, index, picks)
         case Unary(op, a):
             new = fn(a)
             return e if new is a else Unary(op, new)
@@ -122,8 +154,9 @@ def map_children(e: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 def map_affine(e: Expr, fn: Callable[[Affine], Affine], dims: Callable[[Dim], Dim] | None = None) -> Expr:
     """Apply `fn` to every index form (and `dims` to the limits of bounds) in the tree."""
     match e:
-        case Load(buffer, index):
-            return Load(buffer, tuple(fn(x) for x in index))
+        case Load(buffer, index, at):
+            picks = tuple(Pick(map_affine(p.value, fn, dims), dims(p.extent) if dims else p.extent) for p in at)
+            return Load(buffer, tuple(fn(x) for x in index), picks)
         case Index(form):
             return Index(fn(form))
         case Select(conds, a, b):
@@ -141,10 +174,11 @@ def map_bounds(
 
 
 def map_loads(e: Expr, fn: Callable[[Load], Expr]) -> Expr:
-    """Replace every load by ``fn(load)``."""
-    if isinstance(e, Load):
+    """Replace every load by ``fn(load)``; what its index is made of first."""
+    if isinstance(e, Load) and not e.at:
         return fn(e)
-    return map_children(e, lambda c: map_loads(c, fn))
+    new = map_children(e, lambda c: map_loads(c, fn))
+    return fn(new) if isinstance(new, Load) else new
 
 
 def walk(e: Expr) -> Iterator[Expr]:
@@ -163,6 +197,8 @@ def children(e: Expr) -> tuple[Expr, ...]:
             return (a, b)
         case Where(c, a, b):
             return (c, a, b)
+        case Load(_, _, at) if at:
+            return tuple(p.value for p in at)
     return ()
 
 

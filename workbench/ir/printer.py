@@ -85,6 +85,7 @@ KEYWORDS = frozenset(
         "erf",
         "floor",
         "ceil",
+        "round",
     ]
 )
 #: dtype suffixes of literals; float32 and int64 need none.

@@ -70,7 +70,8 @@ def convert(x: Array, dtype: np.dtype[Any]) -> Array:
 
 UNARY: dict[str, Callable[[Array], Any]] = {
     "neg": np.negative, "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": _rsqrt, "tanh": np.tanh,
-    "sigmoid": _sigmoid, "erf": erf, "floor": np.floor, "ceil": np.ceil, "not": np.logical_not,
+    "sigmoid": _sigmoid, "erf": erf, "floor": np.floor, "ceil": np.ceil, "round": np.rint,
+    "not": np.logical_not,
 }  # fmt: skip
 BINARY: dict[str, Callable[[Array, Array], Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": _div, "max": np.maximum, "min": np.minimum,

@@ -115,6 +115,7 @@ HELPERS: dict[str, Any] = {
     "_sigmoid": _sigmoid,
     "_floor": _whole(math.floor),
     "_ceil": _whole(math.ceil),
+    "_round": _whole(round),
     "_div": _div,
     "_idiv": _int_div,
     "_max": _max,

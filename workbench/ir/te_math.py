@@ -78,6 +78,11 @@ def ceil(a: Scalar) -> Value:
     return unary("ceil", a)
 
 
+def round(a: Scalar) -> Value:
+    """Nearest integer; of two that are equally near, the even one."""
+    return unary("round", a)
+
+
 # ---- comparisons and logic: booleans (the order relations are operators) --------------------------------------------
 
 

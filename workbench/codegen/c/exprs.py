@@ -40,7 +40,7 @@ _SIGNS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _TRUTH = {"add": "|", "max": "|", "or": "|", "mul": "&", "min": "&", "and": "&", "sub": "^"}
 _INFIX = {"add": ("+", SUM), "sub": ("-", SUM), "mul": ("*", PRODUCT), "div": ("/", PRODUCT)}
 _LIBRARY = {"exp": "exp", "log": "log", "sqrt": "sqrt", "tanh": "tanh", "erf": "erf", "floor": "floor", "ceil": "ceil",
-            "abs": "fabs", "pow": "pow"}  # fmt: skip
+            "round": "rint", "abs": "fabs", "pow": "pow"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class ExprPrinter:
             return Text(f"!{x.at(UNARY)}", "bool", UNARY)
         if op == "neg" and is_float(x.dtype):
             return Text(f"-{x.at(ATOM)}", x.dtype, UNARY)
-        if not is_float(x.dtype) and (op in ("floor", "ceil") or (op == "abs" and x.dtype.startswith("u"))):
+        if not is_float(x.dtype) and (op in ("floor", "ceil", "round") or (op == "abs" and x.dtype.startswith("u"))):
             return x
         return self._call(op, x.dtype, x)
 

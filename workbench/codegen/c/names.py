@@ -9,7 +9,7 @@ register restrict return short signed sizeof static struct switch typedef union 
 bool true false main NULL NAN INFINITY"""
 _OWN = """ALIGNED UNROLL VECTOR_LOOP PRAGMA Context Region Runtime run_tasks bufs workspace locals rt ctx context task
 tid n memset"""
-_LIBRARY = "exp log sqrt tanh erf floor ceil fabs copysign pow fmod rsqrt sigmoid"
+_LIBRARY = "exp log sqrt tanh erf floor ceil rint fabs copysign pow fmod rsqrt sigmoid"
 _RESERVED = frozenset([*_KEYWORDS.split(), *_OWN.split(), *_LIBRARY.split(), *(f"{f}f" for f in _LIBRARY.split())])
 #: Types and macros of the headers, our functions for single types, and the functions of the nests.
 _TAKEN = re.compile(

@@ -37,6 +37,15 @@ def ceil(m: Ops, x: Value) -> Value:
     return _directed(m, "ceil", "olt", 1.0, x)
 
 
+@function("round", "the sign of zero is kept", float32=0, float64=0)
+def round_even(m: Ops, x: Value) -> Value:
+    """Nearest integer; of two that are equally near, the even one."""
+    if m.rounds:
+        return m.call("roundeven", x)
+    near, whole = nearest(m, x)
+    return m.select(whole, x, near)
+
+
 def _directed(m: Ops, name: str, beyond: str, step: float, x: Value) -> Value:
     if m.rounds:
         return m.call(name, x)

@@ -75,6 +75,7 @@ _unary("Abs", np.abs, te.abs, "Absolute value.")
 _unary("Erf", _np_erf, te.erf, "Error function.")
 _unary("Floor", np.floor, te.floor, "Largest integer not above.")
 _unary("Ceil", np.ceil, te.ceil, "Smallest integer not below.")
+_unary("Round", np.rint, te.round, "Nearest integer; of two that are equally near, the even one.")
 _unary("Reciprocal", np.reciprocal, lambda v: 1.0 / v, "1 / x", low=0.5)
 
 
