@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ...ir import te
@@ -287,4 +289,34 @@ class ConstantOfShape(OpDef):
         return [
             Case("default", (ints(2, 3),), const=(0,)),
             Case("value", (ints(4),), {"value": np.array([7], np.int64)}, const=(0,)),
+        ]
+
+
+@operator("Range", "opaque")
+class Range(OpDef):
+    """Numbers from a start up to a limit, a step apart."""
+
+    parameters = (0, 1, 2)
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        start, limit, step = (c.constant(i, "bounds").reshape(()).item() for i in range(3))
+        if not step or not all(map(math.isfinite, (start, limit, step))):
+            raise c.error("invalid_graph", f"counts from {start} to {limit} by {step}")
+        return (TensorType((self._count(start, limit, step),), c.type(0).dtype),)
+
+    def _count(self, start: float, limit: float, step: float) -> int:
+        exact = -((start - limit) // step) if isinstance(step, int) else math.ceil((limit - start) / step)
+        return max(0, int(exact))
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        start, limit, step = (np.asarray(a).reshape(()) for a in args)
+        count = self._count(start.item(), limit.item(), step.item())
+        return np.asarray(start + np.arange(count, dtype=start.dtype) * step)
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("up", (np.array(1), np.array(8), np.array(3)), const=(0, 1, 2)),
+            Case("down", (np.array(5), np.array(-2), np.array(-2)), const=(0, 1, 2)),
+            Case("none", (np.array(5), np.array(5), np.array(1)), const=(0, 1, 2)),
+            Case("fractions", tuple(np.array(v, np.float32) for v in (0, 1, 0.25)), const=(0, 1, 2)),
         ]
