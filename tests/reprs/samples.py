@@ -11,7 +11,7 @@ from graph.nets import residual_net
 from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
 
 import workbench as wb
-from workbench.graph import Graph, Node, TensorType, extract_tasks
+from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.parser import parse
 from workbench.runtime.executable import BenchmarkResult
 from workbench.runtime.results import Measurement
@@ -105,6 +105,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "graph, 100 nodes": lambda: chain(100),
     "graph, no nodes": lambda: Graph.make("nothing", [], {"x": TensorType(())}, ["x"]),
     "graph, hostile": hostile_graph,
+    "passes": lambda: explain(residual_net()),
+    "passes, hostile": lambda: explain(hostile_graph(), without="fuse"),
+    "passes, 100 nodes": lambda: explain(chain(100)),
     "task": lambda: extract_tasks(residual_net())[0],
     "task, hostile": lambda: dataclasses.replace(
         extract_tasks(residual_net())[0], name=HOSTILE, groups=(HOSTILE,) * 20, weight=20

@@ -61,7 +61,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
         "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
         "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
         "run": commands.add_parser("run", help="compile a model and run or time it"),
-        "passes": commands.add_parser("passes", help="list the graph passes"),
+        "passes": commands.add_parser("passes", help="list the graph passes, or what they do to a model"),
         "log": commands.add_parser("log", help="look at a tuning log"),
         "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
     }
@@ -74,6 +74,9 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _log(built["log"])
     _target(built["doctor"])
     built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
+    built["passes"].add_argument("model", metavar="MODEL", nargs="?", help="say what each pass does to this model")
+    _shape(built["passes"])
+    _without(built["passes"])
     built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
     for command in (built["tasks"], built["tune"], built["run"], built["passes"], built["doctor"]):
         _json(command)
@@ -97,14 +100,18 @@ def _json(command: Parser) -> None:
 
 def _model(command: Parser) -> None:
     command.add_argument("model", metavar="MODEL", help="an ONNX file, or the name of one in the onnx package")
-    command.add_argument(
-        "--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="shape of an input; may be repeated"
-    )
+    _shape(command)
     command.add_argument(
         "--fill-weights", type=int, metavar="SEED", help="replace constant stub weights by seeded, calibrated ones"
     )
     command.add_argument("--save-filled", metavar="OUT.onnx", help="also save the model with the filled weights")
     _without(command)
+
+
+def _shape(command: Parser) -> None:
+    command.add_argument(
+        "--shape", action="append", default=[], metavar="NAME=1x3x224x224", help="shape of an input; may be repeated"
+    )
 
 
 def _without(command: Parser) -> None:

@@ -1,19 +1,27 @@
-"""``workbench passes``: the graph passes there are."""
+"""``workbench passes``: the graph passes there are, and what they do to a model."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 
+from workbench.cli.interrupt import load_heavy_modules
+from workbench.cli.model import parse_shapes, passes_left_out
 from workbench.cli.output import Output, columns
 
 
 def passes(options: Namespace, output: Output) -> int:
-    """List the passes in the order in which they run."""
-    from workbench.graph import list_passes
+    """List the passes in the order in which they run; with a model, say what each of them does to it."""
+    parse_shapes(options.shape)
+    load_heavy_modules()
+    without = passes_left_out(options)
+    from workbench.graph import explain, list_passes, load_onnx
 
+    if options.model is not None:
+        report = explain(load_onnx(options.model, parse_shapes(options.shape) or None), without=without)
+        output.result({"model": str(options.model), **report.to_json()}, str(report))
+        return 0
     listed = list_passes()
     rows = [[p.name, "yes" if p.default else "no", ", ".join(p.requires) or "-", p.doc] for p in listed]
-    output.result(
-        {"passes": [p.to_json() for p in listed]}, columns(["Pass", "Default", "Requires", "What it does"], rows)
-    )
+    text = columns(["Pass", "Default", "Requires", "What it does"], rows)
+    output.result({"passes": [p.to_json() for p in listed]}, text)
     return 0

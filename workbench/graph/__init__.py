@@ -3,7 +3,7 @@
 from .graph import Graph, Node, TensorType
 from .group import Group
 from .onnx import load_onnx
-from .passes import list_passes
+from .passes import explain, list_passes
 from .reference import run_reference
 from .tasks import Task, extract_tasks, partition
 
@@ -13,6 +13,7 @@ __all__ = [
     "Node",
     "Task",
     "TensorType",
+    "explain",
     "extract_tasks",
     "list_passes",
     "load_onnx",

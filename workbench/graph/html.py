@@ -14,6 +14,7 @@ from .graph import Graph, TensorType
 from .passes.fuse import is_view
 
 if TYPE_CHECKING:
+    from .passes import PassReport, Report
     from .tasks import Task
 
 ROWS = 30
@@ -109,3 +110,33 @@ def task_html(task: Task) -> str:
             names.append(m.faint(f"… {len(task.groups) - _GROUPS} more"))
         parts.append(m.label("kernels", m.Html(", ".join(names))))
     return m.page(*parts, m.code(to_text(task.func)))
+
+
+def report_html(report: Report) -> str:
+    """Return what a notebook shows of what the passes did."""
+    before, after = len(report.before.nodes), len(report.graph.nodes)
+    kernels = m.plural(len(report.graph.groups), "kernel") if report.graph.groups else ""
+    name = m.heading("Passes on", report.graph.name, f"{before} → {after} nodes", kernels)
+    columns = [m.Column("Pass"), *(m.Column(head, number=True) for head in ("Nodes", "−", "+", "~", "Time"))]
+    rows = [
+        [
+            m.titled(p.name, p.doc),
+            f"{p.nodes_before} → {p.nodes_after}" if p.nodes_before != p.nodes_after else p.nodes_after,
+            *(p.count(kind) or m.faint("0") for kind in ("removed", "added", "changed")),
+            m.milliseconds(1e3 * p.seconds),
+        ]
+        for p in report.passes
+    ]
+    off = m.label("left out", m.chips(report.left_out)) if report.left_out else ""
+    return m.page(name, m.table(columns, rows), off, *(_pass(p) for p in report.passes if p.changes or p.rules))
+
+
+def _pass(report: PassReport) -> m.Html:
+    signs = {"removed": "−", "added": "+", "changed": "~"}
+    rows = [[signs[c.kind], m.text(c.op, 40), m.mono(c.node, 60), m.text(c.reason, 160)] for c in report.changes]
+    columns = (m.Column(""), m.Column("Operator"), m.Column("Node"), m.Column("Why"))
+    parts = [m.table(columns, m.cut(rows, ROWS, "nodes"))] if rows else []
+    if report.rules:
+        rules = [[m.text(rule, 200)] for rule in report.rules]
+        parts.append(m.table((m.Column(""),), m.cut(rules, ROWS, "rules")))
+    return m.fold(m.join(report.name, " ", m.faint(m.shortened(report.doc, 160))), *parts)

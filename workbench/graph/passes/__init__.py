@@ -8,6 +8,7 @@ from ...errors import UsageError
 from ..graph import Graph
 from . import canonical, fold, fuse, layout, scale, views
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
+from .explain import Change, PassReport, Report, explain
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (
@@ -38,6 +39,11 @@ def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterab
     without = (without,) if isinstance(without, str) else tuple(without)
     for name in select_passes(DEFAULT if order is None else order, without):
         graph = run_pass(graph, name)
+    return finished(graph, without)
+
+
+def finished(graph: Graph, without: Iterable[str]) -> Graph:
+    """Give every node a kernel of its own where fusion was left out by name."""
     return fuse.unfused(graph) if "fuse" in without and not graph.groups else graph
 
 
@@ -60,10 +66,15 @@ def optimized(graph: Graph, without: Iterable[str] | str = ()) -> Graph:
 __all__ = [
     "DEFAULT",
     "ORDER",
+    "Change",
     "Pass",
+    "PassReport",
+    "Report",
     "because",
     "canonical",
+    "explain",
     "find_pass",
+    "finished",
     "fold",
     "fuse",
     "graph_pass",

@@ -9,7 +9,7 @@ import numpy as np
 from ..edit import GraphEditor
 from ..graph import Array, Graph, Node
 from ..infer import make_call
-from .base import graph_pass
+from .base import because, graph_pass
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +129,8 @@ def _into_conv(graph: Graph, editor: GraphEditor, conv: Node, chain: list[Node],
         editor.constant(f"{conv.inputs[1]}.folded", weights),
         editor.constant(f"{conv.outputs[0]}.bias", bias),
     )
+    because(f"folded into the weights of {conv.op} {conv.name}", *(n.name for n in chain))
+    because("takes in the scale and shift that followed", conv.name)
     editor.swap(conv, [replace(conv, inputs=inputs, outputs=chain[-1].outputs[:1])])
     gone = {n.name for n in chain}
     editor.nodes = [n for n in editor.nodes if n.name not in gone]
