@@ -304,7 +304,8 @@ class Maker:
         if op == "neg":
             return settle(-x.v, self.wrapping(x.v, x.mag), x.frac, x.err)
         v = getattr(te, op)(x.v)
-        return settle(v, x.mag + (op in ("floor", "ceil", "round")), 0 if op in ("floor", "ceil", "round") else x.frac, x.err)
+        whole = op in ("floor", "ceil", "round")
+        return settle(v, x.mag + whole, 0 if whole else x.frac, x.err)
 
     def e_math(self, depth: int) -> Num:
         x = self.floating(self.expr(depth - 1))

@@ -122,7 +122,9 @@ def test_nan_survives_a_largest_element(place, kind):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "round", "rsqrt", "log"])
+@pytest.mark.parametrize(
+    "op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "round", "rsqrt", "log"]
+)
 def test_special_values_through_functions(op, dtype):
     import math
 

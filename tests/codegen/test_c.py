@@ -107,7 +107,9 @@ def test_arithmetic_at_its_edges():
 
 
 @compiled_here
-@pytest.mark.parametrize("op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "round", "rsqrt", "log"])
+@pytest.mark.parametrize(
+    "op", ["exp", "tanh", "sigmoid", "erf", "abs", "sqrt", "floor", "ceil", "round", "rsqrt", "log"]
+)
 def test_special_values_through_functions(op):
     test_arithmetic.test_special_values_through_functions(op, "float32")
 

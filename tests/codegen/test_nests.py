@@ -104,7 +104,9 @@ def test_softmax_rows():
     check(marked(f, j="vectorize", e_j="vectorize", y_j="vectorize", top_i="vectorize"))
 
 
-@pytest.mark.parametrize("op", ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "abs"])
+@pytest.mark.parametrize(
+    "op", ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "abs"]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_math(op, dtype):
     x = te.placeholder((6, 40), dtype, name="X")

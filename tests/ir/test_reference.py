@@ -129,7 +129,9 @@ def test_several_blocks_write_one_buffer():
     agree(te.func(te.concat([a, b, c], axis=1, name="Y")))
 
 
-@pytest.mark.parametrize("fn", ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "abs", "floor", "ceil", "round"])
+@pytest.mark.parametrize(
+    "fn", ["exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "abs", "floor", "ceil", "round"]
+)
 def test_math_functions(fn, rng):
     x = te.placeholder((50,), name="X")
     func = te.func(te.compute((50,), lambda i: getattr(te, fn)(x[i]), name="Y"))
