@@ -21,6 +21,7 @@ from .errors import ExpressionError
 from .ir import te
 from .ir.func import Func
 from .ir.te import Tensor
+from .ir.te_phases import Phases
 
 P = ParamSpec("P")
 
@@ -198,39 +199,23 @@ def conv2d_transpose_nhwc(
     ExpressionError
         "te.shape" when the padding eats the whole result.
     """
-    taps, shift = -(-kernel // stride), padding % stride
     oh, ow = ((x - 1) * stride - 2 * padding + kernel for x in (h, w))
     if min(oh, ow) < 1:
         raise ExpressionError("te.shape", f"A transposed kernel of {kernel} leaves nothing of {h}x{w} - {padding}.")
-    # Of strides beyond 2, shifted remainders are no affine function of the pixel: those are cut off afterwards.
-    cut = padding if shift and stride > 2 else 0
-    # Whole strides, so that the remainders of an axis can be told apart.
-    frame = [-(-(x + 2 * cut) // stride) * stride for x in (oh, ow)]
-    turned = shift and not cut
-
-    def row(x: te.Axis) -> te.Axis:
-        at = x // stride + (padding - cut) // stride
-        return at + x % stride if turned else at
-
-    def tap(x: te.Axis, r: te.Axis) -> te.Axis:
-        remainder = 1 - x % stride if turned else x % stride
-        return remainder + (stride * (taps - 1) - r * stride)
-
-    last = [x // stride - 1 + (padding - cut) // stride + bool(turned) for x in frame]
-    behind = [max(taps - 1, y + 1 - x) for x, y in zip((h, w), last, strict=True)]
-    data = _pad(te.placeholder((batch, h, w, ci), name="X"), taps - 1, behind=behind)
+    down, right = (Phases(x, kernel, stride, padding, y) for x, y in ((h, oh), (w, ow)))
+    data = _pad(te.placeholder((batch, h, w, ci), name="X"), down.before, behind=(down.behind, right.behind))
     weight = te.placeholder((kernel, kernel, ci, co), name="W", constant=True)
-    rh, rw, rc = te.reduce_axis(taps, "kh"), te.reduce_axis(taps, "kw"), te.reduce_axis(ci, "c")
+    rh, rw, rc = te.reduce_axis(down.taps, "kh"), te.reduce_axis(right.taps, "kw"), te.reduce_axis(ci, "c")
 
     def at(n: te.Axis, h: te.Axis, w: te.Axis, o: te.Axis) -> te.Reduction:
-        term = data[n, row(h) + rh, row(w) + rw, rc] * weight[tap(h, rh), tap(w, rw), rc, o]
-        if kernel % stride:
-            term = te.select((tap(h, rh) < kernel) & (tap(w, rw) < kernel), term, 0.0)
+        term = data[n, down.row(h, rh), right.row(w, rw), rc] * weight[down.tap(h, rh), right.tap(w, rw), rc, o]
+        if down.ragged:
+            term = te.select((down.tap(h, rh) < kernel) & (right.tap(w, rw) < kernel), term, 0.0)
         return te.sum(term, axis=[rh, rw, rc])
 
-    y = te.compute((batch, *frame, co), at, name="conv")
-    if frame != [oh, ow]:
-        whole = y
+    y = te.compute((batch, down.frame, right.frame, co), at, name="conv")
+    if (down.frame, right.frame) != (oh, ow):
+        whole, cut = y, down.crop
         y = te.compute((batch, oh, ow, co), lambda n, h, w, o: whole[n, h + cut, w + cut, o], name="crop")
     return te.func(y, "conv2d_transpose")
 
