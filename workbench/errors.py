@@ -17,6 +17,8 @@
         ├── RunError                    generated code failed                     "run.*"
         └── TuneError                   a tuning session cannot go on             "tune.*"
 
+    ModelWarning        (UserWarning)   a model can be used but hardly means this "model.nan_weights"
+
 A code is stable: tests, logs and the widgets rely on it. A message is one sentence in the user's words; `where` names
 the loops, blocks, nodes or files concerned; `hint` says what to do next.
 """
@@ -133,6 +135,20 @@ class RunError(RunFailure):
 
 class TuneError(RunFailure):
     """A tuning session cannot go on."""
+
+
+class ModelWarning(UserWarning):
+    """A model can be used but hardly means this; `code`, `message`, `where` and `hint` as an error has them."""
+
+    def __init__(self, code: str, message: str, where: Iterable[str] = (), hint: str = "") -> None:
+        super().__init__(f"{message} [{code}]" + (f"\n  hint: {hint}" if hint else ""))
+        self.code = code
+        self.message = message
+        self.where = tuple(map(str, where))
+        self.hint = hint
+
+    def __reduce__(self) -> tuple[type[ModelWarning], tuple[str, str, tuple[str, ...], str]]:
+        return type(self), (self.code, self.message, self.where, self.hint)
 
 
 def render(error: WorkbenchError) -> str:

@@ -6,6 +6,7 @@ where the system does not tell.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import math
@@ -81,6 +82,21 @@ def usable_threads() -> int:
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
         count = min(count, max(1, math.ceil(int(quota[0]) / int(quota[1]))))
     return max(1, count)
+
+
+def memory_bytes() -> int:
+    """Memory that this process may have: the machine's, or less where a container or a limit of the process says so."""
+    known = [1 << 47]
+    with contextlib.suppress(AttributeError, OSError, ValueError):  # not on every system
+        known.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    quota = _read("/sys/fs/cgroup/memory.max")
+    known += [int(quota)] if quota.isdigit() else []
+    with contextlib.suppress(ImportError):
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+        known += [soft] if soft != resource.RLIM_INFINITY else []
+    return min(known)
 
 
 @functools.cache

@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import ModelError, WorkbenchError, did_you_mean
 from ..ir import te
 from .graph import Array, AttrValue, Node, TensorType
+from .limits import check_types
 
 Fusion: TypeAlias = Literal["injective", "reduction", "complex", "opaque"]
 Scalar: TypeAlias = te.Value | te.Axis | float | int | bool
@@ -178,9 +179,17 @@ _NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)
 
 
 def infer(c: Call) -> tuple[TensorType, ...]:
-    """Types of a node's outputs; `ModelError`, "model.invalid_graph" where its numbers make no sense."""
+    """Types of a node's outputs.
+
+    Raises
+    ------
+    ModelError
+        "model.invalid_graph" where its numbers make no sense, "model.too_large", and what the operator finds.
+    """
     try:
-        return opdef(c.node).infer(c)
+        found = opdef(c.node).infer(c)
+        check_types(c, found)
+        return found
     except WorkbenchError:
         raise
     except _NONSENSE as e:
@@ -193,7 +202,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     Raises
     ------
     ModelError
-        "model.bad_value" for inputs that the operator cannot take, "model.reference_failed".
+        "model.bad_value" for inputs that the operator cannot take, "model.too_large", "model.reference_failed".
     """
     op = opdef(c.node)
     if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
@@ -206,6 +215,8 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         raise
     except _NONSENSE as e:
         raise c.error("bad_value", f"cannot be computed from what it is given: {e}", "look at its inputs") from e
+    except MemoryError as e:
+        raise c.error("too_large", "would give a result that there is no memory for", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
     return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
 

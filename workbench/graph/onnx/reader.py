@@ -8,22 +8,26 @@ import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ...arguments import ArgumentTypeError, is_a, whole
 from ...errors import InputError, ModelError, did_you_mean
 from ..graph import AttrValue, Graph, Node
 from ..opdef import known, opdef
 from ..program import Declared, Program
+from .checks import check_attributes, opset_of, opsets_of
 from .functions import expand_functions
 from .shipped import find_model
-from .weights import array_of, dtype_of, initializers
+from .weights import Tensors, dtype_of
 from .wire import diagnose
 
 if TYPE_CHECKING:
     import onnx
 
     Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+
+#: Protocol buffers end here: no parser reads more.
+MAX_PROTO = 2**31 - 1
 
 
 def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
@@ -45,10 +49,16 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
     Raises
     ------
     ModelError
-        "model.missing_file", "model.not_onnx", "model.truncated", "model.unsupported_op", "model.unresolved_dim",
-        "model.unknown_input", "model.shape_conflict", "model.weights_missing", "model.external_data",
-        "model.unsupported_dtype", "model.unsupported_attr", "model.dynamic_value", "model.dynamic_shape",
-        "model.shape_mismatch", "model.duplicate_name", "model.cycle", "model.invalid_graph".
+        "model.missing_file", "model.not_onnx", "model.truncated", "model.file_too_large", "model.opset",
+        "model.unsupported_op", "model.unresolved_dim", "model.unknown_input", "model.shape_conflict",
+        "model.weights_missing", "model.external_data", "model.unsupported_dtype", "model.unsupported_attr",
+        "model.invalid_attr", "model.dynamic_value", "model.dynamic_shape", "model.shape_mismatch", "model.too_large",
+        "model.duplicate_name", "model.cycle", "model.invalid_graph".
+
+    Warns
+    -----
+    ModelWarning
+        "model.nan_weights".
     """
     return read_program(path_or_model).graph(_checked(shapes))
 
@@ -62,25 +72,33 @@ def read_program(path_or_model: Source) -> Program:
         As for `load_onnx`, as far as no shapes are needed.
     """
     model, folder, name = read_model(path_or_model)
-    model = expand_functions(model)
-    opsets = {o.domain or "": int(o.version) for o in model.opset_import}
-    _check_operators(model.graph, opsets)
-    if not model.graph.output:
-        raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
-    return _program(model.graph, opsets, folder, name)
+    try:
+        opsets = opsets_of(model)
+        model = expand_functions(model)
+        opsets |= opsets_of(model)
+        _check_operators(model.graph, opsets)
+        if not model.graph.output:
+            raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
+        tensors = Tensors(folder)
+        program = _program(model.graph, opsets, tensors, name)
+    except (UnicodeDecodeError, RecursionError) as e:  # texts that are none; bodies within bodies without an end
+        why = "text that is not UTF-8" if isinstance(e, UnicodeDecodeError) else "bodies nested too deeply"
+        raise ModelError("model.truncated", f"The model {name!r} is damaged: it has {why}.", (name,)) from None
+    tensors.warn(name)
+    return program
 
 
 def _program(
-    graph: onnx.GraphProto, opsets: Mapping[str, int], folder: Path | None, name: str, body: bool = False
+    graph: onnx.GraphProto, opsets: dict[str, int], tensors: Tensors, name: str, body: bool = False
 ) -> Program:
-    constants = initializers(graph, folder)
+    constants = tensors.initializers(graph)
     inputs: dict[str, Declared] = {}
     for v in graph.input:
         if v.name in inputs:
             raise ModelError("model.duplicate_name", f"Two inputs are called {v.name!r}.", (v.name,))
         if v.name not in constants:
             inputs[v.name] = _declared(v)
-    nodes = _nodes(graph, opsets, folder)
+    nodes = _nodes(graph, opsets, tensors)
     return Program.make(name, nodes, list(inputs.values()), [o.name for o in graph.output], constants, body)
 
 
@@ -104,9 +122,7 @@ def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
         dims = is_a(f"the shape of {name!r}", shape, Iterable, hint)
         out[name] = tuple(whole(f"each dimension of {name!r}", d, least=None, code="usage.shape") for d in dims)
         if math.prod(out[name]) >= 2**48:
-            text = (
-                f"The shape given for {name!r} has {math.prod(out[name]):.1e} elements, more than any machine can hold."
-            )
+            text = f"The shape given for {name!r}, {out[name]}, has more elements than any machine can hold."
             raise InputError("shape.too_large", text, (name,), "give a smaller one")
     return out
 
@@ -122,7 +138,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     Raises
     ------
     ModelError
-        "model.missing_file", "model.not_onnx" or "model.truncated".
+        "model.missing_file", "model.not_onnx", "model.truncated" or "model.file_too_large".
     """
     import onnx
 
@@ -138,6 +154,8 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     try:
         if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder
             raise OSError(errno.EINVAL, "it is not a file")
+        if path.stat().st_size > MAX_PROTO:
+            raise _too_large(str(path), path.stat().st_size)
         data = path.read_bytes()
     except OSError as e:
         why = "does not exist" if isinstance(e, FileNotFoundError) else f"cannot be read: {e.strerror}"
@@ -150,9 +168,17 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     return _parse(data, str(path)), path.parent, path.stem
 
 
+def _too_large(where: str, size: int) -> ModelError:
+    text = f"The model file {where!r} has {size / 2**30:.1f} GiB; a protocol buffer ends at 2 GiB."
+    hint = "save it with external data: onnx.save(model, path, save_as_external_data=True)"
+    return ModelError("model.file_too_large", text, (where,), hint)
+
+
 def _parse(data: bytes, where: str) -> onnx.ModelProto:
     import onnx
 
+    if len(data) > MAX_PROTO:
+        raise _too_large(where, len(data))
     kind = diagnose(data)
     if kind == "other":
         raise ModelError(
@@ -211,42 +237,43 @@ def _name_of(node: onnx.NodeProto, position: int) -> str:
     return node.name or f"{node.op_type}_{position}"
 
 
-def _nodes(graph: onnx.GraphProto, opsets: Mapping[str, int], folder: Path | None) -> list[Node]:
+def _nodes(graph: onnx.GraphProto, opsets: dict[str, int], tensors: Tensors) -> list[Node]:
     out: list[Node] = []
     used: set[str] = set()
+    counts: dict[str, int] = {}
     for k, n in enumerate(graph.node):
         name = base = _name_of(n, k)
-        count = 0
         while name in used:
-            count += 1
-            name = f"{base}_{count}"
+            counts[base] = counts.get(base, 0) + 1
+            name = f"{base}_{counts[base]}"
         used.add(name)
         domain = _domain(n)
-        attrs = {a.name: _attribute(name, a, opsets, folder) for a in n.attribute}
+        version = opset_of(name, n.op_type, domain, opsets)
+        check_attributes(name, n.op_type, domain, version, n.attribute)
+        attrs = {a.name: _attribute(name, a, opsets, tensors) for a in n.attribute}
         outside = dict.fromkeys(c for a in attrs.values() if isinstance(a, Program) for c in a.captures)
         if outside:  # what bodies read from here counts as read by the node
             attrs["captures"] = tuple(outside)
         inputs = (*n.input, *outside)
-        out.append(Node(name, n.op_type, inputs, tuple(n.output), attrs, domain, opsets.get(domain, 18)))
+        out.append(Node(name, n.op_type, inputs, tuple(n.output), attrs, domain, version))
     return out
 
 
-def _attribute(node: str, a: onnx.AttributeProto, opsets: Mapping[str, int], folder: Path | None) -> AttrValue:
+def _attribute(node: str, a: onnx.AttributeProto, opsets: dict[str, int], tensors: Tensors) -> AttrValue:
     import onnx
 
     kinds = onnx.AttributeProto
     if a.type == kinds.TENSOR:
-        return array_of(a.t, None, f"attribute {a.name} of node {node!r}")
+        return tensors.array(a.t, f"attribute {a.name} of node {node!r}")
     if a.type == kinds.GRAPH:
-        return _program(a.g, opsets, folder, f"{node}.{a.name}", body=True)
-    value: Any = onnx.helper.get_attribute_value(a)
+        return _program(a.g, opsets, tensors, f"{node}.{a.name}", body=True)
     if a.type in (kinds.INT, kinds.FLOAT):
-        return int(value) if a.type == kinds.INT else float(value)
+        return int(a.i) if a.type == kinds.INT else float(a.f)
     if a.type == kinds.STRING:
-        return str(value.decode())
+        return str(a.s.decode(errors="replace"))
     if a.type in (kinds.INTS, kinds.FLOATS):
-        return tuple(value)
+        return tuple(a.ints) if a.type == kinds.INTS else tuple(a.floats)
     if a.type == kinds.STRINGS:
-        return tuple(v.decode() for v in value)
-    text = f"Attribute {a.name!r} of node {node!r} holds a sparse tensor or a type."
+        return tuple(v.decode(errors="replace") for v in a.strings)
+    text = f"Attribute {a.name!r} of node {node!r} holds a sparse tensor, a type, or nothing that is known."
     raise ModelError("model.unsupported_attr", text, (node, a.name))

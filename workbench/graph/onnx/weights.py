@@ -1,102 +1,187 @@
-"""Arrays of an ONNX model: weights in the file or beside it, and tensors among the attributes."""
+"""Arrays of an ONNX model: weights in the file or beside it, and tensors among the attributes.
+
+Files beside the model are mapped and not read: pages come into memory when something uses them, and the system may drop
+them again. So a model may be larger than the memory.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import math
+import mmap
+import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import ModelError
+from ...errors import ModelError, ModelWarning
 from ..dtypes import DTYPES, check_dtype
 from ..graph import Array
 
 if TYPE_CHECKING:
     import onnx
 
-
-def initializers(graph: onnx.GraphProto, folder: Path | None) -> dict[str, Array]:
-    """Weights by name; external ones lie in `folder`."""
-    out: dict[str, Array] = {}
-    for t in graph.initializer:
-        if t.name in out:
-            raise ModelError("model.duplicate_name", f"Two initializers are called {t.name!r}.", (t.name,))
-        out[t.name] = array_of(t, folder, f"weight {t.name!r}")
-    return out
+#: Fields of a TensorProto that can hold its elements.
+_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+#: Elements that are looked at together when weights are searched for NaN.
+_CHUNK = 1 << 22
 
 
-def array_of(t: onnx.TensorProto, folder: Path | None, what: str) -> Array:
-    """Value of a tensor; `what` names it in errors."""
-    import onnx
-    from onnx import numpy_helper
+class Tensors:
+    """Reads the tensors of one model.
 
-    dtype = dtype_of(t.data_type)
-    if dtype not in DTYPES and (dtype.startswith("type ") or t.data_location == onnx.TensorProto.EXTERNAL):
-        check_dtype(dtype, what)
-    count = int(np.prod(t.dims, dtype=np.int64))
-    if t.data_location == onnx.TensorProto.EXTERNAL:
-        return _external(t, folder, what, dtype, count)
-    if (
-        count
-        and not t.raw_data
-        and not any(
-            len(getattr(t, f))
-            for f in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
-        )
-    ):
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} {list(t.dims)} has no data in the file.",
-            (t.name,),
-            "use the complete model, or --fill-weights SEED to make up weights",
-        )
-    try:
-        return np.array(numpy_helper.to_array(t))
-    except ValueError as e:
-        raise ModelError(
-            "model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)
-        ) from None
+    Parameters
+    ----------
+    folder : Path or None
+        Where the model's file lies; None when it came from memory.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self._files: dict[Path, mmap.mmap] = {}
+        self._with_nan: list[str] = []
+
+    def initializers(self, graph: onnx.GraphProto) -> dict[str, Array]:
+        """Weights by name."""
+        out: dict[str, Array] = {}
+        for t in graph.initializer:
+            if t.name in out:
+                raise ModelError("model.duplicate_name", f"Two initializers are called {t.name!r}.", (t.name,))
+            out[t.name] = self.array(t, f"weight {t.name!r}")
+            if self._has_nan(out[t.name]):
+                self._with_nan.append(t.name)
+        return out
+
+    def array(self, t: onnx.TensorProto, what: str) -> Array:
+        """Value of a tensor; `what` names it in errors."""
+        import onnx
+        from onnx import numpy_helper
+
+        dtype = dtype_of(t.data_type)
+        if dtype not in DTYPES and (dtype.startswith("type ") or t.data_location == onnx.TensorProto.EXTERNAL):
+            check_dtype(dtype, what)
+        if any(d < 0 for d in t.dims):
+            text = f"The {what} has a dimension below 0: {list(t.dims)}."
+            raise ModelError("model.invalid_graph", text, (t.name,))
+        count = math.prod(t.dims)
+        if t.data_location == onnx.TensorProto.EXTERNAL:
+            return self._external(t, what, np.dtype(dtype), count)
+        if count and not t.raw_data and not any(len(getattr(t, f)) for f in _FIELDS):
+            raise ModelError(
+                "model.weights_missing",
+                f"The {what} {list(t.dims)} has no data in the file.",
+                (t.name,),
+                "use the complete model, or --fill-weights SEED to make up weights",
+            )
+        try:
+            return np.array(numpy_helper.to_array(t))
+        except (TypeError, ValueError, OverflowError) as e:
+            raise ModelError(
+                "model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)
+            ) from None
+
+    def _external(self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int) -> Array:
+        info = {e.key: e.value for e in t.external_data}
+        place = info.get("location", "")
+        path = self._path(t.name, what, place)
+        nbytes = count * dtype.itemsize
+        offset = _number(info, "offset", 0, what, t.name)
+        length = _number(info, "length", nbytes, what, t.name)
+        if length != nbytes:
+            text = f"The {what} is said to take {length} bytes of {place!r}, its shape {list(t.dims)} takes {nbytes}."
+            raise ModelError("model.external_data", text, (t.name, place), "export the model again")
+        if not count:
+            return np.zeros(tuple(t.dims), dtype)
+        data = self._mapped(t.name, what, place, path)
+        if offset + nbytes > len(data):
+            raise ModelError(
+                "model.weights_missing",
+                f"The file {place!r} is too short for {what}: {nbytes} bytes from {offset} on are needed.",
+                (t.name, str(path)),
+                "copy the external data again",
+            )
+        found = np.frombuffer(data, dtype.newbyteorder("<"), count, offset).reshape(tuple(t.dims))
+        plain = found.flags.aligned and sys.byteorder == "little"
+        return found if plain else found.astype(dtype)
+
+    def _path(self, name: str, what: str, place: str) -> Path:
+        """Where a file beside the model really lies, which has to be in its folder."""
+        if self._folder is None:
+            raise ModelError(
+                "model.weights_missing",
+                f"The {what} lies in {place!r}, but the model was not read from a file.",
+                (name, place),
+                "give load_onnx the path of the model",
+            )
+        root = self._folder.resolve()
+        try:
+            path = (self._folder / place).resolve()
+            inside = bool(place) and not Path(place).is_absolute() and path != root and path.is_relative_to(root)
+        except (OSError, RuntimeError, ValueError):  # links in a circle, characters that no path has
+            inside = False
+        if not inside:
+            raise ModelError(
+                "model.external_data",
+                f"The {what} is said to lie in {place!r}, outside of the model's folder.",
+                (name, place),
+                f"put the data into {str(root)!r}",
+            )
+        return path
+
+    def _mapped(self, name: str, what: str, place: str, path: Path) -> mmap.mmap:
+        try:
+            if path not in self._files:
+                if not path.is_file():  # opening a pipe would wait for a writer
+                    raise OSError
+                with path.open("rb") as file:
+                    self._files[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return self._files[path]
+        except (OSError, ValueError):  # an empty file cannot be mapped
+            raise ModelError(
+                "model.weights_missing",
+                f"The {what} lies in {place!r}, which cannot be read.",
+                (name, str(path)),
+                "copy the external data beside the model",
+            ) from None
+
+    def _has_nan(self, a: Array) -> bool:
+        if a.dtype.kind != "f":
+            return False
+        flat = a.reshape(-1)
+        for at in range(0, flat.size, _CHUNK):
+            found = bool(np.isnan(flat[at : at + _CHUNK].min()))
+            if flat.size > _CHUNK:
+                self._let_go()
+            if found:
+                return True
+        return False
+
+    def _let_go(self) -> None:
+        """Tell the system that pages of mapped files are not needed for now."""
+        for file in self._files.values():
+            with contextlib.suppress(AttributeError, OSError):  # only some systems take such advice
+                file.madvise(mmap.MADV_DONTNEED)
+
+    def warn(self, model: str) -> None:
+        """Warn about weights that hold NaN: everything that is computed from them is NaN."""
+        self._let_go()
+        if self._with_nan:
+            first, rest = self._with_nan[:3], len(self._with_nan) - 3
+            names = ", ".join(map(repr, first)) + (f" and {rest} more" if rest > 0 else "")
+            text = f"Weights of the model {model!r} hold NaN: {names}. What is computed from them will be NaN."
+            found = ModelWarning("model.nan_weights", text, tuple(self._with_nan), "export or download the model again")
+            warnings.warn(found, stacklevel=4)
 
 
-def _external(t: onnx.TensorProto, folder: Path | None, what: str, dtype: str, count: int) -> Array:
-    info = {e.key: e.value for e in t.external_data}
-    place = info.get("location", "")
-    if folder is None:
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} lies in {place!r}, but the model was not read from a file.",
-            (t.name, place),
-            "give load_onnx the path of the model",
-        )
-    root, path = folder.resolve(), (folder / place).resolve()
-    if not place or Path(place).is_absolute() or not path.is_relative_to(root):
-        raise ModelError(
-            "model.external_data",
-            f"The {what} is said to lie in {place!r}, outside of the model's folder.",
-            (t.name, place),
-            f"put the data into {str(root)!r}",
-        )
-    nbytes = count * np.dtype(dtype).itemsize
-    try:
-        offset = int(info.get("offset", 0))
-        with path.open("rb") as file:
-            file.seek(offset)
-            data = file.read(nbytes)
-    except (OSError, ValueError):
-        raise ModelError(
-            "model.weights_missing",
-            f"The {what} lies in {place!r}, which cannot be read.",
-            (t.name, str(path)),
-            "copy the external data beside the model",
-        ) from None
-    if len(data) < nbytes:
-        raise ModelError(
-            "model.weights_missing",
-            f"The file {place!r} is too short for {what}: {nbytes} bytes from {offset} on are needed.",
-            (t.name, str(path)),
-            "copy the external data again",
-        )
-    return np.frombuffer(data, np.dtype(dtype).newbyteorder("<")).astype(dtype).reshape(tuple(t.dims))
+def _number(info: dict[str, str], key: str, default: int, what: str, name: str) -> int:
+    """A number from the description of external data."""
+    text = info.get(key, str(default))
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        message = f"The {key} of {what} in its file is {text[:40]!r}, which is no number of bytes."
+        raise ModelError("model.external_data", message, (name, key), "export the model again")
+    return int(text)
 
 
 def dtype_of(code: int) -> str:

@@ -23,12 +23,12 @@ def _view(c: Call, x: te.Tensor | None, shape: tuple[int, ...]) -> te.Tensor:
             flat: te.Axis | int = 0
             for d in range(o0, o1):
                 if shape[d] > 1:
-                    flat = idx[d] * int(np.prod(shape[d + 1 : o1])) + flat
+                    flat = idx[d] * math.prod(shape[d + 1 : o1]) + flat
             for d in range(i0, i1):
-                below = int(np.prod(x.shape[d + 1 : i1]))
+                below = math.prod(x.shape[d + 1 : i1])
                 if x.shape[d] > 1:
                     part = flat // below
-                    src[d] = part % x.shape[d] if int(np.prod(x.shape[i0:d])) > 1 else part
+                    src[d] = part % x.shape[d] if math.prod(x.shape[i0:d]) > 1 else part
         return x[tuple(src)]
 
     return compute(shape, body, c.name("reshape"))
@@ -87,10 +87,10 @@ class Reshape(_Reshaping):
                 if d >= len(x):
                     raise c.error("shape_mismatch", f"copies dimension {d} of a tensor with {len(x)} dimensions")
                 dims[d] = x[d]
-        size, rest = int(np.prod(x, dtype=np.int64)), int(np.prod([e for e in dims if e != -1], dtype=np.int64))
+        size, rest = math.prod(x), math.prod(e for e in dims if e != -1)
         if dims.count(-1) == 1 and rest and size % rest == 0:
             dims[dims.index(-1)] = size // rest
-        if -1 in dims or int(np.prod(dims, dtype=np.int64)) != size:
+        if -1 in dims or math.prod(dims) != size:
             raise c.error("shape_mismatch", f"cannot reshape {list(x)} to {list(want)}")
         return tuple(dims)
 
@@ -112,7 +112,7 @@ class Flatten(_Reshaping):
         x = c.shape(0)
         axis = c.get_int("axis", 1)
         axis = len(x) if axis == len(x) else c.axis(axis, len(x))
-        return int(np.prod(x[:axis], dtype=np.int64)), int(np.prod(x[axis:], dtype=np.int64))
+        return math.prod(x[:axis]), math.prod(x[axis:])
 
     def cases(self) -> list[Case]:
         return [Case("default", (sample(2, 3, 4),)), Case("axis", (sample(2, 3, 4),), {"axis": 2})]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..edit import GraphEditor
 from ..graph import Graph, Node
 from ..infer import make_call
+from ..limits import FOLD_BYTES
 from ..opdef import evaluate, opdef
 from .base import graph_pass
 
@@ -16,7 +17,8 @@ def fold_constants(graph: Graph) -> Graph:
     kept: list[Node] = []
     for node in graph.nodes:
         known = opdef(node).by_type or all(not i or i in editor.constants for i in node.inputs)
-        if not known or opdef(node).random:
+        large = any(o and graph.types[o].nbytes > FOLD_BYTES for o in node.outputs)
+        if not known or large or opdef(node).random:
             kept.append(node)
             continue
         args = [editor.constants.get(i) for i in node.inputs]
