@@ -97,6 +97,26 @@ def late_factor() -> Func:
     return te.func([q, te.compute((6, 8), lambda i, j: u[i, j] * 2.0, name="V")], "late_factor")
 
 
+def lookup() -> Func:
+    """Rows of a computed table, found by numbers that are read: clean ones, computed ones, some that lie outside."""
+    x, ids = te.placeholder((5, 8), name="X"), te.placeholder((6,), "int64", name="ids")
+    at = te.placeholder((6, 8), "int32", name="at")
+    table = te.compute((5, 8), lambda i, j: te.exp(x[i, j]), name="table")
+    row = te.compute((6,), lambda i: te.select(ids[i] < 0, ids[i] + 5, ids[i]), name="row")
+    part = te.compute((6, 8), lambda i, j: table[row[i], j] * 0.5, name="part")
+    k = te.reduce_axis(8, "k")
+    total = te.compute((6,), lambda i: te.sum(part[i, k] * table[ids[i], k], axis=k), name="total")
+    return te.func(te.compute((6, 8), lambda i, j: total[i] + part[row[i], at[i, j]], name="Y"), "lookup")
+
+
+def _lookup(a: dict[str, np.ndarray]) -> np.ndarray:
+    table, ids = np.exp(a["X"]), a["ids"]
+    row = np.where(ids < 0, ids + 5, ids)
+    part = table[np.clip(row, 0, 4)] * 0.5
+    total = (part * table[np.clip(ids, 0, 4)]).sum(1, keepdims=True)
+    return total + part[np.clip(row, 0, 5)[:, None], np.clip(a["at"], 0, 7)]
+
+
 NESTS: dict[str, Callable[[], Func]] = {
     **workloads.ALL,
     **tensors.NESTS,
@@ -108,6 +128,7 @@ NESTS: dict[str, Callable[[], Func]] = {
     "row_before": row_before,
     "both_given": both_given,
     "late_factor": late_factor,
+    "lookup": lookup,
 }
 EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     **REFERENCES,
@@ -120,5 +141,6 @@ EXPECTED: dict[str, Callable[..., np.ndarray | dict[str, np.ndarray]]] = {
     "late_factor": lambda a: {"Q": np.exp(a["X"]) * (a["X"] + 1), "V": 2 * (a["X"] + 1)},
     "both_given": lambda a: {"A": np.exp(a["X"]), "B": 2 * np.exp(a["X"])},
     "row_before": lambda a: np.concatenate([[0], a["X"].sum(1)[:-1]]),
+    "lookup": _lookup,
     "row_share": lambda a: 0.5 * np.exp(a["X"]) / np.exp(a["X"]).sum(1, keepdims=True),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from workbench.ir.affine import Affine
-from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where, loads
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, loads
 from workbench.ir.printer import INFIX, affine_text, bound_text
 from workbench.ir.stmt import Block
 from workbench.markup import shortened
@@ -30,7 +30,7 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
         by the loops that walk over these.
     """
     names = {
-        a: Load(b.buffer, tuple(b.index[d] for d in shrunk[b.buffer]))
+        a: Load(b.buffer, tuple(b.index[d] for d in shrunk[b.buffer]), b.at)
         for a, b in zip(loads(block.value), loads(own.value), strict=True)
         if a.buffer in shrunk
     }
@@ -57,12 +57,12 @@ def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], ins
     return shortened(f"{block.buffer}{_brackets(index)} = {_expr(block.init, 0, {})}", LONGEST)
 
 
-def _form(x: Affine) -> str:
-    return affine_text(x).replace(" ", "")
+def _form(x: Affine, at: Sequence[Pick] = ()) -> str:
+    return affine_text(x, at).replace(" ", "")
 
 
-def _element(buffer: str, index: Sequence[Affine]) -> str:
-    return buffer + _brackets([_form(x) for x in index])
+def _element(buffer: str, index: Sequence[Affine], at: Sequence[Pick] = ()) -> str:
+    return buffer + _brackets([_form(x, at) for x in index])
 
 
 def _brackets(index: Sequence[str]) -> str:
@@ -84,7 +84,7 @@ def _expr(e: Expr, level: int, names: dict[Load, Load]) -> str:
             return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
         case Load():
             e = names.get(e, e)
-            return _element(e.buffer, e.index)
+            return _element(e.buffer, e.index, e.at)
         case Index(form):
             return f"({_form(form)})"
         case Unary("neg", a):

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..ir.affine import Affine
-from ..ir.expr import Load
+from ..ir.affine import FREE, Affine
+from ..ir.expr import Load, Pick
 from .builder import LLVM_TYPE, Value, const_of, index, literal
 from .places import ALWAYS, Address, Guard, Lanes, Places
 from .transpose import transposed
@@ -48,6 +48,60 @@ class Accesses(Places):
 
     def load(self, ld: Load) -> Value:
         """Load one element, or one vector when the address moves with the lanes."""
+        if not ld.at:
+            return self._load(ld)
+        picks = [self.pick(p) for p in ld.at]
+        if all(v.lanes == 1 for v in picks):
+            with self._picked(ld, picks):
+                return self._load(ld)
+        return self.fb.gather(self._lane_by_lane(ld, picks))
+
+    def pick(self, p: Pick) -> Value:
+        """Value of a number that is read at run time, cut to what there is, as int64."""
+        raise NotImplementedError
+
+    @contextmanager
+    def _picked(self, ld: Load, picks: list[Value]) -> Iterator[None]:
+        """Let the free digits of a load have values, the same for all lanes."""
+        names = [f"{FREE}{k}" for k in range(len(picks))]
+        for name, value, p in zip(names, picks, ld.at, strict=True):
+            assert isinstance(p.extent, int)
+            self.env[name], self.extents[name] = value, p.extent
+        try:
+            yield
+        finally:
+            for name in names:
+                del self.env[name], self.extents[name]
+
+    def _lane_by_lane(self, ld: Load, picks: list[Value]) -> list[Value]:
+        """Elements for the lanes of the open vector loop, which lie anywhere; for lanes that do not run, any number."""
+        var, wide = next((n, v) for n, v in self.env.items() if isinstance(v, Lanes))
+        lanes, mask = self.lanes, self.mask
+        parts: list[Value] = []
+        self.lanes, self.mask = 1, None
+        for lane in range(lanes):
+            runs = True if mask is None else self._runs(mask, lane)
+            here = [v if v.lanes == 1 else self._lane(v, lane) for v in picks]
+            self.env[var] = self.fb.add(wide.base, index(lane))
+            with self._picked(ld, here):
+                at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
+            pointer = at.pointer if at.cond is None else self._choose(at.cond, at.pointer, Value(ZEROS, "ptr"))
+            if isinstance(runs, Value):
+                pointer = self._choose(runs, pointer, Value(ZEROS, "ptr"))
+            parts.append(self._load_at(ld.buffer, Address(pointer if runs else Value(ZEROS, "ptr"), 0)))
+        self.env[var], self.lanes, self.mask = wide, lanes, mask
+        return parts
+
+    def _lane(self, v: Value, lane: int) -> Value:
+        return self.fb.pure(f"extractelement {v.typed}, i64 {lane}", v.dtype, 1, (v,))
+
+    def _runs(self, mask: Value, lane: int) -> Value | bool:
+        """Whether a lane runs."""
+        if not mask.text.startswith("%"):
+            return mask.text.split(", ")[lane].strip("<>") != "i1 0"
+        return self.fb.pure(f"extractelement {mask.typed}, i64 {lane}", "bool", 1, (mask,))
+
+    def _load(self, ld: Load) -> Value:
         at = self._harmless(ld) if self._conds else self.address(ld.buffer, ld.index)
         if self.ahead:
             self._look_ahead(ld, at)

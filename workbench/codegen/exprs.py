@@ -9,7 +9,7 @@ from typing import assert_never
 from ..errors import BuildError
 from ..ir.affine import Affine
 from ..ir.dtypes import itemsize
-from ..ir.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where, walk
+from ..ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, walk
 from ..ir.func import Buffer
 from .access import ZERO_BYTES, ZEROS, Accesses
 from .arith import Arithmetic
@@ -109,6 +109,16 @@ class ExprEmitter(Accesses):
                 return self.arith.math.select(c, x, y)
         assert_never(e)
 
+    def pick(self, p: Pick) -> Value:
+        """Value of a number that is read at run time, cut to what there is, as int64."""
+        assert isinstance(p.extent, int)
+        value, last = self.expr(p.value), p.extent - 1
+        if value.dtype == "uint64":  # the largest of these are negative as int64
+            value = self.arith.binary("min", value, literal(last, "uint64"))
+        value = self.arith.cast(value, "int64")
+        value = self.arith.binary("max", value, literal(0, "int64"))
+        return self.arith.binary("min", value, literal(last, "int64"))
+
     def _index(self, form: Affine) -> Value:
         base, step = self.form(form), self._terms(form)[2]
         if not step:
@@ -136,7 +146,12 @@ class ExprEmitter(Accesses):
             return self.expr(e.a)
         if guard.cond is False:
             return self.expr(e.b)
-        if isinstance(e.a, Load) and isinstance(e.b, Const) and self._buffers[e.a.buffer].dtype != "bool":
+        if (
+            isinstance(e.a, Load)
+            and not e.a.at
+            and isinstance(e.b, Const)
+            and self._buffers[e.a.buffer].dtype != "bool"
+        ):
             got = self._padded_load(e, e.a, e.b, guard)
             if got is not None:
                 return got

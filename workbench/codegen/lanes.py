@@ -24,7 +24,7 @@ def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int |
     if b.init is None or b.guard or lp.name not in reducing_loops(b) or any(lp.name in f.vars for f in b.index):
         return None
     _, term = b.update()
-    if not isinstance(term, Load) or not ex.is_temporary(term.buffer):
+    if not isinstance(term, Load) or term.at or not ex.is_temporary(term.buffer):
         return None
     form = ex.flat(term.buffer, term.index)
     if form.coefficient(lp.name) != 1 or not all(d.plain for d, _ in form.terms if d.var == lp.name):

@@ -73,7 +73,7 @@ class Streams:
         seen: set[Load] = set()
         for b, path in blocks((lp,)):
             for e in walk(b.value):
-                if isinstance(e, Load) and e.buffer not in written and e not in seen:
+                if isinstance(e, Load) and not e.at and e.buffer not in written and e not in seen:
                     seen.add(e)
                     got = self._stream(e, lp, path[1:], distance)
                     if got is not None:

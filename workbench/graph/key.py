@@ -72,8 +72,9 @@ def _expr(e: Expr, names: dict[str, str], axes: dict[str, str]) -> str:
     match e:
         case Const(value, dtype):
             return f"{value!r}:{dtype}"
-        case Load(buffer, index):
-            return f"{names[buffer]}[{', '.join(_form(x, axes) for x in index)}]"
+        case Load(buffer, index, at):
+            picked = "".join(f"; {sub(p.value)} of {p.extent}" for p in at)
+            return f"{names[buffer]}[{', '.join(_form(x, axes) for x in index)}{picked}]"
         case Index(form):
             return f"index({_form(form, axes)})"
         case Unary(op, a):

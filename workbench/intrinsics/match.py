@@ -177,7 +177,7 @@ def _swapped(e: Expr) -> Expr:
 def _same(want: Expr, have: Expr, found: dict[str, Load]) -> bool:
     """Whether two expressions agree up to their loads, which are noted in `found`."""
     match want, have:
-        case Load(name, _), Load():
+        case Load(name, _), Load() if not have.at:
             if name in found:
                 return found[name] == have
             found[name] = have

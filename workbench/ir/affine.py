@@ -2,6 +2,9 @@
 
 An index is ``sum(coefficient * digit) + const``. A digit is a loop variable, or a mixed-radix digit of a fused loop:
 ``(var // lower) % extent``. Coefficients may depend on holes, so one form describes every filling of a schedule.
+
+A digit may also stand for a number that is read at run time (`FREE`): it has any value below its extent, whatever the
+loops do. Everything that asks where an access lies then takes the whole extent for touched.
 """
 
 from __future__ import annotations
@@ -12,10 +15,16 @@ from dataclasses import dataclass
 from ..errors import ScheduleError
 from .poly import Dim, Poly, Relation, equal, negative, normal, product
 
+#: First letter of the variables that stand for numbers read at run time; no loop or axis has such a name.
+FREE = "@"
+
 
 @dataclass(frozen=True, slots=True)
 class Digit:
-    """``(var // lower) % extent``; a plain loop variable has ``lower == 1`` and ``extent is None``."""
+    """``(var // lower) % extent``; a plain loop variable has ``lower == 1`` and ``extent is None``.
+
+    A free one always has an extent.
+    """
 
     var: str
     lower: Dim = 1
@@ -26,7 +35,14 @@ class Digit:
         """Whether this is the loop variable itself."""
         return self.extent is None and self.lower == 1
 
+    @property
+    def free(self) -> bool:
+        """Whether this is (a part of) a number that is read at run time."""
+        return self.var[:1] == FREE
+
     def __str__(self) -> str:
+        if self.free and self.lower == 1:
+            return f"(any below {self.extent})"
         text = self.var if self.lower == 1 else f"{self.var} // {_factor(self.lower)}"
         if self.extent is None:
             return text if self.lower == 1 else f"({text})"
@@ -79,7 +95,12 @@ class Affine:
     @property
     def vars(self) -> set[str]:
         """Loop variables that occur."""
-        return {d.var for d, _ in self.terms}
+        return {d.var for d, _ in self.terms if d.var[:1] != FREE}
+
+    @property
+    def free(self) -> bool:
+        """Whether a number that is read at run time occurs."""
+        return any(d.var[:1] == FREE for d, _ in self.terms)
 
     @property
     def is_const(self) -> bool:
@@ -196,10 +217,13 @@ def digit_extent(digit: Digit, extents: Mapping[str, Dim]) -> Dim:
 
 
 def width(form: Affine, extents: Mapping[str, Dim]) -> Dim:
-    """Span of the form when the loops in `extents` run and all others stand still: ``1 + sum(|c| * (extent - 1))``."""
+    """Span of the form when the loops in `extents` run and all others stand still: ``1 + sum(|c| * (extent - 1))``.
+
+    Numbers that are read at run time never stand still.
+    """
     out: Dim = 1
     for digit, c in form.terms:
-        if digit.var in extents:
+        if digit.free or digit.var in extents:
             size = digit_extent(digit, extents) - 1
             out = out + ((-c) * size if negative(c) else c * size)
     return out
@@ -210,7 +234,7 @@ def split_base(form: Affine, inner: Mapping[str, Dim]) -> Affine:
     const = form.const
     kept: list[tuple[Digit, Dim]] = []
     for digit, c in form.terms:
-        if digit.var not in inner:
+        if not digit.free and digit.var not in inner:
             kept.append((digit, c))
         elif negative(c):
             const = const + c * (digit_extent(digit, inner) - 1)

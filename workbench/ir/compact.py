@@ -120,7 +120,7 @@ def _shift(func: Func, live: Mapping[str, tuple[Span, ...]]) -> Func:
         return tuple((x - sp.base).normal(func.relations) for x, sp in zip(idx, live[name], strict=True))
 
     def load(ld: Load) -> Load:
-        return Load(ld.buffer, index(ld.buffer, ld.index)) if ld.buffer in live else ld
+        return replace(ld, index=index(ld.buffer, ld.index)) if ld.buffer in live else ld
 
     def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if not isinstance(s, Block) or not touched(s) & live.keys():

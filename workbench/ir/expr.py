@@ -119,6 +119,25 @@ def free_number(digit: Digit) -> int:
     return int(digit.var[len(FREE) :])
 
 
+def tidy(ld: Load) -> Load:
+    """The load with every number that it picks by once, in order of use, and none that it does not use."""
+    if not ld.at:
+        return ld
+    order: dict[Pick, int] = {}
+    for form in ld.index:
+        used = [(str(c), str(d.lower), str(d.extent), ld.at[free_number(d)]) for d, c in form.terms if d.free]
+        for *_, pick in sorted(used, key=str) if len(used) > 1 else used:
+            order.setdefault(pick, len(order))
+    if tuple(order) == ld.at:
+        return ld
+
+    def renumbered(d: Digit) -> Affine:
+        return Affine(((Digit(f"{FREE}{order[ld.at[free_number(d)]]}", d.lower, d.extent), 1),))
+
+    env = {f"{FREE}{k}": renumbered for k in range(len(ld.at))}
+    return Load(ld.buffer, tuple(x.subst(env) for x in ld.index), tuple(order))
+
+
 def map_picks(at: tuple[Pick, ...], fn: Callable[[Expr], Expr]) -> tuple[Pick, ...]:
     """Apply `fn` to what is picked; returns the same object when nothing changed."""
     new = tuple(Pick(fn(p.value), p.extent) for p in at)
@@ -132,7 +151,7 @@ def map_children(e: Expr, fn: Callable[[Expr], Expr]) -> Expr:
             return e
         case Load(buffer, index, at):
             picks = map_picks(at, fn) if at else at
-            return e if picks is at else Load(buffer, index, picks)
+            return e if picks is at else tidy(Load(buffer, index, picks))
         case Unary(op, a):
             new = fn(a)
             return e if new is a else Unary(op, new)
@@ -156,7 +175,7 @@ def map_affine(e: Expr, fn: Callable[[Affine], Affine], dims: Callable[[Dim], Di
     match e:
         case Load(buffer, index, at):
             picks = tuple(Pick(map_affine(p.value, fn, dims), dims(p.extent) if dims else p.extent) for p in at)
-            return Load(buffer, tuple(fn(x) for x in index), picks)
+            return tidy(Load(buffer, tuple(fn(x) for x in index), picks))
         case Index(form):
             return Index(fn(form))
         case Select(conds, a, b):

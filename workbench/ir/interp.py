@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .affine import Affine
+from .affine import FREE, Affine
 from .cells import counts_of, fresh, given, to_numpy, zeros
 from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
@@ -288,8 +288,13 @@ class _Source:
                     if isinstance(value, float) and not math.isfinite(value)
                     else f"({value!r})"
                 )
-            case Load(name, index):
+            case Load(name, index, picks):
                 k, buffer = self.buffers[name]
+                if picks:
+                    sizes = [concrete(p.extent) for p in picks]
+                    chosen = {f"{FREE}{n}": f"_pick({sub(p.value)}, {sizes[n]})" for n, p in enumerate(picks)}
+                    inside = {**inside, **{f"{FREE}{n}": (0, size - 1) for n, size in enumerate(sizes)}}
+                    axes = {**axes, **chosen}
                 at, check = self.address(buffer, index, axes, inside)
                 return f"(b{k}[{at}] if {check} else _index('a load', {name!r}))" if check else f"b{k}[{at}]"
             case Index(form):

@@ -79,7 +79,7 @@ def _digit_limits(
             first = lo
         if hi is not None and nonneg(last - hi, relations):
             last = hi
-    if d.plain or not known:
+    if d.plain or d.free or not known:
         return first, last
     return _within_digit(d, first, last, _digit_limits(Digit(d.var), extents, known, relations))
 

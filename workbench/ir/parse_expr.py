@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field
 
 from ..errors import did_you_mean
-from .affine import Affine, Digit
+from .affine import FREE, Affine, Digit
 from .dtypes import element_type, is_float
-from .expr import UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from .expr import UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_digit, tidy
 from .func import Buffer
 from .lexer import Reader, Token, describe
 from .poly import Dim, hole
@@ -30,6 +30,8 @@ class ExprParser(Reader):
     buffers: dict[str, Buffer] = field(default_factory=dict)
     holes: list[str] = field(default_factory=list)
     scope: list[str] = field(default_factory=list)
+    #: What the index that is being read picks its elements by; None outside of the index of a load.
+    picks: list[Pick] | None = None
 
     # ---------------------------------------------------------------- dims and index forms
 
@@ -77,24 +79,54 @@ class ExprParser(Reader):
             return Affine((), self.hole_power())
         if self.accept("("):
             return self.parenthesis()
+        if self.picking():
+            return Affine(((self.pick(), 1),))
         if t.kind in ("name", "quoted"):
             return Affine.var(self.variable())
         self.fail(f"Expected an index or a number, found {describe(t)}.")
 
     def parenthesis(self) -> Affine:
         """``(v // lower % extent)``, or a sum in parentheses."""
-        if self.token.kind in ("name", "quoted") and self.tokens[self.at + 1].text in ("//", "%"):
-            var = self.variable()
-            start = self.token
-            lower = self.dim_factor() if self.accept("//") else 1
-            extent = self.dim_factor() if self.accept("%") else None
-            if any(isinstance(n, int) and n < 1 for n in (lower, extent)):
-                self.fail("A divisor is at least 1.", token=start)
-            self.expect(")")
-            return Affine(((Digit(var, lower, extent), 1),))
+        if self.picking():
+            begin, count = self.at, len(self.picks or ())
+            whole = self.pick()
+            if self.sees("//", "%"):
+                return self.part(whole.var)
+            self.at = begin
+            del (self.picks or [])[count:]
+        elif self.token.kind in ("name", "quoted") and self.tokens[self.at + 1].text in ("//", "%"):
+            return self.part(self.variable())
         inner = self.affine()
         self.expect(")")
         return inner
+
+    def part(self, var: str) -> Affine:
+        """The rest of ``(v // lower % extent)`` behind the variable."""
+        start = self.token
+        lower = self.dim_factor() if self.accept("//") else 1
+        extent = self.dim_factor() if self.accept("%") else None
+        if any(isinstance(n, int) and n < 1 for n in (lower, extent)):
+            self.fail("A divisor is at least 1.", token=start)
+        if extent is None and var.startswith(FREE):
+            self.fail("A part of what is picked ends somewhere: (at(...) // n % m).", token=start)
+        self.expect(")")
+        return Affine(((Digit(var, lower, extent), 1),))
+
+    def picking(self) -> bool:
+        """Whether ``at(...)`` follows, in an index that may hold it."""
+        return self.picks is not None and self.token.text == "at" and self.tokens[self.at + 1].text == "("
+
+    def pick(self) -> Digit:
+        """``at(value, extent)``: the digit that stands for it."""
+        self.next()
+        self.expect("(")
+        value = self.expr()
+        self.expect(",")
+        extent = self.dim()
+        self.expect(")")
+        assert self.picks is not None
+        self.picks.append(Pick(value, extent))
+        return free_digit(len(self.picks) - 1, extent)
 
     def dim_factor(self) -> Dim:
         start = self.token
@@ -244,10 +276,12 @@ class ExprParser(Reader):
         if buffer is None:
             self.fail(f"There is no buffer {name!r}.", did_you_mean(name, self.buffers, "buffers"), "name", start)
         self.expect("[")
-        index = tuple(self.listed("]", self.affine))
+        around, self.picks = self.picks, []
+        index, at = tuple(self.listed("]", self.affine)), tuple(self.picks)
+        self.picks = around
         if len(index) != len(buffer.shape):
             self.fail(f"{name!r} has {len(buffer.shape)} dimensions but is indexed with {len(index)}.", token=start)
-        return Load(name, index)
+        return tidy(Load(name, index, at))
 
     def literal(self, sign: int) -> Const:
         t = self.next()

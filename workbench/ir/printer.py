@@ -16,7 +16,8 @@ a block carries notes behind its axes. A temporary says where it lives and how i
 (``float32[8, 8] scope(local) align(0: 16 + 4)``).
 
 An axis of a block is written ``name: extent = form over the loops``; the form is left out where it is the loop of
-that name. Holes carry a question mark (``?i0``). A literal names its dtype unless it is float32 (``1.0``) or int64
+that name. ``T[at(ids[i], 512), j]`` reads the row of which the number stands in ``ids``: of 512, the nearest one that
+exists. Holes carry a question mark (``?i0``). A literal names its dtype unless it is float32 (``1.0``) or int64
 (``1``). Names that are no plain words stand in backquotes.
 """
 
@@ -28,7 +29,7 @@ from collections.abc import Iterable, Sequence
 
 from .affine import Affine, Digit
 from .dtypes import is_float
-from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
 from .func import Buffer, Func, LayoutStep, PadStep
 from .poly import Dim, Mono, Poly
 from .stmt import Block, For, Note, Stmt
@@ -143,9 +144,9 @@ def name_text(name: str) -> str:
     return name if plain else "`" + name.replace("\\", "\\\\").replace("`", "\\`").replace("\n", "\\n") + "`"
 
 
-def affine_text(form: Affine) -> str:
-    """Return an index form as text."""
-    parts = [_term(d, c) for d, c in sorted(form.terms, key=_stride, reverse=True)]
+def affine_text(form: Affine, at: Sequence[Pick] = ()) -> str:
+    """Return an index form as text; `at` is what its free digits stand for."""
+    parts = [_term(d, c, at) for d, c in sorted(form.terms, key=_stride, reverse=True)]
     if form.const != 0 or not parts:
         parts += dim_parts(form.const)
     return _sum(parts)
@@ -195,8 +196,8 @@ def _factor(dim: Dim) -> str:
     return f"({dim_text(dim)})" if isinstance(dim, Poly) and len(dim.terms) > 1 else dim_text(dim)
 
 
-def _term(d: Digit, c: Dim) -> tuple[bool, str]:
-    text = _digit(d)
+def _term(d: Digit, c: Dim, at: Sequence[Pick]) -> tuple[bool, str]:
+    text = _digit(d, at)
     if isinstance(c, int):
         return c < 0, text if abs(c) == 1 else f"{text} * {abs(c)}"
     return False, f"{text} * ({dim_text(c)})" if len(c.terms) > 1 or c.terms[0][1] < 0 else f"{text} * {dim_text(c)}"
@@ -210,8 +211,13 @@ def _stride(term: tuple[Digit, Dim]) -> tuple[int, int]:
     return max(sum(e for _, e in m) for m, _ in c.terms), max(abs(k) for _, k in c.terms)
 
 
-def _digit(d: Digit) -> str:
+def _digit(d: Digit, at: Sequence[Pick] = ()) -> str:
     text = name_text(d.var)
+    if d.free and free_number(d) < len(at):
+        pick = at[free_number(d)]
+        text = f"at({_expr(pick.value, 0)}, {dim_text(pick.extent)})"
+        if d.lower == 1 and d.extent == pick.extent:
+            return text
     if d.plain:
         return text
     if d.lower != 1:
@@ -292,8 +298,8 @@ def _axes(b: Block) -> list[str]:
     return out
 
 
-def _access(buffer: str, index: Sequence[Affine]) -> str:
-    return f"{name_text(buffer)}[{', '.join(affine_text(x) for x in index)}]"
+def _access(buffer: str, index: Sequence[Affine], at: Sequence[Pick] = ()) -> str:
+    return f"{name_text(buffer)}[{', '.join(affine_text(x, at) for x in index)}]"
 
 
 def _expr(e: Expr, level: int) -> str:
@@ -306,8 +312,8 @@ def _expr_level(e: Expr) -> tuple[str, int]:
     match e:
         case Const(value, dtype):
             return _literal(value, dtype), _ATOM_LEVEL
-        case Load(buffer, index):
-            return _access(buffer, index), _ATOM_LEVEL
+        case Load(buffer, index, at):
+            return _access(buffer, index, at), _ATOM_LEVEL
         case Index(form):
             return f"index({affine_text(form)})", _ATOM_LEVEL
         case Unary("neg", a) if not isinstance(a, Const):

@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from ..errors import InputError, RunError, ShapeError
-from .affine import Affine, Digit
+from .affine import FREE, Affine, Digit
 from .dtypes import is_float
 from .expr import (
     Binary,
@@ -29,6 +29,7 @@ from .expr import (
     Expr,
     Index,
     Load,
+    Pick,
     Select,
     Unary,
     Where,
@@ -245,10 +246,15 @@ class _Evaluator:
             out = out & (at >= concrete(c.lo)) & (at < concrete(c.hi))
         return out
 
-    def form(self, form: Affine) -> Array:
-        """Value of an index form as int64, one dimension per axis."""
+    def form(self, form: Affine, picked: Mapping[str, Array] | None = None) -> Array:
+        """Value of an index form as int64, one dimension per axis; `picked` has the values of free digits."""
         out = np.full((1,) * len(self.axes), concrete(form.const), np.int64)
         for digit, c in form.terms:
+            if digit.free:
+                assert picked is not None
+                assert digit.extent is not None
+                out = out + picked[digit.var] // concrete(digit.lower) % concrete(digit.extent) * concrete(c)
+                continue
             position = list(self.axes).index(digit.var)
             shape = [1] * len(self.axes)
             shape[position] = self.size(digit.var)
@@ -288,17 +294,19 @@ class _Evaluator:
     def gather(self, load: Load, used: Array | None) -> Array:
         """Read by index arrays; whole trailing dimensions are copied as slices."""
         array, names = self.arrays[load.buffer], list(self.axes)
+        picked = {f"{FREE}{k}": self.picked(p, used) for k, p in enumerate(load.at)}
+        picking = {v for p in load.at for form in all_index_forms(p.value) for v in form.vars}
         tail: list[str] = []
         for d in range(array.ndim - 1, -1, -1):
             var = load.index[d].single_var()
-            others = {n for k, f in enumerate(load.index) if k != d for n in f.vars}
+            others = {n for k, f in enumerate(load.index) if k != d for n in f.vars} | picking
             if var is None or var in others or var in (self.fixed or ()) or self.size(var) != array.shape[d]:
                 break
             tail.insert(0, var)
         index = []
         kept = tuple(k for k, n in enumerate(names) if n in tail)
         for d, form in enumerate(load.index[: array.ndim - len(tail)]):
-            at = self.form(form)
+            at = self.form(form, picked)
             outside = (at < 0) | (at >= array.shape[d])
             if (outside if used is None else outside & used).any():
                 raise RunError("reference.index", f"An access to {load.buffer!r} leaves dimension {d}.", (load.buffer,))
@@ -306,6 +314,13 @@ class _Evaluator:
         got: Array = array[tuple(index)]
         order = [n for n in names if n not in tail] + tail
         return got.transpose([order.index(n) for n in names])
+
+    def picked(self, pick: Pick, used: Array | None) -> Array:
+        """Numbers that the data give, cut to what there is."""
+        value = self.value(pick.value, used)
+        # Compared in their own type: the largest unsigned ones have no place among int64.
+        low, high = value < 0, value >= concrete(pick.extent)
+        return np.where(high, concrete(pick.extent) - 1, np.where(low, 0, value).astype(np.int64))
 
     def store(self, target: Load, value: Array) -> None:
         found = self.view(target)

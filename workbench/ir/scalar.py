@@ -97,11 +97,17 @@ def _cast(x: Any, dtype: str) -> Any:
     return value - (1 << bits) if dtype.startswith("int") and value >> (bits - 1) else value
 
 
+def _pick(value: int, extent: int) -> int:
+    """The nearest whole number from 0 to below the extent."""
+    return min(max(value, 0), extent - 1)
+
+
 #: What the generated Python may call.
 HELPERS: dict[str, Any] = {
     "_axis": _axis_error,
     "_index": _index_error,
     "_product": itertools.product,
+    "_pick": _pick,
     "_cast": _cast,
     "_neg": lambda x: -x,
     "_abs": abs,

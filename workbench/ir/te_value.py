@@ -12,7 +12,7 @@ from ..arguments import shown
 from ..errors import ExpressionError
 from .affine import Affine
 from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Index, Load, Unary
+from .expr import Binary, Cast, Const, Expr, Index, Load, Pick, Unary, free_digit, tidy
 from .te_index import Axis, merge_extents, merge_names
 
 
@@ -99,7 +99,11 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """A named n-dimensional value: a placeholder, or the result of `compute`. Index it inside a compute function."""
+    """A named n-dimensional value: a placeholder, or the result of `compute`. Index it inside a compute function.
+
+    An index is an axis, a whole number, or a value of an integer type, which is read at run time:
+    ``table[ids[i], j]``. Such an index is the nearest one that exists: negative ones do not count from the end.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -112,19 +116,32 @@ class Tensor:
         """Number of dimensions."""
         return len(self.shape)
 
-    def __getitem__(self, index: Axis | int | tuple[Axis | int, ...]) -> Value:
+    def __getitem__(self, index: Axis | Value | int | tuple[Axis | Value | int, ...]) -> Value:
         idx = index if isinstance(index, tuple) else (index,)
         if len(idx) != self.ndim:
             raise ExpressionError(
                 "te.rank", f"{self.name!r} has {self.ndim} dimensions but is indexed with {len(idx)}.", (self.name,)
             )
-        axes = [x if isinstance(x, Axis) else Axis(Affine((), self._fixed(x)), ()) for x in idx]
+        forms: list[Affine] = []
+        picks: list[Pick] = []
+        reads: dict[int, Tensor] = {id(self): self}
+        for x, size in zip(idx, self.shape, strict=True):
+            if not isinstance(x, Value):
+                forms.append(x.form if isinstance(x, Axis) else Affine((), self._fixed(x)))
+                continue
+            if is_float(x.dtype) or x.dtype in ("bool", "weak"):
+                text = f"{self.name!r} is indexed with a value of type {x.dtype}, which is no whole number."
+                raise ExpressionError("te.index", text, (self.name,), "te.cast(x, 'int64')")
+            forms.append(Affine(((free_digit(len(picks), size), 1),)))
+            picks.append(Pick(x.expr, size))
+            reads |= {id(t): t for t in x.reads}
+        known = [x for x in idx if isinstance(x, Axis | Value)]
         return Value(
-            Load(self.name, tuple(x.form for x in axes)),
+            tidy(Load(self.name, tuple(forms), tuple(picks))),
             self.dtype,
-            (self,),
-            merge_extents(*(x.extents for x in axes)),
-            merge_names(*(x.reduce for x in axes)),
+            tuple(reads.values()),
+            merge_extents(*(x.extents for x in known)),
+            merge_names(*(x.reduce for x in known)),
         )
 
     def _fixed(self, x: object) -> int:

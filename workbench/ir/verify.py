@@ -78,7 +78,9 @@ def _indices(func: Func, b: Block) -> None:
 
 def _accesses(func: Func, b: Block, e: Expr, extents: Mapping[str, Dim], known: tuple[Bound, ...]) -> None:
     match e:
-        case Load(name, index):
+        case Load(name, index, at):
+            for pick in at:
+                _accesses(func, b, pick.value, extents, known)
             for dim, (x, n) in enumerate(zip(index, func.buffer(name).shape, strict=True)):
                 if not within(interval(x, extents, known, func.relations), n, func.relations):
                     raise fail(

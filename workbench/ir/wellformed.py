@@ -11,7 +11,7 @@ from typing import get_args
 import numpy as np
 
 from ..errors import InputError, ScheduleError
-from .affine import Affine
+from .affine import FREE, Affine
 from .compact import shared_by
 from .dtypes import element_type, is_float
 from .expr import (
@@ -30,12 +30,16 @@ from .expr import (
     Unary,
     Where,
     all_index_forms,
+    free_number,
+    index_forms,
     loads,
     measure,
+    walk,
 )
 from .func import Buffer, Func, LayoutStep, PadStep, Role, Scope
 from .poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
 from .stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
+from .types import dtype_of
 from .winograd import KERNEL_MATRIX, WinogradStep
 
 #: Most loops inside each other.
@@ -90,7 +94,7 @@ def _holes(func: Func) -> None:
         [lp.extent for lp, _ in loops(func.body)] + [c.expr for c in func.constraints] + [d for _, d in func.aliases]
     )
     for b, _ in blocks(func.body):
-        dims += [it.extent for it in b.iters]
+        dims += [it.extent for it in b.iters] + [p.extent for ld in b.loads() for p in ld.at]
         for form in _forms(b):
             dims += [form.const, *(x for d, c in form.terms for x in (c, d.lower, d.extent) if x is not None)]
     unknown = {h for d in dims for h in holes_of(d)} - set(known)
@@ -111,6 +115,10 @@ def _names(func: Func) -> None:
     _unique("loops", [lp.name for lp, _ in loops(func.body)])
     _unique("blocks", [b.name for b, _ in blocks(func.body)])
     _unique("buffers", [b.name for b in func.buffers])
+    named = [lp.name for lp, _ in loops(func.body)] + [it.name for b, _ in blocks(func.body) for it in b.iters]
+    odd = sorted(n for n in named if n.startswith(FREE))
+    if odd:
+        raise fail("name", f"{odd[0]!r} is no name of a loop or an axis: it begins with {FREE}.", odd)
     _unique("units", [str(unit) for lp, _ in loops(func.body) if (unit := lp.note("block")) is not None])
     for b in func.buffers:
         if b.role not in get_args(Role):
@@ -229,6 +237,9 @@ def _block(func: Func, b: Block, path: tuple[For, ...]) -> None:
         raise fail("role", f"Block {b.name!r} writes the input {b.buffer!r}.", (b.name, b.buffer))
     for e in b.exprs:
         _operators(b, e)
+        _picks(func, b, e)
+    if any(x.free for x in (*b.binds, *b.index, *(g.form for g in b.guard))):
+        raise fail("pick", f"Block {b.name!r} picks an element elsewhere than in the index of a load.", (b.name,))
     _reduction_form(b)
 
 
@@ -246,7 +257,9 @@ def _operators(b: Block, e: Expr) -> None:
             good, parts = True, [a]
         case Const(value, dtype):
             good, parts = _holds(dtype, value), []
-        case Load() | Index():
+        case Load(_, _, at):
+            good, parts = True, [p.value for p in at]
+        case Index():
             return
     if not good:
         raise fail(
@@ -254,6 +267,18 @@ def _operators(b: Block, e: Expr) -> None:
         )
     for p in parts:
         _operators(b, p)
+
+
+def _picks(func: Func, b: Block, e: Expr) -> None:
+    """Numbers read at run time are integers, and stand in the index of the load that they belong to only."""
+    for x in walk(e):
+        here = {d for form in index_forms(x) for d, _ in form.terms if d.free}
+        at = x.at if isinstance(x, Load) else ()
+        good = all(free_number(d) < len(at) and d.extent is not None for d in here)
+        good = good and all(_is_extent(func, p.extent) for p in at)
+        if not good or any(is_float(t := dtype_of(p.value, func)) or t == "bool" for p in at):
+            text = f"Block {b.name!r} picks an element by something else than a whole number of its own load."
+            raise fail("pick", text, (b.name,))
 
 
 def _holds(dtype: str, value: float) -> bool:

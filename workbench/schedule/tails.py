@@ -110,7 +110,7 @@ def _rest(
     units = {x.note("block") for x, _ in loops(func.body)}
 
     def load(ld: Load) -> Load:
-        return Load(temps.get(ld.buffer, ld.buffer), ld.index)
+        return replace(ld, buffer=temps.get(ld.buffer, ld.buffer))
 
     def fn(s: Stmt) -> tuple[Stmt, ...]:
         if isinstance(s, For):

@@ -13,9 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from workbench.intrinsics import Intrinsic, registry
-from workbench.ir.affine import Affine, digit_extent
+from workbench.ir.affine import Affine, Digit, digit_extent
 from workbench.ir.compact import compact
-from workbench.ir.expr import Binary, Cast, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.expr import (
+    Binary,
+    Cast,
+    Expr,
+    Index,
+    Load,
+    Select,
+    Unary,
+    Where,
+    all_index_forms,
+    free_number,
+)
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, Stmt, walk
@@ -170,7 +181,18 @@ def _accesses(
     for load, guarded in _loads(b.value, bool(b.guard)):
         if load not in seen and load != own:
             seen.add(load)
-            yield _access(load.buffer, load.index, False, False, guarded, position, extents, table)
+            index = tuple(_picked(x, load) for x in load.index) if load.at else load.index
+            yield _access(load.buffer, index, False, False, guarded, position, extents, table)
+
+
+def _picked(form: Affine, load: Load) -> Affine:
+    """The form with what it picks by replaced by the loops that decide this: another row in every iteration of them."""
+    out = Affine(tuple(t for t in form.terms if not t[0].free), form.const)
+    for digit, c in form.terms:
+        if digit.free:
+            deciding = {v for x in all_index_forms(load.at[free_number(digit)].value) for v in x.vars}
+            out = out + Affine.make((Digit(v), c) for v in deciding)
+    return out
 
 
 def _access(
@@ -198,8 +220,10 @@ def _access(
 def _loads(e: Expr, guarded: bool) -> Iterator[tuple[Load, bool]]:
     """Loads with whether an index condition stands above them."""
     match e:
-        case Load():
+        case Load(_, _, at):
             yield e, guarded
+            for p in at:
+                yield from _loads(p.value, guarded)
         case Select(_, a, b):
             yield from _loads(a, True)
             yield from _loads(b, True)

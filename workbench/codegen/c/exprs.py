@@ -10,7 +10,7 @@ from typing import assert_never
 import numpy as np
 
 from ...errors import BuildError
-from ...ir.affine import Affine, Digit, digit_extent
+from ...ir.affine import FREE, Affine, Digit, digit_extent
 from ...ir.dtypes import is_float
 from ...ir.expr import (
     COMPARE_OPS,
@@ -21,6 +21,7 @@ from ...ir.expr import (
     Expr,
     Index,
     Load,
+    Pick,
     Select,
     Unary,
     Where,
@@ -70,6 +71,8 @@ class ExprPrinter:
         self.careful = False
         #: Expressions whose value is in a local variable.
         self.known: dict[Expr, Text] = {}
+        #: What the free digits of the load that is printed stand for, and how many values each has.
+        self._picked: dict[str, tuple[Text, int]] = {}
 
     # ---- indices ---------------------------------------------------------------------------------------------------
 
@@ -96,10 +99,14 @@ class ExprPrinter:
     def _digit(self, d: Digit) -> Text:
         assert d.extent is None or isinstance(d.extent, int)
         assert isinstance(d.lower, int)
-        text, level = self._names("loop", d.var), ATOM
+        if d.free:
+            text, size = self._picked[d.var][0].at(ATOM), self._picked[d.var][1]
+        else:
+            text, size = self._names("loop", d.var), self._extents[d.var]
+        level = ATOM
         if d.lower != 1:
             text, level = f"{text} / {d.lower}", PRODUCT
-        if d.extent is not None and d.lower * d.extent < self._extents[d.var]:
+        if d.extent is not None and d.lower * d.extent < size:
             text, level = f"{text} % {d.extent}", PRODUCT
         # A quotient times something else must not be read from the left.
         return Text(text if level == ATOM else f"({text})", "int64")
@@ -153,8 +160,8 @@ class ExprPrinter:
         match e:
             case Const(value, dtype):
                 return literal(value, dtype)
-            case Load(buffer, index):
-                return self._load(buffer, index)
+            case Load(buffer, index, at):
+                return self._load_picked(buffer, index, at) if at else self._load(buffer, index)
             case Index(form):
                 return self.form(form)
             case Unary(op, a):
@@ -184,6 +191,23 @@ class ExprPrinter:
         if dtype == "bool":
             return Text(f"{text} != 0", dtype, COMPARE)
         return Text(text, dtype)
+
+    def _load_picked(self, buffer: str, index: Sequence[Affine], at: Sequence[Pick]) -> Text:
+        """A load whose index has parts that are read first, and cut to what there is."""
+        found: dict[str, tuple[Text, int]] = {}
+        for k, pick in enumerate(at):
+            assert isinstance(pick.extent, int)
+            value = self.expr(pick.value)
+            if value.dtype == "uint64":  # the largest of these are negative as int64
+                value = self._call("min", "uint64", value, literal(pick.extent - 1, "uint64"))
+            wide = self.cast(value, "int64")
+            text = f"{self._helpers.nearest()}({wide.text}, {pick.extent})"
+            found[f"{FREE}{k}"] = Text(text, "int64"), pick.extent
+        before, self._picked = self._picked, found
+        try:
+            return self._load(buffer, index)
+        finally:
+            self._picked = before
 
     def stored(self, value: Text, dtype: str) -> str:
         """Text of a value as it is stored in a buffer of `dtype`."""

@@ -140,6 +140,14 @@ class Helpers:
         self._used[full] = _HALVES[full]
         return full
 
+    def nearest(self) -> str:
+        """Return the function that cuts a number to an index that exists."""
+        self._used["nearest"] = (
+            "static inline int64_t nearest(int64_t a, int64_t extent) {\n"
+            "    return a < 0 ? 0 : a < extent ? a : extent - 1;\n}"
+        )
+        return "nearest"
+
     def to_odd(self) -> str:
         """Return the function that brings a double to a float for a rounding that follows."""
         self._used["odd_float32"] = _ODD

@@ -54,7 +54,7 @@ class CacheWrite(Primitive):
 
         def redirect(b: Block) -> tuple[Block, ...]:
             def load(ld: Load) -> Load:
-                return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
+                return replace(ld, buffer=local.name) if ld.buffer == buffer.name else ld
 
             return (replace(map_block_loads(b, load), buffer=local.name),)
 
@@ -118,7 +118,7 @@ class CacheRead(Primitive):
         copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)
 
         def near(ld: Load) -> Load:
-            return Load(local.name, ld.index) if ld.buffer == buffer.name else ld
+            return replace(ld, buffer=local.name) if ld.buffer == buffer.name else ld
 
         def redirect(b: Block) -> tuple[Block, ...]:
             return (map_block_loads(b, near),)

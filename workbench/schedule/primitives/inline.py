@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...errors import ScheduleError
-from ...ir.affine import Affine, Digit, bijective
-from ...ir.expr import Binary, Const, Expr, Load, loads, map_affine, map_loads
+from ...ir.affine import FREE, Affine, Digit, bijective
+from ...ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Pick,
+    Select,
+    free_number,
+    index_forms,
+    loads,
+    map_affine,
+    map_bounds,
+    map_children,
+    map_loads,
+    map_picks,
+    tidy,
+)
 from ...ir.func import Func
 from ...ir.poly import equal
 from ...ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
@@ -56,7 +73,7 @@ class ComputeInline(Primitive):
             if ld.buffer != block.buffer:
                 return ld
             env = {axis: x for axis, x in zip(axes, ld.index, strict=True) if axis is not None}
-            return map_affine(block.value, lambda a: a.subst(env))
+            return _picked(block.value, env, ld.at) if ld.at else map_affine(block.value, lambda a: a.subst(env))
 
         def fn(s: Stmt) -> tuple[Stmt, ...] | None:
             if not isinstance(s, Block) or block.buffer not in legality.reads(s):
@@ -246,6 +263,40 @@ class ReverseComputeInline(Primitive):
             )
         target = Load(block.buffer, index)
         return replace(producer, buffer=block.buffer, index=index, value=Binary(op, target, term), init=init)
+
+
+def _picked(e: Expr, env: dict[str, Affine], at: tuple[Pick, ...]) -> Expr:
+    """An expression with its axes replaced by forms in which parts of `at` occur: loads take over what they need.
+
+    Raises
+    ------
+    ScheduleError
+        "index.affine" where something else than a load looks at what is picked.
+    """
+    if isinstance(e, Load):
+        own = map_picks(e.at, lambda c: _picked(c, env, at))
+        moved = {axis: x.subst(_renumbered(len(own), len(at))) for axis, x in env.items()}
+        index = tuple(x.subst(moved) for x in e.index)
+        return tidy(Load(e.buffer, index, (*own, *at)))
+    if any(x.subst(env).free for x in index_forms(e)):
+        raise ScheduleError("index.affine", "Something else than a load looks at an index that is read at run time.")
+    match e:
+        case Index(form):
+            return Index(form.subst(env))
+        case Select(conds, a, b):
+            bounds = map_bounds(conds, lambda x: x.subst(env))
+            return Select(bounds, _picked(a, env, at), _picked(b, env, at))
+        case _:
+            return map_children(e, lambda c: _picked(c, env, at))
+
+
+def _renumbered(start: int, count: int) -> dict[str, Affine | Callable[[Digit], Affine]]:
+    """Free digits by their variable, with numbers that begin at `start`."""
+
+    def shifted(d: Digit) -> Affine:
+        return Affine(((replace(d, var=f"{FREE}{free_number(d) + start}"), 1),))
+
+    return {f"{FREE}{k}": shifted for k in range(count)}
 
 
 def _check_once(func: Func, block: Block, path: tuple[For, ...]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
 from ...ir.affine import Affine
-from ...ir.expr import Expr, Load, loads
+from ...ir.expr import Expr, Load, loads, tidy
 from ...ir.func import Func, LayoutStep
 from ...ir.poly import Dim, divide, nonneg, normal, product
 from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite
@@ -214,7 +214,9 @@ class TransformLayout(Primitive):
             extents = {it.name: it.extent for it in s.iters}
 
             def load(ld: Load) -> Expr:
-                return Load(ld.buffer, index(ld.index, extents, s.name)) if ld.buffer == self.buffer else ld
+                if ld.buffer != self.buffer:
+                    return ld
+                return tidy(replace(ld, index=index(ld.index, extents, s.name)))
 
             own = index(s.index, extents, s.name) if s.buffer == self.buffer else s.index
             return (replace(map_block_loads(s, load), index=own),)
@@ -229,7 +231,7 @@ def _cut(form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[str | Non
     if (axis := form.single_var()) is not None:
         return axis, size
     for digit, c in form.terms:
-        extent = extents[digit.var]
+        extent = None if digit.free else extents[digit.var]
         if not (digit.plain and isinstance(c, int) and isinstance(size, int) and isinstance(extent, int)):
             continue
         if 0 < c < size and size % c == 0 and c * (extent - 1) >= size:
@@ -255,6 +257,11 @@ def _apart(
         # What a hole may be filled with: the innermost loop that runs once is then the place inside the block.
         inner = [v for v, n in extents.items() if n == 1 and form.coefficient(v) == 1][-1:]
     for digit, c in form.terms:
+        if c == 1 and digit.free and (count := divide(digit.extent or 0, size, relations)) is not None:
+            # What is read at run time can be taken apart anywhere.
+            whole += Affine() if count == 1 else Affine(((replace(digit, lower=digit.lower * size, extent=count), 1),))
+            rest += Affine() if size == 1 else Affine(((replace(digit, extent=size), 1),))
+            continue
         q = None if digit.var in inner else divide(c, size, relations)
         whole, rest = (whole + Affine(((digit, q),)), rest) if q is not None else (whole, rest + Affine(((digit, c),)))
     q = divide(form.const, size, relations)

@@ -280,9 +280,11 @@ def _inside(func: Func, block: Block, e: Expr, axis: str, known: tuple[Bound, ..
     match e:
         case Load():
             conds = missing(e, known)
-            return Select(conds, e, _zero(func, e)) if conds else e
+            near = map_children(e, lambda c: _inside(func, block, c, axis, (*known, *conds)))
+            return Select(conds, near, _zero(func, e)) if conds else near
         case Select(conds, Load() as ld, Const(value) as other) if value == 0:
-            return Select((*conds, *missing(ld, (*known, *conds))), ld, other)
+            conds = (*conds, *missing(ld, (*known, *conds)))
+            return Select(conds, map_children(ld, lambda c: _inside(func, block, c, axis, (*known, *conds))), other)
         case Select(conds, a, b):
             return Select(conds, _inside(func, block, a, axis, (*known, *conds)), _inside(func, block, b, axis, known))
         case _:
@@ -317,6 +319,8 @@ def _zero_factors(func: Func, e: Expr, bound: Bound) -> Expr:
 
 def _zero_beyond(func: Func, ld: Load, bound: Bound) -> bool:
     """Whether the buffer holds zeros where the bound, on an axis that the load uses as an index, does not hold."""
+    if ld.at:  # what the element is picked by must not be read there either
+        return False
     axis = bound.form.single_var()
     # Steps of another kind give dimensions another meaning: only the last ones can be looked at.
     steps = itertools.takewhile(lambda s: isinstance(s, PadStep), reversed(func.buffer(ld.buffer).layout))
