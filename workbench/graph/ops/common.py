@@ -160,13 +160,14 @@ def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     return Window(size, kernel, strides, dilations, tuple(begin), tuple(end), tuple(out))
 
 
-def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float) -> te.Tensor:
+def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float | te.Value) -> te.Tensor:
     """Stage that surrounds the image with `value`, as far as any window reads; the image itself where none does."""
     if not win.padded:
         return x
     r = len(win.size)
     n, _, ch = unplace(layout, x.shape)
     full = [win.reach(d) + win.begin[d] for d in range(r)]
+    fill = value if isinstance(value, te.Value) else te.const(value, x.dtype)
 
     def body(*idx: te.Axis) -> te.Value:
         b, pos, k = unplace(layout, idx)
@@ -177,7 +178,7 @@ def pad_stage(c: Call, x: te.Tensor, win: Window, layout: str, value: float) -> 
             one = (pos[d] >= win.begin[d]) & (pos[d] < win.begin[d] + win.size[d])
             cond = one if cond is None else cond & one
         value_at = x[place(layout, b, [p - win.begin[d] for d, p in enumerate(pos)], k)]
-        return value_at if cond is None else te.select(cond, value_at, te.const(value, x.dtype))
+        return value_at if cond is None else te.select(cond, value_at, fill)
 
     return compute(place(layout, n, full, ch), body, c.name("pad"), spatial_names(layout, r))
 

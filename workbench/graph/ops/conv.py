@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +49,11 @@ class ConvShape:
         return place(self.layout, self.batch, self.win.out, self.co)
 
 
-def conv_shape(c: Call) -> ConvShape:
-    """Read the geometry of a Conv node; `ModelError` "model.shape_mismatch" when input and weights do not fit."""
-    layout, x, w = layout_of(c), c.shape(0), c.shape(1)
+def conv_shape(c: Call, weights: int = 1) -> ConvShape:
+    """Read the geometry of a convolution whose weights are input `weights`; `ModelError` "model.shape_mismatch" when
+    input and weights do not fit.
+    """
+    layout, x, w = layout_of(c), c.shape(0), c.shape(weights)
     if len(x) < 3 or len(w) != len(x):
         raise c.error("shape_mismatch", f"has an input of shape {list(x)} and weights of shape {list(w)}")
     batch, size, ci = unplace(layout, x)
@@ -65,6 +68,47 @@ def conv_shape(c: Call) -> ConvShape:
     if named is not None and named != kernel:
         raise c.error("shape_mismatch", f"names a kernel {list(named)}, but its weights have {list(kernel)}")
     return ConvShape(layout, batch, ci, co, groups, window(c, size, kernel))
+
+
+def conv_names(s: ConvShape) -> tuple[str, ...]:
+    """Axis names of the result."""
+    return spatial_names(s.layout, len(s.win.size), "c" if s.depthwise else "o")
+
+
+def conv_stage(
+    c: Call, s: ConvShape, xp: te.Tensor, w: te.Tensor, term: Callable[[te.Value, te.Value, te.Axis], te.Value]
+) -> te.Tensor:
+    """Sum of `term` of an element of the padded image, its weight and the output channel over kernel and channels."""
+    r, win = len(s.win.size), s.win
+    ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
+    per, co = s.ci // s.groups, s.co // s.groups
+    rc = None if s.depthwise else te.reduce_axis(per, "c")
+
+    def body(*idx: te.Axis) -> te.Reduction:
+        n, pos, o = unplace(s.layout, idx)
+        base = (o // co) * per if s.groups > 1 else 0
+        ch = base if rc is None else rc + base
+        src = xp[place(s.layout, n, [win.position(d, pos[d], ks[d]) for d in range(r)], ch)]
+        i = 0 if rc is None else rc
+        weight = w[(*ks, i, o)] if s.layout == "NHWC" else w[(o, i, *ks)]
+        return te.sum(term(src, weight, o), axis=[*ks, *(() if rc is None else (rc,))])
+
+    return compute(s.out, body, c.name("conv"), conv_names(s))
+
+
+def np_conv(s: ConvShape, x: Array, w: Array, fill: float = 0.0) -> Array:
+    """Convolution of an NCHW array, surrounded with `fill`, with weights in the node's layout; the result is NCHW."""
+    if s.layout == "NHWC":
+        w = np.moveaxis(w, (-1, -2), (0, 1))
+    taps = np_windows(x, s.win, fill)  # [N, C, *out, *kernel]
+    r, co, per = len(s.win.size), s.co // s.groups, s.ci // s.groups
+    out = np.empty((s.batch, s.co, *s.win.out), x.dtype)
+    order = (0, *range(2, 2 + r), 1, *range(2 + r, 2 + 2 * r))
+    for g in range(s.groups):
+        cols = taps[:, g * per : (g + 1) * per].transpose(order).reshape(s.batch * int(np.prod(s.win.out)), -1)
+        flat: Array = np.matmul(cols, w[g * co : (g + 1) * co].reshape(co, -1).T)
+        out[:, g * co : (g + 1) * co] = np.moveaxis(flat.reshape(s.batch, *s.win.out, co), -1, 1)
+    return out
 
 
 @operator("Conv", "complex")
@@ -82,16 +126,7 @@ class Conv(OpDef):
         assert x is not None
         assert w is not None
         s = conv_shape(c)
-        if s.layout == "NHWC":
-            w = np.moveaxis(w, (-1, -2), (0, 1))
-        taps = np_windows(to_nchw(x, s.layout), s.win, 0.0)  # [N, C, *out, *kernel]
-        r, co, per = len(s.win.size), s.co // s.groups, s.ci // s.groups
-        out = np.empty((s.batch, s.co, *s.win.out), x.dtype)
-        order = (0, *range(2, 2 + r), 1, *range(2 + r, 2 + 2 * r))
-        for g in range(s.groups):
-            cols = taps[:, g * per : (g + 1) * per].transpose(order).reshape(s.batch * int(np.prod(s.win.out)), -1)
-            flat: Array = np.matmul(cols, w[g * co : (g + 1) * co].reshape(co, -1).T)
-            out[:, g * co : (g + 1) * co] = np.moveaxis(flat.reshape(s.batch, *s.win.out, co), -1, 1)
+        out, r = np_conv(s, to_nchw(x, s.layout), w), len(s.win.size)
         if b is not None:
             out = out + b.reshape(-1, *(1,) * r)
         return from_nchw(out, s.layout)
@@ -101,25 +136,10 @@ class Conv(OpDef):
         assert x is not None
         assert w is not None
         s = conv_shape(c)
-        r, win = len(s.win.size), s.win
-        xp = pad_stage(c, x, win, s.layout, 0.0)
-        ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
-        per, co = s.ci // s.groups, s.co // s.groups
-        rc = None if s.depthwise else te.reduce_axis(per, "c")
-
-        def body(*idx: te.Axis) -> te.Reduction:
-            n, pos, o = unplace(s.layout, idx)
-            base = (o // co) * per if s.groups > 1 else 0
-            ch = base if rc is None else rc + base
-            src = xp[place(s.layout, n, [win.position(d, pos[d], ks[d]) for d in range(r)], ch)]
-            i = 0 if rc is None else rc
-            weight = w[(*ks, i, o)] if s.layout == "NHWC" else w[(o, i, *ks)]
-            return te.sum(src * weight, axis=[*ks, *(() if rc is None else (rc,))])
-
-        names = spatial_names(s.layout, r, "c" if s.depthwise else "o")
-        y = compute(s.out, body, c.name("conv"), names)
+        y = conv_stage(c, s, pad_stage(c, x, s.win, s.layout, 0.0), w, lambda data, weight, o: data * weight)
         if b is None:
             return y
+        names = conv_names(s)
         return compute(s.out, lambda *i: y[i] + b[unplace(s.layout, i)[2]], c.name("bias_add"), names)
 
     def cases(self) -> list[Case]:

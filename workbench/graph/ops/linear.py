@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
 import numpy as np
 
 from ...ir import te
@@ -9,17 +12,40 @@ from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, at, broadcast_shape, compute, operand, sample
 
+#: What is summed of two elements and the places where they were read.
+Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]
+
+
+def product_shape(c: Call, a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of the product of two tensors, as NumPy multiplies them; the node is named where they do not fit."""
+    if not a or not b or (a[-1] != (b[-2] if len(b) > 1 else b[0])):
+        raise c.error("shape_mismatch", f"cannot multiply {list(a)} by {list(b)}")
+    batch = broadcast_shape(c, [a[:-2], b[:-2]])
+    return (*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ()))
+
+
+def product_stage(c: Call, a: te.Tensor, b: te.Tensor, term: Term) -> te.Tensor:
+    """Sum of `term` over the last dimension of `a` and the last but one of `b`."""
+    k = te.reduce_axis(a.shape[-1], "k")
+    rows, cols = min(a.ndim - 1, 1), min(b.ndim - 1, 1)
+
+    def body(*idx: te.Axis) -> te.Reduction:
+        lead = idx[: len(idx) - rows - cols]
+        i = idx[len(lead) : len(lead) + rows]
+        j = idx[len(lead) + rows :]
+        left: list[Idx] = [*lead, *i, k]
+        right: list[Idx] = [*lead, k, *j]
+        return te.sum(term(at(a, left), at(b, right), left, right), axis=k)
+
+    return compute(product_shape(c, a.shape, b.shape), body, c.name("matmul"))
+
 
 @operator("MatMul", "complex")
 class MatMul(OpDef):
     """Matrix product of the last two dimensions; leading dimensions broadcast, vectors act as a row or a column."""
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        a, b = c.shape(0), c.shape(1)
-        if not a or not b or (a[-1] != (b[-2] if len(b) > 1 else b[0])):
-            raise c.error("shape_mismatch", f"cannot multiply {list(a)} by {list(b)}")
-        batch = broadcast_shape(c, [a[:-2], b[:-2]])
-        return (TensorType((*batch, *a[-2:-1], *(b[-1:] if len(b) > 1 else ())), c.type(0).dtype),)
+        return (TensorType(product_shape(c, c.shape(0), c.shape(1)), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         assert args[0] is not None
@@ -30,19 +56,7 @@ class MatMul(OpDef):
         a, b = args[0], args[1]
         assert a is not None
         assert b is not None
-        out = self.infer(c)[0].shape
-        k = te.reduce_axis(a.shape[-1], "k")
-        rows, cols = min(a.ndim - 1, 1), min(b.ndim - 1, 1)
-
-        def body(*idx: te.Axis) -> te.Reduction:
-            lead = idx[: len(idx) - rows - cols]
-            i = idx[len(lead) : len(lead) + rows]
-            j = idx[len(lead) + rows :]
-            left: list[Idx] = [*lead, *i, k]
-            right: list[Idx] = [*lead, k, *j]
-            return te.sum(at(a, left) * at(b, right), axis=k)
-
-        return compute(out, body, c.name("matmul"))
+        return product_stage(c, a, b, lambda x, y, left, right: x * y)
 
     def cases(self) -> list[Case]:
         return [
