@@ -93,11 +93,16 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         t = graph.types[name]
         own.setdefault(name, np.full(t.nbytes, 0xFF, np.uint8).view(t.dtype).reshape(t.shape))
 
+    spots = {t: spot for g in groups for t, spot in g.spots.items()}
+
     def read(name: str) -> np.ndarray:
         t, place = graph.types[name], plan.places[name]
-        if place.kind == "arena":
-            return arena[place.offset : place.offset + t.nbytes].view(t.dtype).reshape(t.shape)
-        return own[place.name].reshape(t.shape)
+        memory = arena[place.offset :] if place.kind == "arena" else own[place.name].reshape(-1).view(np.uint8)
+        if name not in spots:
+            return memory[place.skip : place.skip + t.nbytes].view(t.dtype).reshape(t.shape)
+        whole = memory[place.skip : place.nbytes].view(t.dtype)
+        strides = [s * whole.itemsize for s in spots[name].strides]
+        return np.lib.stride_tricks.as_strided(whole, t.shape, strides)
 
     for g in groups:
         if g.func is None:
@@ -107,11 +112,7 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         given = {p: read(t) for p, t in g.args if params[p].role != "output"}
         assert [p for p, _ in g.args] == list(params)
         for name, value in evaluate(g.func, given).items():
-            whole = read(tensor[name])
-            if g.part is not None:
-                cut = slice(g.part.offset, g.part.offset + value.shape[g.part.axis])
-                whole = whole[(slice(None),) * g.part.axis + (cut,)]
-            whole[...] = value
+            read(tensor[name])[...] = value
     return {o: read(o).copy() for o in graph.outputs}
 
 

@@ -46,6 +46,8 @@ class Backend:
         What its text is written in.
     arches : tuple of str or None
         `Target.arch` values that it serves; None for all.
+    overlaps : bool
+        Whether the code is right where an output lies over an input and `ir.overwrite` says that the nest allows it.
     isa : mapping of str to str
         Vector extensions it makes use of, as `Target.isa` names them -> as its compiler names them.
     """
@@ -54,6 +56,7 @@ class Backend:
     kind: ClassVar[str]
     language: ClassVar[str]
     arches: ClassVar[tuple[str, ...] | None] = None
+    overlaps: ClassVar[bool] = True
     isa: ClassVar[Mapping[str, str]] = {}
 
     @property

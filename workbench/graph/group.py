@@ -2,27 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 
 from ..ir.func import Func
 from .graph import Node
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The output of a kernel is ``[offset, offset + own extent)`` along `axis` of a tensor with `extent` elements
-    there.
+class Spot:
+    """Where a tensor lies that has no memory of its own.
+
+    Attributes
+    ----------
+    whole : str
+        Tensor whose memory it is.
+    offset : int
+        Of its first element in there, in elements.
+    strides : tuple of int
+        Distance in elements between neighbours of each of its own dimensions.
     """
 
-    axis: int
-    extent: int
+    whole: str
     offset: int
+    strides: tuple[int, ...]
+
+    def widened(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Shape of a row-major array in which neighbours lie as far apart; None for a tensor of `shape` that lies
+        without gaps.
+
+        Raises
+        ------
+        ValueError
+            Where there is no such array.
+        """
+        if gapless(shape, self.strides):
+            return None
+        out = list(shape)
+        for d in reversed(range(len(shape))):
+            if shape[d] == 1:
+                continue
+            rest = math.prod(out[d + 2 :])
+            last = d == len(shape) - 1
+            if self.strides[d] % rest or (last and self.strides[d] != 1):
+                raise ValueError(self)
+            if not last:
+                out[d + 1] = self.strides[d] // rest
+                if out[d + 1] < shape[d + 1]:
+                    raise ValueError(self)
+        return tuple(out)
+
+
+def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of an array without gaps, in elements."""
+    return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def gapless(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether elements lie as in an array of their own; how far apart the rows of one row are does not matter."""
+    return all(n == 1 or s == own for n, s, own in zip(shape, strides, row_major(shape), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """One kernel of a network, a view that gives a tensor another shape without moving data, or a node that is not
-    compiled; the latter two have no `func`.
+    """One kernel of a network, a view (its outputs lie where its inputs do: a reshape, a part, parts that were written
+    side by side), or a node that is not compiled; the latter two have no `func`.
 
     Attributes
     ----------
@@ -42,8 +86,8 @@ class Group:
     key : str
         Structural key of `func`; empty for a view.
     flops : int
-    part : Part or None
-        Where the output lies in a larger tensor that several kernels write together.
+    spots : dict of str to Spot
+        Where those of its tensors lie that have no memory of their own.
     obstacle : str
         Why the node is not compiled but computed by its operator's reference; "" for kernels and views.
     """
@@ -58,7 +102,7 @@ class Group:
     rules: tuple[str, ...]
     key: str = ""
     flops: int = 0
-    part: Part | None = None
+    spots: dict[str, Spot] = field(default_factory=dict)
     obstacle: str = ""
 
     @property

@@ -1,30 +1,48 @@
 """Memory: where each tensor of a partitioned network lives.
 
-Intermediate results share one arena; a tensor's place is free again after its last reader. Inputs, constants and
-outputs have memory of their own. A view has the place of what it views.
+Intermediate results share one arena; a tensor's place is free again after its last reader, and a kernel that may do so
+writes its result over an operand that nobody needs any more. Inputs, constants and outputs have memory of their own. A
+view and a part have the place of what they are a view or a part of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from .graph import Graph
-from .group import Group
+from .group import Group, Spot, gapless
+from .lifetimes import Home, homes, in_arena, lifetimes, padded
+from .packing import Item, most_at_once, pack_items
 
-ALIGNMENT = 64
 Kind: TypeAlias = Literal["input", "const", "output", "arena"]
+#: Position of a group, and the pairs of its tensors (read, written) of which it may write the second over the first.
+Reuses: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a tensor lives: with the named input, constant or output, or in the arena at an offset in bytes."""
+    """Where a tensor lives: with the named input, constant or output, or in the arena at an offset in bytes.
+
+    Attributes
+    ----------
+    kind : {"input", "const", "output", "arena"}
+    name : str
+        The input, constant or output; in the arena the tensor whose memory it is.
+    offset : int
+        Of that memory in the arena, in bytes.
+    nbytes : int
+        Size of that memory.
+    skip : int
+        Bytes from the start of that memory to the tensor's first element.
+    """
 
     kind: Kind
     name: str
     offset: int
     nbytes: int
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,81 +56,109 @@ class MemoryPlan:
     arena_bytes : int
         Size of the arena.
     live_bytes : int
-        Most bytes that live at once: no plan can use less.
+        Most bytes that live at once when every kernel's operands and result lie apart: without `reused`, no plan can
+        use less.
+    bound_bytes : int
+        The same where a result that is written over an operand counts once: no plan with these `reused` can use less.
     total_bytes : int
         What the arena would take without sharing.
+    reused : tuple of (int, str, str)
+        Position of a group, tensor that dies there, and the result that is written over it.
     """
 
     places: dict[str, Place]
     arena_bytes: int
     live_bytes: int
+    bound_bytes: int
     total_bytes: int
+    reused: tuple[tuple[int, str, str], ...] = ()
 
 
-def plan_memory(graph: Graph, groups: Sequence[Group]) -> MemoryPlan:
-    """Place every tensor; larger ones first, each at the lowest offset that is free while it lives."""
-    root = _roots(graph, groups)
-    spans = _lifetimes(groups, root)
-    places: dict[str, Place] = {}
-    arena: dict[str, tuple[int, int]] = {}
-    for r in dict.fromkeys(root.values()):
-        kind = _kind(graph, r, root)
-        if kind != "arena":
-            owner = r if kind in ("input", "const") else next(o for o in graph.outputs if root.get(o) == r)
-            places[r] = Place(kind, owner, 0, graph.types[r].nbytes)
-    inner = [r for r in spans if r not in places]
-    for r in sorted(inner, key=lambda r: (-graph.types[r].nbytes, spans[r])):
-        arena[r] = (_lowest(graph, r, spans, arena), _padded(graph.types[r].nbytes))
-        places[r] = Place("arena", r, arena[r][0], graph.types[r].nbytes)
-    every = {t: places[r] for t, r in root.items()}
-    top = max((o + n for o, n in arena.values()), default=0)
-    steps = len(groups)
-    live = max((sum(arena[r][1] for r in inner if spans[r][0] <= k <= spans[r][1]) for k in range(steps)), default=0)
-    return MemoryPlan(every, top, live, sum(n for _, n in arena.values()))
+def plan_memory(graph: Graph, groups: Sequence[Group], reuses: Reuses | None = None) -> MemoryPlan:
+    """Place every tensor.
+
+    Parameters
+    ----------
+    graph : Graph
+    groups : sequence of Group
+        In execution order.
+    reuses : mapping, optional
+        Which results may be written over which operands; the compiler knows that from the scheduled kernels.
+    """
+    spots = {t: s for g in groups for t, s in g.spots.items()}
+    home = homes(graph, groups, spots)
+    spans = lifetimes(groups, home)
+    inner = in_arena(graph, home, spans)
+    size = {r: padded(graph.types[r].nbytes) for r in inner}
+    apart = [Item(size[r], *spans[r]) for r in inner]
+    reused = tuple(_reused(graph, groups, home, spans, set(inner), reuses or {}))
+    over = {home[new].root: home[old].root for _, old, new in reused}
+    chains = _chains(inner, over)
+    items = [Item(size[c[0]], spans[c[0]][0], spans[c[-1]][1]) for c in chains]
+    offsets, top = pack_items(items)
+    at = {r: offsets[k] for k, chain in enumerate(chains) for r in chain}
+    places = {t: _place(graph, h, home, at) for t, h in home.items()}
+    return MemoryPlan(places, top, most_at_once(apart), most_at_once(items), sum(size.values()), reused)
 
 
-def _padded(nbytes: int) -> int:
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+def _place(graph: Graph, h: Home, home: Mapping[str, Home], at: Mapping[str, int]) -> Place:
+    nbytes = graph.types[h.root].nbytes
+    if h.root in graph.inputs:
+        return Place("input", h.root, 0, nbytes, h.skip)
+    if h.root in graph.constants:
+        return Place("const", h.root, 0, nbytes, h.skip)
+    if h.root in at:
+        return Place("arena", h.root, at[h.root], nbytes, h.skip)
+    owner = next((o for o in graph.outputs if home[o].root == h.root), None)
+    if owner is None:  # only views of it exist, which nobody reads
+        return Place("arena", h.root, 0, 0, 0)
+    return Place("output", owner, 0, nbytes, h.skip)
 
 
-def _roots(graph: Graph, groups: Sequence[Group]) -> dict[str, str]:
-    """Tensor -> the tensor whose memory it has: itself, or what it is a view of."""
-    root = {t: t for t in graph.inputs}
-    for g in groups:
-        for t in g.inputs:
-            root.setdefault(t, t)
-        for t in g.outputs:
-            root[t] = root[g.inputs[0]] if g.view else t
-    for t in graph.outputs:
-        root.setdefault(t, t)
-    return root
+def _reused(
+    graph: Graph,
+    groups: Sequence[Group],
+    home: Mapping[str, Home],
+    spans: Mapping[str, tuple[int, int]],
+    inner: set[str],
+    reuses: Reuses,
+) -> list[tuple[int, str, str]]:
+    """Of what may be written over an operand, that whose operand dies there and has the same memory for itself."""
+    out: list[tuple[int, str, str]] = []
+    taken: set[str] = set()
+    spots = {t: s for g in groups for t, s in g.spots.items()}
+    for k, pairs in reuses.items():
+        for old, new in pairs:
+            a, b = home[old].root, home[new].root
+            alone = [home[t].root for t in (*groups[k].inputs, *groups[k].outputs)]
+            if (
+                {a, b} <= inner
+                and {a, b}.isdisjoint(taken)
+                and spans[a][1] == k == spans[b][0]
+                and spans[a][0] < k
+                and alone.count(a) == alone.count(b) == 1
+                and all(_whole(graph, home, spots, t) for t in (old, new))
+                and graph.types[a].nbytes == graph.types[b].nbytes
+            ):
+                out.append((k, old, new))
+                break
+    return out
 
 
-def _lifetimes(groups: Sequence[Group], root: dict[str, str]) -> dict[str, tuple[int, int]]:
-    """Root tensor -> positions of the kernel that writes it and of the last one that reads it."""
-    spans: dict[str, tuple[int, int]] = {}
-    for k, g in enumerate(groups):
-        for t in (*g.outputs, *g.inputs):
-            r = root[t]
-            spans[r] = (spans[r][0], k) if r in spans else (k, k)
-    return spans
+def _whole(graph: Graph, home: Mapping[str, Home], spots: Mapping[str, Spot], t: str) -> bool:
+    """Whether a tensor is all that lies in its memory."""
+    kind, dense = graph.types[t], t not in spots or gapless(graph.types[t].shape, spots[t].strides)
+    return dense and kind.nbytes == graph.types[home[t].root].nbytes
 
 
-def _kind(graph: Graph, r: str, root: dict[str, str]) -> Kind:
-    if r in graph.inputs:
-        return "input"
-    if r in graph.constants:
-        return "const"
-    return "output" if any(root.get(o) == r for o in graph.outputs) else "arena"
-
-
-def _lowest(graph: Graph, r: str, spans: dict[str, tuple[int, int]], arena: dict[str, tuple[int, int]]) -> int:
-    """Lowest aligned offset where `r` meets nothing that lives at the same time."""
-    first, last = spans[r]
-    busy = sorted(place for other, place in arena.items() if spans[other][0] <= last and first <= spans[other][1])
-    at, need = 0, _padded(graph.types[r].nbytes)
-    for offset, size in busy:
-        if at + need <= offset:
-            break
-        at = max(at, offset + size)
-    return at
+def _chains(inner: Sequence[str], over: Mapping[str, str]) -> list[list[str]]:
+    """Memory that is handed from one tensor to the next."""
+    following = {old: new for new, old in over.items()}
+    chains = []
+    for r in inner:
+        if r not in over:
+            chain = [r]
+            while chain[-1] in following:
+                chain.append(following[chain[-1]])
+            chains.append(chain)
+    return chains

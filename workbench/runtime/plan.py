@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import numpy as np
-
 from workbench.errors import BuildError
 from workbench.runtime.buffers import ALIGNMENT, Array, numpy_dtype
+from workbench.runtime.sharing import check_sharing, reach
 
 if TYPE_CHECKING:
     from workbench.codegen import ObjectCode
@@ -28,10 +27,13 @@ class Slot:
         Which memory.
     at : int
         Position among the plan's inputs, outputs or constants; for the arena, an offset in bytes (a multiple of 64).
+    skip : int
+        Bytes from there to the first element: where a part of a larger tensor begins.
     """
 
     kind: SlotKind
     at: int
+    skip: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,22 @@ class ArraySpec:
     def nbytes(self) -> int:
         """Size in bytes."""
         return math.prod(self.shape) * numpy_dtype(self.dtype).itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an argument of a call is, so that `check_plan` can follow who overwrites what.
+
+    Parameters
+    ----------
+    memory : str
+        Name of the tensor whose memory it is: a part of a larger tensor has the name of that one.
+    shape : tuple of int
+        The argument's own shape; elements of a part lie as in an array of the kernel's parameter's shape.
+    """
+
+    memory: str
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +85,12 @@ class CallPlan:
         Key of the tuning task, "" for none.
     tuned : bool
         Whether the schedule comes from a record.
+    uses : tuple of Use
+        What each argument is; empty where nobody knows.
+    reuses : tuple of (int, int)
+        Positions of an input and of the output that the kernel may write over it.
+    traffic : int
+        Bytes that the call has to read and write at least; 0 where nobody counted.
     """
 
     name: str
@@ -75,6 +99,9 @@ class CallPlan:
     flops: int = 0
     task: str = ""
     tuned: bool = False
+    uses: tuple[Use, ...] = ()
+    reuses: tuple[tuple[int, int], ...] = ()
+    traffic: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +120,8 @@ class HostCall:
         Why it is not compiled.
     operator : str
         Operator that it computes.
+    uses : tuple of Use
+        What its inputs and then its outputs are.
     """
 
     name: str
@@ -104,6 +133,7 @@ class HostCall:
     flops: int = 0
     task: str = ""
     tuned: bool = False
+    uses: tuple[Use, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +190,7 @@ def check_plan(plan: ExecutablePlan) -> None:
         _check_slot(plan, slot, spec.nbytes, f"output {spec.name}")
     for call in plan.calls:
         _check_call(plan, call)
+    check_sharing(plan)
 
 
 def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
@@ -173,9 +204,9 @@ def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
         if len(params) != len(call.args):
             text = f"{call.name} has {len(call.args)} arguments, its kernel takes {len(params)}"
             raise BuildError("build.plan", text, (call.name,))
-        for param, slot in zip(params, call.args, strict=True):
-            nbytes = math.prod(param.shape) * np.dtype(param.dtype).itemsize
-            _check_slot(plan, slot, nbytes, f"{param.name} of {call.name}")
+        for k, (param, slot) in enumerate(zip(params, call.args, strict=True)):
+            shape = call.uses[k].shape if call.uses and slot.kind != "const" else param.shape
+            _check_slot(plan, slot, reach(shape, param.shape, param.dtype), f"{param.name} of {call.name}")
         written = [slot for param, slot in zip(params, call.args, strict=True) if param.role == "output"]
     for slot in written:
         if slot.kind in ("input", "const"):
@@ -184,7 +215,8 @@ def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
 
 def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> None:
     if slot.kind == "arena":
-        fits = slot.at >= 0 and slot.at % ALIGNMENT == 0 and slot.at + nbytes <= plan.arena_bytes
+        begins = slot.at >= 0 and slot.skip >= 0 and slot.at % ALIGNMENT == 0
+        fits = begins and slot.at + slot.skip + nbytes <= plan.arena_bytes
         size: int | None = None
     else:
         sizes = {
@@ -193,7 +225,8 @@ def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> Non
             "const": [a.nbytes for a in plan.constants],
         }[slot.kind]
         size = sizes[slot.at] if 0 <= slot.at < len(sizes) else -1
-        fits = size == nbytes
+        # A part of a larger tensor is shorter than what is there.
+        fits = size == nbytes or (slot.kind != "const" and 0 <= slot.skip <= size - nbytes)
     if not fits:
         room = f"{size} bytes are there" if size is not None else f"the arena has {plan.arena_bytes} bytes"
         raise BuildError("build.plan", f"{what} needs {nbytes} bytes at {slot.kind} {slot.at}; {room}", (what,))

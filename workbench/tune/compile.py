@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
+from workbench.codegen.backend import backend_for
 from workbench.graph import Graph
 from workbench.graph.graph import Array
-from workbench.graph.group import Group, Part
+from workbench.graph.group import Group
 from workbench.graph.infer import make_call
+from workbench.graph.limits import check_memory, check_total
 from workbench.graph.opdef import evaluate
 from workbench.graph.passes import optimized
-from workbench.graph.plan import plan_memory
+from workbench.graph.plan import Reuses, plan_memory
 from workbench.graph.tasks import partition
 from workbench.ir.func import Buffer, Func, pack
+from workbench.ir.overwrite import overwritable
+from workbench.ir.traffic import least_traffic
 from workbench.ir.view import widen
+from workbench.runtime.buffers import as_aligned
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
+from workbench.runtime.plan import Use
 from workbench.tune.build import build_kernels
 from workbench.tune.database import Database
 from workbench.tune.log import check_model, load_log
@@ -33,8 +39,8 @@ if TYPE_CHECKING:
     from workbench.target import Target
 
 
-#: Task key, and where the kernel's output lies in a larger tensor.
-Variant: TypeAlias = tuple[str, Part | None]
+#: Task key, and for each parameter the shape of the larger array that its elements lie in (None: they lie alone).
+Variant: TypeAlias = tuple[str, tuple[tuple[int, ...] | None, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +50,19 @@ class Kernels:
     Attributes
     ----------
     funcs : dict of Variant to Func
-        Scheduled functions, by task key and by where the result lies in a larger tensor.
+        Scheduled functions, by task key and by how far apart the rows of their parameters lie.
     codes : dict of Variant to ObjectCode
         The same, compiled.
     untuned : dict of str to str
         Task key -> description, of the tasks that have their default schedule.
+    reuses : dict of Variant to tuple of (int, int)
+        Positions of an operand and of the result that the kernel may write over it.
     """
 
     funcs: dict[Variant, Func]
     codes: dict[Variant, ObjectCode]
     untuned: dict[str, str]
+    reuses: dict[Variant, tuple[tuple[int, int], ...]] = field(default_factory=dict)
 
 
 def compile(
@@ -98,11 +107,13 @@ def compile(
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
     resolved = _resolve(target)
     threads = resolved.threads if threads is None else whole("threads", threads, code="run.threads")
+    check_memory(graph)
     graph = optimized(graph, without)
     groups = partition(graph)
     database = _database(log, {g.key for g in groups if g.func is not None})
     kernels = make_kernels(groups, database, resolved)
     plan = make_plan(graph, groups, kernels, threads, str(resolved))
+    check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
     return Executable(plan)
 
 
@@ -138,7 +149,7 @@ def make_kernels(groups: Sequence[Group], database: Database, target: Target) ->
     funcs: dict[Variant, Func] = {}
     untuned: dict[str, str] = {}
     for group in groups:
-        if group.func is None or (group.key, group.part) in funcs:
+        if group.func is None or _variant(group) in funcs:
             continue
         record = database.best(group.key, str(target))
         if group.key in scheduled:
@@ -148,39 +159,66 @@ def make_kernels(groups: Sequence[Group], database: Database, target: Target) ->
             untuned[group.key] = group.description
         else:
             scheduled[group.key] = schedule_of(group.func, record).func
-        funcs[group.key, group.part] = _in_place(scheduled[group.key], group.part)
+        funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
     codes = build_kernels(list(funcs.values()), target)
-    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned)
+    overlaps = backend_for(target).overlaps
+    reuses = {variant: overwritable(func) if overlaps else () for variant, func in funcs.items()}
+    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses)
 
 
-def _in_place(func: Func, part: Part | None) -> Func:
-    """Let a kernel write its part of a larger tensor."""
-    if part is None:
-        return func
-    (output,) = func.outputs
-    return widen(func, output.name, part.axis, part.extent, part.offset)
+def _variant(group: Group) -> Variant:
+    """Return which kernel a group needs."""
+    wide: list[tuple[int, ...] | None] = []
+    for (_, tensor), buffer in zip(group.args, group.func.params if group.func else (), strict=True):
+        spot = group.spots.get(tensor)
+        wide.append(None if spot is None else spot.widened(logical_shape(buffer)))
+    return group.key, tuple(wide)
+
+
+def _widened(func: Func, variant: Variant) -> Func:
+    """Let a kernel read and write parts of larger tensors."""
+    for buffer, shape in zip(func.params, variant[1], strict=True):
+        if shape is not None:
+            func = widen(func, buffer.name, shape)
+    return func
+
+
+def _reuses(groups: Sequence[Group], kernels: Kernels) -> dict[int, list[tuple[str, str]]]:
+    """Which results may be written over which operands."""
+    return {
+        k: [(g.args[i][1], g.args[o][1]) for i, o in kernels.reuses.get(_variant(g), ())]
+        for k, g in enumerate(groups)
+        if g.func is not None
+    }
 
 
 def make_plan(
     graph: Graph, groups: Sequence[Group], kernels: Kernels, threads: int, target: str = ""
 ) -> ExecutablePlan:
     """Decide which memory every tensor lives in, pack the constants, and list the calls."""
-    memory = _Memory(graph, groups)
+    memory = _Memory(graph, groups, _reuses(groups, kernels))
     calls: list[CallPlan | HostCall] = []
-    for group in groups:
+    for k, group in enumerate(groups):
         if group.obstacle:
             calls.append(_host_call(graph, group, memory))
         if group.func is None:
             continue
-        func = kernels.funcs[group.key, group.part]
-        params = {buffer.name: buffer for buffer in func.params}
-        tensor_of = dict(group.args)
-        # Parameter names are those of this group's own function; kernels of a task share their order.
-        own = [buffer.name for buffer in group.func.params]
-        args = tuple(memory.slot(tensor_of[name], buffer) for name, buffer in zip(own, params.values(), strict=True))
-        code = kernels.codes[group.key, group.part]
-        name = f"{group.name}: {group.description}"
-        calls.append(CallPlan(name, code, args, int(group.flops), group.key, group.key not in kernels.untuned))
+        # Parameters have the names of the task's first group; kernels of a task share their order.
+        params, tensors = kernels.funcs[_variant(group)].params, [tensor for _, tensor in group.args]
+        args = tuple(memory.slot(t, buffer) for t, buffer in zip(tensors, params, strict=True))
+        calls.append(
+            CallPlan(
+                f"{group.name}: {group.description}",
+                kernels.codes[_variant(group)],
+                args,
+                int(group.flops),
+                group.key,
+                group.key not in kernels.untuned,
+                tuple(memory.use(t) for t in tensors),
+                memory.reuses(k, tensors),
+                least_traffic(group.func),
+            )
+        )
     return ExecutablePlan(
         inputs=memory.inputs,
         outputs=memory.outputs,
@@ -208,15 +246,16 @@ def _host_call(graph: Graph, group: Group, memory: _Memory) -> HostCall:
 
     args = tuple((memory.slot(t), memory.spec(t)) for t in group.inputs)
     results = tuple((memory.slot(t), memory.spec(t)) for t in group.outputs)
-    return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op)
+    uses = tuple(memory.use(t) for t in (*group.inputs, *group.outputs))
+    return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op, uses=uses)
 
 
 class _Memory:
     """Slots of tensors: the places that `plan_memory` gave them, and constants packed as a kernel wants them."""
 
-    def __init__(self, graph: Graph, groups: Sequence[Group]) -> None:
+    def __init__(self, graph: Graph, groups: Sequence[Group], reuses: Reuses) -> None:
         self._graph = graph
-        self._plan = plan_memory(graph, groups)
+        self._plan = plan_memory(graph, groups, reuses)
         self.arena_bytes = self._plan.arena_bytes
         self.inputs = tuple(self.spec(name) for name in graph.inputs)
         self.outputs = tuple(self.spec(name) for name in graph.outputs)
@@ -232,11 +271,20 @@ class _Memory:
         """Return where a tensor is, in the layout that the kernel's `buffer` asks for."""
         place = self._plan.places[name]
         if place.kind == "arena":
-            return Slot("arena", place.offset)
+            return Slot("arena", place.offset, place.skip)
         if place.kind == "const":
             return Slot("const", self._constant(place.name, buffer))
         names = self._graph.inputs if place.kind == "input" else self._graph.outputs
-        return Slot(place.kind, names.index(place.name))
+        return Slot(place.kind, names.index(place.name), place.skip)
+
+    def use(self, name: str) -> Use:
+        """Return what an argument is for those who check the plan."""
+        return Use(self._plan.places[name].name, tuple(self._graph.types[name].shape))
+
+    def reuses(self, k: int, tensors: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """Return which of a call's operands its result is written over, as positions among `tensors`."""
+        pairs = [(old, new) for at, old, new in self._plan.reused if at == k]
+        return tuple((tensors.index(old), tensors.index(new)) for old, new in pairs)
 
     def _constant(self, name: str, buffer: Buffer | None) -> int:
         """Return the position of a constant in this layout; equal demands share one array."""
@@ -248,7 +296,7 @@ class _Memory:
             if buffer is not None:
                 array = pack(buffer, array.reshape(shape))
             self._constant_at[key] = len(self.constants)
-            self.constants.append(np.ascontiguousarray(array))
+            self.constants.append(as_aligned(array))
         return self._constant_at[key]
 
 

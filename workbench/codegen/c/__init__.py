@@ -27,6 +27,7 @@ class C(Backend):
     name = "c"
     kind = "c"
     language = "C"
+    overlaps = False  # its parameters are `restrict`
     isa = MappingProxyType(X86_FLAGS | ARM_FLAGS)
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
