@@ -1,135 +1,138 @@
-"""Whole networks beside onnxruntime: tune, then time both in fresh processes, one after the other, several rounds.
+"""Whole networks beside onnxruntime and OpenVINO: tuned, then timed in fresh processes in turn, several rounds.
 
-Run it by hand (it is not part of the default tests)::
+Run it by hand (it is not part of the default tests; OpenVINO is not among the project's dependencies)::
 
-    python tests/benchmarks/bench_networks.py light_squeezenet --trials 256 --threads 2
-    python tests/benchmarks/bench_networks.py light_resnet50 --trials 512 --threads 2
+    pip install openvino
+    WORKBENCH_REAL_MODELS=models python tests/benchmarks/bench_networks.py --logs logs --seconds 600 --json figures.json
+    python tests/benchmarks/bench_networks.py resnet50 --logs logs
 
-Prints medians, minima and maxima over the rounds, the ratios of the medians, and the largest difference of the outputs
-relative to the largest reference value. ``--json FILE`` also writes the figures with the host's description.
+Each network is tuned for ``--seconds`` (a log in ``--logs`` is used as it is). A process is timed again, up to three
+times, when others took more than a tenth of a core meanwhile. A ratio above 1 means that we are faster. Outputs are
+compared with onnxruntime's; the last lines say where our time goes.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
+import math
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from networks.models import NETWORKS, Network
+from suite import host
 
-ORT = """
-import json, sys, time
-import numpy as np, onnxruntime as ort
-model, npz, out, threads, seconds = sys.argv[1:]
-options = ort.SessionOptions()
-options.intra_op_num_threads = int(threads)
-options.inter_op_num_threads = 1
-session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-feeds = dict(np.load(npz))
-outputs = session.run(None, feeds)
-np.savez(out, **{o.name: v for o, v in zip(session.get_outputs(), outputs)})
-times, end = [], time.perf_counter() + float(seconds)
-while len(times) < 20 or time.perf_counter() < end:
+HERE = Path(__file__).resolve().parent
+PEERS = ("onnxruntime", "openvino")
+QUIET = 0.1
+
+
+def tune(network: Network, model: Path, log: Path, threads: int, seconds: float) -> dict[str, float]:
+    """Tune a network into `log`; returns what it cost."""
+    import workbench as wb
+    from workbench.target import Target
+    from workbench.tune.loop import TuneOptions
+
     start = time.perf_counter()
-    session.run(None, feeds)
-    times.append((time.perf_counter() - start) * 1e3)
-times.sort()
-print(json.dumps({"median_ms": times[len(times) // 2], "min_ms": times[0]}))
-"""
+    graph = wb.load_onnx(str(model), shapes=network.shapes or None)
+    target = Target.host(threads=threads)
+    with wb.tune(graph, seconds=seconds, log=log, target=target, options=TuneOptions()) as session:
+        session.wait(2 * seconds + 120)
+        frame = session.frame()
+    return {"trials": len(frame), "failed": int((frame.status != "ok").sum()), "seconds": time.perf_counter() - start}
 
 
-def workbench(*args: str) -> dict:
-    """Run the command line and return its JSON result."""
-    done = subprocess.run([sys.executable, "-m", "workbench", *args, "--json"], capture_output=True, text=True)
-    if done.returncode:
-        output = f"{done.stderr[-2000:]}\n{done.stdout[-2000:]}"
-        raise SystemExit(f"workbench {' '.join(args)} failed ({done.returncode}):\n{output}")
-    return json.loads(done.stdout)
+def once(library: str, network: Network, model: Path, folder: Path, args: argparse.Namespace, log: str) -> dict:
+    """Time a library in a process of its own, again where the machine was not quiet."""
+    files = [str(model), str(folder / f"{network.name}.npz"), str(folder / f"{network.name}.{library}.npz")]
+    cmd = [sys.executable, "-m", "networks.worker", library, network.name, *files, str(args.threads)]
+    found: dict[str, Any] = {}
+    for _ in range(3):
+        done = subprocess.run([*cmd, str(args.run_seconds), log], capture_output=True, text=True, cwd=HERE)
+        if done.returncode:
+            raise SystemExit(f"{library} on {network.name} failed:\n{done.stderr[-3000:]}")
+        new = json.loads(done.stdout.splitlines()[-1])
+        if not found or new["foreign_cores"] < found["foreign_cores"]:
+            found = new
+        if found["foreign_cores"] < QUIET:
+            break
+    return found
 
 
-def onnxruntime(model: Path, npz: Path, out: Path, threads: int, seconds: float) -> dict:
-    """Time onnxruntime in a process of its own."""
-    cmd = [sys.executable, "-c", ORT, str(model), str(npz), str(out), str(threads), str(seconds)]
-    return json.loads(subprocess.run(cmd, capture_output=True, text=True, check=True).stdout)
-
-
-def make_inputs(model: Path, path: Path, seed: int = 0) -> None:
-    """Seeded random inputs for every true input of the model."""
-    import onnx
-
-    graph = onnx.load(str(model)).graph
-    weights = {i.name for i in graph.initializer}
-    rng = np.random.default_rng(seed)
-    feeds = {
-        v.name: rng.standard_normal([d.dim_value or 1 for d in v.type.tensor_type.shape.dim]).astype(np.float32)
-        for v in graph.input
-        if v.name not in weights
-    }
-    np.savez(path, **feeds)
-
-
-def difference(a: Path, b: Path) -> float:
-    """Largest difference relative to the largest reference value, over all outputs."""
-    ours, theirs = dict(np.load(a)), dict(np.load(b))
-    assert ours.keys() == theirs.keys(), (ours.keys(), theirs.keys())
+def difference(folder: Path, network: Network) -> float:
+    """Largest difference to onnxruntime relative to its largest value, over all outputs."""
+    ours, theirs = (dict(np.load(folder / f"{network.name}.{who}.npz")) for who in ("ours", "onnxruntime"))
+    assert len(ours) == len(theirs)
     return max(float(np.max(np.abs(ours[k] - theirs[k])) / np.max(np.abs(theirs[k]))) for k in theirs)
+
+
+def bench(network: Network, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Tune where there is no log yet, then time everyone in turn."""
+    model = network.file(folder)
+    np.savez(folder / f"{network.name}.npz", **network.inputs(model))
+    log = folder / f"{network.name}.{args.threads}t.tunelog.jsonl"
+    tuned = {} if log.exists() or args.untuned else tune(network, model, log, args.threads, args.seconds)
+    libraries = ["ours", *(p for p in PEERS if p not in args.skip)]
+    rounds: dict[str, list[dict[str, Any]]] = {x: [] for x in libraries}
+    for _ in range(args.rounds):
+        for library in libraries:
+            text = str(log) if library == "ours" and not args.untuned else ""
+            rounds[library].append(once(library, network, model, folder, args, text))
+    medians = {x: statistics.median(r["median_ms"] for r in rows) for x, rows in rounds.items()}
+    row = {"network": network.name, "tuned": tuned, "median_ms": medians, "rounds": rounds}
+    row["ratios"] = {p: medians[p] / medians["ours"] for p in libraries[1:]}
+    row["difference"] = difference(folder, network) if "onnxruntime" in libraries else math.nan
+    show(row)
+    return row
+
+
+def show(row: dict[str, Any]) -> None:
+    """Print one network's figures."""
+    tuned = row["tuned"] or "log given"
+    print(f"\n{row['network']}: outputs differ by {row['difference']:.1e} of max |onnxruntime|; {tuned}")
+    for library, rows in row["rounds"].items():
+        times = [r["median_ms"] for r in rows]
+        noise = max(r["foreign_cores"] for r in rows)
+        ratio = f"ratio {row['ratios'][library]:.2f}" if library in row["ratios"] else ""
+        print(
+            f"  {library:12s} median {statistics.median(times):8.2f} ms  min {min(times):8.2f}  max {max(times):8.2f}"
+            f"  others took {noise:.2f} cores at most  {ratio}"
+        )
+    mine = row["rounds"]["ours"][-1]
+    spent = f"import {mine['import_s']:.2f} s, compile {mine['compile_s']:.2f} s, {mine['untuned']} tasks untuned"
+    print(f"  {spent}; calls sum to {mine['calls_ms']:.2f} ms of {mine['median_ms']:.2f}")
+    for call, ms, share, gflops in mine["top"]:
+        print(f"    {ms:7.3f} ms {share:6.1%} {gflops:7.1f} GFLOP/s  {call[:90]}")
+    sys.stdout.flush()
 
 
 def main() -> None:
     """Entry point."""
-    p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("model")
-    p.add_argument("--trials", type=int, default=256)
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("networks", nargs="*", choices=[[], *NETWORKS])
     p.add_argument("--threads", type=int, default=2)
+    p.add_argument("--seconds", type=float, default=600.0, help="tuning budget of each network")
     p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--seconds", type=float, default=2.0, help="time spent per process and round")
-    p.add_argument("--log", help="use this log instead of tuning")
+    p.add_argument("--run-seconds", type=float, default=2.0, help="time spent per process and round")
+    p.add_argument("--logs", type=Path, help="keep logs and filled models here, and use those that are there")
+    p.add_argument("--skip", nargs="*", default=[], choices=PEERS)
+    p.add_argument("--untuned", action="store_true", help="default schedules instead of a log")
     p.add_argument("--json", type=Path)
     args = p.parse_args()
-    with tempfile.TemporaryDirectory() as tmp:
-        folder = Path(tmp)
-        filled, npz, log = folder / "filled.onnx", folder / "in.npz", Path(args.log or folder / "tuning.jsonl")
-        threads = ["--threads", str(args.threads)]
-        tuned: dict = {}
-        workbench("tasks", args.model, "--fill-weights", "0", "--save-filled", str(filled))
-        make_inputs(filled, npz)
-        if not args.log:
-            start = time.perf_counter()
-            tuned = workbench("tune", str(filled), "--trials", str(args.trials), "--log", str(log), *threads)
-            rate = tuned["trials"] / tuned["seconds"]
-            wall = time.perf_counter() - start
-            print(f"tuned {tuned['trials']} trials in {wall:.1f} s, process start included; {rate:.1f} trials a second")
-        rows: dict[str, list[float]] = {"tuned": [], "untuned": [], "onnxruntime": []}
-        bench = ["--benchmark", "--inputs", str(npz), *threads]
-        for _ in range(args.rounds):
-            peer = onnxruntime(filled, npz, folder / "ort.npz", args.threads, args.seconds)
-            tuned_run = workbench("run", str(filled), "--log", str(log), "--outputs", str(folder / "ours.npz"), *bench)
-            untuned_run = workbench("run", str(filled), *bench)
-            for name, run in (("onnxruntime", peer), ("tuned", tuned_run), ("untuned", untuned_run)):
-                rows[name].append(run["median_ms"])
-        report(args, rows, difference(folder / "ours.npz", folder / "ort.npz"), tuned)
-
-
-def report(args: argparse.Namespace, rows: dict[str, list[float]], diff: float, tuned: dict) -> None:
-    """Print the table, and write it when asked to."""
-    reference = statistics.median(rows["onnxruntime"])
-    print(f"{args.model}, {args.threads} thread(s), {args.rounds} rounds of fresh processes; ms per run")
-    for name, values in rows.items():
-        median = statistics.median(values)
-        span = f"min {min(values):8.2f}  max {max(values):8.2f}"
-        print(f"  {name:12s} median {median:8.2f}  {span}  ratio {median / reference:5.2f}")
-    print(f"  outputs differ by {diff:.2e} of max |reference|")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = args.logs or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [bench(NETWORKS[n], args, folder) for n in (args.networks or NETWORKS)]
+    means = {p: statistics.geometric_mean(r["ratios"][p] for r in rows) for p in rows[0]["ratios"]}
+    print("\ngeometric means: " + ", ".join(f"{m:.3f} over {p}" for p, m in means.items()))
     if args.json:
-        host = {"machine": platform.machine(), "python": platform.python_version()}
-        spent = {k: tuned.get(k) for k in ("trials", "seconds")}
-        figures = {"model": args.model, "threads": args.threads, "rows": rows, "difference": diff, "tuned": spent}
-        args.json.write_text(json.dumps({**figures, "host": host}, indent=1))
+        args.json.write_text(json.dumps({"host": host.describe(), "rows": rows, "geometric_means": means}, indent=1))
 
 
 if __name__ == "__main__":

@@ -154,6 +154,12 @@ def _tune(command: Parser) -> None:
     command.add_argument("--min-repeat-ms", type=positive_number, metavar="MS", help="shortest duration of a repeat")
     command.add_argument("--flush-cache", action="store_true", help="flush the caches before every repeat")
     command.add_argument(
+        "--constants",
+        choices=("near", "shared", "memory"),
+        help="where timed candidates find their weights: the cores' own caches, the shared one, memory"
+        " (default: where a run of this network finds them)",
+    )
+    command.add_argument(
         "--batch", type=positive, metavar="B", help="trials of one round (default: by budget and tasks)"
     )
     command.add_argument("--scheduler", default="gradient", metavar="NAME", help="gradient (default) or round-robin")

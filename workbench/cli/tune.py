@@ -36,6 +36,7 @@ def tune(options: Namespace, output: Output) -> int:
         repeat=options.repeat,
         min_repeat_ms=options.min_repeat_ms,
         flush_cache=options.flush_cache,
+        constants=options.constants,
     )
     check_writable(options.log, options.resume)
     load_heavy_modules()

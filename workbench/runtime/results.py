@@ -19,6 +19,9 @@ Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "t
 #: Largest difference from the reference over max |reference| that still counts as right; integers must be equal.
 TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 4e-2}
 
+#: Where a kernel that is timed may find its constants.
+CONSTANTS = ("near", "shared", "memory")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureOptions:
@@ -33,6 +36,9 @@ class MeasureOptions:
         Shortest repetition, in milliseconds; the kernel is called as often as that takes and the average counts.
     flush_cache : bool
         Evict every buffer from the caches before each repetition (then one call is one repetition).
+    constants : {"near", "shared", "memory"}
+        Where a call finds its constant operands: where the last call left them; beyond the cores' own caches, as the
+        weights of a small network; or in memory, as those of a network that does not fit into the shared cache.
     timeout_s : float
         Longest time for running one candidate, in seconds.
     build_timeout_s, setup_timeout_s : float
@@ -53,6 +59,7 @@ class MeasureOptions:
     repeat: int | None = None
     min_repeat_ms: float | None = None
     flush_cache: bool = False
+    constants: str = "near"
     timeout_s: float = 10.0
     build_timeout_s: float = 30.0
     setup_timeout_s: float = 300.0
@@ -71,6 +78,9 @@ class MeasureOptions:
             real(name, getattr(self, name), above=0, code="usage.timeout")
         whole("seed", self.seed, least=0)
         is_a("flush_cache", self.flush_cache, bool)
+        if self.constants not in CONSTANTS:
+            known = ", ".join(CONSTANTS)
+            raise UsageError("usage.constants", f"Constants cannot come from {self.constants!r}", (), f"known: {known}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from workbench.runtime import harness
 from workbench.runtime.buffers import ALIGNMENT, Array, aligned_empty, as_aligned, concrete_shape, pointer_table, poison
 from workbench.runtime.loaded import LoadedCode, Surroundings
 from workbench.runtime.results import TOLERANCE, MeasureOptions, SetupJob, TrialDone, TrialJob
+from workbench.runtime.streaming import CallCycle, Stream
 
 #: Bytes after every buffer that a kernel may write, filled with a pattern that must survive.
 GUARD = 256
@@ -177,6 +178,7 @@ class TrialRunner:
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, _Task] = OrderedDict()
         self._around: dict[int, Surroundings] = {}
+        self._stream = Stream()
 
     def setup(self, job: SetupJob) -> None:
         """Prepare a task."""
@@ -216,6 +218,8 @@ class TrialRunner:
         around.ready()
         table = pointer_table([a.ctypes.data for a in keep])
         timer = _Timer(loaded.address, table, around, job, keep)
+        if job.options.constants == "shared" and not job.options.flush_cache:
+            timer.stream(self._stream.copies(job.params, keep))
         first_ms = timer.run(1, 1)[0]
         error, text = self._check(task, bool((guard == _PATTERN).all()))
         if text:
@@ -250,14 +254,26 @@ class _Timer:
         self._options: MeasureOptions = job.options
         self._best_ms = job.best_ms
         self._clock = harness.clock_for(job.threads)
+        self._cycle: CallCycle | None = None
         self._flush: Array | None = None
         if job.options.flush_cache:
             space = around.reserve(job.image.workspace_bytes(job.threads))
             self._flush = harness.flush_table([*arrays, space])
+        elif job.options.constants == "memory":
+            weights = [a for b, a in zip(job.params, arrays, strict=True) if b.role == "const"]
+            self._flush = harness.flush_table(weights) if weights else None
         self.number = 1
+
+    def stream(self, operands: list[list[Array]]) -> None:
+        """Cycle through these operand lists where there are several."""
+        if len(operands) > 1:
+            self._cycle = CallCycle(self._fn, operands, self._clock)
 
     def run(self, repeat: int, number: int) -> list[float]:
         """Return milliseconds per call for each repetition."""
+        if self._cycle is not None:
+            times = self._cycle.times(repeat, number, self._around.workspace, self._around.rt)
+            return [t * 1e-6 for t in times]
         nanoseconds = harness.time_calls(
             self._fn,
             self._table.ctypes.data,

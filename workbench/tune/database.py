@@ -57,9 +57,15 @@ class Database:
         return iter(self._by_task)
 
     def top(self, task_key: str, k: int, target: str | None = None) -> list[Record]:
-        """Return up to `k` different programs of a task, fastest first; those tuned for exactly `target` come first."""
+        """Return up to `k` different programs of a task, fastest first.
+
+        Those tuned for exactly `target` come first, and among them those timed as in a network: other latencies cannot
+        be compared with theirs.
+        """
         found = [r for r in self._by_task.get(task_key, ()) if compatible(r.target, target)]
-        found.sort(key=lambda r: (target is not None and r.target != target, r.latency_ms, r.trial))
+        found.sort(
+            key=lambda r: (target is not None and r.target != target, not r.as_in_network, r.latency_ms, r.trial)
+        )
         seen: set[str] = set()
         out: list[Record] = []
         for record in found:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 COST_MODELS = ("xgboost", "analytic", "random")
 
+_CACHES = {"near": "warm", "shared": "constants shared", "memory": "constants in memory"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions:
@@ -40,6 +42,9 @@ class TuneOptions:
         Cost model.
     repeat, min_repeat_ms, flush_cache, timeout_s
         How a candidate is measured; see `workbench.runtime.results.MeasureOptions`.
+    constants : {"near", "shared", "memory"}, optional
+        Where candidates find their constants (see `workbench.runtime.results.MeasureOptions`); when left out, where a
+        run of the network will find them, and near where a single kernel is tuned.
     builders : int, optional
         Processes that compile candidates; chosen from the free cores when left out.
     baseline : bool
@@ -53,8 +58,14 @@ class TuneOptions:
     min_repeat_ms: float | None = None
     flush_cache: bool = False
     timeout_s: float = 10.0
+    constants: str | None = None
     builders: int | None = None
     baseline: bool = True
+
+    @property
+    def caches(self) -> str:
+        """State of the caches in which candidates are timed, as the log names it."""
+        return "flushed" if self.flush_cache else _CACHES[self.constants or "near"]
 
     def __post_init__(self) -> None:
         if self.model not in COST_MODELS:
@@ -377,6 +388,7 @@ class TuningLoop:
             parent=candidate.parent,
             mutation=candidate.mutation,
             seed=self.seed,
+            caches=self.options.caches,
             predicted=None if candidate.predicted is None else float(candidate.predicted),
             model=self._toolbox.model_version() if candidate.predicted is not None else None,
             elapsed_s=round(self.elapsed, 4),

@@ -15,6 +15,23 @@ if TYPE_CHECKING:
     from workbench.target import Target
 
 
+#: What of a shared cache one network may hope for: others use it too, and large ones are told whole to every guest.
+SHARED_BYTES = 64 << 20
+
+
+def constants_of(tasks: Sequence[Task], target: Target) -> str:
+    """Where the kernels of a network find their weights when it runs again and again; "near" for a single kernel."""
+    if len(tasks) < 2:
+        return "near"
+    return "memory" if sum(t.weight * _weights(t) for t in tasks) > min(SHARED_BYTES, target.l3_bytes) else "shared"
+
+
+def _weights(task: Task) -> int:
+    """Bytes of constants that a kernel reads: of a table that it looks numbers up in, no more than it writes."""
+    whole = sum(b.nbytes for b in task.func.params if b.role == "const")
+    return min(whole, 4 * int(task.flops) + sum(b.nbytes for b in task.func.outputs))
+
+
 class LocalMeasurer:
     """Measures with a `LocalRunner` of its own; a `Measurer` of `workbench.tune.loop`."""
 
@@ -23,6 +40,7 @@ class LocalMeasurer:
             repeat=options.repeat,
             min_repeat_ms=options.min_repeat_ms,
             flush_cache=options.flush_cache,
+            constants=options.constants or "near",
             timeout_s=options.timeout_s,
             seed=seed,
         )

@@ -58,6 +58,11 @@ class Record:
     seed: int = _column("seed of the session", default=0)
     predicted: float | None = _column("score that the cost model gave before the measurement", default=None)
     model: str | None = _column("version of the cost model that predicted", default=None)
+    caches: str = _column(
+        "what a call found in the caches: warm (everything), constants shared or constants in memory (all else, as in a"
+        " network), flushed (nothing); empty in older logs",
+        default="",
+    )
     costs_ms: tuple[float, ...] = _column(
         f"timed repeats in milliseconds; of more than {COSTS_KEPT}, every n-th", default=()
     )
@@ -76,6 +81,11 @@ class Record:
     def ok(self) -> bool:
         """Whether the trial counts: it ran, its result was right and it was timed."""
         return self.status == "ok" and self.latency_ms is not None
+
+    @property
+    def as_in_network(self) -> bool:
+        """Whether the constants came from where a run of the whole network finds them."""
+        return self.caches.startswith("constants")
 
     @property
     def gflops(self) -> float | None:

@@ -13,7 +13,7 @@ from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.tune.log import Header
 from workbench.tune.loop import TuneOptions
-from workbench.tune.measuring import LocalMeasurer
+from workbench.tune.measuring import LocalMeasurer, constants_of
 from workbench.tune.session import TuningSession
 from workbench.tune.toolbox import LocalToolbox
 
@@ -90,7 +90,10 @@ def tune(
     whole("seed", seed, least=None)
     # The default schedule is not in a space that the user has drawn up, so it is no yardstick there.
     options = replace(
-        options, batch=options.batch if batch is None else batch, baseline=options.baseline and not space_of
+        options,
+        batch=options.batch if batch is None else batch,
+        baseline=options.baseline and not space_of,
+        constants=constants_of(tasks, resolved) if options.constants is None else options.constants,
     )
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)

@@ -1,0 +1,1 @@
+"""Whole networks: which ones, and one fresh process per library and round."""

@@ -1,0 +1,68 @@
+"""Kernels timed with constants that come from beyond the near caches."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from runtime.llvm_kernels import ADD, add_func, code
+
+from workbench.ir import te
+from workbench.runtime import harness, streaming, trial
+from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.results import MeasureOptions, SetupJob, TrialJob
+from workbench.target import Target
+from workbench.tune.build import build_kernels
+
+
+def operands(nbytes):
+    x = te.placeholder((16,), "float32", "X")
+    w = te.placeholder((nbytes // 4,), "float32", "W", constant=True)
+    params = te.func(te.compute((16,), lambda i: x[i] + w[i], "Y"), "f").params
+    arrays = [np.full(b.shape, k, b.dtype) for k, b in enumerate(params)]
+    return params, arrays, next(k for k, b in enumerate(params) if b.role == "const")
+
+
+@pytest.mark.parametrize(("nbytes", "count"), [(64, 64), (1 << 20, 16), (3 << 20, 6), (16 << 20, 1), (40 << 20, 1)])
+def test_as_many_copies_as_fill_the_near_caches(nbytes, count):
+    params, arrays, at = operands(nbytes)
+    found = streaming.Stream().copies(params, arrays)
+    assert len(found) == count
+    assert len({a[at].ctypes.data for a in found}) == count
+    spans = sorted((a[at].ctypes.data, a[at].ctypes.data + a[at].nbytes) for a in found)
+    assert all(left[1] <= right[0] for left, right in pairwise(spans))
+    for mine in found:
+        assert np.array_equal(mine[at], arrays[at])
+        assert all(mine[k] is arrays[k] for k in range(len(arrays)) if k != at)
+
+
+def test_what_has_no_constants_is_not_copied():
+    arrays = [np.zeros(8, np.float32)] * 3
+    assert streaming.Stream().copies(add_func(8).params, arrays) == [arrays]
+
+
+@pytest.mark.parametrize("number", [1, 7])
+def test_every_operand_list_is_called(number):
+    n = 64
+    loaded, around = LoadedCode(CodeImage.of(code(ADD, n, 1.0))), Surroundings(1)
+    lists = [[np.full(n, k, np.float32), np.zeros(n, np.float32)] for k in range(5)]
+    cycle = streaming.CallCycle(loaded.address, lists, harness.clock_for(1))
+    around.ready()
+    times = cycle.times(8, number, around.workspace, around.rt)
+    assert len(times) == 8
+    assert all(t > 0 for t in times)
+    assert all((c == a + 1.0).all() for a, c in lists)
+
+
+@pytest.mark.parametrize("where", ["shared", "memory"])
+def test_a_trial_with_constants_from_afar_is_checked_and_timed(where):
+    x = te.placeholder((64, 64), "float32", "X")
+    w = te.placeholder((64,), "float32", "W", constant=True)
+    func = te.func(te.compute((64, 64), lambda i, j: x[i, j] * w[j], "Y"), "scale")
+    (compiled,) = build_kernels([func], Target.host(threads=1))
+    image = CodeImage.of(compiled)
+    runner = trial.TrialRunner()
+    runner.setup(SetupJob("t", func, 0))
+    done = runner.run(TrialJob("t", image, func.params, 1, MeasureOptions(constants=where)))
+    assert done.status == "ok", done.error
+    assert len(done.costs_ms) >= 10
+    assert done.max_rel_error == 0
