@@ -1,15 +1,19 @@
 """Operator families; importing this package registers them all."""
 
 from . import (
+    arg,
     control,
     conv,
     conv_transpose,
     elementwise,
+    gather,
     linear,
     logic,
     norm,
     pool,
+    qlinear,
     quant,
+    quant_steps,
     reduce,
     repeat,
     resize,
@@ -18,15 +22,19 @@ from . import (
 )
 
 __all__ = [
+    "arg",
     "control",
     "conv",
     "conv_transpose",
     "elementwise",
+    "gather",
     "linear",
     "logic",
     "norm",
     "pool",
+    "qlinear",
     "quant",
+    "quant_steps",
     "reduce",
     "repeat",
     "resize",

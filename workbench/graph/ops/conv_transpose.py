@@ -127,14 +127,15 @@ class ConvTranspose(OpDef):
         out = np.zeros((s.batch, s.groups, s.co // s.groups, *whole), x.dtype)
         grouped, weights = x.reshape(s.batch, s.groups, per, -1), w.reshape(s.groups, per, *w.shape[1:])
         for tap in itertools.product(*(range(k) for k in s.kernel)):
-            part = np.einsum("ngip,gio->ngop", grouped, weights[(..., *tap)])
+            every: tuple[Any, ...] = (slice(None), slice(None), slice(None))
+            part = np.einsum("ngip,gio->ngop", grouped, weights[every + tap])
             at = tuple(
                 slice(k * d, k * d + (z - 1) * t + 1, t)
                 for k, d, z, t in zip(tap, s.dilations, s.size, s.strides, strict=True)
             )
-            out[(..., *at)] += part.reshape(s.batch, s.groups, -1, *s.size)
+            out[:, :, :, *at] += part.reshape(s.batch, s.groups, -1, *s.size)
         kept = tuple(slice(n, n + o) for n, o in zip(s.begin, s.out, strict=True))
-        out = out[(..., *kept)].reshape(s.batch, s.co, *s.out)
+        out = out[:, :, :, *kept].reshape(s.batch, s.co, *s.out)
         return from_nchw(out if b is None else out + b.reshape(-1, *(1,) * r), s.layout)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:

@@ -17,8 +17,6 @@ from ..opdef import Call, Case, OpDef, operator
 from .common import compute, operand, sample
 from .tensor import DTYPES
 
-#: Domain of the operators that only our own passes write.
-OWN = "workbench"
 #: Types that quantised numbers have here.
 QUANTISED = ("uint8", "int8", "uint16", "int16", "int32")
 
@@ -105,6 +103,16 @@ def _np_spread(c: Call, i: int, value: Array) -> Array:
     return np.repeat(value, block, axis)[tuple(slice(e) for e in c.shape(0))]
 
 
+def foreign_of(c: Call, why: str) -> OpDef:
+    """Implementation of the onnx package; `ModelError` "model.unsupported_dtype" where it has none."""
+    from ..onnx.foreign import foreign
+
+    found = foreign(c.node.domain, c.node.op, c.version)
+    if found is None:
+        raise c.error("unsupported_dtype", f"is not possible here: {why}")
+    return found
+
+
 class _Linear(OpDef):
     """What quantising and dequantising have in common; types beyond small integers and float32 go to the reference
     implementation of the standard.
@@ -119,21 +127,12 @@ class _Linear(OpDef):
     def obstacle(self, c: Call) -> str:
         return self.unusual(c)
 
-    def standard(self, c: Call) -> OpDef:
-        """Implementation of the onnx package."""
-        from ..onnx.foreign import foreign
-
-        found = foreign(c.node.domain, c.node.op, c.version)
-        if found is None:
-            raise c.error("unsupported_dtype", f"is not possible here: {self.unusual(c)}")
-        return found
-
     def values(self, c: Call, *args: Array | None) -> Array:
         """Result for the usual types."""
         raise NotImplementedError
 
     def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
-        return self.standard(c).reference(c, *args) if self.unusual(c) else self.values(c, *args)
+        return foreign_of(c, self.unusual(c)).reference(c, *args) if self.unusual(c) else self.values(c, *args)
 
 
 @operator("QuantizeLinear", "injective")
@@ -152,7 +151,7 @@ class QuantizeLinear(_Linear):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if self.unusual(c):
-            return self.standard(c).infer(c)
+            return foreign_of(c, self.unusual(c)).infer(c)
         for i in (1, 2):
             if c.has(i):
                 _check_spread(c, i)
@@ -205,7 +204,7 @@ class DequantizeLinear(_Linear):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if self.unusual(c):
-            return self.standard(c).infer(c)
+            return foreign_of(c, self.unusual(c)).infer(c)
         for i in (1, 2):
             if c.has(i):
                 _check_spread(c, i)
@@ -276,137 +275,3 @@ class DynamicQuantizeLinear(OpDef):
 def _bytes(*shape: int, seed: int = 0) -> Array:
     """Small seeded array of bytes for examples."""
     return np.random.default_rng(seed + sum(shape)).integers(0, 256, shape).astype(np.uint8)
-
-
-# ---- operators of our own: parameters broadcast as those of any arithmetic, so that every layout may carry them ------
-
-
-class _Elementwise(OpDef):
-    """The first input keeps its shape; the others broadcast to it."""
-
-    scalars = True
-    stage = ""
-
-    def dtype(self, c: Call) -> str:
-        """Type of the result."""
-        return c.type(len(c.types) - 1).dtype
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        for i in range(1, len(c.types)):
-            if np.broadcast_shapes(c.shape(0), c.shape(i)) != c.shape(0):
-                raise c.error("shape_mismatch", f"cannot broadcast {list(c.shape(i))} to {list(c.shape(0))}")
-        return (TensorType(c.shape(0), self.dtype(c)),)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        """The result at one place."""
-        raise NotImplementedError
-
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        reads = [operand(c, i, args) for i in range(len(args))]
-        dtype = self.dtype(c)
-        return compute(c.shape(0), lambda *i: self.scalar(*(r(i) for r in reads), dtype=dtype), c.name(self.stage))
-
-    def cases(self) -> list[Case]:
-        """Tested with the passes that write it."""
-        return []
-
-
-@operator("Quantize", "injective", elementwise=True, domain=OWN)
-class Quantize(_Elementwise):
-    """round(x / scale) + zero point."""
-
-    stage = "quantize"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = args
-        with np.errstate(all="ignore"):
-            y = np.rint(np.asarray(x / scale, np.float32))  # type: ignore[operator]
-        return np_saturated(y.astype(np.float64) + np.asarray(zero, np.float64), self.dtype(c))
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        scale, zero = rest
-        return saturated(rounded(x / scale) + number(zero, "float32"), dtype)
-
-
-@operator("Requantize", "injective", elementwise=True, domain=OWN)
-class Requantize(_Elementwise):
-    """round(x * factor) + zero point, of sums in int32."""
-
-    stage = "requantize"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, factor, zero = args
-        assert x is not None
-        y = np.rint(np.asarray(x.astype(np.float32) * factor, np.float32))
-        return np_saturated(y.astype(np.float64) + np.asarray(zero, np.float64), self.dtype(c))
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        factor, zero = rest
-        return saturated(rounded(number(x, "float32") * factor) + number(zero, "float32"), dtype)
-
-
-@operator("Dequantize", "injective", elementwise=True, domain=OWN)
-class Dequantize(_Elementwise):
-    """(x - zero point) * scale."""
-
-    stage = "dequantize"
-
-    def dtype(self, c: Call) -> str:
-        return "float32"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = (np.asarray(a) for a in args)
-        return np.asarray((x.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        scale, zero = rest
-        return te.cast(number(x, "int32") - number(zero, "int32"), "float32") * scale
-
-
-@operator("Offset", "injective", elementwise=True, domain=OWN)
-class Offset(_Elementwise):
-    """x - zero point * sum, all of them int32 but the zero point: what a zero point adds to sums of products."""
-
-    stage = "offset"
-
-    def dtype(self, c: Call) -> str:
-        return "int32"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, zero, sums = (np.asarray(a) for a in args)
-        return np.asarray(x - zero.astype(np.int32) * sums)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        zero, sums = rest
-        return x - number(zero, "int32") * sums
-
-
-@operator("RangeScale", "injective", elementwise=True, domain=OWN)
-class RangeScale(_Elementwise):
-    """Distance of bytes that covers 0, a largest and a smallest number."""
-
-    stage = "scale"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        high, low = np.maximum(args[0], 0), np.minimum(args[1], 0)  # type: ignore[call-overload]
-        return np.where(high == low, np.float32(1), (high - low) / np.float32(255)).astype(np.float32)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        high, low = te.maximum(x, 0.0), te.minimum(rest[0], 0.0)
-        return te.select(te.equal(high, low), te.const(1.0), te.cast(high - low, "float32") / 255.0)
-
-
-@operator("RangeZero", "injective", elementwise=True, domain=OWN)
-class RangeZero(_Elementwise):
-    """Byte that stands for 0, of a smallest number and the distance of bytes."""
-
-    stage = "zero"
-
-    def dtype(self, c: Call) -> str:
-        return "uint8"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        return np_saturated(np.rint(-np.minimum(args[0], 0) / args[1]), "uint8")  # type: ignore
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        return saturated(rounded((0.0 - te.minimum(x, 0.0)) / rest[0]), dtype)
