@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from workbench.errors import BuildError
 from workbench.runtime.buffers import Array, numpy_dtype
 
 if TYPE_CHECKING:
+    from workbench.codegen import ObjectCode
     from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall, Slot, Use
 
 
@@ -112,17 +113,15 @@ def _touches(call: CallPlan | HostCall) -> list[Touch]:
 
 def _arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ...], str, bool]]:
     """Each argument with the shape and dtype of the array that it lies in, and whether it is written."""
-    if hasattr(call, "code"):
-        params = call.code.params
-        return [
-            (slot, use, p.shape, p.dtype, p.role == "output")
-            for slot, use, p in zip(call.args, call.uses, params, strict=True)
-        ]
-    places = [*call.args, *call.results]
-    return [
-        (slot, use, spec.shape, spec.dtype, k >= len(call.args))
-        for k, ((slot, spec), use) in enumerate(zip(places, call.uses, strict=True))
-    ]
+    code: ObjectCode | None = getattr(call, "code", None)
+    slots: list[Any] = [*call.args]
+    if code is not None:
+        lies = [(p.shape, p.dtype, p.role == "output") for p in code.params]
+    else:
+        places = [*call.args, *getattr(call, "results", ())]
+        lies = [(spec.shape, spec.dtype, k >= len(call.args)) for k, (_, spec) in enumerate(places)]
+        slots = [slot for slot, _ in places]
+    return [(slot, use, *lie) for slot, use, lie in zip(slots, call.uses, lies, strict=True)]
 
 
 def _handed(k: int, call: CallPlan | HostCall) -> Iterator[tuple[str, str, int]]:
