@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from workbench.errors import ShapeError
+from workbench.errors import ShapeError, WorkbenchError
 
 #: Alignment in bytes that generated code may rely on for every buffer.
 ALIGNMENT = 64
@@ -60,8 +60,11 @@ def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any], alignment: i
     raw = _huge(size) if size >= _LEAST_HUGE and alignment <= HUGE_PAGE else None
     if raw is None:
         raw = np.empty(size + alignment, np.uint8)
-        raw = raw[-raw.ctypes.data % alignment :]
-    return raw[:size].view(kind).reshape(tuple(shape))
+    return np.ndarray(tuple(shape), kind, raw, -_address(raw) % alignment)
+
+
+def _address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _huge(size: int) -> Array | None:
@@ -82,7 +85,7 @@ def _huge(size: int) -> Array | None:
 
 def is_ready(array: Array) -> bool:
     """Whether generated code may read the array where it is: contiguous and aligned."""
-    return bool(array.flags.c_contiguous) and array.ctypes.data % ALIGNMENT == 0
+    return bool(array.flags.c_contiguous) and _address(array) % ALIGNMENT == 0
 
 
 def as_aligned(array: Array) -> Array:
@@ -105,7 +108,7 @@ def pointer_table(addresses: Sequence[int]) -> Array:
     return np.array(list(addresses) or [0], dtype=np.uintp)
 
 
-def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> Array:
+def check_array(name: str, value: Any, shape: Sequence[int], dtype: str | np.dtype[Any]) -> Array:
     """Return `value` as an array of exactly this shape and dtype.
 
     Raises
@@ -113,8 +116,14 @@ def check_array(name: str, value: Any, shape: Sequence[int], dtype: str) -> Arra
     ShapeError
         ``shape.mismatch`` or ``shape.dtype``.
     """
-    array = np.asarray(value)
-    wanted = numpy_dtype(dtype)
+    try:
+        array = np.asarray(value)
+    except WorkbenchError:
+        raise
+    except Exception as error:  # rows of different lengths, an object that does not want to be an array
+        text = f"{name} cannot be made an array: {error}"
+        raise ShapeError("shape.dtype", text, (name,), f"it has to be an array of {dtype}") from error
+    wanted = dtype if isinstance(dtype, np.dtype) else numpy_dtype(dtype)
     if tuple(array.shape) != tuple(shape):
         raise ShapeError(
             "shape.mismatch", f"{name} has shape {tuple(array.shape)} where {tuple(shape)} is needed", where=(name,)

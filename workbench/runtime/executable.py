@@ -3,101 +3,29 @@
 from __future__ import annotations
 
 import math
-import statistics
-from collections.abc import Mapping
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.arguments import real, whole
 from workbench.errors import ShapeError, did_you_mean
-from workbench.locks import ForkLock
 from workbench.markup import size
-from workbench.runtime import harness
-from workbench.runtime.buffers import (
-    Array,
-    aligned_empty,
-    as_aligned,
-    check_array,
-    numpy_dtype,
-    pointer_table,
-    poison,
-)
-from workbench.runtime.host_call import HostCode
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.buffers import Array, aligned_empty, check_array, numpy_dtype
+from workbench.runtime.context import ContextPool, LoadedNetwork, RunContext
 from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
+from workbench.runtime.share import Loan, give_back, lend
+from workbench.runtime.threads import ThreadPool, shared_pool
+from workbench.runtime.timing import BenchmarkResult
 
 if TYPE_CHECKING:
-    import pandas
+    from workbench.runtime.export import Export
+    from workbench.runtime.profile import Profile
+    from workbench.target import Target
 
 __all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class BenchmarkResult:
-    """Times of a whole network; `str()` has the layout of TVM's benchmark.
-
-    Parameters
-    ----------
-    costs_ms : tuple of float
-        Milliseconds per run, one number per repetition (wall time).
-    threads : int
-        Threads that were used.
-    """
-
-    costs_ms: tuple[float, ...]
-    threads: int
-
-    @property
-    def mean_ms(self) -> float:
-        """Mean repetition."""
-        return statistics.fmean(self.costs_ms)
-
-    @property
-    def median_ms(self) -> float:
-        """Median repetition."""
-        return statistics.median(self.costs_ms)
-
-    @property
-    def max_ms(self) -> float:
-        """Slowest repetition."""
-        return max(self.costs_ms)
-
-    @property
-    def min_ms(self) -> float:
-        """Fastest repetition."""
-        return min(self.costs_ms)
-
-    @property
-    def std_ms(self) -> float:
-        """Standard deviation of the repetitions (of the population, as TVM's)."""
-        return statistics.pstdev(self.costs_ms)
-
-    def to_json(self) -> dict[str, float | int]:
-        """Return the five numbers and the threads, as the command line prints them."""
-        return {
-            "mean_ms": self.mean_ms,
-            "median_ms": self.median_ms,
-            "max_ms": self.max_ms,
-            "min_ms": self.min_ms,
-            "std_ms": self.std_ms,
-            "threads": self.threads,
-        }
-
-    def __str__(self) -> str:
-        heads = " ".join(f"{f'{name} (ms)':^12}" for name in ("mean", "median", "max", "min", "std"))
-        numbers = (self.mean_ms, self.median_ms, self.max_ms, self.min_ms, self.std_ms)
-        return f"Execution time summary:\n {heads}\n " + " ".join(f"{n:^12.4f}" for n in numbers)
-
-    def __repr__(self) -> str:
-        times = f"median {self.median_ms:.4g} ms, {self.min_ms:.4g} to {self.max_ms:.4g} ms"
-        return f"<BenchmarkResult {times}, {len(self.costs_ms)} repeats, {self.threads} threads>"
-
-    def _repr_html_(self) -> str:
-        from workbench.runtime.html import benchmark_html
-
-        return benchmark_html(self)
 
 
 class Executable:
@@ -122,49 +50,26 @@ class Executable:
 
     Notes
     -----
-    Safe to call from several threads: one run at a time.
+    Several threads may call `run`, `benchmark` and `profile` at the same time, and they run at the same time: machine
+    code runs without the interpreter's lock, and every run has an arena and tables of its own. Arenas are kept for
+    later runs, as many as were lately in use at once. Runs that overlap share the processor, see
+    `workbench.runtime.share`.
     """
 
     def __init__(self, plan: ExecutablePlan, threads: int | None = None) -> None:
         check_plan(plan)
         self.plan = plan
-        self._lock = ForkLock()
-        self._inputs = [aligned_empty(s.shape, s.dtype) for s in plan.inputs]
-        self._outputs = [aligned_empty(s.shape, s.dtype) for s in plan.outputs]
-        self._constants = [as_aligned(np.ascontiguousarray(a)) for a in plan.constants]
-        self._arena = aligned_empty((plan.arena_bytes,), "uint8")
-        for array in (*self._inputs, *self._outputs):
-            array[...] = 0
-        self._arena[...] = 0  # touched now, so that the first run does not pay for the pages
-        self._load()
-        self.set_threads(plan.threads if threads is None else threads)
-
-    def _load(self) -> None:
-        """Link each kernel once and write the call table."""
-        loaded: dict[int, LoadedCode] = {}
-        rows: list[int] = []
-        self._argument_tables: list[Array] = []
-        self._host: list[HostCode] = []
-        for call in self.plan.calls:
-            if isinstance(call, HostCall):
-                views = [[self._view(*place) for place in places] for places in (call.args, call.results)]
-                self._host.append(HostCode(call, *views))
-                rows += [self._host[-1].address, 0]
-                continue
-            code = loaded.get(id(call.code))
-            if code is None:
-                code = loaded[id(call.code)] = LoadedCode(CodeImage.of(call.code))
-            table = pointer_table([self._address(slot) for slot in call.args])
-            self._argument_tables.append(table)
-            rows += [code.address, int(table.ctypes.data)]
-        self._code = list(loaded.values())
-        self._table = pointer_table([len(self.plan.calls), 0, harness.wall_clock(), *rows])
-
-    def _address(self, slot: Slot) -> int:
-        if slot.kind == "arena":
-            return int(self._arena.ctypes.data) + slot.at
-        arrays = {"input": self._inputs, "output": self._outputs, "const": self._constants}[slot.kind]
-        return int(arrays[slot.at].ctypes.data)
+        self._network = LoadedNetwork(plan)
+        self._names = [s.name for s in plan.inputs]
+        self._kinds = [(s, numpy_dtype(s.dtype)) for s in plan.inputs]
+        slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
+        # An array can be given away as one output only, and only as it is.
+        self._ends = [
+            (spec, slot, slot == Slot("output", slot.at) and slot not in slots[:i] and spec == plan.outputs[slot.at])
+            for i, (spec, slot) in enumerate(zip(plan.outputs, slots, strict=True))
+        ]
+        self._set(plan.threads if threads is None else threads)
+        self._contexts = ContextPool(self._network, self._threads)
 
     # ---- what it is ----
 
@@ -196,21 +101,24 @@ class Executable:
     @property
     def threads(self) -> int:
         """Number of threads that a run may use."""
-        return self._around.threads
+        return self._threads
 
     def set_threads(self, threads: int) -> None:
-        """Set the number of threads for the runs that follow.
+        """Set the number of threads for the runs that begin from now on; those under way keep theirs.
 
         Raises
         ------
         UsageError
             ``run.threads``.
         """
-        with self._lock:
-            around = Surroundings(threads)
-            need = max((c.image.workspace_bytes(threads) for c in self._code), default=0)
-            around.reserve(need)[...] = 0
-            self._around = around
+        self._set(threads)
+        self._contexts.threads = self._threads
+
+    def _set(self, threads: int) -> None:
+        threads = whole("threads", threads, least=None, code="run.threads")
+        # Kept, so that the pool's threads stay between runs; it refuses impossible numbers.
+        self._pool: ThreadPool | None = shared_pool(threads) if threads != 1 else None
+        self._threads = threads
 
     # ---- running ----
 
@@ -220,7 +128,9 @@ class Executable:
         Parameters
         ----------
         *args, **named : array
-            Either one mapping from input names to arrays, or the arrays in order, or by keyword.
+            Either one mapping from input names to arrays, or the arrays in order, or by keyword. Arrays that are
+            C-contiguous and begin at a multiple of 64 bytes (those of `empty_inputs` do) are read where they are, the
+            others are copied. Nobody may write to them during the call.
 
         Returns
         -------
@@ -231,41 +141,49 @@ class Executable:
         ------
         ShapeError
             ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
+        RunError
+            ``run.step`` where a step that is not compiled fails.
         """
-        given = self._bind(args, named)
-        arrays = [check_array(s.name, given[s.name], s.shape, s.dtype) for s in self.plan.inputs]
-        with self._lock:
-            for kept, array in zip(self._inputs, arrays, strict=True):
-                kept[...] = array
-            self._walk()
-            slots = self.plan.output_slots or tuple(Slot("output", i) for i in range(len(self._outputs)))
-            return {s.name: self._view(slot, s).copy() for s, slot in zip(self.plan.outputs, slots, strict=True)}
+        inputs = self._arrays(args, named)
+        outputs = self._network.new_outputs()
+        with self._running(inputs, outputs) as context:
+            context.walk()
+            return self._results(context, outputs)
 
     __call__ = run
 
-    def _view(self, slot: Slot, spec: ArraySpec) -> Array:
-        if slot.kind == "arena":
-            return self._arena[slot.at : slot.at + spec.nbytes].view(numpy_dtype(spec.dtype)).reshape(spec.shape)
-        arrays = {"input": self._inputs, "output": self._outputs, "const": self._constants}[slot.kind]
-        return arrays[slot.at].reshape(spec.shape)
+    def empty_inputs(self) -> dict[str, Array]:
+        """Return uninitialised arrays for all inputs, by name, that `run` reads where they are."""
+        return {s.name: aligned_empty(s.shape, s.dtype) for s in self.plan.inputs}
 
-    def _walk(self) -> None:
-        self._around.call(harness.walk_address(), self._table)
-        self._raise_failures()
+    def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Running:
+        """A context that is bound to these arrays and has threads, for a ``with`` statement."""
+        return _Running(self._contexts, self._threads, inputs, outputs)
 
-    def _raise_failures(self) -> None:
-        for code in self._host:
-            code.raise_failure()
+    def _results(self, context: RunContext, outputs: Sequence[Array]) -> dict[str, Array]:
+        """Outputs that the kernels wrote are given away, what lies elsewhere is copied."""
+        return {
+            spec.name: outputs[slot.at] if given else context.view(slot, spec).copy()
+            for spec, slot, given in self._ends
+        }
+
+    def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
+        """Return the checked inputs, in the network's order."""
+        given = self._bind(args, named)
+        return [check_array(s.name, given[s.name], s.shape, dtype) for s, dtype in self._kinds]
 
     def _bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = [s.name for s in self.plan.inputs]
+        names = self._names
         if len(args) == 1 and isinstance(args[0], Mapping):
             given: dict[str, Any] = dict(args[0])
         else:
             if len(args) > len(names):
                 raise ShapeError("shape.count", f"the network takes {len(names)} inputs, not {len(args)}", names)
             given = dict(zip(names, args, strict=False))
-        given.update(named)
+        for name, value in named.items():
+            if name in given:
+                raise ShapeError("shape.name", f"the input {name!r} is given twice", (name,))
+            given[name] = value
         for name in given:
             if name not in names:
                 hint = did_you_mean(str(name), names, "inputs")
@@ -275,19 +193,31 @@ class Executable:
             raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
         return given
 
+    def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
+        """Write the network as a shared library with a C header, see `workbench.runtime.export.export_library`."""
+        from workbench.runtime.export import export_library
+
+        return export_library(self.plan, path, name=name, threads=self.threads)
+
     # ---- measuring ----
 
-    def _set_inputs(self, inputs: Mapping[str, Any] | None) -> None:
-        """Take the given inputs, or keep what is there (random numbers in a network that never ran)."""
+    def _inputs(self, inputs: Mapping[str, Any] | None) -> list[Array]:
+        """The given inputs, or random numbers (zeros for integers)."""
         if inputs is not None:
-            given = self._bind((inputs,), {})
-            for kept, spec in zip(self._inputs, self.plan.inputs, strict=True):
-                kept[...] = check_array(spec.name, given[spec.name], spec.shape, spec.dtype)
-            return
+            return self._arrays((inputs,), {})
         rng = np.random.default_rng(0)
-        for kept in self._inputs:
-            if kept.dtype.kind == "f" and not kept.any():
-                kept[...] = rng.standard_normal(kept.shape)
+        arrays = list(self.empty_inputs().values())
+        for array in arrays:
+            array[...] = rng.standard_normal(array.shape) if array.dtype.kind in "fV" else 0
+        return arrays
+
+    @contextmanager
+    def _measuring(self, inputs: Mapping[str, Any] | None, warmup: int) -> Iterator[RunContext]:
+        """A context after some runs; it keeps what it is bound to."""
+        with self._running(self._inputs(inputs), self._network.new_outputs()) as context:
+            for _ in range(warmup):
+                context.walk()
+            yield context
 
     def benchmark(
         self,
@@ -303,7 +233,7 @@ class Executable:
         Parameters
         ----------
         inputs : mapping, optional
-            Input arrays by name; those of the last run, or random numbers, by default.
+            Input arrays by name; random numbers by default, zeros for integers.
         repeat : int
             Number of repetitions.
         number : int
@@ -327,92 +257,130 @@ class Executable:
         whole("number", number, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        with self._lock:
-            self._set_inputs(inputs)
-            for _ in range(warmup):
-                self._walk()
+        threads = self.threads
+        with self._measuring(inputs, warmup) as context:
             if min_repeat_ms > 0:
-                once = max(min(self._time(2, 1)), 1e-6)
+                once = max(min(context.time(2, 1)), 1e-6)
                 number = max(number, math.ceil(min_repeat_ms / once))
-            return BenchmarkResult(tuple(self._time(repeat, number)), self.threads)
-
-    def _time(self, repeat: int, number: int) -> list[float]:
-        self._around.ready()
-        costs: list[float] = []
-        chunk = 10
-        while len(costs) < repeat:  # in portions of a fifth of a second, because native code does not hear Ctrl-C
-            nanoseconds = harness.time_calls(
-                harness.walk_address(),
-                int(self._table.ctypes.data),
-                self._around.workspace,
-                self._around.rt,
-                min(chunk, repeat - len(costs)),
-                number,
-                harness.wall_clock(),
-            )
-            self._raise_failures()
-            portion = [float(t) * 1e-6 for t in nanoseconds]
-            costs += portion
-            chunk = max(1, min(10_000, int(200 * len(portion) / max(sum(portion) * number, 1e-3))))
-        return costs
+            return BenchmarkResult(tuple(_in_portions(context, repeat, number)), threads)
 
     def profile(
-        self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2
-    ) -> pandas.DataFrame:
+        self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True
+    ) -> Profile:
         """Time every call of the network, in native code.
 
         Parameters
         ----------
         inputs, repeat, warmup
             As for `benchmark`.
+        roofline : bool
+            Compare each call with what this machine can do; the first time, measuring that takes about a second.
 
         Returns
         -------
         pandas.DataFrame
-            One row per call in execution order: ``call`` (name), ``task``, ``ms`` (median), ``min_ms``, ``share`` (of
-            the sum of the medians), ``gflops`` (NaN where the call has no floating-point operations), ``flops``,
-            ``tuned``, ``note`` (why a call is not compiled and cannot be tuned, else "").
+            One row per call in execution order, see `workbench.runtime.profile.Profile`.
         """
-        import pandas
+        from workbench.runtime.profile import make_profile
 
         whole("repeat", repeat, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
-        calls = self.plan.calls
-        stamps = np.zeros((repeat, len(calls) + 1), np.int64)
-        with self._lock:
-            self._set_inputs(inputs)
-            for _ in range(warmup):
-                self._walk()
-            try:
-                for row in stamps:
-                    self._table[1] = row.ctypes.data
-                    self._walk()
-            finally:
-                self._table[1] = 0
-        spent = np.diff(stamps, axis=1) * 1e-6
-        median, fastest = np.median(spent, axis=0), np.min(spent, axis=0)
-        flops = np.array([c.flops for c in calls], np.float64)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            speed = np.where(flops > 0, flops / (median * 1e6), np.nan)
-        return pandas.DataFrame(
-            {
-                "call": [c.name for c in calls],
-                "task": [c.task for c in calls],
-                "ms": median,
-                "min_ms": fastest,
-                "share": median / max(float(median.sum()), 1e-12),
-                "gflops": speed,
-                "flops": [c.flops for c in calls],
-                "tuned": [c.tuned for c in calls],
-                "note": [f"not tunable: {c.reason}" if isinstance(c, HostCall) else "" for c in calls],
-            }
-        )
+        threads = self.threads
+        stamps = np.zeros((repeat, len(self.plan.calls) + 1), np.int64)
+        whole_runs: list[float] = []
+        with self._measuring(inputs, warmup) as context:
+            for row in stamps:
+                context.walk(row)
+                whole_runs += context.time(1, 1)
+        return make_profile(self.plan, stamps, whole_runs, threads, self._machine() if roofline else None)
+
+    def trace(
+        self,
+        path: str | os.PathLike[str],
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        runs: int = 1,
+        warmup: int = 2,
+    ) -> None:
+        """Record some runs and write them as a file for Perfetto (ui.perfetto.dev) or chrome://tracing.
+
+        Parameters
+        ----------
+        path : str or path
+            JSON file to write.
+        inputs, warmup
+            As for `benchmark`.
+        runs : int
+            Recorded runs, one after the other.
+
+        Raises
+        ------
+        InputError
+            ``outputs.unwritable``.
+        UsageError
+            ``usage.repeat``.
+
+        Notes
+        -----
+        One row shows the calls as the caller's thread sees them; below it there is one for each thread, with the time
+        from its first task of a parallel region to its last one. Recording costs two looks at the clock per task.
+        """
+        from workbench.runtime.trace import record, write
+
+        whole("runs", runs, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
+        with self._measuring(inputs, warmup) as context:
+            found = record(context, self.plan, runs)
+        write(path, self.plan, found)
+
+    def _machine(self) -> Target:
+        from workbench.target import Target
+
+        return Target(self.plan.target) if self.plan.target else Target.host()
 
     def poison(self) -> None:
         """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next
         run.
         """
-        with self._lock:
-            for array in (*self._outputs, self._arena):
-                poison(array)
-            self._around.poison()
+        self._contexts.poison()
+
+
+class _Running:
+    """Borrow a context and threads, and give them back."""
+
+    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_threads")
+
+    def __init__(self, contexts: ContextPool, threads: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        self._contexts, self._threads, self._arrays = contexts, threads, (inputs, outputs)
+        self._context: RunContext | None = None
+        self._loan: Loan | None = None
+
+    def __enter__(self) -> RunContext:
+        context = self._context = self._contexts.take()
+        try:
+            self._loan = lend(min(self._threads, context.threads))
+            context.use(self._loan)
+            context.bind(*self._arrays)
+        except BaseException:
+            self.__exit__()
+            raise
+        return context
+
+    def __exit__(self, *_: object) -> None:
+        loan, self._loan = self._loan, None
+        context, self._context = self._context, None
+        if loan is not None:
+            give_back(loan)
+        if context is not None:
+            self._contexts.give(context)
+
+
+def _in_portions(context: RunContext, repeat: int, number: int) -> list[float]:
+    """Time in portions of a fifth of a second, because native code does not hear Ctrl-C."""
+    costs: list[float] = []
+    chunk = 10
+    while len(costs) < repeat:
+        portion = context.time(min(chunk, repeat - len(costs)), number)
+        costs += portion
+        chunk = max(1, min(10_000, int(200 * len(portion) / max(sum(portion) * number, 1e-3))))
+    return costs

@@ -122,7 +122,8 @@ done:
 out2:
   ret void
 }
-; table = { i64 calls; ptr stamps or null; i32 clock, pad; { ptr fn, ptr bufs } ... }; has the ABI of a kernel
+; table = { i64 calls; ptr stamps or null; i64 clock; i64 stop; { ptr fn, ptr bufs } ... }; has the ABI of a kernel.
+; A call that sets `stop` is the last one.
 define void @wb_walk(ptr %table, ptr %ws, ptr %rt) nounwind {
 entry:
   %n = load i64, ptr %table, align 8
@@ -130,7 +131,8 @@ entry:
   %stamps = load ptr, ptr %sp, align 8
   %cp = getelementptr inbounds i64, ptr %table, i64 2
   %clock = load i32, ptr %cp, align 8
-  %rows = getelementptr inbounds i64, ptr %table, i64 3
+  %stopp = getelementptr inbounds i64, ptr %table, i64 3
+  %rows = getelementptr inbounds i64, ptr %table, i64 4
   %timing = icmp ne ptr %stamps, null
   %any = icmp ne i64 %n, 0
   br i1 %any, label %loop, label %out
@@ -149,7 +151,9 @@ go:
   %bp = getelementptr inbounds ptr, ptr %row, i64 1
   %bufs = load ptr, ptr %bp, align 8
   call void %fn(ptr %bufs, ptr %ws, ptr %rt)
-  br label %next
+  %stop = load i64, ptr %stopp, align 8
+  %failed = icmp ne i64 %stop, 0
+  br i1 %failed, label %out, label %next
 next:
   %i1 = add i64 %i, 1
   %more = icmp ult i64 %i1, %n
@@ -219,6 +223,18 @@ def clock_for(threads: int) -> int:
 def walk_address() -> int:
     """Return the address of the driver that walks a call table; it has the ABI of a kernel."""
     return _code().walk
+
+
+def call_table(rows: Sequence[int]) -> Array:
+    """Return a table for the driver: `rows` are the addresses of a kernel and of its buffers, for one call after the
+    other.
+    """
+    return pointer_table([len(rows) // 2, 0, wall_clock(), 0, *rows])
+
+
+#: Words of a call table: where the driver writes one time per call and one at the end (0: nowhere); the clock it reads;
+#: not 0 ends a walk.
+STAMPS, CLOCK, STOP = 1, 2, 3
 
 
 def flush_table(arrays: Sequence[Array]) -> Array:

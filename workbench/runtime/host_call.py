@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -15,38 +15,44 @@ from workbench.runtime.plan import HostCall
 class HostCode:
     """A `HostCall` on its arrays, callable from machine code.
 
-    Machine code cannot pass an exception on: it is kept in `failure`, and the calls that follow do nothing.
-
     Parameters
     ----------
     call : HostCall
-    inputs, outputs : sequence of array
-        Views of the memory that the call reads and writes.
+    inputs, outputs : list of array
+        Views of the memory that the call reads and writes; they may be replaced in the lists between two calls.
+    fail : callable
+        Gets the exception where the step fails: machine code cannot pass it on.
     """
 
-    def __init__(self, call: HostCall, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        self._call, self._inputs, self._outputs = call, list(inputs), list(outputs)
-        self._entry = KERNEL_TYPE(self._run)
+    def __init__(
+        self, call: HostCall, inputs: list[Array], outputs: list[Array], fail: Callable[[BaseException], None]
+    ) -> None:
+        self.inputs, self.outputs = inputs, outputs
+
+        # No method: an object that is its own callback would keep its arrays until the next garbage collection.
+        def entry(bufs: int, workspace: int, rt: int) -> None:
+            try:
+                _compute(call, inputs, outputs)
+            except BaseException as error:
+                fail(_named(call, error))
+
+        self._entry = KERNEL_TYPE(entry)
         self.address = int(ctypes.cast(self._entry, ctypes.c_void_p).value or 0)
-        self.failure: BaseException | None = None
 
-    def raise_failure(self) -> None:
-        """Raise what went wrong in the last call, if anything did ("run.step" for what is no error of ours)."""
-        failure, self.failure = self.failure, None
-        if isinstance(failure, Exception) and not isinstance(failure, WorkbenchError):
-            text = f"The step {self._call.name!r} cannot be computed: {failure}"
-            raise RunError("run.step", text, (self._call.name,), "look at the values that it is given") from failure
-        if failure is not None:
-            raise failure
 
-    def _run(self, bufs: int, workspace: int, rt: int) -> None:
-        if self.failure is not None:
-            return
-        try:
-            for out, value in zip(self._outputs, self._call.run(*self._inputs), strict=False):
-                if np.shape(value) != out.shape:
-                    text = f"{self._call.name} gave {list(np.shape(value))} where {list(out.shape)} was expected"
-                    raise ShapeError("shape.mismatch", text, (self._call.name,))
-                out[...] = value
-        except BaseException as e:
-            self.failure = e
+def _compute(call: HostCall, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    for out, value in zip(outputs, call.run(*inputs), strict=False):
+        if np.shape(value) != out.shape:
+            text = f"{call.name} gave {list(np.shape(value))} where {list(out.shape)} was expected"
+            raise ShapeError("shape.mismatch", text, (call.name,))
+        out[...] = value
+
+
+def _named(call: HostCall, error: BaseException) -> BaseException:
+    """What the caller of the network is told: an error of ours as it is, others with the name of the step."""
+    if not isinstance(error, Exception) or isinstance(error, WorkbenchError):
+        return error
+    text = f"The step {call.name!r} cannot be computed: {error}"
+    found = RunError("run.step", text, (call.name,), "look at the values that it is given")
+    found.__cause__ = error
+    return found

@@ -12,10 +12,11 @@ from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
-    from workbench.runtime.executable import BenchmarkResult, Executable
+    from workbench.runtime.executable import Executable
     from workbench.runtime.kernel import Kernel
     from workbench.runtime.plan import ArraySpec
     from workbench.runtime.results import Measurement
+    from workbench.runtime.timing import BenchmarkResult
 
 CALLS = 30
 

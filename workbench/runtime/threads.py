@@ -92,6 +92,7 @@ class ThreadPool:
             raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {nthreads}")
         self.nthreads = nthreads
         self._memory = aligned_empty((POOL_BYTES,), "uint8")
+        self._address = int(self._memory.ctypes.data)
         self._lock = ForkLock()
         self._threads: list[threading.Thread] = []
         self._leaving: list[threading.Thread] = []
@@ -110,7 +111,7 @@ class ThreadPool:
     @property
     def address(self) -> int:
         """Address of the pool, the first argument of `launch`; it stays the same for the pool's life."""
-        return int(self._memory.ctypes.data)
+        return self._address
 
     @property
     def launch_address(self) -> int:
