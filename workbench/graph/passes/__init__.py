@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...errors import UsageError
 from ..graph import Graph
-from . import canonical, fold, fuse, layout, scale, views
+from . import canonical, fold, fuse, layout, scale, simplify, views
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from .explain import Change, PassReport, Report, explain
 
@@ -14,6 +14,7 @@ from .explain import Change, PassReport, Report, explain
 ORDER = (
     "fold_constants",
     "drop_identities",
+    "simplify",
     "canonicalize",
     "fold_batch_norm",
     "layout_nhwc",
@@ -86,5 +87,6 @@ __all__ = [
     "run_passes",
     "scale",
     "select_passes",
+    "simplify",
     "views",
 ]
