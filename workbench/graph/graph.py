@@ -256,7 +256,9 @@ def topological(nodes: tuple[Node, ...], given: set[str], outputs: Sequence[str]
             elif nxt.name in done:
                 loop = [n.name for n, _ in stack]
                 loop = loop[loop.index(nxt.name) :]
-                raise ModelError("model.cycle", f"The graph has a cycle: {' -> '.join([*loop, loop[0]])}.", tuple(loop))
+                shown = [*loop[:8], *(["…"] if len(loop) > 8 else []), loop[0]]
+                text = f"The graph has a cycle: {' -> '.join(shown)}."
+                raise ModelError("model.cycle", text, tuple(loop[:8]))
             else:
                 done[nxt.name] = False
                 stack.append((nxt, iter(nxt.inputs)))

@@ -6,6 +6,7 @@ They are never tuned and never fused. The task table and the profile list them a
 from __future__ import annotations
 
 import functools
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -141,4 +142,4 @@ def _name(code: int) -> str:
 
 def _short(e: Exception) -> str:
     text = str(e).strip().splitlines()
-    return text[0] if text else type(e).__name__
+    return re.sub(r"^\[\w+\] ", "", text[0]).rstrip(".") if text else type(e).__name__

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...errors import ModelError
 from ..opdef import registry
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Bodies may call functions again; no operator of the standard nests deeper.
 MAX_DEPTH = 8
+#: A call of a function of the model may make so many nodes.
+MAX_NODES = 1_000_000
 #: Weights above this many bytes are left out of the copy that the expansion works on.
 _HEAVY = 4096
 
@@ -22,6 +25,7 @@ def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model without calls of functions, local or the standard's; the same object where there is none."""
     from onnx import inliner
 
+    _check_functions(model)
     for _ in range(MAX_DEPTH):
         wanted = [(f.domain, f.name) for f in model.functions]
         wanted += sorted(_defined_by_others(model.graph, {o.domain: o.version for o in model.opset_import}))
@@ -41,6 +45,37 @@ def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
                 t.CopyFrom(kept[t.name])
         model = expanded
     return model
+
+
+def _check_functions(model: onnx.ModelProto) -> None:
+    """Refuse functions that call themselves, and those that grow beyond all reason when they are replaced.
+
+    Raises
+    ------
+    ModelError
+        "model.cycle", "model.too_large".
+    """
+    sizes: dict[tuple[str, str], int] = {}
+    bodies = {(f.domain, f.name): f.node for f in model.functions}
+
+    def size(key: tuple[str, str], above: tuple[tuple[str, str], ...]) -> int:
+        if key in above:
+            loop = [name for _, name in above[above.index(key) :]]
+            text = f"Functions of the model call each other in a circle: {' -> '.join([*loop[:8], key[1]])}."
+            raise ModelError("model.cycle", text, tuple(loop[:8]))
+        if key not in sizes:
+            sizes[key] = sum(count(n, (*above, key)) for n in bodies[key])
+        return sizes[key]
+
+    def count(node: onnx.NodeProto, above: tuple[tuple[str, str], ...]) -> int:
+        key = (node.domain, node.op_type)
+        inner = sum(count(n, above) for a in node.attribute if a.HasField("g") for n in a.g.node)
+        return inner + (size(key, above) if key in bodies else 1)
+
+    for node in model.graph.node:
+        if count(node, ()) > MAX_NODES:
+            text = f"Node {node.name!r} ({node.op_type}) calls functions that make more than {MAX_NODES:,} nodes."
+            raise ModelError("model.too_large", text, (node.name,))
 
 
 def _one_by_one(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.ModelProto | None:

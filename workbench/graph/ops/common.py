@@ -70,11 +70,13 @@ def from_nchw(x: Array, layout: str) -> Array:
 
 
 def broadcast_shape(c: Call, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """NumPy broadcasting, with the node named when it fails."""
-    try:
-        return tuple(int(d) for d in np.broadcast_shapes(*shapes))
-    except ValueError:
-        raise c.error("shape_mismatch", f"cannot broadcast {' with '.join(str(list(s)) for s in shapes)}") from None
+    """NumPy broadcasting, with the node named when it fails; shapes may be larger than NumPy's can be."""
+    rank = max(map(len, shapes), default=0)
+    columns = zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes), strict=True)
+    sizes = [{*column} - {1} for column in columns]
+    if any(len(found) > 1 for found in sizes):
+        raise c.error("shape_mismatch", f"cannot broadcast {' with '.join(str(list(s)) for s in shapes)}")
+    return tuple(int(found.pop()) if found else 1 for found in sizes)
 
 
 def at(t: te.Tensor, idx: Sequence[Idx]) -> te.Value:
@@ -135,6 +137,9 @@ def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
     pads = c.get_ints("pads") or (0,) * (2 * r)
     if not len(kernel) == len(strides) == len(dilations) == r or len(pads) != 2 * r:
         raise c.error("invalid_graph", f"has kernel, strides, dilations or pads that do not fit {r} spatial dimensions")
+    if min((*kernel, *strides, *dilations), default=1) < 1 or min(pads, default=0) < 0:
+        numbers = f"kernel {list(kernel)}, strides {list(strides)}, dilations {list(dilations)}, pads {list(pads)}"
+        raise c.error("invalid_graph", f"has sizes that make no sense: {numbers}")
     mode, ceil = c.get_str("auto_pad", "NOTSET"), bool(c.get_int("ceil_mode", 0))
     begin, end, out = [], [], []
     for d in range(r):

@@ -128,10 +128,13 @@ class LRN(OpDef):
     """Local response normalisation over neighbouring channels."""
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self._reach(c)
         return same(c)
 
     def _reach(self, c: Call) -> tuple[int, int, int]:
         size = c.get_int("size", 1)
+        if size < 1:
+            raise c.error("invalid_graph", f"looks at {size} channels")
         return size, (size - 1) // 2, size // 2
 
     def reference(self, c: Call, *args: Array | None) -> Array:

@@ -153,6 +153,8 @@ class Unsqueeze(_Reshaping):
             raise c.error("invalid_graph", "has no axes")
         rank = len(x) + len(named)
         axes = {c.axis(a, rank) for a in named}
+        if len(axes) < len(named):
+            raise c.error("invalid_graph", f"inserts an axis twice: {list(named)}")
         rest = iter(x)
         return tuple(1 if d in axes else next(rest) for d in range(rank))
 
