@@ -13,15 +13,19 @@ from workbench.tune.sketch.base import Draft, rule
 
 #: Iterations of the reduction ahead: a few hundred cycles, about as long as memory takes.
 DISTANCE = 16
-#: Rows per weight up to which there is no time to fetch evenly, and above which waiting for weights hardly matters.
-FEW, MANY = 64, 256
+#: Rows per weight below which memory cannot deliver a panel while the rows pass over the one before, and above which
+#: waiting for weights hardly matters.
+FEW, MANY = 24, 256
+#: Bytes of weights that are worth a variant: in a network they come from beyond the near caches however few they are.
+LEAST = 256 << 10
 
 
 @rule("fetch")
 def fetch(draft: Draft, machine: Machine) -> list[Draft]:
-    """Fetch weights that do not fit L2 some iterations of the reduction ahead, where few rows share them.
+    """Fetch weights some iterations of the reduction ahead, where not too many rows share them.
 
-    Where more rows do, also fetch a panel ahead, evenly while the rows pass over this one.
+    Where enough rows do, also fetch the next panel evenly while the rows pass over this one. Weights that fit L2 come
+    without fetching as well: when a kernel runs alone, they are there.
     """
     if draft.main is None:
         return [draft]
@@ -29,14 +33,14 @@ def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     size, rows = _weights(draft.func, block), rows_of(block)
     reduced = {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in x.vars}
     running = [lp.name for lp in path if lp.name in reduced and lp.kind == "serial" and lp.extent != 1]
-    if size <= machine.l2 or rows > MANY or not running:
+    if size <= LEAST or rows > MANY or not running:
         return [draft]
     what = f"{size / 2**20:.1f} MB of weights for {rows} rows"
-    near = _ahead(draft, running[-1], DISTANCE, f"{what}: {running[-1]} fetches {DISTANCE} iterations ahead")
-    if rows <= FEW or not draft.outer:
-        return [near]
-    panel = draft.outer[-1]
-    return [near, _ahead(draft, panel, 1, f"{what}: {panel} fetches the next panel during this one")]
+    found = [_ahead(draft, running[-1], DISTANCE, f"{what}: {running[-1]} fetches {DISTANCE} iterations ahead")]
+    if rows >= FEW and draft.outer:
+        panel = draft.outer[-1]
+        found.insert(0, _ahead(found[0], panel, 1, f"{what}: {panel} fetches the next panel during this one"))
+    return found if size > machine.l2 else [draft, found[0]]
 
 
 def _ahead(draft: Draft, loop: str, distance: int, reason: str) -> Draft:
