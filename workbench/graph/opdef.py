@@ -149,6 +149,10 @@ class OpDef:
     by_type: ClassVar[bool] = False  # the result follows from the types of the inputs alone
     random: ClassVar[bool] = False  # another result each time: never computed ahead
 
+    def in_code(self, i: int, value: Array) -> bool:
+        """Whether a constant input is part of the code rather than an argument."""
+        return i in self.parameters or (self.scalars and value.size == 1)
+
     def accepts(self, node: Node) -> bool:
         """Whether this declaration covers a node; otherwise the onnx package's own implementation computes it."""
         return self.multi or not any(node.outputs[1:])

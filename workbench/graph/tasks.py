@@ -218,7 +218,7 @@ class _Lowering:
     def _is_tensor(self, call: Call, i: int) -> bool:
         """Parameters such as shapes, axes and single numbers are part of the code, not arguments."""
         value, op = call.values[i], opdef(call.node)
-        return value is None or not (i in op.parameters or (op.scalars and value.size == 1))
+        return value is None or not op.in_code(i, value)
 
     def _role(self, node: Node, i: int, order: list[str]) -> str:
         if node.inputs[i] in self.graph.constants:

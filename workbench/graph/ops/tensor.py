@@ -222,37 +222,3 @@ class Pad(OpDef):
             Case("attributes", (x,), {"pads": (0, 1, 0, 0, 0, 2), "value": 0.5}, version=9),
             Case("inputs", (x, ints(0, 1, 1, 1, 0, 0), np.array(-1.0, np.float32)), const=(1, 2)),
         ]
-
-
-@operator("Gather", "injective")
-class Gather(OpDef):
-    """Elements of one axis by index; compiled for a single constant index."""
-
-    parameters = (1,)
-
-    def obstacle(self, c: Call) -> str:
-        return "" if c.scalar(1) is not None else "indices that are not one constant"
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        x, axis = c.shape(0), c.axis(c.get_int("axis", 0), len(c.shape(0)))
-        return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1 :]), c.type(0).dtype),)
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index = args[0], args[1]
-        assert x is not None
-        assert index is not None
-        return np.asarray(np.take(x, index.astype(np.int64), axis=c.get_int("axis", 0)))
-
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, v = args[0], c.scalar(1)
-        assert x is not None
-        assert v is not None
-        axis = c.axis(c.get_int("axis", 0), x.ndim)
-        width, at = len(c.shape(1)), int(v) % x.shape[axis]
-        return compute(self.infer(c)[0].shape, lambda *i: x[(*i[:axis], at, *i[axis + width :])], c.name("gather"))
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("one", (sample(3, 4, 2), np.array(1, np.int64)), {"axis": 1}, const=(1,)),
-            Case("negative", (sample(3, 4), ints(-1)), const=(1,)),
-        ]
