@@ -333,3 +333,51 @@ assert not thread.is_alive()
 assert all(abs(r - first) <= 1e-4 * abs(first) for r in results)
 """
     )
+
+
+@needs_fork
+def test_executables_in_children_while_the_parent_runs_them():
+    run("""
+    from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+
+    code = kernel(2)._code
+    specs = [ArraySpec(p.name, p.shape) for p in code.params]
+    slots = [Slot("output" if p.role == "output" else "input", 0) for p in code.params]
+    number = iter(range(9))
+    slots = [slot if slot.kind == "output" else Slot("input", next(number)) for slot in slots]
+    inputs = tuple(s for s, slot in zip(specs, slots) if slot.kind == "input")
+    outputs = tuple(s for s, slot in zip(specs, slots) if slot.kind == "output")
+    ex = Executable(ExecutablePlan(inputs, outputs, (), 0, (CallPlan("c", code, tuple(slots)),), 2))
+
+    def once():  # np.testing imports while it runs, and a fork at that moment leaves the import's lock shut
+        assert np.abs(ex.run(A, B, C)[outputs[0].name] - WANT).max() < 1e-3
+
+    def several(times):
+        errors = []
+        def work():
+            try:
+                for _ in range(times):
+                    once()
+            except BaseException as e:
+                errors.append(e)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        [t.start() for t in threads]
+        [t.join(30) for t in threads]
+        assert not any(t.is_alive() for t in threads), "a run hangs"
+        assert not errors, errors
+
+    going = True
+    def forever():
+        while going:
+            once()
+    beside = [threading.Thread(target=forever, daemon=True) for _ in range(2)]
+    [t.start() for t in beside]
+    for _ in range(5):
+        pid = child(lambda: several(10))
+        wait(pid)
+    going = False
+    [t.join(30) for t in beside]
+    from workbench.runtime import share
+    assert (share._book.runs, share._book.lent, share._book.out) == (0, 0, set())
+    several(20)
+    """)
