@@ -6,18 +6,22 @@ from collections.abc import Iterable, Sequence
 
 from ...errors import UsageError
 from ..graph import Graph
-from . import canonical, fold, fuse, layout, scale, simplify, views
+from . import canonical, cse, fold, fuse, integers, layout, pads, scale, simplify, views
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from .explain import Change, PassReport, Report, explain
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (
+    "dead_code",
     "fold_constants",
     "drop_identities",
+    "integer_products",
     "simplify",
+    "common_subexpressions",
     "canonicalize",
+    "fold_pads",
     "fold_batch_norm",
-    "layout_nhwc",
+    "layout",
     "simplify_views",
     "fold_constants",
     "fuse",
@@ -73,15 +77,18 @@ __all__ = [
     "Report",
     "because",
     "canonical",
+    "cse",
     "explain",
     "find_pass",
     "finished",
     "fold",
     "fuse",
     "graph_pass",
+    "integers",
     "layout",
     "list_passes",
     "optimized",
+    "pads",
     "passes",
     "run_pass",
     "run_passes",
