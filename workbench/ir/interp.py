@@ -72,7 +72,13 @@ class Result:
     updates: dict[str, NDArray[np.int64]]
 
 
-def run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0) -> dict[str, Array]:
+def run(
+    func: Func,
+    inputs: Mapping[str, Array],
+    order: Order = "program",
+    seed: int = 0,
+    over: Mapping[str, str] | None = None,
+) -> dict[str, Array]:
     """Run a concrete function.
 
     Parameters
@@ -85,17 +91,24 @@ def run(func: Func, inputs: Mapping[str, Array], order: Order = "program", seed:
         Order of the iterations of parallel, vectorised and bound loops.
     seed : int
         Seed of the shuffled order.
+    over : mapping of str to str, optional
+        Outputs that have the memory of an input (of as many elements and the same dtype).
 
     Returns
     -------
     dict of str to ndarray
         The outputs by name.
     """
-    return trace_run(func, inputs, order, seed, count_writes=False).outputs
+    return trace_run(func, inputs, order, seed, count_writes=False, over=over).outputs
 
 
 def trace_run(
-    func: Func, inputs: Mapping[str, Array], order: Order = "program", seed: int = 0, count_writes: bool = True
+    func: Func,
+    inputs: Mapping[str, Array],
+    order: Order = "program",
+    seed: int = 0,
+    count_writes: bool = True,
+    over: Mapping[str, str] | None = None,
 ) -> Result:
     """Run a concrete function and also return its temporaries and write counts (see `run` for the parameters)."""
     if not func.is_concrete:
@@ -106,6 +119,7 @@ def trace_run(
             "fill them first: schedule.fill({...})",
         )
     memory = {b.name: given(b, inputs) if b.role in ("input", "const") else fresh(b) for b in func.buffers}
+    memory.update({output: memory[name] for output, name in (over or {}).items()})
     written = [b for b in func.buffers if b.role in ("temp", "output")]
     counters = {b.name: (zeros(b), zeros(b)) for b in written}
     source = _Source(func, count_writes).build()
