@@ -20,6 +20,7 @@ from workbench.tune.sketch.analysis import (
     size_of,
 )
 from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.fetching import DISTANCE, LEAST
 from workbench.tune.sketch.pointwise import pointwise
 
 if TYPE_CHECKING:
@@ -162,7 +163,12 @@ class _Sketch:
         s.reorder(n, a, b, deep[0], down[0], across[0], c, down[1], across[1], deep[1])
         read = (ld.buffer for ld in loads(s.func.block(p)[0].value))
         weights = next(name for name in read if s.func.buffer(name).role == "const")
+        size = s.func.buffer(weights).nbytes
         s.transform_layout(weights, 3, lane)
+        if size > LEAST:  # four times as many weights as the kernel has, or nine tenths more, for as few rows as tiles
+            s.annotate(c, "prefetch", DISTANCE)
+            if size > self.machine.l2:
+                s.annotate(deep[0], "prefetch", 1)
         s.unroll(down[1])
         s.unroll(across[1])
         s.vectorize(deep[1])
