@@ -19,7 +19,7 @@ _IDEMPOTENT = ("Relu", "Abs", "Floor", "Ceil", "Round", "Sign")
 #: f(f(x)) = x
 _INVOLUTIONS = ("Neg", "Not")
 #: Results that are never below zero (they may be NaN).
-_NOT_NEGATIVE = ("Relu", "Sigmoid", "Exp", "Sqrt", "Abs", "Softmax", "HardSigmoid")
+NOT_NEGATIVE = ("Relu", "Sigmoid", "Exp", "Sqrt", "Abs", "Softmax", "HardSigmoid")
 
 
 def _kept(s: Site, node: Node, x: str) -> str | None:
@@ -151,7 +151,7 @@ def _twice_is_once(s: Site, node: Node) -> Found:
 @declare(ALGEBRA, "Relu", "Abs")
 def _never_negative(s: Site, node: Node) -> Found:
     """Relu and Abs change nothing where nothing is below zero."""
-    before = s.maker(node.inputs[0], *_NOT_NEGATIVE)
+    before = s.maker(node.inputs[0], *NOT_NEGATIVE)
     if before is None or s.type(node.inputs[0]).dtype.startswith("int"):
         return None
     return node.inputs[0]
