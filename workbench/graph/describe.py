@@ -6,13 +6,17 @@ from collections.abc import Sequence
 
 from .graph import Graph, Node, TensorType
 from .infer import make_call
-from .opdef import opdef
+from .opdef import Call, opdef
 from .ops.common import layout_of, unplace
 from .ops.conv import conv_shape
+from .ops.conv_transpose import transposed_shape
 from .ops.pool import pool_window
 
 _POOLS = {"MaxPool": "max_pool", "AveragePool": "avg_pool"}
 _GLOBAL = {"GlobalAveragePool": "global_avg_pool", "GlobalMaxPool": "global_max_pool"}
+#: Input that holds the weights, and how sums of bytes are told from others.
+_CONVOLUTIONS = {"Conv": (1, ""), "ConvInteger": (1, "_int8"), "QLinearConv": (3, "_int8")}
+_PRODUCTS = {"MatMul": (1, ""), "MatMulInteger": (1, "_int8"), "QLinearMatMul": (3, "_int8")}
 _WORDS = {"Sum": "add", "BatchNormalization": "batch_norm", "InstanceNormalization": "instance_norm", "LRN": "lrn"}
 
 
@@ -42,8 +46,10 @@ def describe(graph: Graph, nodes: Sequence[Node]) -> str:
 def _head(graph: Graph, node: Node) -> str:
     call = make_call(node, graph.types, graph.constants)
     out = graph.types[node.outputs[0]]
-    if node.op == "Conv":
-        return _conv(graph, node)
+    if node.op in _CONVOLUTIONS:
+        return _conv(call, node.op)
+    if node.op == "ConvTranspose":
+        return _conv_transpose(call)
     if node.op in _POOLS:
         w = pool_window(call)
         _, _, c = unplace(layout_of(call), call.shape(0))
@@ -55,9 +61,9 @@ def _head(graph: Graph, node: Node) -> str:
         m, n = out.shape
         k = call.shape(0)[0 if call.get_int("transA", 0) else 1]
         return f"dense {f'{m}x' if m > 1 else ''}{k}→{n}" + (" + bias" if call.has(2) else "")
-    if node.op == "MatMul":
-        a, b = call.shape(0), call.shape(1)
-        return f"matmul {dims(a)} · {dims(b)}"
+    if node.op in _PRODUCTS:
+        at, of = _PRODUCTS[node.op]
+        return f"matmul{of} {dims(call.shape(0))} · {dims(call.shape(at))}"
     if node.op == "Concat":
         return f"concat of {len(node.inputs)} to {dims(out.shape)}"
     if node.op == "Transpose":
@@ -66,9 +72,9 @@ def _head(graph: Graph, node: Node) -> str:
     return f"{word(node.op)} {dims(shown.shape)}"
 
 
-def _conv(graph: Graph, node: Node) -> str:
-    call = make_call(node, graph.types, graph.constants)
-    s = conv_shape(call)
+def _conv(call: Call, op: str) -> str:
+    at, of = _CONVOLUTIONS[op]
+    s = conv_shape(call, at)
     w = s.win
     kind = "depthwise" if s.depthwise else f"conv{len(w.size)}d"
     channels = f"{s.ci}" if s.depthwise and s.co == s.ci else f"{s.ci}→{s.co}"
@@ -76,10 +82,18 @@ def _conv(graph: Graph, node: Node) -> str:
     dilation = f" dilation {dims(w.dilations)}" if any(d != 1 for d in w.dilations) else ""
     batch = f" batch {s.batch}" if s.batch > 1 else ""
     layout = "" if s.layout == "NHWC" else " NCHW"
+    bias = " + bias" if op == "Conv" and call.has(2) else ""
+    head = f"{kind}{of} {dims(w.kernel)}{_stride(w.strides)}{dilation} {channels}"
+    return f"{head}{groups} @{dims(w.size)}{batch}{layout}{bias}"
+
+
+def _conv_transpose(call: Call) -> str:
+    s = transposed_shape(call)
+    groups = f" in {s.groups} groups" if s.groups > 1 else ""
+    layout = "" if s.layout == "NHWC" else " NCHW"
     bias = " + bias" if call.has(2) else ""
-    return (
-        f"{kind} {dims(w.kernel)}{_stride(w.strides)}{dilation} {channels}{groups} @{dims(w.size)}{batch}{layout}{bias}"
-    )
+    kind = f"conv{len(s.size)}d_transpose {dims(s.kernel)}{_stride(s.strides)}"
+    return f"{kind} {s.ci}→{s.co}{groups} @{dims(s.size)}{layout}{bias}"
 
 
 def _stride(strides: tuple[int, ...]) -> str:

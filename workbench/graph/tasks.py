@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from ..target import Target
 
 
+#: What constant inputs are called, by operator; "C" elsewhere.
+_ROLES = {
+    **dict.fromkeys(("Conv", "ConvTranspose", "Gemm", "MatMul"), ("W", "W", "bias")),
+    **dict.fromkeys(("ConvInteger", "MatMulInteger"), ("W", "W", "zero", "zero")),
+    **dict.fromkeys(("QLinearConv", "QLinearMatMul"), ("X", "C", "C", "W", "C", "C", "C", "C", "bias")),
+    "BatchNormalization": ("X", "scale", "bias", "mean", "var"),
+    "Requantize": ("X", "factor", "zero"),
+}
 _COMMUTATIVE = ("Add", "Sum", "Mul", "Max", "Min")
 
 
@@ -222,10 +230,6 @@ class _Lowering:
 
     def _role(self, node: Node, i: int, order: list[str]) -> str:
         if node.inputs[i] in self.graph.constants:
-            weighted = node.op in ("Conv", "Gemm", "MatMul")
-            return (
-                ("W" if i < 2 else "bias")
-                if weighted
-                else {"BatchNormalization": ("", "scale", "bias", "mean", "var")}.get(node.op, ("C",) * 9)[i]
-            )
+            roles = _ROLES.get(node.op, ())
+            return roles[i] if i < len(roles) else "C"
         return "X" if not any(t not in self.graph.constants for t in order) else "R" if opdef(node).elementwise else "X"
