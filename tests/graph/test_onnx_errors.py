@@ -235,7 +235,7 @@ def test_unknown_names_in_a_graph():
             call()
         assert e.value.code == code
     with pytest.raises(UsageError) as u:
-        g.optimize(["fold"])
+        g.optimize(["fold_constant"])
     assert u.value.code == "usage.pass"
     assert "fold_constants" in u.value.hint
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError
@@ -40,6 +41,40 @@ def opsets_of(model: onnx.ModelProto) -> dict[str, int]:
             hint = f"export it with opset {limit} or older, or install a newer onnx package"
             raise ModelError("model.opset", f"{text}knows them up to {limit}.", where, hint)
     return found
+
+
+def check_texts(model: onnx.ModelProto, name: str) -> None:
+    """Refuse names that are not UTF-8, which protobuf hands over as bytes: the file is damaged.
+
+    Raises
+    ------
+    ModelError
+        "model.truncated".
+    """
+    texts = chain((o.domain for o in model.opset_import), _texts_of(model.graph))
+    functions = (chain((f.domain, f.name), f.input, f.output, _texts_in(f.node)) for f in model.functions)
+    if not all(isinstance(t, str) for t in chain(texts, *functions)):
+        text = f"The model {str(name)!r} is damaged: it has names that are no text."
+        raise ModelError("model.truncated", text, (str(name),), "download or export it again")
+
+
+def _texts_of(graph: onnx.GraphProto) -> Iterator[object]:
+    yield graph.name
+    yield from (t.name for t in chain(graph.initializer, graph.input, graph.output))
+    for t in graph.initializer:
+        yield from (text for e in t.external_data for text in (e.key, e.value))
+    for v in graph.input:
+        yield from (d.dim_param for d in v.type.tensor_type.shape.dim)
+    yield from _texts_in(graph.node)
+
+
+def _texts_in(nodes: Iterable[onnx.NodeProto]) -> Iterator[object]:
+    for n in nodes:
+        yield from (n.name, n.op_type, n.domain, *n.input, *n.output)
+        for a in n.attribute:
+            yield a.name
+            if a.HasField("g"):
+                yield from _texts_of(a.g)
 
 
 def opset_of(node: str, op: str, domain: str, opsets: dict[str, int]) -> int:

@@ -35,7 +35,7 @@ def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
         _write_defaults(light)
         try:
             expanded = inliner.inline_selected_functions(light, wanted, inline_schema_functions=True)
-        except RuntimeError:  # a body whose types the inliner cannot tell: the operator stays as it is
+        except Exception:  # a body whose types the inliner cannot tell: the operator stays as it is
             some = _one_by_one(light, wanted)
             if some is None:
                 break
@@ -85,7 +85,7 @@ def _one_by_one(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.M
     for one in wanted:
         try:
             return inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
-        except RuntimeError:
+        except Exception:
             continue
     return None
 
@@ -132,8 +132,7 @@ def _without_weights(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str,
 
     kept = {t.name: t for t in model.graph.initializer if t.ByteSize() > _HEAVY}
     light = onnx.ModelProto()
-    for name in ("ir_version", "producer_name"):
-        setattr(light, name, getattr(model, name))
+    light.ir_version = model.ir_version
     light.opset_import.extend(model.opset_import)
     light.functions.extend(model.functions)
     graph = light.graph

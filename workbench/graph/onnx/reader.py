@@ -15,7 +15,7 @@ from ...errors import InputError, ModelError, did_you_mean
 from ..graph import AttrValue, Graph, Node
 from ..opdef import known, opdef
 from ..program import Declared, Program
-from .checks import check_attributes, opset_of, opsets_of
+from .checks import check_attributes, check_texts, opset_of, opsets_of
 from .functions import expand_functions
 from .shipped import find_model
 from .weights import Tensors, dtype_of
@@ -73,6 +73,7 @@ def read_program(path_or_model: Source) -> Program:
     """
     model, folder, name = read_model(path_or_model)
     try:
+        check_texts(model, name)
         opsets = opsets_of(model)
         model = expand_functions(model)
         opsets |= opsets_of(model)
@@ -81,9 +82,9 @@ def read_program(path_or_model: Source) -> Program:
             raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
         tensors = Tensors(folder)
         program = _program(model.graph, opsets, tensors, name)
-    except (UnicodeDecodeError, RecursionError) as e:  # texts that are none; bodies within bodies without an end
-        why = "text that is not UTF-8" if isinstance(e, UnicodeDecodeError) else "bodies nested too deeply"
-        raise ModelError("model.truncated", f"The model {name!r} is damaged: it has {why}.", (name,)) from None
+    except RecursionError:
+        text = f"The model {name!r} has bodies or functions that are nested too deeply."
+        raise ModelError("model.invalid_graph", text, (name,)) from None
     tensors.warn(name)
     return program
 

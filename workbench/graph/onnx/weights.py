@@ -178,7 +178,7 @@ class Tensors:
 def _number(info: dict[str, str], key: str, default: int, what: str, name: str) -> int:
     """A number from the description of external data."""
     text = info.get(key, str(default))
-    if not text.isascii() or not text.isdigit() or len(text) > 18:
+    if not text.isascii() or not text.isdigit() or len(text) > 40:
         message = f"The {key} of {what} in its file is {text[:40]!r}, which is no number of bytes."
         raise ModelError("model.external_data", message, (name, key), "export the model again")
     return int(text)
