@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ...errors import UsageError
 from ..graph import Graph
-from . import canonical, cse, fold, fuse, integers, layout, pads, scale, simplify, views
+from . import canonical, cse, factors, flatten, fold, fuse, integers, layout, pads, recurrent, scale, simplify, views
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from .explain import Change, PassReport, Report, explain
 
@@ -16,11 +16,14 @@ ORDER = (
     "fold_constants",
     "drop_identities",
     "integer_products",
+    "unroll_recurrences",
     "simplify",
+    "flatten_products",
     "common_subexpressions",
     "canonicalize",
     "fold_pads",
     "fold_batch_norm",
+    "fold_scale",
     "layout",
     "simplify_views",
     "fold_constants",
@@ -79,8 +82,10 @@ __all__ = [
     "canonical",
     "cse",
     "explain",
+    "factors",
     "find_pass",
     "finished",
+    "flatten",
     "fold",
     "fuse",
     "graph_pass",
@@ -89,6 +94,7 @@ __all__ = [
     "list_passes",
     "optimized",
     "pads",
+    "recurrent",
     "passes",
     "run_pass",
     "run_passes",

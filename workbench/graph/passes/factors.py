@@ -1,0 +1,226 @@
+"""Factors and shifts around a product with constant weights become part of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..graph import Array, Graph, Node
+from ..opdef import Call
+from ..ops.conv import conv_shape
+from .base import because, graph_pass
+from .rewriting import Site
+
+#: What a factor that is the same everywhere may be moved past.
+_MOVES = ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Product:
+    """A node that multiplies by constant weights, seen as a matrix.
+
+    Attributes
+    ----------
+    node : Node
+    weights : array
+        As the node has them.
+    into, out : int
+        Axis of the weights along which the input's channels and the results lie.
+    """
+
+    node: Node
+    weights: Array
+    into: int
+    out: int
+
+    def along(self, axis: int, values: Array) -> Array:
+        """`values` along an axis of the weights."""
+        return values.reshape([-1 if d == axis else 1 for d in range(self.weights.ndim)])
+
+
+@graph_pass("fold_scale")
+def fold_scale(graph: Graph) -> Graph:
+    """Fold factors and shifts into the constant weights of the product or convolution that they follow or precede."""
+    counts = dict.fromkeys(("behind", "before"), 0)
+    while True:
+        folder = _Folder(graph)
+        for node in graph.nodes:
+            for side, rule in (("behind", folder.behind), ("before", folder.before)):
+                if rule(node):
+                    counts[side] += 1
+                    break
+        if not folder.touched:
+            break
+        graph = folder.site.editor.finish()
+    if not any(counts.values()):
+        return graph
+    did = f"fold_scale: folded {counts['behind']} behind products, {counts['before']} before"
+    return graph.replace(history=(*graph.history, did))
+
+
+def product(s: Site, node: Node | None) -> Product | None:
+    """The node as a product with constant weights, where it is one and its bias is constant too."""
+    if node is None or node.op not in ("Gemm", "MatMul", "Conv") or node.attrs.get("layout"):
+        return None
+    w = s.value(node.inputs[1])
+    if w is None or w.dtype.kind != "f" or node.inputs[0] in s.constants:
+        return None
+    if any(i not in s.constants for i in node.inputs[2:] if i):
+        return None
+    call = s.call(node)
+    if node.op == "MatMul":
+        return Product(node, w, 0, 1) if w.ndim == 2 and s.type(node.inputs[0]).rank > 1 else None
+    if node.op == "Conv":
+        return Product(node, w, 1, 0)
+    plain = call.get_float("alpha", 1.0) == 1 and call.get_float("beta", 1.0) == 1 and not call.get_int("transA", 0)
+    into = call.get_int("transB", 0)
+    return Product(node, w, into, 1 - into) if plain and _row_bias(s, node) else None
+
+
+def _row_bias(s: Site, node: Node) -> bool:
+    """Whether the bias of a Gemm is the same for all rows."""
+    bias = s.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
+    return bias is None or (bias.size in (1, s.type(node.outputs[0]).shape[1]) and bias.shape[:-1] in ((), (1,)))
+
+
+class _Folder:
+    """One walk over the graph; nodes that were changed are not looked at again before the next one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.site = Site(graph)
+        self.touched: set[str] = set()
+
+    def _free(self, *nodes: Node) -> bool:
+        return self.touched.isdisjoint(n.name for n in nodes)
+
+    # ---- behind ----
+
+    def behind(self, node: Node) -> bool:
+        """Fold a node into the product whose result it scales or shifts."""
+        s = self.site
+        at = 1 if node.op in ("Mul", "Add") and node.inputs[:1] and node.inputs[0] in s.constants else 0
+        value = _constant_operand(s, node, at)
+        if value is None or s.type(node.inputs[at]) != s.type(node.outputs[0]):
+            return False
+        path, x = list[Node](), node.inputs[at]
+        same = value.size > 0 and bool((value == value.reshape(-1)[0]).all())
+        while s.only(x) and same and node.op in ("Mul", "Div") and (move := s.maker(x, *_MOVES)) is not None:
+            path.append(move)
+            x = move.inputs[0]
+        found = product(s, s.maker(x)) if s.only(x) else None
+        if found is None or not self._free(node, found.node, *path):
+            return False
+        values = value.reshape(-1)[:1] if same else _last_or_channel(s, found, value, x)
+        if values is None or (node.op in ("Add", "Sub") and found.node.op == "MatMul"):
+            return False
+        scale, shift = _affine(node.op, values)
+        because(f"folded into the weights of {found.node.op} {found.node.name}", node.name)
+        self._rewrite(found, found.along(found.out, scale) if scale.size > 1 else scale, scale, shift)
+        self._forward(node, node.inputs[at])
+        self.touched.update(n.name for n in (node, found.node, *path))
+        return True
+
+    def _rewrite(self, p: Product, factor: Array, scale: Array, shift: Array) -> None:
+        """Weights times `factor`; bias times `scale`, plus `shift`."""
+        editor, node = self.site.editor, p.node
+        weights = (p.weights.astype(np.float64) * factor).astype(p.weights.dtype)
+        inputs = [node.inputs[0], editor.constant(f"{node.inputs[1]}.folded", weights)]
+        old = self.site.value(node.inputs[2]) if len(node.inputs) > 2 and node.inputs[2] else None
+        if old is not None or np.any(shift):
+            n = p.weights.shape[p.out]
+            before = np.zeros(n) if old is None else old.astype(np.float64).reshape(-1)
+            bias = np.broadcast_to(before * scale + shift, (n,)).astype(p.weights.dtype)
+            inputs.append(editor.constant(f"{node.outputs[0]}.bias", bias))
+        because("takes in a factor or shift around it", node.name)
+        self._replace(node, replace(node, inputs=tuple(inputs)))
+
+    def _replace(self, old: Node, new: Node) -> None:
+        nodes = self.site.editor.nodes
+        nodes[next(k for k, n in enumerate(nodes) if n.name == old.name)] = new
+
+    def _forward(self, node: Node, x: str) -> None:
+        """Let the tensor `x`, which only `node` reads, take the name of the node's result."""
+        editor, out = self.site.editor, node.outputs[0]
+        editor.nodes = [
+            replace(n, outputs=tuple(out if o == x else o for o in n.outputs)) if x in n.outputs else n
+            for n in editor.nodes
+            if n.name != node.name
+        ]
+
+    # ---- before ----
+
+    def before(self, node: Node) -> bool:
+        """Fold into a product what scales or shifts its input."""
+        s = self.site
+        found = product(s, node)
+        source = s.maker(node.inputs[0]) if found else None
+        if found is None or source is None or not s.only(node.inputs[0]) or not self._free(node, source):
+            return False
+        at = 1 if source.op in ("Mul", "Add") and source.inputs[:1] and source.inputs[0] in s.constants else 0
+        value = _constant_operand(s, source, at)
+        if value is None or s.type(source.inputs[at]) != s.type(source.outputs[0]):
+            return False
+        channels = _input_channels(s, found, value)
+        if channels is None:
+            return False
+        scale, shift = _affine(source.op, channels)
+        if np.any(shift) and (node.op == "MatMul" or _pads(s.call(node)) or _grouped(node)):
+            return False
+        if _grouped(node) and scale.size > 1:
+            return False
+        because(f"folded into the weights of {node.op} {node.name}", source.name)
+        spread = found.along(found.into, scale) if scale.size > 1 else scale
+        add = np.zeros(1)
+        if np.any(shift):
+            every = np.broadcast_to(shift, (found.weights.shape[found.into],))
+            axes = tuple(d for d in range(found.weights.ndim) if d != found.out)
+            add = (found.weights.astype(np.float64) * found.along(found.into, every)).sum(axis=axes)
+        reading = replace(node, inputs=(source.inputs[at], *node.inputs[1:]))
+        self._rewrite(replace(found, node=reading), spread, np.ones(1), add)
+        self.touched.update((node.name, source.name))
+        return True
+
+
+def _constant_operand(s: Site, node: Node, at: int) -> Array | None:
+    """The constant of an addition, subtraction, product or quotient of a tensor (input `at`) and a constant."""
+    if node.op not in ("Add", "Sub", "Mul", "Div") or len(node.inputs) != 2:
+        return None
+    value = s.value(node.inputs[1 - at])
+    if value is None or node.inputs[at] in s.constants or value.dtype.kind != "f" or not np.isfinite(value).all():
+        return None
+    return None if node.op == "Div" and not value.all() else value
+
+
+def _affine(op: str, values: Array) -> tuple[Array, Array]:
+    """Scale and shift of an operator with a constant, in double precision."""
+    v = values.astype(np.float64)
+    one, zero = np.ones(1), np.zeros(1)
+    return {"Add": (one, v), "Sub": (one, -v), "Mul": (v, zero), "Div": (1 / v, zero)}[op]
+
+
+def _along(value: Array, shape: tuple[int, ...], axis: int) -> Array | None:
+    """Values of a broadcast constant along one axis, when it varies along no other."""
+    if value.ndim > len(shape):
+        return None
+    full = (1,) * (len(shape) - value.ndim) + value.shape
+    axis %= len(shape)
+    return value.reshape(-1) if all(e == 1 for d, e in enumerate(full) if d != axis) else None
+
+
+def _last_or_channel(s: Site, p: Product, value: Array, x: str) -> Array | None:
+    shape = s.type(x).shape
+    return _along(value, shape, 1 if p.node.op == "Conv" else len(shape) - 1)
+
+
+def _input_channels(s: Site, p: Product, value: Array) -> Array | None:
+    shape = s.type(p.node.inputs[0]).shape
+    return _along(value, shape, 1 if p.node.op == "Conv" else len(shape) - 1)
+
+
+def _pads(call: Call) -> bool:
+    return call.node.op == "Conv" and conv_shape(call).win.padded
+
+
+def _grouped(node: Node) -> bool:
+    return node.attrs.get("group", 1) != 1
