@@ -11,7 +11,8 @@
     │   ├── ModelError                  an ONNX model cannot be imported          "model.*"
     │   ├── ShapeError                  shapes or dtypes do not fit               "shape.*"
     │   ├── LogError                    a tuning log cannot be used               "log.*"
-    │   └── TargetError                 a target is unknown or cannot do this     "target.*"
+    │   ├── TargetError                 a target is unknown or cannot do this     "target.*"
+    │   └── ExportError                 no library of a network can be made or opened  "export.*"
     └── RunFailure      (RuntimeError)  it failed while it ran                               exit code 4
         ├── BuildError                  code generation failed                    "build.*"
         ├── RunError                    generated code failed                     "run.*"
@@ -117,6 +118,10 @@ class LogError(InputError):
 
 class TargetError(InputError):
     """A target is unknown or lacks a capability."""
+
+
+class ExportError(InputError):
+    """A network cannot be made a shared library, or such a library cannot be opened."""
 
 
 class RunFailure(WorkbenchError, RuntimeError):

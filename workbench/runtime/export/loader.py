@@ -1,0 +1,379 @@
+"""Exported networks in Python: nothing but NumPy and ctypes, no compiler."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import time
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workbench.arguments import is_a, real, whole
+from workbench.errors import ExportError, RunError, ShapeError, TargetError, UsageError, did_you_mean
+from workbench.host import usable_threads
+from workbench.locks import ForkLock
+from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table
+from workbench.runtime.export.library_text import ABI, ERRORS
+from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
+from workbench.runtime.plan import ArraySpec
+
+if TYPE_CHECKING:
+    from workbench.runtime.executable import BenchmarkResult
+
+_CODE = {name: number for number, name in enumerate(ERRORS)}
+_HINT = "give a library that Executable.export or `workbench export` wrote"
+
+
+class _Mark(ctypes.Structure):
+    _fields_ = [("abi", ctypes.c_int32), ("prefix", ctypes.c_char * PREFIX_LENGTH)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("bytes", ctypes.c_int64),
+        ("rank", ctypes.c_int32),
+    ]
+
+
+class _Functions:
+    """The functions of one library, with their types."""
+
+    def __init__(self, library: ctypes.CDLL, prefix: str) -> None:
+        address, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
+        types: dict[str, tuple[Any, tuple[Any, ...]]] = {
+            "create": (number, (number, address)),
+            "destroy": (None, (address,)),
+            "run": (number, (address, address, address)),
+            "set_threads": (number, (address, number)),
+            "threads": (number, (address,)),
+            "name": (text, ()),
+            "version": (text, ()),
+            "target": (text, ()),
+            "missing_feature": (text, ()),
+            "error_text": (text, (number,)),
+            "input_count": (number, ()),
+            "output_count": (number, ()),
+            "input": (ctypes.POINTER(_Tensor), (number,)),
+            "output": (ctypes.POINTER(_Tensor), (number,)),
+        }
+        self._library = library
+        self._found: dict[str, Any] = {}
+        for name, (result, arguments) in types.items():
+            function = getattr(library, f"{prefix}_{name}")
+            function.restype, function.argtypes = result, arguments
+            self._found[name] = function
+
+    def __call__(self, name: str, *args: Any) -> Any:
+        return self._found[name](*args)
+
+    def text(self, name: str, *args: Any) -> str:
+        """Call a function that returns a text."""
+        return (self(name, *args) or b"").decode(errors="replace")
+
+    def specs(self, what: str) -> tuple[ArraySpec, ...]:
+        """Inputs or outputs."""
+        found = []
+        for i in range(self(f"{what}_count")):
+            row = self(what, i).contents
+            shape = tuple(int(row.shape[d]) for d in range(row.rank))
+            found.append(ArraySpec(row.name.decode(errors="replace"), shape, row.dtype.decode()))
+        return tuple(found)
+
+
+def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> ExportedNetwork:
+    """Open a library that `Executable.export` wrote.
+
+    The code in the file is run, so it has to come from someone whom you trust. The compiler is not needed, and neither
+    is what it was made from.
+
+    Parameters
+    ----------
+    path : path
+        The library.
+    threads : int, optional
+        Threads to use; the number chosen at export by default.
+
+    Returns
+    -------
+    ExportedNetwork
+        With ``inputs``, ``outputs``, ``run`` and ``benchmark`` as an `Executable` has them.
+
+    Raises
+    ------
+    ExportError
+        ``export.missing`` for no file, ``export.format`` for a file that is no exported network, ``export.abi`` for
+        one of another version.
+    TargetError
+        ``target.host`` when this machine lacks what the code was compiled for.
+    """
+    is_a("path", path, (str, os.PathLike), "the file to open, such as 'net.so'")
+    file = Path(path)
+    functions = _open(file)
+    if lacks := functions.text("missing_feature"):
+        raise TargetError(
+            "target.host",
+            f"This machine cannot run {file.name}: it lacks {lacks}.",
+            (str(file), functions.text("target")),
+            "export the network again for a target that this machine has, see `workbench export --target`",
+        )
+    return ExportedNetwork(functions, threads)
+
+
+_lock = ForkLock()
+_opened: dict[tuple[int, int], _Functions] = {}
+_tries: dict[str, int] = {}
+
+
+def _open(file: Path) -> _Functions:
+    try:
+        found = file.stat()
+        with file.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise ExportError("export.missing", f"There is no such library: {error.strerror}", [str(file)]) from None
+    if magic != b"\x7fELF":
+        raise ExportError("export.format", f"{file.name} is no library of this system", [str(file)], _HINT)
+    with _lock:
+        key = (found.st_dev, found.st_ino)
+        if key not in _opened:
+            _opened[key] = _link(file)
+        return _opened[key]
+
+
+def _link(file: Path) -> _Functions:
+    # The system takes a library with a path that it knows for the one that it has, also after the file was replaced.
+    folder, name = os.path.split(os.path.abspath(file))
+    count = _tries[str(file)] = _tries.get(str(file), 0) + 1
+    try:
+        library = ctypes.CDLL(os.path.join(folder, *["."] * (count - 1), name))
+        mark = _Mark.in_dll(library, MARK)
+    except (OSError, ValueError) as error:
+        raise ExportError("export.format", f"{file.name} is no exported network: {error}", [str(file)], _HINT) from None
+    if mark.abi != ABI:
+        raise ExportError(
+            "export.abi",
+            f"{file.name} was written for version {mark.abi} of the interface; this is version {ABI}.",
+            [str(file)],
+            "export the network again with this version of the workbench, or open it with the one that wrote it",
+        )
+    try:
+        return _Functions(library, mark.prefix.decode())
+    except (AttributeError, UnicodeDecodeError) as error:
+        raise ExportError("export.format", f"{file.name} is damaged: {error}", [str(file)], _HINT) from None
+
+
+class ExportedNetwork:
+    """A network from a shared library; made by `load_exported`.
+
+    Attributes
+    ----------
+    inputs, outputs : tuple of ArraySpec
+        Name, shape and dtype of each.
+    name, version, target : str
+        The network's name, what wrote the library, and the target that it was compiled for.
+
+    Notes
+    -----
+    Safe to call from several threads, which run at the same time: each run takes one of the library's contexts, and a
+    new one is made where all are taken.
+    """
+
+    def __init__(self, functions: _Functions, threads: int | None = None) -> None:
+        self._call = functions
+        self.inputs, self.outputs = functions.specs("input"), functions.specs("output")
+        self.name, self.version, self.target = (functions.text(n) for n in ("name", "version", "target"))
+        self._lock = ForkLock()
+        self._process = os.getpid()
+        self._free: list[_Context] = []
+        self._threads = 0 if threads is None else whole("threads", threads, least=1, code="run.threads")
+        first = self._take()  # what can go wrong goes wrong now
+        self._threads = int(functions("threads", first.handle))
+        self._give(first)
+
+    def __repr__(self) -> str:
+        return f"<ExportedNetwork {self.name}: {len(self.inputs)} inputs, {self.threads} threads>"
+
+    @property
+    def threads(self) -> int:
+        """Number of threads that a run may use."""
+        return self._threads
+
+    def set_threads(self, threads: int) -> None:
+        """Set the number of threads for the runs that follow.
+
+        Raises
+        ------
+        UsageError
+            ``run.threads``.
+        """
+        threads = whole("threads", threads, least=1, code="run.threads")
+        before, self._threads = self._threads, threads
+        try:
+            self._give(self._take())
+        except BaseException:
+            self._threads = before
+            raise
+
+    # ---- contexts ----
+
+    def _take(self) -> _Context:
+        """A context that nobody else uses, with the number of threads that is wanted now."""
+        with self._lock:
+            if self._process != os.getpid():  # a forked child: what ran in the parent can never be taken here
+                self._process, self._free = os.getpid(), []
+            context = self._free.pop() if self._free else None
+        if context is None:
+            context = _Context(self._call, self._threads)
+        elif context.threads != self._threads:
+            context.set_threads(self._threads)
+        return context
+
+    def _give(self, context: _Context) -> None:
+        with self._lock:
+            if self._process == os.getpid():
+                self._free.append(context)
+
+    # ---- running ----
+
+    def run(self, *args: Any, **named: Any) -> dict[str, Array]:
+        """Run the network once.
+
+        Parameters
+        ----------
+        *args, **named : array
+            Either one mapping from input names to arrays, or the arrays in order, or by keyword.
+
+        Returns
+        -------
+        dict of str to array
+            The outputs by name, in the network's order; the caller's to keep.
+
+        Raises
+        ------
+        ShapeError
+            ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
+        RunError
+            ``run.memory``, ``run.threads`` when the system gives no more.
+        """
+        inputs = self._arrays(args, named)
+        outputs = [aligned_empty(spec.shape, spec.dtype) for spec in self.outputs]
+        context = self._take()
+        try:
+            context.run(_pointers(inputs), _pointers(outputs))
+        finally:
+            self._give(context)
+        return {spec.name: array for spec, array in zip(self.outputs, outputs, strict=True)}
+
+    __call__ = run
+
+    def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
+        names = [spec.name for spec in self.inputs]
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            given: dict[str, Any] = dict(args[0])
+        elif len(args) > len(names):
+            raise ShapeError("shape.count", f"the network takes {len(names)} inputs, not {len(args)}", names)
+        else:
+            given = dict(zip(names, args, strict=False))
+        given.update(named)
+        for name in given:
+            if name not in names:
+                hint = did_you_mean(str(name), names, "inputs")
+                raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
+        if missing := [name for name in names if name not in given]:
+            raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
+        return [as_aligned(check_array(s.name, given[s.name], s.shape, s.dtype)) for s in self.inputs]
+
+    def benchmark(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        repeat: int = 10,
+        number: int = 1,
+        min_repeat_ms: float = 0.0,
+        warmup: int = 2,
+    ) -> BenchmarkResult:
+        """Time whole runs with the wall clock; parameters and result as for `Executable.benchmark`.
+
+        A call of the library from Python, about a microsecond, is part of each run. Without `inputs`, floating-point
+        inputs are random numbers and all others zeros.
+        """
+        from workbench.runtime.executable import BenchmarkResult
+
+        whole("repeat", repeat, code="usage.repeat")
+        whole("number", number, code="usage.repeat")
+        whole("warmup", warmup, least=0, code="usage.repeat")
+        real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
+        arrays = self._random() if inputs is None else self._arrays((inputs,), {})
+        outputs = [aligned_empty(spec.shape, spec.dtype) for spec in self.outputs]
+        given, wanted = _pointers(arrays), _pointers(outputs)
+        context = self._take()
+        try:
+            for _ in range(warmup):
+                context.run(given, wanted)
+            if min_repeat_ms > 0:
+                once = max(min(context.time(given, wanted, 1) for _ in range(2)), 1e-6)
+                number = max(number, math.ceil(min_repeat_ms / once))
+            costs = tuple(context.time(given, wanted, number) for _ in range(repeat))
+        finally:
+            self._give(context)
+        return BenchmarkResult(costs, context.threads)
+
+    def _random(self) -> list[Array]:
+        rng = np.random.default_rng(0)
+        arrays = []
+        for spec in self.inputs:
+            array = aligned_empty(spec.shape, spec.dtype)
+            array[...] = rng.standard_normal(spec.shape) if array.dtype.kind == "f" else 0
+            arrays.append(array)
+        return arrays
+
+
+def _pointers(arrays: list[Array]) -> Array:
+    return pointer_table([int(array.ctypes.data) for array in arrays])
+
+
+class _Context:
+    """One context of a library; it goes with its last reference."""
+
+    def __init__(self, functions: _Functions, threads: int) -> None:
+        self._call = functions
+        handle = ctypes.c_void_p()
+        self._check(functions("create", threads, ctypes.addressof(handle)), threads)
+        self.handle = int(handle.value or 0)
+        self.threads = int(functions("threads", self.handle))
+        weakref.finalize(self, functions, "destroy", self.handle)
+
+    def _check(self, code: int, threads: int) -> None:
+        if not code:
+            return
+        text = self._call.text("error_text", code)
+        if code == _CODE["NO_THREADS"]:
+            hint = f"use fewer threads; {usable_threads()} run at once"
+            raise RunError("run.threads", f"{threads} threads cannot be started: {text}", (), hint)
+        if code == _CODE["NO_MEMORY"]:
+            raise RunError("run.memory", f"The network cannot run: {text}", (), "choose smaller shapes")
+        if code == _CODE["BAD_ARGUMENT"]:
+            raise UsageError("run.threads", f"The number of threads cannot be {threads}: {text}")
+        raise RunError("run.export", f"The library answers: {text}")
+
+    def set_threads(self, threads: int) -> None:
+        self._check(self._call("set_threads", self.handle, threads), threads)
+        self.threads = threads
+
+    def run(self, inputs: Array, outputs: Array) -> None:
+        self._check(self._call("run", self.handle, inputs.ctypes.data, outputs.ctypes.data), self.threads)
+
+    def time(self, inputs: Array, outputs: Array, number: int) -> float:
+        """Milliseconds of one run, on average."""
+        start = time.perf_counter_ns()
+        for _ in range(number):
+            self.run(inputs, outputs)
+        return (time.perf_counter_ns() - start) / number * 1e-6
