@@ -177,7 +177,9 @@ def _run(command: Parser) -> None:
     command.add_argument("--outputs", metavar="OUT.npz", help="save the outputs under their ONNX names")
     command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the random inputs (default 0)")
     command.add_argument("--benchmark", action="store_true", help="time the whole model")
-    command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of --benchmark")
+    command.add_argument("--profile", action="store_true", help="time every call, and compare it with the machine")
+    command.add_argument("--trace", metavar="FILE", help="write one run as a timeline for Perfetto or chrome://tracing")
+    command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of --benchmark and --profile")
     command.set_defaults(module="workbench.cli.run", function="run")
 
 

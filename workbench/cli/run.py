@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from workbench.graph import Graph
     from workbench.graph.graph import TensorType
+    from workbench.runtime.executable import Executable
 
     Arrays = Mapping[str, np.ndarray[Any, Any]]
 
@@ -33,8 +34,9 @@ def run(options: Namespace, output: Output) -> int:
         open_for_reading(options.log).close()  # before the model is loaded
     load_heavy_modules()
     given = read_npz(options.inputs) if options.inputs is not None else {}
-    if options.outputs is not None:
-        check_folder(options.outputs)
+    for path in (options.outputs, options.trace):
+        if path is not None:
+            check_folder(path)
     target = make_target(options)
     graph = load_graph(options, output, target)
     inputs = complete_inputs(graph, given, options.seed)
@@ -50,13 +52,29 @@ def run(options: Namespace, output: Output) -> int:
     data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
     data["outputs"] = {n: {"shape": list(a.shape), "dtype": str(a.dtype)} for n, a in results.items()}
     text = [_describe(results)]
+    text += _measured(executable, inputs, options, data)
+    output.result(data, "\n".join(text))
+    return 0
+
+
+def _measured(executable: Executable, inputs: Arrays, options: Namespace, data: dict[str, Any]) -> list[str]:
+    """Time what was asked for: numbers go to `data`; returns lines of text."""
+    text: list[str] = []
+    repeat = {"repeat": options.repeat} if options.repeat else {}
     if options.benchmark:
-        timing = executable.benchmark(inputs, **({"repeat": options.repeat} if options.repeat else {}))
+        timing = executable.benchmark(inputs, **repeat)
         for name in ("mean_ms", "median_ms", "max_ms", "min_ms", "std_ms"):
             data[name] = getattr(timing, name)
         text += ["", str(timing)]
-    output.result(data, "\n".join(text))
-    return 0
+    if options.profile:
+        profile = executable.profile(inputs, **repeat)
+        data["profile"] = {**profile.attrs, "calls": profile.to_json_rows()}
+        text += ["", str(profile)]
+    if options.trace is not None:
+        executable.trace(options.trace, inputs)
+        data["trace"] = str(options.trace)
+        text += ["", f"Timeline: {options.trace} (open it in ui.perfetto.dev or chrome://tracing)"]
+    return text
 
 
 def _describe(results: Arrays) -> str:

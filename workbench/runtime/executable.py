@@ -325,13 +325,16 @@ class Executable:
         One row shows the calls as the caller's thread sees them; below it there is one for each thread, with the time
         from its first task of a parallel region to its last one. Recording costs two looks at the clock per task.
         """
+        from workbench.runtime.profile import make_profile
         from workbench.runtime.trace import record, write
 
         whole("runs", runs, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
+        threads = self.threads
         with self._measuring(inputs, warmup) as context:
             found = record(context, self.plan, runs)
-        write(path, self.plan, found)
+        spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
+        write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._machine()))
 
     def _machine(self) -> Target:
         from workbench.target import Target

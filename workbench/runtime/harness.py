@@ -185,7 +185,12 @@ def harness_text(system: str, machine: str) -> str:
     else:
         declare, line, settle = "", "%byte = load volatile i8, ptr %q", ""
     common = _COMMON.replace("%DECLARE%", declare).replace("%LINE%", line).replace("%SETTLE%", settle)
-    return (_WINDOWS_NOW if system == "win32" else _POSIX_NOW) + common
+    return clock_text(system) + common
+
+
+def clock_text(system: str) -> str:
+    """Return the LLVM text of ``i64 now(i32 clock)``, in nanoseconds."""
+    return _WINDOWS_NOW if system == "win32" else _POSIX_NOW
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,9 +25,10 @@ from workbench.target import Target, cache_dir
 if TYPE_CHECKING:
     from workbench.runtime.buffers import Array
 
-_PEAK_NS = 2e6
+_TRY_NS = 2e6
+_LONGEST_S = 1.0
 _SHORT, _LONG = 1 << 20, 1 << 28
-_TRIES = 15
+_TRIES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +95,24 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     return found
 
 
-def roofs_text(lanes: int, chains: int, fused: bool) -> str:
+def roofs_text(lanes: int, chains: int, fused: bool, clock: int) -> str:
     """LLVM text of two kernels that work on the parts of an array, one task per thread.
 
     Parameters
     ----------
     lanes, chains, fused
         As for `workbench.runtime.peaks.peak_text`.
+    clock : int
+        Clock of a thread's processor time.
 
     Returns
     -------
     str
         Module with ``wb_peak_all(bufs, ws, rt)`` and ``wb_read_all(bufs, ws, rt)``; ``bufs`` are the number of threads,
-        rounds, bytes of a part (int64 each, by address), the parts, and room for one register per thread.
+        rounds, bytes of a part (int64 each, by address), the parts, room for one register per thread, and for one
+        processor time per thread (ns, of arithmetic).
     """
+    from workbench.runtime.harness import clock_text
     from workbench.runtime.peaks import peak_text
 
     v, width = f"<{lanes} x float>", 4 * lanes
@@ -117,7 +125,8 @@ def roofs_text(lanes: int, chains: int, fused: bool) -> str:
     phis = "\n".join(f"  %a{k} = phi {v} [ zeroinitializer, %round ], [ %b{k}, %step ]" for k in range(streams))
     sums = [f"  %s1 = fadd {v} %b0, %b1"] + [f"  %s{k} = fadd {v} %s{k - 1}, %b{k}" for k in range(2, streams)]
     return (
-        peak_text(lanes, chains, fused)
+        clock_text(sys.platform)
+        + peak_text(lanes, chains, fused)
         + f"""
 define internal ptr @field(ptr %bufs, i64 %k) {{
   %q = getelementptr inbounds ptr, ptr %bufs, i64 %k
@@ -139,7 +148,13 @@ define internal void @peak_part(ptr %bufs, i64 %task, i64 %tid) nounwind {{
   %at = call ptr @part(ptr %bufs, i64 %task)
   %second = getelementptr inbounds ptr, ptr %args, i64 1
   store ptr %at, ptr %second, align 8
+  %t0 = call i64 @now(i32 {clock})
   call void @wb_peak(ptr %args, ptr null, ptr null)
+  %t1 = call i64 @now(i32 {clock})
+  %spent = sub i64 %t1, %t0
+  %times = call ptr @field(ptr %bufs, i64 5)
+  %mine = getelementptr inbounds i64, ptr %times, i64 %task
+  store i64 %spent, ptr %mine, align 8
   ret void
 }}
 define internal void @read_part(ptr %bufs, i64 %task, i64 %tid) nounwind {{
@@ -198,50 +213,69 @@ class _Probe:
     def __init__(self, target: Target, threads: int, nbytes: int) -> None:
         from workbench.codegen import llvm_bind
         from workbench.runtime.buffers import aligned_empty, pointer_table
+        from workbench.runtime.harness import cpu_clock
+        from workbench.runtime.loaded import Surroundings
 
         self.lanes = target.lanes("float32")
         self.chains = 24 if target.vector_registers >= 32 else 12
         fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
-        code = llvm_bind.compile_ir(roofs_text(self.lanes, self.chains, fused), target)
+        code = llvm_bind.compile_ir(roofs_text(self.lanes, self.chains, fused, cpu_clock()), target)
         self.library = llvm_bind.load_object(code, ("wb_peak_all", "wb_read_all"))
-        self.threads = threads
+        self.threads, self.around = threads, Surroundings(threads)
         step = 8 * 4 * self.lanes
         least = 4 * self.lanes * (2 + self.chains)  # what the arithmetic needs
         self.part = max(nbytes // threads // step, -(-least // step)) * step
         self.numbers = np.array([threads, 1, self.part], np.int64)
-        self.data: Array = aligned_empty((threads * self.part // 4,), "float32")
+        self.data: Array = aligned_empty((threads, self.part // 4), "float32")
         self.data[...] = 1.0  # neither infinities nor denormal numbers, which some processors handle slowly
+        self.data[:, : 2 * self.lanes] = 0.5  # factor and addend that keep the accumulators at 1
         self.room: Array = aligned_empty((threads * self.lanes,), "float32")
+        self.spent = np.ones(threads, np.int64)
         first = int(self.numbers.ctypes.data)
-        self.table = pointer_table([first, first + 8, first + 16, self.data.ctypes.data, self.room.ctypes.data])
+        places = [first, first + 8, first + 16, *(a.ctypes.data for a in (self.data, self.room, self.spent))]
+        self.table = pointer_table(places)
 
-    def best(self, name: str) -> float:
-        """Least nanoseconds of some calls, with rounds for about two milliseconds each."""
+    def tries(self, name: str) -> Iterator[tuple[float, int]]:
+        """Yield nanoseconds and rounds of one call after the other, each of about two milliseconds.
+
+        At least `_TRIES` of them, more while what they tell gets better: other processes can only make a call slower.
+        """
         from workbench.runtime.harness import time_calls, wall_clock
-        from workbench.runtime.loaded import Surroundings
 
-        around = Surroundings(self.threads)
-        around.ready()
+        self.around.ready()
 
-        def run(repeat: int) -> float:
+        def run(rounds: int) -> float:
+            self.numbers[1] = rounds
             table = int(self.table.ctypes.data)
-            return float(np.min(time_calls(self.library[name], table, 0, around.rt, repeat, 1, wall_clock())))
+            return float(time_calls(self.library[name], table, 0, self.around.rt, 1, 1, wall_clock())[0])
 
-        self.numbers[1] = 1
-        self.numbers[1] = max(1, int(_PEAK_NS / max(run(3), 1.0)))
-        return run(_TRIES) / int(self.numbers[1])
+        rounds = 1
+        while (once := min(run(rounds) for _ in range(3))) < _TRY_NS / 4:  # until launching is a small part of it
+            rounds *= 4
+        rounds = max(1, int(rounds * _TRY_NS / once))
+        end, best, last = time.monotonic() + _LONGEST_S, float("inf"), _TRIES
+        k = 0
+        while k < last and time.monotonic() < end:
+            spent = run(rounds)
+            if spent < best * 0.99:
+                best, last = spent, max(last, 2 * k)
+            yield spent, rounds
+            k += 1
 
 
 def measure(target: Target, threads: int, nbytes: int) -> Roofs:
-    """Measure both roofs; parameters as for `roofs`, `nbytes` is taken as it is."""
+    """Measure both roofs; parameters as for `roofs`, `nbytes` is taken as it is.
+
+    Reading is the best of several tries by the wall clock. Arithmetic is the sum of what the threads did in their own
+    processor time, which does not depend on whether other processes let all of them run.
+    """
     probe = _Probe(target, threads, nbytes)
     try:
-        reading = threads * probe.part / probe.best("wb_read_all")
-        probe.data[...] = 1.0
-        for k in range(threads):  # factor and addend that keep the accumulators at 1
-            begin = k * probe.part // 4
-            probe.data[begin : begin + 2 * probe.lanes] = 0.5
-        arithmetic = 2.0 * probe.lanes * probe.chains * threads / probe.best("wb_peak_all")
+        reading = max(threads * probe.part * rounds / spent for spent, rounds in probe.tries("wb_read_all"))
+        each = 2.0 * probe.lanes * probe.chains
+        arithmetic = max(
+            float((each * rounds / np.maximum(probe.spent, 1)).sum()) for _, rounds in probe.tries("wb_peak_all")
+        )
         return Roofs(threads, arithmetic, reading, nbytes)
     finally:
         probe.library.close()

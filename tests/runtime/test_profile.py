@@ -1,0 +1,216 @@
+"""Profiles, roofs and timelines of whole networks."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas
+import pytest
+from runtime.llvm_kernels import ADD, code
+from runtime.test_reentrant import N, chain
+
+import workbench as wb
+from workbench.errors import InputError, UsageError
+from workbench.ir.traffic import least_traffic
+from workbench.runtime import roofs as module
+from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+from workbench.runtime.profile import Profile, call_bytes, make_profile, working_set
+from workbench.runtime.roofs import Roofs, measure, roofs, size_class
+from workbench.runtime.trace import events, record
+from workbench.target import Target
+
+FIRST = ["call", "task", "ms", "min_ms", "share", "gflops", "flops", "tuned", "note"]
+TARGET = Target.host(threads=2)
+
+
+@pytest.fixture
+def plain_roofs(monkeypatch):
+    """Round numbers, and how often they were asked for."""
+    asked = []
+
+    def found(target, threads, nbytes):
+        asked.append((threads, nbytes))
+        return Roofs(threads, 100.0, 10.0, size_class(nbytes))
+
+    monkeypatch.setattr("workbench.runtime.profile.roofs", found)
+    return asked
+
+
+def test_columns_and_totals(plain_roofs):
+    executable = Executable(chain(2))
+    profile = executable.profile(repeat=7)
+    assert list(profile.columns[: len(FIRST)]) == FIRST
+    assert list(profile["call"]) == ["first", "double", "last"]
+    assert list(profile["bytes"]) == [8 * N] * 3
+    np.testing.assert_allclose(profile["gbytes"], 8 * N / profile["ms"] / 1e6)
+    assert profile["note"][1].startswith("not tunable")
+    totals = profile.attrs
+    assert totals["calls_ms"] == pytest.approx(profile["ms"].sum())
+    assert totals["whole_ms"] > 0
+    assert (totals["threads"], totals["runs"], totals["bytes"]) == (2, 7, 24 * N)
+    assert plain_roofs == [(2, 16 * N)]
+    assert type(profile[profile["ms"] > 0]) is pandas.DataFrame
+    assert executable.profile(repeat=1, roofline=False).attrs["peak_gflops"] is None
+    assert len(plain_roofs) == 1
+
+
+def profile_of(calls, nanoseconds):
+    stamps = np.cumsum([[0, *nanoseconds]], axis=1)
+    plan = ExecutablePlan((ArraySpec("x", (N,)),), (ArraySpec("y", (N,)),), (), 0, tuple(calls))
+    return make_profile(plan, stamps, [sum(nanoseconds) / 1e6], 1, TARGET)
+
+
+def test_each_call_is_compared_with_the_lower_roof(plain_roofs):
+    """100 GFLOP/s and 10 GB/s: arithmetic is the lower roof from ten operations per byte on."""
+    add, args = code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0))
+    calls = [CallPlan("dense", add, args, flops=1000, traffic=10), CallPlan("thin", add, args, flops=90, traffic=10),
+             CallPlan("copy", add, args, traffic=10), CallPlan("nothing", add, args, traffic=0, flops=0)]  # fmt: skip
+    profile = profile_of(calls, [20, 4, 2, 4])
+    assert list(profile["roof"]) == ["compute", "memory", "memory", "memory"]
+    np.testing.assert_allclose(profile["roof_share"][:3], [0.5, 0.25, 0.5])
+    np.testing.assert_allclose(profile["intensity"][:3], [100, 9, 0])
+    np.testing.assert_allclose(profile["gflops"][:2], [50, 22.5])
+    assert np.isnan(profile["gflops"][2])
+    assert profile["bytes"][3] == 8 * N, "what nobody counted is the sum of the operands"
+    assert profile.attrs["calls_ms"] == pytest.approx(30e-6)
+
+
+def test_what_it_prints(plain_roofs):
+    profile = profile_of([CallPlan("a <b>", code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0)), flops=5)], [7])
+    assert "100 GFLOP/s and 10 GB/s" in str(profile)
+    assert "whole run" in repr(profile)
+    html = profile._repr_html_()
+    assert "a &lt;b&gt;" in html
+    assert "Reached" in html
+    del profile["roof"]
+    assert "roof_share" in repr(profile)
+    assert "<table" in profile._repr_html_()
+    assert isinstance(profile, Profile)
+
+
+def test_least_traffic():
+    assert least_traffic(wb.workloads.matmul(8, 16, 32)) == 4 * (8 * 32 + 32 * 16 + 8 * 16)
+    te = wb.te
+    x, s = te.placeholder((64, 64), name="X"), te.placeholder((64,), name="s")
+    # Every second row, the same vector for all of them: 32 rows of 64, not 64.
+    half = te.func(te.compute((32, 64), lambda i, j: x[2 * i, j] + s[j], name="C"), "half")
+    assert least_traffic(half) == 4 * (32 * 64 + 64 + 32 * 64)
+    both = te.func(te.compute((64, 64), lambda i, j: x[i, j] * x[j, i], name="C"), "both")
+    assert least_traffic(both) == 4 * 2 * 64 * 64
+
+
+def test_traffic_of_a_compiled_network_counts_weights(tmp_path):
+    from errors import models
+
+    executable = wb.compile(wb.load_onnx(models.dense(tmp_path / "m.onnx")), target=Target.host(threads=1))
+    for call in executable.plan.calls:
+        operands = dict(zip(call.args, call.code.params, strict=True))
+        assert call.traffic == sum(int(np.prod(p.shape)) * np.dtype(p.dtype).itemsize for p in operands.values())
+        assert any(slot.kind == "const" for slot in operands)
+        assert call_bytes(call) == call.traffic
+    assert working_set(executable.plan) >= sum(a.nbytes for a in executable.plan.constants)
+
+
+def test_roofs_of_this_machine_are_kept(monkeypatch, tmp_path):
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(module, "_LONGEST_S", 0.05)
+    first = roofs(TARGET, 2, 3 << 20)
+    assert (first.threads, first.working_set) == (2, 4 << 20)
+    assert first.gflops > 0.2
+    assert first.gbytes > 0.05
+    assert first.ridge == first.gflops / first.gbytes
+    monkeypatch.setattr(module, "measure", lambda *a: pytest.fail("measured again"))
+    assert roofs(TARGET, 2, 4 << 20) == first
+    (kept,) = tmp_path.glob("roofs-*.json")
+    kept.write_text("{")
+    monkeypatch.setattr(module, "measure", lambda *a: Roofs(2, 1.0, 1.0, 4 << 20))
+    assert roofs(TARGET, 2, 4 << 20).gflops == 1.0
+    assert json.loads(kept.read_text())["gflops"] == 1.0
+
+
+@pytest.mark.bench
+def test_roofs_are_those_of_the_machine():
+    one, two = (measure(TARGET, t, 1 << 26) for t in (1, 2))
+    assert one.gflops == pytest.approx(TARGET.peak_gflops(), rel=0.15)
+    assert one.gflops < two.gflops < 2.2 * one.gflops
+    small = measure(TARGET, 1, 1 << 20)
+    assert small.gbytes > 2 * one.gbytes, "a cache is faster than memory"
+
+
+def load(path):
+    document = json.loads(path.read_text())
+    return document, [e for e in document["traceEvents"] if e["ph"] == "X"]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_timeline_has_one_event_per_call_and_one_per_thread(tmp_path, plain_roofs, threads):
+    executable = Executable(chain(threads))
+    path = tmp_path / "t.json"
+    executable.trace(path, runs=2)
+    document, complete = load(path)
+    calls = [e for e in complete if e["cat"] == "call"]
+    assert [e["name"] for e in calls] == ["first", "double", "last"] * 2
+    assert all(e["tid"] == 0 and e["dur"] >= 0 for e in calls)
+    for before, after in itertools.pairwise(calls[:3]):
+        assert before["ts"] + before["dur"] == pytest.approx(after["ts"])
+    assert {"task", "flops", "bytes", "GFLOP/s", "roof", "of the roof"} <= set(calls[0]["args"])
+    assert [e["name"] for e in complete if e["cat"] == "run"] == ["run 0", "run 1"]
+    names = {e["tid"]: e["args"]["name"] for e in document["traceEvents"] if e["name"] == "thread_name"}
+    assert len(names) == 1 + threads
+    assert names[1] == "thread 0 (caller)"
+    regions = [e for e in complete if e["cat"] == "region"]
+    assert {e["tid"] for e in regions} <= set(names) - {0}
+    done = {}
+    for e in regions:  # what a thread does lies inside of its call, and all tasks are accounted for
+        call = next(c for c in calls if c["ts"] <= e["ts"] < c["ts"] + c["dur"])
+        assert call["name"] == e["name"]
+        assert e["ts"] + e["dur"] <= call["ts"] + call["dur"]
+        done[call["ts"]] = done.get(call["ts"], 0) + e["args"]["tasks"]
+        assert e["args"]["in tasks (us)"] <= e["dur"] + 1e-6
+    assert list(done.values()) == [N // 64] * 4
+    np.testing.assert_array_equal(executable.run(np.ones(N, "f4"))["y"], 6)
+
+
+def test_recordings_of_more_regions_than_were_counted_go_on(plain_roofs):
+    """The number of regions of a step may change from run to run; what has no room is not recorded."""
+    executable = Executable(chain(2))
+    with executable._measuring(None, 1) as context:
+        found = record(context, executable.plan, 3)
+        assert len(found.regions) == 6
+        context.walk()
+    profile = make_profile(executable.plan, found.stamps, [1.0], 2, TARGET)
+    assert sum(e["ph"] == "X" for e in events(found, profile)) >= 3 * (1 + 3) + 6
+
+
+def test_refusals_of_timelines(tmp_path, plain_roofs):
+    executable = Executable(chain(1))
+    with pytest.raises(InputError) as caught:
+        executable.trace(tmp_path / "no" / "t.json")
+    assert caught.value.code == "outputs.unwritable"
+    for bad in ({"runs": 0}, {"warmup": -1}):
+        with pytest.raises(UsageError):
+            executable.trace(tmp_path / "t.json", **bad)
+    with pytest.raises(UsageError):
+        executable.profile(repeat=0)
+
+
+def test_command_line(tmp_path, capfd, monkeypatch, plain_roofs):
+    from errors import models
+    from errors.test_cli_errors import check_error, invoke
+
+    model = models.dense(tmp_path / "m.onnx")
+    timeline = tmp_path / "t.json"
+    code, out, _ = invoke(capfd, "run", model, "--profile", "--trace", timeline, "--repeat", "3", "--json")
+    assert code == 0
+    found = json.loads(out)
+    calls = found["profile"]["calls"]
+    assert len(calls) == 2
+    assert list(calls[0])[: len(FIRST)] == FIRST
+    assert {c["roof"] for c in calls} <= {"compute", "memory"}
+    assert found["profile"]["runs"] == 3
+    assert found["profile"]["calls_ms"] == pytest.approx(sum(c["ms"] for c in calls))
+    assert found["trace"] == str(timeline)
+    assert [e["name"] for e in load(timeline)[1] if e["cat"] == "call"] == [c["call"] for c in calls]
+    code, out, _ = invoke(capfd, "run", model, "--profile")
+    assert (code, "whole run" in out, "roof_share" in out) == (0, True, True)
+    check_error(capfd, ["run", model, "--trace", tmp_path / "no" / "t.json"], "outputs.unwritable", 3)
