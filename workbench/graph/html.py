@@ -15,6 +15,7 @@ from .passes.fuse import is_view
 
 if TYPE_CHECKING:
     from .passes import PassReport, Report
+    from .passes.layout import LayoutReport
     from .tasks import Task
 
 ROWS = 30
@@ -139,4 +140,25 @@ def _pass(report: PassReport) -> m.Html:
     if report.rules:
         rules = [[m.text(rule, 200)] for rule in report.rules]
         parts.append(m.table((m.Column(""),), m.cut(rules, ROWS, "rules")))
+    if report.detail is not None:
+        parts.append(m.Html(report.detail._repr_html_()))
     return m.fold(m.join(report.name, " ", m.faint(m.shortened(report.doc, 160))), *parts)
+
+
+def layout_html(found: LayoutReport) -> m.Html:
+    """Layouts of a network: what runs how and why, and what is transposed."""
+    nodes = [(n.node, n.op, n.order, f"{n.cost_ns / 1e3:.1f}", n.reason) for n in found.nodes]
+    moves = [(t.tensor, f"{t.source} → {t.target}", m.size(t.nbytes), t.reason) for t in found.moves]
+    heads = [
+        m.Column("node", code=True),
+        m.Column("operator"),
+        m.Column("order"),
+        m.Column("µs", True),
+        m.Column("why"),
+    ]
+    moved = [m.Column("tensor", code=True), m.Column("order"), m.Column("bytes", True), m.Column("why")]
+    return m.join(
+        m.line(found.summary),
+        m.fold(m.plural(len(moves), "transposition"), m.table(moved, m.cut(moves, 200))) if moves else "",
+        m.fold(m.plural(len(nodes), "node"), m.table(heads, m.cut(nodes, 500))),
+    )

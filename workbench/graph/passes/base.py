@@ -44,7 +44,15 @@ class Pass:
 
 
 _PASSES: dict[str, Pass] = {}
-_JOURNAL: ContextVar[dict[str, str] | None] = ContextVar("journal", default=None)
+
+
+class Journal(dict[str, str]):
+    """Node name -> reason, and whatever else a pass has to show of what it decided (`detail`)."""
+
+    detail: object = None
+
+
+_JOURNAL: ContextVar[Journal | None] = ContextVar("journal", default=None)
 
 
 def graph_pass(name: str, *, default: bool = True, requires: Sequence[str] = ()) -> Callable[[Run], Run]:
@@ -102,9 +110,9 @@ def select_passes(order: Sequence[str], without: Iterable[str] | str = ()) -> tu
 
 
 @contextmanager
-def journal() -> Iterator[dict[str, str]]:
+def journal() -> Iterator[Journal]:
     """Collect what passes say about nodes with `because`: node name -> reason."""
-    found: dict[str, str] = {}
+    found = Journal()
     token = _JOURNAL.set(found)
     try:
         yield found
@@ -117,3 +125,10 @@ def because(reason: str, *nodes: str) -> None:
     found = _JOURNAL.get()
     if found is not None:
         found.update(dict.fromkeys(nodes, reason))
+
+
+def keep_detail(detail: object) -> None:
+    """Keep what a pass decided, as a value with `to_json` and `_repr_html_`, while somebody looks (`explain`)."""
+    found = _JOURNAL.get()
+    if found is not None:
+        found.detail = detail

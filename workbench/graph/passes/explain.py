@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..graph import Graph, Node
-from .base import find_pass, journal, run_pass, select_passes
+from .base import Journal, find_pass, journal, run_pass, select_passes
 
 Kind = Literal["removed", "added", "changed"]
 _SHOWN = 12
@@ -64,6 +64,8 @@ class PassReport:
         Kernels and views, once the nodes are grouped; 0 before.
     rules : tuple of str
         Why nodes were grouped, a sentence for each edge.
+    detail : object
+        What else the pass decided (the `LayoutReport` of the pass `layout`); None for most.
     """
 
     name: str
@@ -75,6 +77,7 @@ class PassReport:
     notes: tuple[str, ...] = ()
     kernels: int = 0
     rules: tuple[str, ...] = ()
+    detail: Any = None
 
     def count(self, kind: Kind) -> int:
         """How many nodes were removed, added or changed."""
@@ -92,6 +95,7 @@ class PassReport:
             "notes": list(self.notes),
             "kernels": self.kernels,
             "rules": list(self.rules),
+            "detail": None if self.detail is None else self.detail.to_json(),
         }
 
     def __str__(self) -> str:
@@ -190,12 +194,12 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
     return Report(graph, finished(now, without), tuple(done), off)
 
 
-def _report(name: str, before: Graph, after: Graph, said: dict[str, str], seconds: float) -> PassReport:
+def _report(name: str, before: Graph, after: Graph, said: Journal, seconds: float) -> PassReport:
     changes = () if before is after else tuple(_changes(before, after, said))
     notes = after.history[len(before.history) :]
     rules = () if after.groups == before.groups else tuple(r for g in after.groups for r in g.rules)
     sizes = len(before.nodes), len(after.nodes)
-    return PassReport(name, find_pass(name).doc, seconds, *sizes, changes, notes, len(after.groups), rules)
+    return PassReport(name, find_pass(name).doc, seconds, *sizes, changes, notes, len(after.groups), rules, said.detail)
 
 
 def _changes(before: Graph, after: Graph, said: dict[str, str]) -> Iterable[Change]:

@@ -1,0 +1,55 @@
+"""Layouts: in which order every tensor lies in memory, chosen for the whole network at once.
+
+Generated code vectorises over channels, so convolutions and windows want channels last; other operators do not mind,
+and some understand one order only. Every operator declares the orders that it can run in (`carry`, `axes`); an order is
+carried from node to node as far as that goes (`problem`); nodes and transpositions have declared costs (`costs`); the
+cheapest choice for the whole network is found by eliminating variables (`solve`), and written (`write`). Reshapes and
+the transpositions of the model are no obstacles: both leave memory as it is (`order`), so a transposition is only made
+where what lies in memory has to be in another order. What was decided, and why, is kept (`record`).
+"""
+
+from __future__ import annotations
+
+from ...graph import Graph
+from ..base import because, graph_pass, keep_detail
+from .problem import cheapest, space
+from .record import LayoutReport, NodeLayout, Transposition, report
+from .write import write
+
+__all__ = ["LayoutReport", "NodeLayout", "Transposition", "choose", "layout"]
+
+
+@graph_pass("layout")
+def layout(graph: Graph) -> Graph:
+    """Choose in which order every tensor lies in memory, so that operators and transpositions cost least together."""
+    return choose(graph)[0]
+
+
+def choose(graph: Graph) -> tuple[Graph, LayoutReport]:
+    """The graph in its cheapest layouts, and what was decided.
+
+    Parameters
+    ----------
+    graph : Graph
+        As the model has it. A graph in which nothing can be gained comes back as it is.
+
+    Returns
+    -------
+    Graph
+    LayoutReport
+    """
+    found = space(graph)
+    chosen, solution = cheapest(found)
+    if solution.cost >= found.price(found.as_model()):
+        chosen = found.as_model()
+        said = report(found, chosen, solution, [])
+        keep_detail(said)
+        return graph, said
+    new, moves = write(graph, chosen)
+    said = report(found, chosen, solution, moves)
+    keep_detail(said)
+    for n in said.nodes:
+        because(n.reason, n.node)
+    for m in said.moves:
+        because(f"{m.tensor}: {m.source} -> {m.target}; {m.reason}", m.node)
+    return new.replace(history=(*graph.history, f"layout: {said.summary}")), said

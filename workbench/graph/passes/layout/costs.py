@@ -1,0 +1,102 @@
+"""What layouts cost, in nanoseconds of one core of a declared, simple machine: bytes, operations and kernels.
+
+The numbers only have to rank layouts: what a transposition moves against what an operator loses in the wrong layout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from ...graph import TensorType
+from ...opdef import Call
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Which input holds a convolution's weights, and the places of their channels, first as the model has them."""
+
+    at: int
+    input_first: bool = False
+
+    def perm(self, rank: int) -> tuple[int, ...]:
+        """To the layout that goes with channels last: kernel, input channels, output channels."""
+        return (*range(2, rank), *((0, 1) if self.input_first else (1, 0)))
+
+    def per_output(self, shape: tuple[int, ...], moved: bool) -> int:
+        """Products for each element: of the output, or of the input where that has the first channels."""
+        channel = (-2 if self.input_first else -1) if moved else 0
+        return prod(shape) // max(1, shape[channel])
+
+
+#: Convolutions.
+CONVOLUTIONS = {
+    "Conv": Weights(1),
+    "ConvInteger": Weights(1),
+    "QLinearConv": Weights(3),
+    "ConvTranspose": Weights(1, True),
+}
+
+#: Operators that look at neighbouring elements of an image.
+WINDOWS = ("MaxPool", "AveragePool", "LRN")
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Declared speeds.
+
+    Attributes
+    ----------
+    bytes_per_ns, flops_per_ns : float
+        What a kernel reads and writes, and computes.
+    kernel_ns : float
+        What one more kernel costs.
+    fused : float
+        Part of a transposition's traffic that stays where a neighbouring kernel can take it in.
+    convolution_first, window_first, other_first : float
+        How much slower convolutions, windows and other operators of images are in channels-first layout, where
+        channels are no vectors.
+    first_ns : float
+        What a convolution in channels-first layout costs besides: many schedules (Winograd's, tensor instructions) are
+        only known for the other one, and it shares no task with those.
+    inside : float
+        What a transposition inside of what would be one kernel costs, relative to one beside it.
+    """
+
+    bytes_per_ns: float = 10.0
+    flops_per_ns: float = 50.0
+    kernel_ns: float = 500.0
+    fused: float = 0.3
+    convolution_first: float = 2.0
+    window_first: float = 2.0
+    other_first: float = 1.01
+    first_ns: float = 3000.0
+    inside: float = 1.01
+
+    def move(self, t: TensorType, situation: str) -> float:
+        """Transposing a tensor: "alone", "fused" (a kernel beside it can do it) or "inside" (of what else is one)."""
+        ns = 2 * t.nbytes / self.bytes_per_ns
+        if situation == "fused":
+            return ns * self.fused
+        return (ns + self.kernel_ns) * (self.inside if situation == "inside" else 1.0)
+
+    def run(self, call: Call, out: TensorType, channels_first: bool = False) -> float:
+        """A node, by what it reads, writes and computes."""
+        nbytes = out.nbytes + sum(t.nbytes for t in call.types if t is not None)
+        weights = CONVOLUTIONS.get(call.node.op)
+        if weights is None:
+            first = self.window_first if call.node.op in WINDOWS else self.other_first
+            return nbytes / self.bytes_per_ns * (first if channels_first else 1.0)
+        moved = call.get_str("layout", "NCHW") == "NHWC"
+        pixels = call.type(0).size if weights.input_first else out.size
+        flops = 2 * pixels * weights.per_output(call.shape(weights.at), moved)
+        depthwise = call.get_int("group", 1) > 1 and weights.per_output(call.shape(weights.at), moved) == prod(
+            call.shape(weights.at)[:-2] if moved else call.shape(weights.at)[2:]
+        )
+        ns = max(nbytes / self.bytes_per_ns, flops / self.flops_per_ns)
+        if channels_first:
+            ns = ns * (self.other_first if depthwise else self.convolution_first) + self.first_ns
+        return ns
+
+
+PRICES = Prices()
