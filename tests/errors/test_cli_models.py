@@ -70,6 +70,28 @@ def test_inputs_that_do_not_fit(capfd, tmp_path):
     check_error(capfd, ["run", path, "--outputs", tmp_path / "no" / "o.npz"], "outputs.unwritable", 3)
 
 
+def test_weights_that_hold_nan_are_told_and_do_not_stop_anything(capfd, tmp_path):
+    from onnx import helper
+
+    weights = np.full((3, 3), np.nan, "float32")
+    path = models.save(
+        tmp_path / "m.onnx", [helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [2, 3]}, {"y": [2, 3]},
+        {"w": weights},
+    )  # fmt: skip
+    code, out, err = invoke(capfd, "run", path, "--json")
+    assert code == 0, err
+    assert "warning: Weights of the model 'm' hold NaN: 'w'." in err
+    assert json.loads(out)["outputs"]["y"]["shape"] == [2, 3]
+
+
+@pytest.mark.parametrize("rank", [1, 3])
+def test_inputs_of_another_rank_name_the_input(capfd, tmp_path, rank):
+    path = models.dense(tmp_path / "m.onnx")
+    np.savez(tmp_path / "in.npz", x=np.zeros((8,) * rank, "float32"))
+    error = check_error(capfd, ["run", path, "--inputs", tmp_path / "in.npz"], "shape.mismatch", 3)
+    assert "x" in error["where"]
+
+
 def test_pickled_inputs_are_refused(capfd, tmp_path):
     np.savez(tmp_path / "in.npz", x=np.array([{"a": 1}], dtype=object))
     path = models.dense(tmp_path / "m.onnx")

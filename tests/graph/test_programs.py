@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import workbench as wb
 from workbench import onnx_backend
-from workbench.errors import ModelError, ShapeError
+from workbench.errors import ModelError, WorkbenchError
 from workbench.graph import extract_tasks, load_onnx, run_reference
 from workbench.graph.onnx import read_program
 from workbench.graph.stages import next_stage
@@ -198,16 +198,19 @@ def test_functions_of_the_model_are_expanded_and_weights_stay():
 def test_wrong_feeds_are_refused():
     executable = DynamicExecutable(read_program(tiny_attention()))
     x = np.zeros((3, 6), np.float32)
-    for feeds, code in [
-        ({}, "shape.name"),
-        ({"x": x, "z": x}, "shape.name"),
-        ({"x": x.astype(np.float64)}, "shape.mismatch"),
-        ({"x": x[:, :5]}, "shape.mismatch"),
-        ({"x": x[0]}, "shape.mismatch"),
+    for feeds, code, words in [
+        ({}, "shape.count", "x: float32[batchx6]"),
+        ({"x": x, "z": x}, "shape.name", "no input 'z'"),
+        ({"x": x.astype(np.float64)}, "shape.dtype", "float64, not float32"),
+        ({"x": x[:, :5]}, "shape.mismatch", "3x5, not batchx6"),
+        ({"x": x[0]}, "shape.mismatch", "1 dimensions, not 2"),
+        ({"x": [[1.0], [1.0, 2.0]]}, "shape.mismatch", "no array"),
+        ([x], "usage.type", "{'x': array}"),
     ]:
-        with pytest.raises(ShapeError) as e:
+        with pytest.raises(WorkbenchError) as e:
             executable.run(feeds)
         assert e.value.code == code
+        assert words in str(e.value)
 
 
 def test_the_backend_runs_models_and_skips_what_it_cannot():

@@ -10,10 +10,11 @@ import contextlib
 import os
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import ModelWarning, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.cli.output import Output
@@ -61,7 +62,8 @@ def _run(arguments: Sequence[str], output: Output) -> int:
         from workbench.cli.parser import parse
 
         options = parse(arguments)
-        return int(options.command(options, output) or 0)
+        with _told_warnings(output):
+            return int(options.command(options, output) or 0)
     except WorkbenchError as error:
         output.error(error.to_json(), str(error))
         return error.exit_code
@@ -86,6 +88,23 @@ def _run(arguments: Sequence[str], output: Output) -> int:
             {"code": "internal", "message": text, "where": [], "hint": hint}, f"{text} [internal]\n  hint: {hint}"
         )
         return 4
+
+
+@contextlib.contextmanager
+def _told_warnings(output: Output) -> Iterator[None]:
+    """Say warnings about models as the command says its own."""
+    shown = warnings.showwarning
+
+    def show(message: Warning | str, *rest: Any) -> None:
+        if isinstance(message, ModelWarning):
+            output.warn(str(message))
+        else:
+            shown(message, *rest)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ModelWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
 
 
 def _no_more_interrupts() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from workbench.arguments import is_a
 from workbench.errors import ShapeError, did_you_mean
-from workbench.graph.program import Program
+from workbench.graph.program import Declared, Program
 from workbench.graph.reference import interpret
 from workbench.graph.stages import Stage, next_stage, stage_key
 from workbench.runtime.executable import Executable, HostCall
@@ -75,7 +76,7 @@ class DynamicExecutable:
         Raises
         ------
         ShapeError
-            "shape.name", "shape.mismatch".
+            "shape.name", "shape.count" (one is missing), "shape.dtype", "shape.mismatch".
         ModelError
             Whatever typing and compiling find.
         """
@@ -85,7 +86,7 @@ class DynamicExecutable:
         while at < len(nodes):
             with self._lock:
                 stage, built = self._stage(at, values)
-                values.update(self._step(stage, built, values))
+            values.update(self._step(stage, built, values))
             at = stage.stop
             needed = wanted.union(*(n.inputs for n in nodes[at:]))
             values = {n: v for n, v in values.items() if n in needed}
@@ -94,25 +95,18 @@ class DynamicExecutable:
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         declared = {v.name: v for v in self.program.inputs}
-        for name in feeds:
+        hint = f"give {{{next(iter(declared), 'name')!r}: array}}"
+        for name in is_a("the values of the inputs", feeds, Mapping, hint):
             if name not in declared:
                 close = did_you_mean(str(name), declared, "inputs")
                 raise ShapeError("shape.name", f"The model has no input {name!r}.", (name,), close)
-        out: dict[str, Any] = {}
-        for name, v in declared.items():
-            if name not in feeds:
-                raise ShapeError(
-                    "shape.name", f"The input {name!r} is missing.", (name,), f"it is {v.pretty or v.dtype}"
-                )
-            x = feeds[name]
-            if v.dtype:
-                x = np.ascontiguousarray(x).reshape(np.shape(x))
-                agrees = x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype
-                if not agrees or not v.fits(x.shape):
-                    what = f"The input {name!r} is {x.dtype}{list(x.shape)}, expected {v.dtype}[{v.pretty}]."
-                    raise ShapeError("shape.mismatch", what, (name,))
-            out[name] = x
-        return out
+        missing = [name for name in declared if name not in feeds]
+        if missing:
+            pretty = ", ".join(f"{n}: {_expected(declared[n])}" for n in missing)
+            raise ShapeError(
+                "shape.count", f"No array is given for {', '.join(missing)}.", missing, f"needed: {pretty}"
+            )
+        return {name: _fitting(v, feeds[name]) for name, v in declared.items()}
 
     def _stage(self, at: int, values: Mapping[str, Any]) -> tuple[Stage, Executable | None]:
         shapes = stage_key(at, values, ())
@@ -127,6 +121,8 @@ class DynamicExecutable:
         self._stages[stage_key(at, values, stage.pinned)] = (stage, built)
         while len(self._stages) > KEPT:
             self._stages.popitem(last=False)
+        while len(self._pins) > 4 * KEPT:
+            self._pins.pop(next(iter(self._pins)))
         return stage, built
 
     def _step(self, stage: Stage, built: Executable | None, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,3 +132,31 @@ class DynamicExecutable:
         everything = {**self.program.constants, **values}
         given = {i: everything[i] for i in node.inputs if i}
         return interpret((node,), given, [o for o in node.outputs if o])
+
+
+def _fitting(v: Declared, given: Any) -> Any:
+    """Value of an input as the stages want it."""
+    if not v.dtype:  # a sequence or an optional value: the nodes that read it know more
+        return given
+    try:
+        x = np.ascontiguousarray(given).reshape(np.shape(given))
+    except ValueError as e:
+        text = f"The input {v.name!r} is no array: {e}."
+        raise ShapeError("shape.mismatch", text, (v.name,), f"it has to be {_expected(v)}") from None
+    hint = f"it has to be {_expected(v)}"
+    if not (x.dtype.kind in "OU" if v.dtype == "string" else x.dtype.name == v.dtype):
+        text = f"The input {v.name!r} has element type {x.dtype}, not {v.dtype}."
+        raise ShapeError("shape.dtype", text, (v.name,), hint)
+    if v.dims is not None and len(v.dims) != x.ndim:
+        text = f"The input {v.name!r} has {x.ndim} dimensions, not {len(v.dims)}."
+        raise ShapeError("shape.mismatch", text, (v.name,), hint)
+    if not v.fits(x.shape):
+        text = f"The input {v.name!r} has the shape {'x'.join(map(str, x.shape))}, not {v.pretty}."
+        raise ShapeError("shape.mismatch", text, (v.name,), hint)
+    return x
+
+
+def _expected(v: Declared) -> str:
+    if not v.dtype:
+        return "no tensor"
+    return f"{v.dtype}[{v.pretty}]" if v.dims is not None else f"{v.dtype} of any shape"
