@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from workbench.graph import Graph, Node, TensorType, partition
+from workbench.graph.group import Group
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import evaluate as reference
 from workbench.graph.plan import plan_memory
+from workbench.ir.overwrite import overwritable
 from workbench.ir.reference import evaluate
 
 
@@ -83,10 +87,16 @@ def random_feeds(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
     return {n: rng.standard_normal(t.shape).astype(t.dtype) for n, t in graph.input_types().items()}
 
 
+def reuses(groups: list[Group]) -> dict[int, list[tuple[str, str]]]:
+    """Which results may be written over which operands, for kernels that are not scheduled."""
+    pairs = {k: overwritable(g.func) for k, g in enumerate(groups) if g.func is not None}
+    return {k: [(groups[k].args[i][1], groups[k].args[o][1]) for i, o in found] for k, found in pairs.items()}
+
+
 def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Evaluate every kernel, with all intermediate results in the planned arena (poisoned first)."""
     groups = partition(graph)
-    plan = plan_memory(graph, groups)
+    plan = plan_memory(graph, groups, reuses(groups))
     arena = np.full(plan.arena_bytes, 0xFF, np.uint8)
     own = {n: a.copy() for n, a in {**graph.constants, **feeds}.items()}
     for name in graph.outputs:
@@ -105,6 +115,14 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         return np.lib.stride_tricks.as_strided(whole, t.shape, strides)
 
     for g in groups:
+        if g.obstacle:
+            (node,) = g.nodes
+            made = reference(
+                make_call(node, graph.types, graph.constants), *(read(i) if i else None for i in node.inputs)
+            )
+            for o, value in zip(node.outputs, made, strict=False):
+                if o:
+                    read(o)[...] = value
         if g.func is None:
             continue
         params = {b.name: b for b in g.func.params}

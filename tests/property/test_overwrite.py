@@ -11,10 +11,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
+
 from property.checks import CANARY
 from property.nests import EXPECTED, NESTS
 from property.randoms import _attempt
-
 from workbench.codegen import build_func
 from workbench.ir import interp, te
 from workbench.ir.func import Func
