@@ -13,6 +13,7 @@ from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
+    from workbench.runtime.executable import Executable
     from workbench.target import Target
 
 
@@ -95,6 +96,13 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
     if options.save_filled is not None:
         save_onnx(model, options.save_filled)
     return load_onnx(model, shapes)
+
+
+def warn_untuned(executable: Executable, output: Output) -> None:
+    """Name the tasks that a log does not know."""
+    if executable.untuned:
+        names = ", ".join(executable.untuned[:3]) + (", …" if len(executable.untuned) > 3 else "")
+        output.warn(f"{len(executable.untuned)} tasks are not in the log and use default schedules: {names}")
 
 
 def tasks(options: Namespace, output: Output) -> int:

@@ -61,6 +61,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
         "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
         "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
         "run": commands.add_parser("run", help="compile a model and run or time it"),
+        "export": commands.add_parser("export", help="compile a model to a shared library with a C header"),
         "passes": commands.add_parser("passes", help="list the graph passes, or what they do to a model"),
         "log": commands.add_parser("log", help="look at a tuning log"),
         "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
@@ -71,6 +72,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     built["tasks"].set_defaults(module="workbench.cli.model", function="tasks")
     _tune(built["tune"])
     _run(built["run"])
+    _export(built["export"])
     _log(built["log"])
     _target(built["doctor"])
     built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
@@ -78,7 +80,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _shape(built["passes"])
     _without(built["passes"])
     built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
-    for command in (built["tasks"], built["tune"], built["run"], built["passes"], built["doctor"]):
+    for command in (built["tasks"], built["tune"], built["run"], built["export"], built["passes"], built["doctor"]):
         _json(command)
     return parser, built
 
@@ -181,6 +183,15 @@ def _run(command: Parser) -> None:
     command.add_argument("--trace", metavar="FILE", help="write one run as a timeline for Perfetto or chrome://tracing")
     command.add_argument("--repeat", type=positive, metavar="R", help="timed repeats of --benchmark and --profile")
     command.set_defaults(module="workbench.cli.run", function="run")
+
+
+def _export(command: Parser) -> None:
+    _model(command)
+    _target(command)
+    command.add_argument("-o", "--output", required=True, metavar="NET.so", help="the library; its header is NET.h")
+    command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument("--name", metavar="NAME", help="what functions begin with (default: the network's name)")
+    command.set_defaults(module="workbench.cli.export", function="export")
 
 
 def _log(command: Parser) -> None:

@@ -97,12 +97,11 @@ def export_library(
     check_plan(plan)
     calls = _compiled(plan)
     target = Target(plan.target) if plan.target else Target.host()
-    _check_platform(target)
-    library = _checked_path(path)
+    target.require_here()
+    library = check_destination(path, name)
     threads = plan.threads if threads is None else whole("threads", threads, code="run.threads")
-    prefix = _prefix(plan.name) if name is None else _checked_name(name)
+    prefix = name or _prefix(plan.name)
     about = About(prefix, plan.name, f"schedule-workbench {_version()}", plan.target or str(target), threads)
-    find_linker()  # before any work
     header = library.with_suffix(".h")
     try:
         with tempfile.TemporaryDirectory(prefix=".workbench-export-", dir=library.parent) as folder:
@@ -119,6 +118,22 @@ def export_library(
 # ---- what can be exported ----
 
 
+def check_destination(path: str | os.PathLike[str], name: str | None) -> Path:
+    """Return the library's path; raise what is wrong with path, prefix, platform and linker before any work is done."""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        raise ExportError(
+            "export.platform",
+            f"Libraries can be made on Linux for x86-64, not on {sys.platform} for {platform.machine()}.",
+            (sys.platform, platform.machine()),
+            "running the network works here; export on a machine of the kind where the library is to run",
+        )
+    if name is not None and _prefix(is_a("name", name, str)) != name:
+        hint = "ASCII letters, digits and underscores, no digit or underscore at the beginning, for example 'resnet50'"
+        raise ExportError("export.name", f"{name!r} cannot begin the names of functions", [name], hint)
+    find_linker()
+    return _checked_path(path)
+
+
 def _compiled(plan: ExecutablePlan) -> list[CallPlan]:
     """Return the calls of a network without steps in Python."""
     steps = [call for call in plan.calls if isinstance(call, HostCall)]
@@ -131,17 +146,6 @@ def _compiled(plan: ExecutablePlan) -> list[CallPlan]:
             "compute them outside of the network, or replace them by operators that are compiled",
         )
     return [call for call in plan.calls if isinstance(call, CallPlan)]
-
-
-def _check_platform(target: Target) -> None:
-    target.require_here()
-    if sys.platform != "linux" or platform.machine() != "x86_64" or target.arch != "x86_64":
-        raise ExportError(
-            "export.platform",
-            f"Libraries can be made on Linux for x86-64, not on {sys.platform} for {platform.machine()}.",
-            (target.triple,),
-            "Executable.run works here; export on a machine of the kind where the library is to run",
-        )
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
@@ -166,13 +170,6 @@ def _prefix(name: str) -> str:
     """Return the network's name as one that C takes."""
     plain = re.sub("[^A-Za-z0-9_]+", "_", name).strip("_")[: PREFIX_LENGTH - 8] or "network"
     return f"net_{plain}" if plain[0].isdigit() or plain in _TAKEN else plain
-
-
-def _checked_name(name: str) -> str:
-    if _prefix(is_a("name", name, str)) != name:
-        hint = "ASCII letters, digits and underscores, no digit or underscore at the beginning, for example 'resnet50'"
-        raise ExportError("export.name", f"{name!r} cannot begin the names of functions", [str(name)], hint)
-    return name
 
 
 def _version() -> str:

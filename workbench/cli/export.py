@@ -1,0 +1,43 @@
+"""``workbench export``: compile a model to a shared library with a C header."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from workbench.cli.interrupt import load_heavy_modules
+from workbench.cli.model import check_model_options, load_graph, make_target, warn_untuned
+from workbench.cli.output import Output
+
+
+def export(options: Namespace, output: Output) -> int:
+    """Run the command."""
+    from workbench.tune.log import open_for_reading
+
+    check_model_options(options)
+    if options.log is not None:
+        open_for_reading(options.log).close()  # before the model is loaded
+    load_heavy_modules()
+    from workbench.runtime.export.library import check_destination
+
+    check_destination(options.output, options.name)
+    target = make_target(options)
+    graph = load_graph(options, output, target)
+    from workbench.tune.compile import compile
+
+    executable = compile(graph, log=options.log, target=target)
+    if options.log is not None:
+        warn_untuned(executable, output)
+    made = executable.export(options.output, name=options.name)
+    size = made.library.stat().st_size
+    data = {
+        "model": str(options.model),
+        "library": str(made.library),
+        "header": str(made.header),
+        "prefix": made.prefix,
+        "bytes": size,
+        "threads": executable.threads,
+        "untuned": list(executable.untuned),
+    }
+    functions = f"functions begin with {made.prefix}_"
+    output.result(data, f"{made.library} ({size / 1e6:.1f} MB)\n{made.header} ({functions})")
+    return 0
