@@ -19,6 +19,10 @@ from .packing import Item, most_at_once, pack_items
 Kind: TypeAlias = Literal["input", "const", "output", "arena"]
 #: Position of a group, and the pairs of its tensors (read, written) of which it may write the second over the first.
 Reuses: TypeAlias = Mapping[int, Sequence[tuple[str, str]]]
+#: Position of a group, tensor that dies there, result that takes its place.
+Reused: TypeAlias = tuple[int, str, str]
+#: To keep memory for several tensors can make the arena larger: so many plans with one reuse less are looked at.
+TRIES = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class MemoryPlan:
     live_bytes: int
     bound_bytes: int
     total_bytes: int
-    reused: tuple[tuple[int, str, str], ...] = ()
+    reused: tuple[Reused, ...] = ()
 
 
 def plan_memory(graph: Graph, groups: Sequence[Group], reuses: Reuses | None = None) -> MemoryPlan:
@@ -92,13 +96,38 @@ def plan_memory(graph: Graph, groups: Sequence[Group], reuses: Reuses | None = N
     size = {r: padded(graph.types[r].nbytes) for r in inner}
     apart = [Item(size[r], *spans[r]) for r in inner]
     reused = tuple(_reused(graph, groups, home, spans, set(inner), reuses or {}))
-    over = {home[new].root: home[old].root for _, old, new in reused}
-    chains = _chains(inner, over)
-    items = [Item(size[c[0]], spans[c[0]][0], spans[c[-1]][1]) for c in chains]
-    offsets, top = pack_items(items)
-    at = {r: offsets[k] for k, chain in enumerate(chains) for r in chain}
-    places = {t: _place(graph, h, home, at) for t, h in home.items()}
-    return MemoryPlan(places, top, most_at_once(apart), most_at_once(items), sum(size.values()), reused)
+    best, bound = _packed(reused, home, spans, size), most_at_once(_items(_chains(inner, home, reused), size, spans))
+    for without in ((), *(_without(reused, k) for k in range(min(len(reused), TRIES)))):
+        if best.top > bound:
+            best = min(best, _packed(without, home, spans, size), key=lambda p: p.top)
+    places = {t: _place(graph, h, home, best.at) for t, h in home.items()}
+    return MemoryPlan(places, best.top, most_at_once(apart), bound, sum(size.values()), best.reused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packed:
+    at: dict[str, int]
+    top: int
+    reused: tuple[Reused, ...]
+
+
+def _packed(
+    reused: Sequence[Reused], home: Mapping[str, Home], spans: Mapping[str, tuple[int, int]], size: Mapping[str, int]
+) -> _Packed:
+    """Offsets when these results are written over operands."""
+    chains = _chains(list(size), home, reused)
+    offsets, top = pack_items(_items(chains, size, spans))
+    return _Packed({r: offsets[k] for k, chain in enumerate(chains) for r in chain}, top, tuple(reused))
+
+
+def _items(
+    chains: Sequence[Sequence[str]], size: Mapping[str, int], spans: Mapping[str, tuple[int, int]]
+) -> list[Item]:
+    return [Item(size[c[0]], spans[c[0]][0], spans[c[-1]][1]) for c in chains]
+
+
+def _without(reused: Sequence[Reused], k: int) -> tuple[Reused, ...]:
+    return (*reused[:k], *reused[k + 1 :])
 
 
 def _place(graph: Graph, h: Home, home: Mapping[str, Home], at: Mapping[str, int]) -> Place:
@@ -122,9 +151,9 @@ def _reused(
     spans: Mapping[str, tuple[int, int]],
     inner: set[str],
     reuses: Reuses,
-) -> list[tuple[int, str, str]]:
+) -> list[Reused]:
     """Of what may be written over an operand, that whose operand dies there and has the same memory for itself."""
-    out: list[tuple[int, str, str]] = []
+    out: list[Reused] = []
     taken: set[str] = set()
     spots = {t: s for g in groups for t, s in g.spots.items()}
     for k, pairs in reuses.items():
@@ -151,12 +180,13 @@ def _whole(graph: Graph, home: Mapping[str, Home], spots: Mapping[str, Spot], t:
     return dense and kind.nbytes == graph.types[home[t].root].nbytes
 
 
-def _chains(inner: Sequence[str], over: Mapping[str, str]) -> list[list[str]]:
+def _chains(inner: Sequence[str], home: Mapping[str, Home], reused: Sequence[Reused]) -> list[list[str]]:
     """Memory that is handed from one tensor to the next."""
-    following = {old: new for new, old in over.items()}
+    following = {home[old].root: home[new].root for _, old, new in reused}
+    later = set(following.values())
     chains = []
     for r in inner:
-        if r not in over:
+        if r not in later:
             chain = [r]
             while chain[-1] in following:
                 chain.append(following[chain[-1]])
