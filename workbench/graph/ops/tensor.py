@@ -158,7 +158,7 @@ class Slice(OpDef):
 
 @operator("Pad", "injective")
 class Pad(OpDef):
-    """Surround with a constant; with what mirrors, repeats or continues the edge only by reference."""
+    """Surround with a constant, with what mirrors or repeats the tensor, or with its edge."""
 
     parameters = (1, 2, 3)
 
@@ -198,12 +198,30 @@ class Pad(OpDef):
 
     def obstacle(self, c: Call) -> str:
         mode = c.get_str("mode", "constant")
-        return "" if mode == "constant" else f"padding with mode {mode!r}"
+        return "" if mode in ("constant", "edge", "reflect", "wrap") else f"padding with mode {mode!r}"
+
+    def beyond(self, c: Call, i: te.Axis, pads: tuple[int, int], size: int) -> te.Value:
+        """Place in a dimension of what stands at `i` of the result; what leaves it becomes the edge."""
+        mode, at = c.get_str("mode", "constant"), te.cast(i - pads[0], "int64")
+        once = max(pads) < size  # else what is repeated is repeated several times
+        if mode == "wrap":
+            return te.select(at < 0, at + size, te.select(at < size, at, at - size)) if once else at % size
+        if mode == "reflect":
+            inner = te.abs(at) if once else at % max(2 * (size - 1), 1)
+            return (size - 1) - te.abs((size - 1) - inner)
+        return at
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, pads = args[0], self.pads(c)
         assert x is not None
         fill = te.const(self.fill(c), x.dtype)
+        if c.get_str("mode", "constant") != "constant":
+
+            def around(*i: te.Axis) -> te.Value:
+                sides = zip(i, pads, x.shape, strict=True)
+                return x[tuple(self.beyond(c, v, p, n) if any(p) else v for v, p, n in sides)]
+
+            return compute(self.infer(c)[0].shape, around, c.name("pad"))
 
         def body(*i: te.Axis) -> te.Value:
             cond = None
@@ -221,4 +239,8 @@ class Pad(OpDef):
         return [
             Case("attributes", (x,), {"pads": (0, 1, 0, 0, 0, 2), "value": 0.5}, version=9),
             Case("inputs", (x, ints(0, 1, 1, 1, 0, 0), np.array(-1.0, np.float32)), const=(1, 2)),
+            Case("edge", (x, ints(0, 2, 1, 1, 0, 5)), {"mode": "edge"}, const=(1,)),
+            Case("mirror once", (x, ints(0, 2, 3, 1, 0, 1)), {"mode": "reflect"}, const=(1,)),
+            Case("again once", (x, ints(1, 2, 3, 1, 1, 1)), {"mode": "wrap"}, const=(1,), version=19),
+            Case("again often", (x, ints(0, 7, 3, 1, 0, 9)), {"mode": "wrap"}, const=(1,), version=19),
         ]
