@@ -291,6 +291,9 @@ def opdef(node: Node) -> OpDef:
 
 def known(domain: str, name: str, version: int) -> bool:
     """Whether `opdef` finds the operator."""
+    from . import ops
     from .onnx.foreign import foreign
 
-    return (domain == "" and name in registry()) or foreign(domain, name, version) is not None
+    assert ops is not None
+    ours = domain in ("", "com.microsoft") and (domain, name) in _REGISTRY
+    return ours or foreign(domain, name, version) is not None

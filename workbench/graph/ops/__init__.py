@@ -2,6 +2,7 @@
 
 from . import (
     arg,
+    contrib,
     control,
     conv,
     conv_transpose,
@@ -14,6 +15,7 @@ from . import (
     qlinear,
     quant,
     quant_steps,
+    recurrent,
     reduce,
     repeat,
     resize,
@@ -23,6 +25,7 @@ from . import (
 
 __all__ = [
     "arg",
+    "contrib",
     "control",
     "conv",
     "conv_transpose",
@@ -35,6 +38,7 @@ __all__ = [
     "qlinear",
     "quant",
     "quant_steps",
+    "recurrent",
     "reduce",
     "repeat",
     "resize",

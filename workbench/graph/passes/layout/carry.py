@@ -15,7 +15,8 @@ import numpy as np
 
 from ...graph import Array, Graph, Node, TensorType
 from ...infer import make_call
-from ...opdef import Call, OpDef, opdef, registry
+from ...onnx.foreign import Foreign
+from ...opdef import Call, OpDef, opdef
 from ...ops.tensor import Transpose
 from .costs import CONVOLUTIONS, PRICES
 from .order import PLAIN, Order, Perm, Shape, inverse, last, split_rows, transposed
@@ -44,7 +45,7 @@ class Site:
     @property
     def native(self) -> bool:
         """Whether the operator is declared here (and knows a `layout` where it is one of images)."""
-        return registry().get(self.node.op) is self.op and self.node.domain in ("", "ai.onnx")
+        return not isinstance(self.op, Foreign)
 
     @property
     def out(self) -> TensorType:
@@ -209,8 +210,11 @@ class Elementwise(Carrier):
         lead = next((i for i in range(len(node.inputs)) if self._full(site, i)), None)
         if not mode.perms:
             assert lead is not None
-            shape = w.shapes(node.inputs[lead], mode.output)[0]
-            inputs = [w.read(x, mode.output, shape) if self._full(site, i) else x for i, x in enumerate(node.inputs)]
+            shape = (w.shapes(node.inputs[lead], mode.output) or [mode.output.stored(site.out.shape)])[0]
+            inputs = [
+                w.read(x, mode.output, shape) if self._full(site, i) else self._number(w, site, i)
+                for i, x in enumerate(node.inputs)
+            ]
             return w.emit_as(site, inputs, dict(node.attrs), mode.output, shape)
         perm = mode.perms[0] if lead is None else w.likely(node.inputs[lead], mode.output, mode.perms)
         inputs = []
@@ -223,6 +227,11 @@ class Elementwise(Carrier):
             else:
                 inputs.append(self._constant(w, site, i, perm))
         return w.emit(site, inputs, dict(node.attrs), mode.output, perm)
+
+    def _number(self, w: Writer, site: Site, i: int) -> str:
+        """A constant of one element, without dimensions that the result would get from it."""
+        x = site.node.inputs[i]
+        return w.constant(x, (), site.value(i).reshape(()), "number") if x and site.value(i).ndim > 1 else x
 
     def _constant(self, w: Writer, site: Site, i: int, perm: Perm) -> str:
         c = site.value(i)
