@@ -16,6 +16,7 @@ from .group import Group
 from .infer import make_call
 from .joins import join_in_place
 from .key import structural_key
+from .moved import MOVES, read_through, written_in_order
 from .opdef import Call, opdef
 from .passes import run_pass
 from .passes.fuse import is_view, why_not_compiled
@@ -184,8 +185,8 @@ class _Lowering:
             text = f"{word(first.op)} {dims(self.graph.types[outputs[0]].shape)}"
             return Group(first.name, nodes, None, (), inputs, outputs, text, fused.rules, obstacle=why)
         names, tensors, order = _Names(), dict[str, te.Tensor](), list[str]()
-        for n in nodes:
-            self._lower(n, names, tensors, order)
+        for k, n in enumerate(nodes):
+            self._lower(n, names, tensors, order, nodes[k + 1 :])
         out = nodes[-1].outputs[0]
         func = te.func(tensors[out], "_".join(word(n.op) for n in nodes))
         by_param = {tensors[t].name: t for t in [*order, out]}
@@ -204,7 +205,9 @@ class _Lowering:
             count_flops(func),
         )
 
-    def _lower(self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str]) -> None:
+    def _lower(
+        self, node: Node, names: _Names, tensors: dict[str, te.Tensor], order: list[str], later: tuple[Node, ...]
+    ) -> None:
         op = opdef(node)
         if (
             node.op in _COMMUTATIVE
@@ -221,6 +224,14 @@ class _Lowering:
                 )
                 order.append(x)
             args.append(tensors.get(x))
+        source = args[0] if args else None
+        if node.op in MOVES and source is not None:
+            if node.op == "Transpose" and len(source.stages) == 1 and source.stages[0].reduce:
+                tensors[node.outputs[0]] = written_in_order(call, source)
+                return
+            if any(opdef(n).fusion == "complex" for n in later):
+                tensors[node.outputs[0]] = read_through(call, source)
+                return
         tensors[node.outputs[0]] = op.lower(call, *args)
 
     def _is_tensor(self, call: Call, i: int) -> bool:

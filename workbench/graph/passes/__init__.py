@@ -6,7 +6,22 @@ from collections.abc import Iterable, Sequence
 
 from ...errors import UsageError
 from ..graph import Graph
-from . import canonical, cse, factors, flatten, fold, fuse, integers, layout, pads, recurrent, scale, simplify, views
+from . import (
+    canonical,
+    combine,
+    cse,
+    factors,
+    flatten,
+    fold,
+    fuse,
+    integers,
+    layout,
+    pads,
+    recurrent,
+    scale,
+    simplify,
+    views,
+)
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from .explain import Change, PassReport, Report, explain
 
@@ -24,6 +39,7 @@ ORDER = (
     "fold_pads",
     "fold_batch_norm",
     "fold_scale",
+    "combine_parallel",
     "layout",
     "simplify_views",
     "fold_constants",
@@ -80,6 +96,7 @@ __all__ = [
     "Report",
     "because",
     "canonical",
+    "combine",
     "cse",
     "explain",
     "factors",
@@ -94,8 +111,8 @@ __all__ = [
     "list_passes",
     "optimized",
     "pads",
-    "recurrent",
     "passes",
+    "recurrent",
     "run_pass",
     "run_passes",
     "scale",

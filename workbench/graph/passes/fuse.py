@@ -5,6 +5,9 @@
 - *reduction*: takes the injective operators before it;
 - *opaque*: alone.
 
+A product of matrices reads through the transpositions and slices of its operands, and writes in the order of a
+transposition behind it (`workbench.graph.moved`): no data move for them.
+
 A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node
 that every path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and
 groups cannot depend on each other in a circle. Complex nodes claim their followers from the deepest to the
@@ -19,10 +22,14 @@ from dataclasses import dataclass, field
 
 from ..graph import FusedNodes, Graph, Node
 from ..infer import make_call
+from ..moved import MOVES
 from ..opdef import Fusion, obstacle, opdef
 from .base import graph_pass
 
 _EXIT = "<outputs>"
+
+#: What reads through transpositions and slices.
+PRODUCTS = ("MatMul",)
 
 
 @dataclass(slots=True)
@@ -40,6 +47,8 @@ def fuse(graph: Graph) -> Graph:
     for node in sorted(graph.nodes, key=lambda n: -deep[n.name]):
         if f.kind[node.name] == "complex":
             f.grow_complex(node)
+    for node in reversed(graph.nodes):
+        f.read_through(node)
     for node in graph.nodes:
         if f.kind[node.name] == "injective" and not is_view(graph, node):
             f.grow_injective(node)
@@ -99,6 +108,7 @@ class _Fuser:
         self.kind = {n.name: fusion_class(graph, n) for n in graph.nodes}
         self.group: dict[str, _Group] = {n.name: _Group([n], [], self.kind[n.name] == "complex") for n in graph.nodes}
         self.next = self._post_dominators()
+        self.reads: set[str] = set()  # nodes that their readers read through
 
     def depths(self) -> dict[str, int]:
         """Length of the longest path from an input to each node."""
@@ -155,8 +165,8 @@ class _Fuser:
 
     def grow_complex(self, anchor: Node) -> None:
         """Let element-wise followers of the same shape join a complex node."""
-        group, at = self.group[anchor.name], anchor
-        shape = self.graph.types[anchor.outputs[0]].shape
+        group, at = self.group[anchor.name], self._written_in_order(anchor)
+        shape = self.graph.types[at.outputs[0]].shape
         while (end := self.next[at.name]) != _EXIT:
             path = self._between(at, end)
             if not all(self._follows(n, shape, group) for n in path):
@@ -165,6 +175,32 @@ class _Fuser:
             note = ", with its other operand from an earlier kernel" if _is_residual(self.graph, last, group) else ""
             self._join(group, path, f"{last.op} {last.name}: element-wise after {anchor.op} {anchor.name}{note}")
             at = last
+
+    def _written_in_order(self, anchor: Node) -> Node:
+        """Let a transposition that alone reads a product join it; returns the last node so far."""
+        move = self._only_reader(anchor)
+        if anchor.op not in PRODUCTS or move is None or move.op != "Transpose" or is_view(self.graph, move):
+            return anchor
+        rule = f"Transpose {move.name}: {anchor.op} {anchor.name} writes in that order"
+        self._join(self.group[anchor.name], [move], rule)
+        return move
+
+    def _only_reader(self, node: Node) -> Node | None:
+        """The one node that reads a node's result."""
+        readers = self.consumers.get(node.outputs[0], [])
+        return readers[0] if len(readers) == 1 and node.outputs[0] not in self.graph.outputs else None
+
+    def read_through(self, move: Node) -> None:
+        """Let a transposition or slice that only one product reads join it."""
+        reader = self._only_reader(move) if move.op in MOVES and self.kind[move.name] == "injective" else None
+        if reader is None or move.inputs[0] in self.graph.constants or any(move.outputs[1:]):
+            return
+        group = self.group[reader.name]
+        before = reader.op in MOVES and reader.name in self.reads
+        if not (reader.op in PRODUCTS or before) or self.group[move.name] is group:
+            return
+        self.reads.add(move.name)
+        self._join(group, [move], f"{move.op} {move.name}: {reader.op} {reader.name} reads through it")
 
     def _follows(self, n: Node, shape: tuple[int, ...], group: _Group) -> bool:
         op, mine = opdef(n), self.group[n.name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..graph import Graph, Node
+from ..graph import AttrValue, Graph, Node
 from ..opdef import opdef
 from ..ops.common import Window
 from ..ops.conv import conv_shape
@@ -97,5 +97,9 @@ def _double_pad(s: Site, node: Node) -> Found:
     if any(c.get_str("mode", "constant") != "constant" for c in (o, i)) or outer.fill(o) != inner.fill(i):
         return None
     both = [(a + c, b + d) for (a, b), (c, d) in zip(outer.pads(o), inner.pads(i), strict=True)]
-    attrs = {"pads": (*(a for a, _ in both), *(b for _, b in both)), "mode": "constant", "value": outer.fill(o)}
+    attrs: dict[str, AttrValue] = {
+        "pads": (*(a for a, _ in both), *(b for _, b in both)),
+        "mode": "constant",
+        "value": outer.fill(o),
+    }
     return [s.instead(node, "Pad", before.inputs[:1], attrs, 10)]

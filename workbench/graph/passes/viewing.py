@@ -148,7 +148,7 @@ def _slice_of_concat(s: Site, node: Node) -> Found:
     return None
 
 
-@declare(MOVES, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
+@declare(VIEWS, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
 def _reshape_of_slice(s: Site, node: Node) -> Found:
     """A reshape that divides the last dimension of a slice along it is a slice of such a reshape, which is a view."""
     cut = s.maker(node.inputs[0], "Slice")
