@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 
 RUN = """
-; Where something is during this run. Kinds: 0 input, 1 output, 2 constant, 3 arena.
+; Where something is during this run. Kinds: 0 input, 1 output, 2 constant, 3 arena; above that, in units of 4, how many
+; bytes into an input or output it begins.
 define internal ptr @address(ptr %ctx, ptr %what) nounwind {
 entry:
-  %kind = load i64, ptr %what, align 8
+  %both = load i64, ptr %what, align 8
+  %kind = and i64 %both, 3
+  %into = lshr i64 %both, 2
   %atp = getelementptr i8, ptr %what, i64 8
   %at = load i64, ptr %atp, align 8
   %memory = icmp ugt i64 %kind, 1
@@ -21,7 +24,8 @@ given:
   %places = getelementptr i8, ptr %ctx, i64 [AT_places]
   %pp = getelementptr ptr, ptr %places, i64 %index
   %p = load ptr, ptr %pp, align 8
-  ret ptr %p
+  %part = getelementptr i8, ptr %p, i64 %into
+  ret ptr %part
 fixed:
   %constant = icmp eq i64 %kind, 2
   br i1 %constant, label %data, label %arena

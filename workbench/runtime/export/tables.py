@@ -85,7 +85,9 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
 
 def _place(slot: Slot, offsets: Sequence[int]) -> str:
     at = offsets[slot.at] if slot.kind == "const" else slot.at
-    return f"%place {{ i64 {_KINDS[slot.kind]}, i64 {at} }}"
+    if slot.kind in ("const", "arena"):
+        return f"%place {{ i64 {_KINDS[slot.kind]}, i64 {at + slot.skip} }}"
+    return f"%place {{ i64 {_KINDS[slot.kind] + 4 * slot.skip}, i64 {at} }}"
 
 
 def _stage(specs: Iterable[ArraySpec]) -> tuple[list[int], int]:
