@@ -154,10 +154,15 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
     if library.suffix == ".h":
         text = f"{library.name} would be both the library and its header"
         raise ExportError("export.unwritable", text, [str(library)], "give the library's path, such as net.so")
-    if library.is_dir():
-        raise _unwritable(library, "it is a directory")
-    if not library.parent.is_dir():
-        raise _unwritable(library, f"there is no directory {library.parent}")
+    try:
+        if library.is_dir():
+            raise _unwritable(library, "it is a directory")
+        if not library.parent.is_dir():
+            raise _unwritable(library, f"there is no directory {library.parent}")
+    except OSError as error:
+        raise _unwritable(library, error.strerror or str(error)) from error
+    if "\0" in str(library):
+        raise _unwritable(library, "a path cannot have a zero in it")
     return library
 
 

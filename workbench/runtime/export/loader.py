@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import math
+import mmap
 import os
+import struct
 import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -136,16 +138,38 @@ def _open(file: Path) -> _Functions:
     try:
         found = file.stat()
         with file.open("rb") as stream:
-            magic = stream.read(4)
-    except OSError as error:
-        raise ExportError("export.missing", f"There is no such library: {error.strerror}", [str(file)]) from None
-    if magic != b"\x7fELF":
-        raise ExportError("export.format", f"{file.name} is no library of this system", [str(file)], _HINT)
+            problem = _problem(stream, found.st_size)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", error)
+        raise ExportError("export.missing", f"There is no such library: {why}", [str(file)], "check the path") from None
+    if problem:
+        raise ExportError("export.format", f"{file.name} {problem}", [str(file)], _HINT)
     with _lock:
         key = (found.st_dev, found.st_ino)
         if key not in _opened:
             _opened[key] = _link(file)
         return _opened[key]
+
+
+def _problem(stream: BinaryIO, size: int) -> str:
+    """Say why a file is no exported network; "" when it may be one.
+
+    This is looked at before the system opens it: half a library ends the process, and a whole one runs code of its own.
+    """
+    head = stream.read(64)
+    if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
+        return "is no library of this system"
+    at, each, count = struct.unpack_from("<32xQ14xHH", head)
+    stream.seek(at)
+    rows = stream.read(each * count)
+    if each < 40 or len(rows) < each * count:
+        return "is cut off"
+    for row in range(0, len(rows), each):
+        (offset,), (length,) = struct.unpack_from("<8xQ", rows, row), struct.unpack_from("<32xQ", rows, row)
+        if offset + length > size:
+            return "is cut off"
+    with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return "" if content.find(MARK.encode() + b"\0") >= 0 else "is no exported network"
 
 
 def _link(file: Path) -> _Functions:

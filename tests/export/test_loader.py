@@ -1,0 +1,251 @@
+"""Exported networks in Python: other processes, several threads, wrong files."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from export.networks import feeds, hand_made, same
+
+import workbench as wb
+from workbench.errors import WorkbenchError
+from workbench.runtime.executable import Executable
+from workbench.runtime.export import export_library, library
+from workbench.runtime.export.library_text import ABI
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return export_library(hand_made(2), tmp_path_factory.mktemp("export") / "net.so").library
+
+
+@pytest.fixture(scope="module")
+def want():
+    executable = Executable(hand_made())
+    return [executable.run(feeds(seed)) for seed in range(4)]
+
+
+def test_fresh_process_without_compiler(made, want):
+    program = """
+import json, sys
+import numpy as np
+import workbench as wb
+network = wb.load_exported(sys.argv[1], threads=2)
+x = np.load(sys.argv[2])
+found = network.run({"x": x, network.inputs[1].name: np.arange(3)})
+found["gpu_0/y"].tofile(sys.argv[3])
+network.benchmark(repeat=2)
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})))
+print(json.dumps(sorted(name for name in sys.modules if name.startswith("workbench."))))
+"""
+    x, y = made.parent / "x.npy", made.parent / "y.bin"
+    np.save(x, feeds()["x"])
+    done = subprocess.run(
+        [sys.executable, "-c", program, made, x, y], capture_output=True, text=True, check=True, timeout=120
+    )
+    loaded, own = (set(json.loads(line)) for line in done.stdout.splitlines())
+    assert not loaded & {"llvmlite", "onnx", "pandas", "xgboost", "IPython"}
+    assert not {name for name in own if name.startswith(("workbench.codegen", "workbench.graph", "workbench.tune"))}
+    assert y.read_bytes() == want[0]["gpu_0/y"].tobytes()
+
+
+def test_many_callers(made, want):
+    network = wb.load_exported(made)
+    failed = []
+
+    def call(seed):
+        for turn in range(30):
+            if turn == 10 and seed == 0:
+                network.set_threads(3)
+            if not same(network.run(feeds(seed)), want[seed]):
+                failed.append(seed)
+
+    callers = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+        assert not caller.is_alive()
+    assert not failed
+    assert 1 <= len(network._free) <= 4
+    assert network.threads == 3
+
+
+def test_two_networks(made, want, tmp_path):
+    """With the same prefix, and so the same names of functions."""
+    other = export_library(hand_made(value=9.0), tmp_path / "net.so").library
+    networks = wb.load_exported(made), wb.load_exported(other)
+    expected = want[0], Executable(hand_made(value=9.0)).run(feeds())
+    for _ in range(3):
+        assert all(same(n.run(feeds()), e) for n, e in zip(networks, expected, strict=True))
+
+
+def test_arrays_that_are_not_aligned_or_not_dense(made, want):
+    network = wb.load_exported(made)
+    given = feeds()
+    room = np.zeros(16 * 16 * 4 + 64, "uint8")
+    start = -room.ctypes.data % 64 + 4
+    crooked = room[start : start + 1024].view("float32").reshape(16, 16)
+    crooked[...] = given["x"]
+    assert same(network.run({**given, "x": crooked}), want[0])
+    assert same(network.run({**given, "x": given["x"].T.copy().T}), want[0])
+
+
+def test_pointers_that_are_not_aligned(made, want):
+    """The library itself copies them: C programs have no `as_aligned`."""
+    network = wb.load_exported(made)
+    given = list(feeds().values())
+    memory = [np.zeros(a.nbytes + 128, "uint8") for a in (*given, *want[0].values())]
+    views = [m[-m.ctypes.data % 64 + 8 :] for m in memory]
+    for view, array in zip(views, given, strict=False):
+        view[: array.nbytes] = array.reshape(-1).view("uint8")
+    pointers = np.array([v.ctypes.data for v in views], np.uintp)
+    context = network._take()
+    context.run(pointers[: len(given)], pointers[len(given) :])
+    for view, array in zip(views[len(given) :], want[0].values(), strict=True):
+        assert view[: array.nbytes].tobytes() == array.tobytes()
+        assert not view[array.nbytes :].any()
+
+
+def test_a_context_is_one_callers(made):
+    network = wb.load_exported(made)
+    context = network._take()
+    busy = ctypes.c_int32.from_address(context.handle)
+    busy.value = 1
+    with pytest.raises(WorkbenchError, match="in use") as caught:
+        context.run(np.zeros(2, np.uintp), np.zeros(6, np.uintp))
+    assert caught.value.code == "run.export"
+    with pytest.raises(WorkbenchError, match="in use"):
+        context.set_threads(1)
+    busy.value = 0
+
+
+def threads_now():
+    return len(os.listdir("/proc/self/task"))
+
+
+def test_threads_go_with_the_network(made, want):
+    before = threads_now()
+    network = wb.load_exported(made, threads=5)
+    network.run(feeds())
+    assert threads_now() == before + 4
+    network.set_threads(2)
+    assert threads_now() == before + 1
+    assert same(network.run(feeds()), want[0])
+    del network
+    assert threads_now() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_after_fork(made, want):
+    network = wb.load_exported(made, threads=3)
+    network.run(feeds())
+    child = os.fork()
+    if child == 0:
+        good = all(same(network.run(feeds(seed)), want[seed]) for seed in range(4)) and threads_now() == 3
+        os._exit(0 if good else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert same(network.run(feeds()), want[0])
+
+
+BAD_CALLS = [
+    ((), {}, "shape.count"),
+    ((np.zeros((16, 16), "f4"),), {}, "shape.count"),
+    ((np.zeros((16, 16), "f4"), np.arange(3), 1), {}, "shape.count"),
+    ((), {"X": np.zeros((16, 16), "f4")}, "shape.name"),
+    ((np.zeros((16, 15), "f4"), np.arange(3)), {}, "shape.mismatch"),
+    ((np.zeros((16, 16), "f8"), np.arange(3)), {}, "shape.dtype"),
+]
+
+
+@pytest.mark.parametrize(("args", "named", "error"), BAD_CALLS)
+def test_bad_inputs(made, args, named, error):
+    with pytest.raises(WorkbenchError) as caught:
+        wb.load_exported(made).run(*args, **named)
+    assert caught.value.code == error
+
+
+@pytest.mark.parametrize("threads", [0, -1, 5000, 1.5, "2"])
+def test_bad_threads(made, threads):
+    with pytest.raises(WorkbenchError) as caught:
+        wb.load_exported(made, threads=threads)
+    assert caught.value.code == "run.threads"
+    network = wb.load_exported(made)
+    with pytest.raises(WorkbenchError):
+        network.set_threads(threads)
+    assert network.threads == 2
+    assert network.run(feeds())
+
+
+def test_benchmark(made):
+    network = wb.load_exported(made)
+    result = network.benchmark(feeds(), repeat=3, min_repeat_ms=0.1)
+    assert len(result.costs_ms) == 3
+    assert 0 < result.min_ms <= result.median_ms
+    assert result.threads == 2
+    assert len(network.benchmark(repeat=2, number=3).costs_ms) == 2
+    for wrong in ({"repeat": 0}, {"number": 0}, {"warmup": -1}):
+        with pytest.raises(WorkbenchError) as caught:
+            network.benchmark(**wrong)
+        assert caught.value.code == "usage.repeat"
+
+
+# ---- wrong files ----
+
+
+def wrong_files(made, folder):
+    (folder / "text.so").write_text("not a library")
+    (folder / "empty.so").write_bytes(b"")
+    (folder / "short.so").write_bytes(made.read_bytes()[:3000])
+    data = made.read_bytes()
+    mark = ABI.to_bytes(4, "little") + b"network\0"
+    assert data.count(mark) == 1
+    (folder / "newer.so").write_bytes(data.replace(mark, (ABI + 1).to_bytes(4, "little") + b"network\0"))
+    (folder / "renamed.so").write_bytes(data.replace(mark, ABI.to_bytes(4, "little") + b"natwork\0"))
+    yield folder / "missing.so", "export.missing"
+    yield folder, "export.missing"
+    yield folder / "text.so" / "net.so", "export.missing"
+    yield folder / "text.so", "export.format"
+    yield folder / "empty.so", "export.format"
+    yield folder / "short.so", "export.format"
+    yield folder / "renamed.so", "export.format"
+    yield np._core._multiarray_umath.__file__, "export.format"
+    yield folder / "newer.so", "export.abi"
+    yield folder / "n\0.so", "export.missing"
+    yield 7, "usage.type"
+
+
+def test_wrong_files(made, tmp_path):
+    for path, code in wrong_files(made, tmp_path):
+        with pytest.raises(WorkbenchError) as caught:
+            wb.load_exported(path)
+        assert caught.value.code == code, path
+
+
+def test_a_machine_without_a_feature(tmp_path, monkeypatch):
+    """The library asks the processor itself; ours lacks what only old processors of another maker have."""
+    needed = library._needed
+    monkeypatch.setattr(library, "_needed", lambda *a: [*needed(*a), "fma4", "xop"])
+    path = export_library(hand_made(), tmp_path / "net.so").library
+    with pytest.raises(WorkbenchError, match="lacks xop") as caught:
+        wb.load_exported(path)
+    assert caught.value.code == "target.host"
+    found = ctypes.CDLL(str(path))
+    context = ctypes.c_void_p(1)
+    assert found.network_create(1, ctypes.byref(context)) == 4
+    assert context.value is None
+
+
+def test_features_that_this_machine_has(made):
+    from workbench import host
+    from workbench.runtime.export.features import known
+
+    assert set(known(host.detect().isa)) == host.detect().isa  # all that a target can name is looked for
+    assert ctypes.CDLL(str(made)).network_missing_feature() == 0
