@@ -266,7 +266,7 @@ def test_fusion_of_a_small_network():
         "Relu r1: element-wise after Conv c1"
     )
     assert "Mul m2: element-wise after Conv c3" in rules["c3"]
-    assert rules["soft"] == "Softmax soft: opaque, stays alone"
+    assert rules["soft"] == "Softmax soft: complex, and nothing element-wise follows that only reads it"
     assert rules["flat"] == "Reshape flat: a view, no data move"
 
 

@@ -71,7 +71,7 @@ class BatchNormalization(OpDef):
         ]
 
 
-@operator("InstanceNormalization", "opaque")
+@operator("InstanceNormalization", "complex")
 class InstanceNormalization(OpDef):
     """Normalisation by the statistics of each image and channel."""
 
@@ -123,7 +123,7 @@ class InstanceNormalization(OpDef):
         return [Case("nchw", (sample(2, 3, 4, 5), *v)), Case("nhwc", (sample(1, 4, 5, 3), *v), {"layout": "NHWC"})]
 
 
-@operator("LRN", "opaque")
+@operator("LRN", "complex")
 class LRN(OpDef):
     """Local response normalisation over neighbouring channels."""
 
@@ -171,7 +171,7 @@ class LRN(OpDef):
         ]
 
 
-@operator("Softmax", "opaque")
+@operator("Softmax", "complex")
 class Softmax(OpDef):
     """exp(x) / sum(exp(x)): along one axis since opset 13, over all axes from `axis` on before."""
 
@@ -225,7 +225,7 @@ class Softmax(OpDef):
         ]
 
 
-@operator("LayerNormalization", "opaque")
+@operator("LayerNormalization", "complex")
 class LayerNormalization(OpDef):
     """Normalisation over the axes from `axis` on, then scale and shift."""
 

@@ -89,7 +89,7 @@ def _in_place(s: Site, x: str) -> bool:
 
 
 def _width(s: Site, node: Node) -> int:
-    return s.constants[node.inputs[1]].shape[0 if node.op == "Conv" else 1]
+    return int(s.constants[node.inputs[1]].shape[0 if node.op == "Conv" else 1])
 
 
 def _combined(s: Site, nodes: list[Node]) -> Graph:

@@ -1,6 +1,6 @@
 """Fusion: which nodes become one kernel, decided by the class of each operator (TVM's scheme).
 
-- *complex* (convolutions, products, poolings): what follows element by element joins it;
+- *complex* (convolutions, products, poolings, normalisations): what follows element by element joins it;
 - *injective* (element-wise, transpositions, slices): joins a following injective operator or reduction;
 - *reduction*: takes the injective operators before it;
 - *opaque*: alone.
