@@ -41,9 +41,12 @@ class Writer:
         """The graph; its outputs have their names again."""
         names = {out: self.plain(out) for out in self.graph.outputs}
         self.editor.nodes = self.nodes
+        first: dict[str, str] = {}  # the output that a tensor in memory is called after from now on
         for out, name in names.items():
             if name != out:
-                self.editor.forward(out, name)
+                self.editor.forward(out, first.get(name, name))
+            if not any(name in n.outputs for n in self.editor.nodes) and name not in self.graph.inputs:
+                first.setdefault(name, out)
         return self.editor.finish()
 
     # ---- reading ----
