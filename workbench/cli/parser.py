@@ -64,6 +64,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
         "export": commands.add_parser("export", help="compile a model to a shared library with a C header"),
         "passes": commands.add_parser("passes", help="list the graph passes, or what they do to a model"),
         "log": commands.add_parser("log", help="look at a tuning log"),
+        "cache": commands.add_parser("cache", help="show or clear what is kept on disk between runs"),
         "doctor": commands.add_parser("doctor", help="check this machine and this installation"),
     }
     _lab(built["lab"])
@@ -74,14 +75,16 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _run(built["run"])
     _export(built["export"])
     _log(built["log"])
+    built["cache"].add_argument("--clear", action="store_true", help="remove compiled kernels and measurements")
+    built["cache"].set_defaults(module="workbench.cli.cache", function="cache")
     _target(built["doctor"])
     built["doctor"].set_defaults(module="workbench.cli.doctor", function="doctor")
     built["passes"].add_argument("model", metavar="MODEL", nargs="?", help="say what each pass does to this model")
     _shape(built["passes"])
     _without(built["passes"])
     built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
-    for command in (built["tasks"], built["tune"], built["run"], built["export"], built["passes"], built["doctor"]):
-        _json(command)
+    for name in ("tasks", "tune", "run", "export", "passes", "cache", "doctor"):
+        _json(built[name])
     return parser, built
 
 

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from workbench import host
@@ -54,6 +55,12 @@ def _initialise() -> None:
 def process_triple() -> str:
     """Return the target triple of code that this process can execute."""
     return str(llvm.get_process_triple())
+
+
+@functools.cache
+def versions() -> tuple[str, str]:
+    """Return the versions of the binding and of LLVM."""
+    return str(llvmlite.__version__), ".".join(map(str, llvm.llvm_version_info))
 
 
 @functools.cache

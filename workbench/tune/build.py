@@ -21,6 +21,7 @@ from workbench.runtime.pool import Event, Worker
 from workbench.runtime.results import BuildJob, Built
 from workbench.runtime.worker import HELLO
 from workbench.target import Target
+from workbench.tune.code_cache import CodeCache
 
 ALONE_S = 0.4
 """So long, in seconds, this process compiles alone."""
@@ -28,45 +29,116 @@ ALONE_S = 0.4
 WORTH_IT = 6
 """Call in helpers only when more kernels than this are left."""
 
+EARLY = 3
+"""Call in helpers for functions that are still to come when so many had to be compiled."""
 
-def build_kernels(funcs: Sequence[Func], target: Target, helpers: int | None = None) -> list[ObjectCode]:
+
+def build_kernels(
+    funcs: Sequence[Func], target: Target, helpers: int | None = None, cache: CodeCache | None = None
+) -> list[ObjectCode]:
     """Compile concrete functions.
 
     Parameters
     ----------
     funcs : sequence of Func
         What to compile; the order of the result.
-    target : Target
-        What to compile for.
-    helpers : int, optional
-        Number of builder processes that may be started; one less than the cores, at most 3, when left out. What a
-        helper compiles comes without its LLVM text.
+    target, helpers, cache
+        As for `KernelBuilder`.
 
     Raises
     ------
     BuildError
         ``build.*`` with the function's name.
     """
-    count = min(3, usable_threads() - 1) if helpers is None else helpers
-    results: dict[int, ObjectCode] = {}
-    pending = deque(range(len(funcs)))
-    crew: _Crew | None = None
-    began = time.monotonic()
-    try:
-        while pending or (crew is not None and crew.busy):
-            late = time.monotonic() - began > ALONE_S or helpers is not None
-            if crew is None and count > 0 and late and len(pending) > WORTH_IT:
-                crew = _Crew(count, target)
-            if crew is not None:
-                crew.hand_out(pending, funcs)
-                results.update(crew.collect(funcs, wait=not pending))
-            if pending:
-                index = pending.popleft()
-                results[index] = build_func(funcs[index], target, "kernel")
-    finally:
-        if crew is not None:
-            crew.dismiss()
-    return [results[i] for i in range(len(funcs))]
+    with KernelBuilder(target, helpers, cache) as builder:
+        for func in funcs:
+            builder.add(func)
+        return builder.codes()
+
+
+class KernelBuilder:
+    """Compiles functions while the caller makes further ones; to be used as a context manager.
+
+    Parameters
+    ----------
+    target : Target
+        What to compile for.
+    helpers : int, optional
+        Number of builder processes that may be started; one less than the cores, at most 3, when left out. What a
+        helper compiles comes without its LLVM text.
+    cache : CodeCache, optional
+        Where kernels are looked for first and kept afterwards; they come without their LLVM text, too.
+    expected : int
+        How many functions there are going to be: helpers are only called in early where it pays.
+    """
+
+    def __init__(
+        self, target: Target, helpers: int | None = None, cache: CodeCache | None = None, expected: int = 0
+    ) -> None:
+        self._target, self._cache, self._expected = target, cache, expected
+        self._at_once = helpers is not None
+        self._count = min(3, usable_threads() - 1) if helpers is None else helpers
+        self._funcs: list[Func] = []
+        self._keys: list[bytes] = []
+        self._results: dict[int, ObjectCode] = {}
+        self._pending: deque[int] = deque()
+        self._missed = 0
+        self._crew: _Crew | None = None
+
+    def __enter__(self) -> KernelBuilder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._crew is not None:
+            self._crew.dismiss()
+
+    def add(self, func: Func) -> None:
+        """Take a function; helpers that are there and idle begin with it."""
+        index = len(self._funcs)
+        self._funcs.append(func)
+        if self._cache is not None:
+            self._keys.append(self._cache.key(func, self._target))
+            kept = self._cache.get(self._keys[-1], func)
+            if kept is not None:
+                self._results[index] = kept
+                return
+        self._pending.append(index)
+        self._missed += 1
+        if self._crew is None and self._missed >= EARLY and self._expected - index > WORTH_IT:
+            self._call_in()
+        self._share(least=0)
+
+    def codes(self) -> list[ObjectCode]:
+        """Compile what is left, and return all code in the order of the functions."""
+        began = time.monotonic()
+        while self._pending or (self._crew is not None and self._crew.busy):
+            late = time.monotonic() - began > ALONE_S or self._at_once
+            if self._crew is None and late and len(self._pending) > WORTH_IT:
+                self._call_in()
+            self._share(least=1)
+            if self._pending:
+                index = self._pending.popleft()
+                self._done(index, build_func(self._funcs[index], self._target, "kernel"))
+        if self._cache is not None:
+            self._cache.trim()
+        return [self._results[i] for i in range(len(self._funcs))]
+
+    def _call_in(self) -> None:
+        if self._count > 0:
+            self._crew = _Crew(self._count, self._target)
+
+    def _share(self, least: int) -> None:
+        """Give idle helpers work, but for the last `least` functions, and take what they have finished."""
+        if self._crew is None:
+            return
+        self._crew.hand_out(self._pending, self._funcs, least)
+        for index, code in self._crew.collect(self._funcs, wait=least > 0 and not self._pending).items():
+            self._done(index, code)
+
+    def _done(self, index: int, code: ObjectCode) -> None:
+        self._results[index] = code
+        if self._cache is not None:
+            self._cache.put(self._keys[index], code)
 
 
 class _Crew:
@@ -81,9 +153,9 @@ class _Crew:
         for worker in self._workers:
             worker.start()
 
-    def hand_out(self, pending: deque[int], funcs: Sequence[Func]) -> None:
+    def hand_out(self, pending: deque[int], funcs: Sequence[Func], least: int) -> None:
         """Give every idle helper a kernel, the last ones first: the front is this process's own end."""
-        while self._idle and len(pending) > 1:
+        while self._idle and len(pending) > least:
             worker, index = self._idle.pop(), pending.pop()
             self.busy[worker] = index
             worker.send(BuildJob(funcs[index], self._target, "kernel"))

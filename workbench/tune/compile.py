@@ -29,7 +29,8 @@ from workbench.runtime.buffers import as_aligned
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.plan import Use
-from workbench.tune.build import build_kernels
+from workbench.tune.build import KernelBuilder
+from workbench.tune.code_cache import code_cache
 from workbench.tune.database import Database
 from workbench.tune.log import check_model, load_log
 from workbench.tune.replay import schedule_of
@@ -148,19 +149,22 @@ def make_kernels(groups: Sequence[Group], database: Database, target: Target) ->
     scheduled: dict[str, Func] = {}
     funcs: dict[Variant, Func] = {}
     untuned: dict[str, str] = {}
-    for group in groups:
-        if group.func is None or _variant(group) in funcs:
-            continue
-        record = database.best(group.key, str(target))
-        if group.key in scheduled:
-            pass
-        elif record is None:
-            scheduled[group.key] = default_schedule(group.func, target).func
-            untuned[group.key] = group.description
-        else:
-            scheduled[group.key] = schedule_of(group.func, record).func
-        funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
-    codes = build_kernels(list(funcs.values()), target)
+    expected = len({_variant(g) for g in groups if g.func is not None})
+    with KernelBuilder(target, cache=code_cache(target), expected=expected) as builder:
+        for group in groups:
+            if group.func is None or _variant(group) in funcs:
+                continue
+            record = database.best(group.key, str(target))
+            if group.key in scheduled:
+                pass
+            elif record is None:
+                scheduled[group.key] = default_schedule(group.func, target).func
+                untuned[group.key] = group.description
+            else:
+                scheduled[group.key] = schedule_of(group.func, record).func
+            funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
+            builder.add(funcs[_variant(group)])
+        codes = builder.codes()
     overlaps = backend_for(target).overlaps
     reuses = {variant: overwritable(func) if overlaps else () for variant, func in funcs.items()}
     return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
 from workbench.tune.sketch import (  # noqa: F401 (registers)
@@ -44,6 +46,7 @@ def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> 
     """Apply all rules; `first_only` follows only the first draft of each rule."""
     drafts = [Draft(schedule)]
     for r in sorted(RULES, key=lambda r: ORDER.index(r.name)):
-        made = [[d] if d.closed else r.apply(d, machine) for d in drafts]
-        drafts = [new for news in made for new in news[: 1 if first_only else None]]
+        # Sliced before they are made: a rule that yields its drafts makes no more of them than are wanted.
+        made = [[d] if d.closed else islice(r.apply(d, machine), 1 if first_only else None) for d in drafts]
+        drafts = [new for news in made for new in news]
     return drafts

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim
@@ -77,7 +77,7 @@ class Draft:
         return replace(self, wishes=(*self.wishes, c)) if wish else replace(self, limits=(*self.limits, c))
 
 
-RuleFunction: TypeAlias = Callable[[Draft, Machine], list[Draft]]
+RuleFunction: TypeAlias = Callable[[Draft, Machine], Iterable[Draft]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,13 @@ class Rule:
 RULES: list[Rule] = []
 
 
-def rule(name: str) -> Callable[[RuleFunction], RuleFunction]:
+_R = TypeVar("_R", bound=RuleFunction)
+
+
+def rule(name: str) -> Callable[[_R], _R]:
     """Register a rule; rules are applied in the order of their registration."""
 
-    def register(fn: RuleFunction) -> RuleFunction:
+    def register(fn: _R) -> _R:
         RULES.append(Rule(name, (fn.__doc__ or "").strip(), fn))
         return fn
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,23 +32,22 @@ PRODUCT_VECTORS, TRANSFORM_VECTORS = 4, 2
 
 
 @rule("winograd")
-def winograd(draft: Draft, machine: Machine) -> list[Draft]:
+def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
     """Compute a 3x3 convolution by Winograd's algorithm with tiles of 4x4 and of 2x2 outputs.
 
     The way back drives the nest: blocks of tiles in parallel, each with its matrix products and the transform of what
     they read. In a second form the data is transformed first, as a nest of its own, so that blocks may also share out
     the output channels. The result is as exact as the docs of `Schedule.winograd` say.
     """
+    yield draft
     block = main_block(draft.func)
-    out = [draft]
     for m in sorted(KERNEL_MATRIX, reverse=True) if block is not None else ():
         for outside in (False, True):
             try:
                 made = _Sketch(draft, machine, m, outside).make()
             except ScheduleError:  # no such convolution, or sizes that the loops below do not suit
                 continue
-            out += [replace(d, closed=True) for d in pointwise(made, machine)]
-    return out
+            yield from (replace(d, closed=True) for d in pointwise(made, machine))
 
 
 def _loops(s: Schedule, name: str) -> dict[str, str]:
