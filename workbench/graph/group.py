@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 
@@ -39,23 +40,51 @@ class Spot:
         if gapless(shape, self.strides):
             return None
         out = list(shape)
-        for d in reversed(range(len(shape))):
-            if shape[d] == 1:
-                continue
-            rest = math.prod(out[d + 2 :])
-            last = d == len(shape) - 1
-            if self.strides[d] % rest or (last and self.strides[d] != 1):
-                raise ValueError(self)
-            if not last:
-                out[d + 1] = self.strides[d] // rest
-                if out[d + 1] < shape[d + 1]:
+        inner = None  # the next dimension that counts; how long it is around decides how far apart its rows lie
+        for d in reversed([d for d, n in enumerate(shape) if n != 1]):
+            at = d + 1 if inner is None else inner
+            if at < len(shape):
+                rest = math.prod(out[at + 1 :])
+                if self.strides[d] % rest or self.strides[d] // rest < shape[at]:
                     raise ValueError(self)
+                out[at] = self.strides[d] // rest
+            elif self.strides[d] != 1:
+                raise ValueError(self)
+            inner = d
         return tuple(out)
 
 
 def row_major(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Strides of an array without gaps, in elements."""
     return tuple(math.prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def restrided(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Strides with which the elements of a strided tensor, in their order, are one of the shape `new`; None where no
+    strides do that.
+    """
+    have = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    out: list[int] = [0] * len(new)
+    want = [d for d, n in enumerate(new) if n != 1]
+    if math.prod(shape) != math.prod(new) or 0 in new:
+        return None
+    while want:
+        # The shortest runs of dimensions on both sides that have as many elements.
+        left, right = [have.pop()], [want.pop()]
+        while (a := math.prod(n for n, _ in left)) != (b := math.prod(new[d] for d in right)):
+            if a < b:
+                left.insert(0, have.pop())
+            else:
+                right.insert(0, want.pop())
+        if any(s != inner * n for (_, s), (n, inner) in itertools.pairwise(left)):
+            return None
+        step = left[-1][1]
+        for d in reversed(right):
+            out[d], step = step, step * new[d]
+    for d in reversed(range(len(new))):  # where one element lies does not matter; as in an array looks best
+        if new[d] == 1:
+            out[d] = out[d + 1] * new[d + 1] if d + 1 < len(new) else 1
+    return tuple(out)
 
 
 def gapless(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -8,8 +8,8 @@ something new, is one tensor that grows in place. A slice of a tensor is read wh
 What stays a copy:
 
 - a part that is an input, a constant or an output of the network, or that lies in another tensor already;
-- a part with gaps between its rows that a step reads or makes which is not compiled, or which is given another shape:
-  both want memory without gaps;
+- a part with gaps between its rows that a step reads or makes which is not compiled, or that is given another shape
+  in which its elements do not lie at even distances;
 - a part that would be *read* in pieces of less than a cache line: each line would be fetched by the readers of its
   neighbours, too;
 - what would raise the most memory that lives at once by more than an eighth, as a small slice that keeps a large
@@ -27,7 +27,7 @@ import numpy as np
 from ..ir.expr import Load
 from ..ir.stmt import blocks
 from .graph import Graph
-from .group import Group, Spot, gapless, row_major
+from .group import Group, Spot, gapless, restrided, row_major
 from .lifetimes import most_alive
 
 LINE = 64
@@ -141,18 +141,19 @@ class _Spots:
     def _writes(self, g: Group, t: str, spot: Spot, dense: bool, new: dict[str, Spot]) -> bool:
         if not g.view:
             return dense or g.func is not None
-        return dense and self._reshaped(g.inputs[0], spot, new, made=True)
+        return self._reshaped(t, g.inputs[0], spot, new, made=True)
 
     def _reads(self, g: Group, t: str, spot: Spot, dense: bool, new: dict[str, Spot]) -> bool:
         if g.view:
-            return dense and all(o in new or self._reshaped(o, spot, new, made=False) for o in g.outputs)
+            return all(o in new or self._reshaped(t, o, spot, new, made=False) for o in g.outputs)
         if g.func is None or dense:
             return dense
         return _is_concat(g) or self._run(t, spot) >= LINE
 
-    def _reshaped(self, t: str, spot: Spot, new: dict[str, Spot], *, made: bool) -> bool:
-        own = row_major(self.graph.types[t].shape)
-        return self._place(t, Spot(spot.whole, spot.offset, own), new, made=made)
+    def _reshaped(self, t: str, other: str, spot: Spot, new: dict[str, Spot], *, made: bool) -> bool:
+        """Let a tensor of another shape lie where `t` is placed."""
+        own = restrided(self.graph.types[t].shape, spot.strides, self.graph.types[other].shape)
+        return own is not None and self._place(other, Spot(spot.whole, spot.offset, own), new, made=made)
 
     def _run(self, t: str, spot: Spot) -> int:
         """Bytes that lie without gaps, at least."""
