@@ -1,16 +1,20 @@
 """Quantised operators that onnxruntime's tools write in a domain of their own, com.microsoft.
 
-They are declared by what they compute; the pass `integer_products` makes steps of them, and so kernels.
+Most are declared by what they compute alone; the pass `integer_products` makes steps of them, and so kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
+from ...ir import te
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import broadcast_shape
-from .quant import np_saturated
+from .common import Idx, broadcast_shape, compute, operand
+from .quant import np_saturated, number, rounded, saturated
 
 DOMAIN = "com.microsoft"
 
@@ -48,13 +52,20 @@ class _Contrib(OpDef):
 
 
 class _Pair(_Contrib):
+    """Two quantised tensors; a residual is read as the bytes that it is, so these are not taken apart."""
+
     scales = (1, 4, 6)
+    scalars = True
+
+    def obstacle(self, c: Call) -> str:
+        single = all(c.type(i).size == 1 for i in (1, 2, 4, 5, 6, 7) if c.has(i))
+        return "" if single else "zero points for each channel"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         self.check(c)
         return (TensorType(broadcast_shape(c, [c.shape(0), c.shape(3)]), c.type(0).dtype),)
 
-    def of(self, a: Array, b: Array) -> Array:
+    def of(self, a: Any, b: Any) -> Any:
         """The operation on real numbers."""
         raise NotImplementedError
 
@@ -63,20 +74,38 @@ class _Pair(_Contrib):
         zero = args[7] if len(args) > 7 else None
         return _bytes(self.of(a, b), args[6], zero, c.type(0).dtype)
 
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        reads = [operand(c, i, args) if c.has(i) else None for i in range(8)]
 
-@operator("QLinearAdd", "opaque", domain=DOMAIN)
+        def real(at: int, idx: Sequence[Idx]) -> te.Value:
+            x, scale, zero = (r(idx) if r is not None else None for r in reads[at : at + 3])
+            assert x is not None
+            assert scale is not None
+            q = number(x, "int32")
+            return te.cast(q if zero is None else q - number(zero, "int32"), "float32") * scale
+
+        def body(*idx: te.Axis) -> te.Value:
+            scale, zero = (r(idx) if r is not None else None for r in reads[6:])
+            assert scale is not None
+            v = rounded(self.of(real(0, idx), real(3, idx)) / scale)
+            return saturated(v if zero is None else v + number(zero, "float32"), c.type(0).dtype)
+
+        return compute(self.infer(c)[0].shape, body, c.name(self.name.lower()))
+
+
+@operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN)
 class QLinearAdd(_Pair):
     """Sum of quantised tensors, quantised again."""
 
-    def of(self, a: Array, b: Array) -> Array:
+    def of(self, a: Any, b: Any) -> Any:
         return a + b
 
 
-@operator("QLinearMul", "opaque", domain=DOMAIN)
+@operator("QLinearMul", "injective", elementwise=True, domain=DOMAIN)
 class QLinearMul(_Pair):
     """Product of quantised tensors, quantised again."""
 
-    def of(self, a: Array, b: Array) -> Array:
+    def of(self, a: Any, b: Any) -> Any:
         return a * b
 
 

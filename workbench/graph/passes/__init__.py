@@ -17,6 +17,7 @@ from . import (
     integers,
     layout,
     pads,
+    qdq,
     recurrent,
     scale,
     simplify,
@@ -27,6 +28,7 @@ from .explain import Change, PassReport, Report, explain
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (
+    "qdq_to_integer",
     "dead_code",
     "fold_constants",
     "drop_identities",
@@ -112,6 +114,7 @@ __all__ = [
     "optimized",
     "pads",
     "passes",
+    "qdq",
     "recurrent",
     "run_pass",
     "run_passes",

@@ -43,14 +43,6 @@ def _bytes(s: Steps, x: str, scale: int, zero: int) -> bool:
     return s.finish()
 
 
-@_rule("QLinearAdd", "QLinearMul")
-def _pair(s: Steps) -> bool:
-    if not _single(s, 1, 2, 4, 5, 6, 7):
-        return False
-    y = s.add(s.node.op.removeprefix("QLinear"), (_real(s, 0, "a"), _real(s, 3, "b")), "real")
-    return _bytes(s, y, 6, 7)
-
-
 @_rule("QLinearSigmoid", "QLinearLeakyRelu")
 def _one(s: Steps) -> bool:
     if not _single(s, 1, 2, 3, 4):
