@@ -6,8 +6,9 @@ from property.mutation import Mutation, install
 from property.mutations_code import CODE
 from property.mutations_data import DATA
 from property.mutations_loops import LOOPS
+from property.mutations_picks import PICKS
 from property.mutations_placement import PLACEMENT
 
-MUTATIONS: tuple[Mutation, ...] = (*LOOPS, *PLACEMENT, *DATA, *CODE)
+MUTATIONS: tuple[Mutation, ...] = (*LOOPS, *PLACEMENT, *DATA, *CODE, *PICKS)
 
 __all__ = ["MUTATIONS", "Mutation", "install"]

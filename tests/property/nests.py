@@ -99,21 +99,21 @@ def late_factor() -> Func:
 
 def lookup() -> Func:
     """Rows of a computed table, found by numbers that are read: clean ones, computed ones, some that lie outside."""
-    x, ids = te.placeholder((5, 8), name="X"), te.placeholder((6,), "int64", name="ids")
+    x, ids = te.placeholder((6, 8), name="X"), te.placeholder((6,), "int64", name="ids")
     at = te.placeholder((6, 8), "int32", name="at")
-    table = te.compute((5, 8), lambda i, j: te.exp(x[i, j]), name="table")
-    row = te.compute((6,), lambda i: te.select(ids[i] < 0, ids[i] + 5, ids[i]), name="row")
+    table = te.compute((6, 8), lambda i, j: te.exp(x[i, j]), name="table")
+    row = te.compute((6,), lambda i: te.select(ids[i] < 0, ids[i] + 6, ids[i]), name="row")
     part = te.compute((6, 8), lambda i, j: table[row[i], j] * 0.5, name="part")
     k = te.reduce_axis(8, "k")
-    total = te.compute((6,), lambda i: te.sum(part[i, k] * table[ids[i], k], axis=k), name="total")
+    total = te.compute((6,), lambda i: te.sum(part[i, k] * table[ids[i] * 2, k], axis=k), name="total")
     return te.func(te.compute((6, 8), lambda i, j: total[i] + part[row[i], at[i, j]], name="Y"), "lookup")
 
 
 def _lookup(a: dict[str, np.ndarray]) -> np.ndarray:
     table, ids = np.exp(a["X"]), a["ids"]
-    row = np.where(ids < 0, ids + 5, ids)
-    part = table[np.clip(row, 0, 4)] * 0.5
-    total = (part * table[np.clip(ids, 0, 4)]).sum(1, keepdims=True)
+    row = np.where(ids < 0, ids + 6, ids)
+    part = table[np.clip(row, 0, 5)] * 0.5
+    total = (part * table[np.clip(ids * 2, 0, 5)]).sum(1, keepdims=True)
     return total + part[np.clip(row, 0, 5)[:, None], np.clip(a["at"], 0, 7)]
 
 

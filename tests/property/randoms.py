@@ -62,6 +62,7 @@ SUITED = {
         "relu_conv",
         "stencils",
         "elementwise",
+        "lookup",
     ],
     "reverse_compute_at": [
         "matmul_bias_relu",
@@ -78,6 +79,7 @@ SUITED = {
         "two_outputs",
     ],
     "compute_inline": [
+        "lookup",
         "conv",
         "conv_bias_relu",
         "depthwise",
@@ -98,6 +100,7 @@ SUITED = {
         "conv_dilated",
     ],
     "transform_layout": [
+        "lookup",
         "matmul_bias_relu",
         "dense",
         "conv",
@@ -171,6 +174,10 @@ SCENARIOS: tuple[tuple[str, tuple[tuple[object, ...], ...]], ...] = (
     ("stencils", (("split", "C_i", [4, 4]), ("compute_at", "A", "C_i.0"), ("compute_at", "B", "C_i.0"))),
     ("relu_conv", (("compute_at", "pad", "h"), ("compute_at", "first", "h"))),
     ("max_pool", (("pad", "pool", "kh", 4), ("split", "kh", [None, 2]), ("rfactor", "kh.0"))),
+    ("lookup", (("cache_read", "part", "table"), ("compute_at", "table.copy", "part_i"))),
+    ("lookup", (("compute_inline", "part"), ("compute_inline", "table"), ("compute_inline", "row"))),
+    ("lookup", (("transform_layout", "table", 0, 3), ("vectorize", "Y_j"))),
+    ("lookup", (("pad", "part", "i", 8), ("pad", "total", "i", 8))),
     ("late_factor", (("reverse_compute_inline", "Q"),)),
     ("both_given", (("reverse_compute_at", "B", "i"), ("split", "i", [None, 4], "peel"))),
     ("row_before", (("compute_at", "S", "T_i"),)),
