@@ -49,6 +49,13 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
         ],
         {},
     ),
+    "an image without its batch computed at run time": (
+        [
+            Node("r", "ReduceMean", ("a",), ("g",), {"axes": (0,), "keepdims": 0}, version=13),
+            Node("m", "Add", ("a", "g"), ("b",)),
+        ],
+        {},
+    ),
     "where": (
         [
             Node("c", "Greater", ("a", "k"), ("t",)),

@@ -164,6 +164,17 @@ def test_the_cheapest_choice_of_a_small_graph(seed):
 
 @settings(max_examples=80, deadline=None)
 @given(st.integers(0, 10**6), st.randoms())
+def test_what_is_written_is_what_was_paid_for(seed, rng):
+    graph = random_net(seed)
+    found = space(graph)
+    for chosen in (cheapest(found)[0], {n: rng.choice(modes) for n, modes in found.modes.items()}):
+        _, moves = write(graph, chosen)
+        ns = sum(m.cost for m in chosen.values()) + sum(found.move(m.tensor, m.source, m.target) for m in moves)
+        assert found.price(chosen) == pytest.approx(ns)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 10**6), st.randoms())
 def test_any_choice_computes_the_same(seed, rng):
     """Not the cheapest modes only: whatever a node declares has to be true."""
     graph = random_net(seed)
@@ -291,7 +302,7 @@ LIGHT = {  # transpositions that one walk from the inputs on, channels last wher
 
 
 def walk(found):
-    """One walk in topological order: channels last where an operator can, else as its inputs are if it does not mind."""
+    """One walk in topological order: channels last where an operator can, else as its inputs are."""
     lies = dict.fromkeys(found.graph.inputs, PLAIN)
     chosen = {}
     for n in found.graph.nodes:
