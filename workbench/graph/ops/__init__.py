@@ -20,6 +20,7 @@ from . import (
     repeat,
     resize,
     shape,
+    softmax,
     tensor,
 )
 
@@ -43,5 +44,6 @@ __all__ = [
     "repeat",
     "resize",
     "shape",
+    "softmax",
     "tensor",
 ]

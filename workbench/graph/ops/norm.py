@@ -171,60 +171,6 @@ class LRN(OpDef):
         ]
 
 
-@operator("Softmax", "complex")
-class Softmax(OpDef):
-    """exp(x) / sum(exp(x)): along one axis since opset 13, over all axes from `axis` on before."""
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        self.axes(c)
-        return same(c)
-
-    def axes(self, c: Call) -> tuple[int, ...]:
-        """Axes that sum to one together."""
-        rank = len(c.shape(0))
-        if c.version >= 13:
-            return (c.axis(c.get_int("axis", -1), rank),)
-        return tuple(range(c.axis(c.get_int("axis", 1), rank), rank))
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
-        e = np.exp(x - x.max(axis=axes, keepdims=True))
-        return np.asarray(e / e.sum(axis=axes, keepdims=True))
-
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
-        rest = [d for d in range(x.ndim) if d not in axes] or [-1]
-        shape = [1 if d == -1 else x.shape[d] for d in rest]
-        names = tuple("ijlmnopq"[: len(shape)])  # k is what is summed over
-
-        def source(i: tuple[te.Axis, ...], ks: list[te.Axis]) -> tuple[te.Axis, ...]:
-            rows, cols = iter(i), iter(ks)
-            return tuple(next(cols) if d in axes else next(rows) for d in range(x.ndim))
-
-        def reduce_axes() -> list[te.Axis]:
-            return [te.reduce_axis(x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(axes)]
-
-        def row(i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
-            return tuple(0 if d == -1 else i[d] for d in rest)
-
-        k1, k2 = reduce_axes(), reduce_axes()
-        top = compute(shape, lambda *i: te.max(x[source(i, k1)], axis=k1), c.name("softmax_max"), names)
-        e = compute(x.shape, lambda *i: te.exp(x[i] - top[row(i)]), c.name("softmax_exp"))
-        total = compute(shape, lambda *i: te.sum(e[source(i, k2)], axis=k2), c.name("softmax_sum"), names)
-        inverse = compute(shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), names)
-        return compute(x.shape, lambda *i: e[i] * inverse[row(i)], c.name("softmax"))
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("last", (sample(3, 7),)),
-            Case("middle", (sample(2, 5, 3),), {"axis": 1}),
-            Case("opset 9 flattens", (sample(2, 3, 2, 2),), version=9),
-            Case("opset 9 whole", (sample(4, 3),), {"axis": 0}, version=9),
-        ]
-
-
 @operator("LayerNormalization", "complex")
 class LayerNormalization(OpDef):
     """Normalisation over the axes from `axis` on, then scale and shift."""

@@ -11,9 +11,9 @@ from ..graph import AttrValue, Graph, Node
 from ..infer import make_call
 from ..opdef import Call, opdef
 from ..ops.linear import Gemm
-from ..ops.norm import Softmax
 from ..ops.pool import pool_window
 from ..ops.reduce import Reduce
+from ..ops.softmax import AlongAxis
 from .base import graph_pass
 
 
@@ -24,7 +24,7 @@ def canonicalize(graph: Graph) -> Graph:
     notes: dict[str, int] = {}
     for node in graph.nodes:
         rule = _RULES.get(node.op)
-        if rule is None:
+        if rule is None or node.attrs.get("layout"):  # the layout has been chosen for the node as it is
             continue
         new = rule(graph, editor, node)
         if new:
@@ -60,9 +60,9 @@ def _reduce_mean(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
 
 
 def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
-    """Softmax over several axes (before opset 13): over the rows of a matrix."""
+    """Softmax and its kin over several axes (before opset 13): over the rows of a matrix."""
     op, call = opdef(node), _call(graph, node)
-    assert isinstance(op, Softmax)
+    assert isinstance(op, AlongAxis)
     x, axes = graph.types[node.inputs[0]], op.axes(call)
     if node.version >= 13:
         return []
@@ -70,7 +70,7 @@ def _softmax(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
         return [replace(node, attrs={"axis": axes[0]}, version=18)]
     rows, cols = int(np.prod(x.shape[: axes[0]])), int(np.prod(x.shape[axes[0] :]))
     flat = editor.reshape(node.inputs[0], (rows, cols), f"{node.outputs[0]}.rows")
-    soft = editor.make("Softmax", flat.outputs, f"{node.outputs[0]}.softmax", {"axis": 1})
+    soft = editor.make(node.op, flat.outputs, f"{node.outputs[0]}.{node.op.lower()}", {"axis": 1})
     return [flat, soft, editor.reshape(soft.outputs[0], x.shape, node.outputs[0], exact=True)]
 
 
@@ -131,5 +131,7 @@ _RULES = {
     "AveragePool": _average_pool,
     "ReduceMean": _reduce_mean,
     "Softmax": _softmax,
+    "LogSoftmax": _softmax,
+    "Hardmax": _softmax,
     "Gemm": _gemm,
 }

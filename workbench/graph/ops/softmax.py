@@ -1,0 +1,115 @@
+"""Rows that are compared with each other: Softmax and its kin."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...ir import te
+from ..graph import Array, TensorType
+from ..opdef import Call, Case, OpDef, operator
+from .common import compute, same, sample
+
+
+class AlongAxis(OpDef):
+    """Base of operators along one axis since opset 13, over all axes from `axis` on as one before."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self.axes(c)
+        return same(c)
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes that belong together."""
+        rank = len(c.shape(0))
+        if c.version >= 13:
+            return (c.axis(c.get_int("axis", -1), rank),)
+        return tuple(range(c.axis(c.get_int("axis", 1), rank), rank))
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("last", (sample(3, 7),)),
+            Case("middle", (sample(2, 5, 3),), {"axis": 1}),
+            Case("opset 9 flattens", (sample(2, 3, 2, 2),), version=9),
+            Case("opset 9 whole", (sample(4, 3),), {"axis": 0}, version=9),
+        ]
+
+
+class _Rows:
+    """Index arithmetic of a tensor some axes of which are rows: what is left, and reductions along a row."""
+
+    def __init__(self, x: te.Tensor, axes: tuple[int, ...]) -> None:
+        self.x, self.axes = x, axes
+        self.rest = [d for d in range(x.ndim) if d not in axes] or [-1]
+        self.shape = [1 if d == -1 else x.shape[d] for d in self.rest]
+        self.names = tuple("ijlmnopq"[: len(self.shape)])  # k is what is reduced over
+
+    def reduce(self, kind: str, v: te.Tensor, name: str) -> te.Tensor:
+        """Sum or maximum of each row of `v`."""
+        ks = [te.reduce_axis(self.x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(self.axes)]
+        fold = te.max if kind == "max" else te.sum
+
+        def body(*i: te.Axis) -> te.Value:
+            rows, cols = iter(i), iter(ks)
+            place = tuple(next(cols) if d in self.axes else next(rows) for d in range(self.x.ndim))
+            return fold(v[place], axis=ks)
+
+        return compute(self.shape, body, name, self.names)
+
+    def row(self, i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
+        """Row of an element."""
+        return tuple(0 if d == -1 else i[d] for d in self.rest)
+
+
+@operator("Softmax", "complex")
+class Softmax(AlongAxis):
+    """exp(x) / sum(exp(x)) along a row."""
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        e = np.exp(x - x.max(axis=axes, keepdims=True))
+        return np.asarray(e / e.sum(axis=axes, keepdims=True))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x = args[0]
+        assert x is not None
+        rows = _Rows(x, self.axes(c))
+        top = rows.reduce("max", x, c.name("softmax_max"))
+        e = compute(x.shape, lambda *i: te.exp(x[i] - top[rows.row(i)]), c.name("softmax_exp"))
+        total = rows.reduce("sum", e, c.name("softmax_sum"))
+        inverse = compute(rows.shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), rows.names)
+        return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
+
+
+@operator("LogSoftmax", "complex")
+class LogSoftmax(AlongAxis):
+    """x - log(sum(exp(x))) along a row, without overflow."""
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        y = x - x.max(axis=axes, keepdims=True)
+        return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x = args[0]
+        assert x is not None
+        rows = _Rows(x, self.axes(c))
+        top = rows.reduce("max", x, c.name("log_softmax_max"))
+        e = compute(x.shape, lambda *i: te.exp(x[i] - top[rows.row(i)]), c.name("log_softmax_exp"))
+        total = rows.reduce("sum", e, c.name("log_softmax_sum"))
+        log = compute(rows.shape, lambda *i: te.log(total[i]), c.name("log_softmax_log"), rows.names)
+        return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
+
+
+@operator("Hardmax", "opaque")
+class Hardmax(AlongAxis):
+    """1 at the first largest element of a row, 0 elsewhere."""
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        moved = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
+        flat = moved.reshape(-1, int(np.prod([x.shape[d] for d in axes], dtype=np.int64)))
+        hot = np.zeros_like(flat)
+        hot[np.arange(len(flat)), flat.argmax(axis=1)] = 1
+        return np.ascontiguousarray(np.moveaxis(hot.reshape(moved.shape), range(x.ndim - len(axes), x.ndim), axes))
