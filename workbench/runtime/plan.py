@@ -226,7 +226,7 @@ def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> Non
         }[slot.kind]
         size = sizes[slot.at] if 0 <= slot.at < len(sizes) else -1
         # A part of a larger tensor is shorter than what is there.
-        fits = size == nbytes or (slot.kind != "const" and 0 <= slot.skip <= size - nbytes)
+        fits = (size == nbytes and not slot.skip) or (slot.kind != "const" and 0 <= slot.skip <= size - nbytes)
     if not fits:
         room = f"{size} bytes are there" if size is not None else f"the arena has {plan.arena_bytes} bytes"
         raise BuildError("build.plan", f"{what} needs {nbytes} bytes at {slot.kind} {slot.at}; {room}", (what,))
