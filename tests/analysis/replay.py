@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from workbench.ir.compact import compact
-from workbench.ir.expr import Binary, Cast, Const, Load, Select, Unary
+from workbench.ir.expr import Binary, Cast, Const, Load, Select, Unary, all_index_forms
 from workbench.ir.stmt import For
 
 
@@ -42,7 +42,7 @@ class Replay:
         return found
 
     def item(self, buffer):
-        return {"float32": 4, "float64": 8, "int8": 1}[self.buffers[buffer].dtype]
+        return {"float32": 4, "float64": 8, "int8": 1, "int32": 4}[self.buffers[buffer].dtype]
 
     def block(self, b, env):
         self.points[b.name] = self.points.get(b.name, 0) + 1
@@ -54,7 +54,11 @@ class Replay:
     def expr(self, e, env, found):
         match e:
             case Load():
-                found.add(self.at(e.buffer, e.index, env))
+                for p in e.at:
+                    self.expr(p.value, env, found)
+                # Every other row is picked, by numbers that are all different.
+                picked = {f"@{k}": 2 * int(value(next(all_index_forms(p.value)), env)) for k, p in enumerate(e.at)}
+                found.add(self.at(e.buffer, e.index, {**env, **picked}))
             case Select():
                 inside = all(c.lo <= value(c.form, env) < c.hi for c in e.conds)
                 self.expr(e.a if inside else e.b, env, found)

@@ -48,6 +48,12 @@ def skipping():
     return te.func(te.compute((5, 10), lambda i, j: x[i * 3, j * 4 + 1] * 2.0, name="Y"), "skipping")
 
 
+def picked():
+    """Rows by number."""
+    x, ids = te.placeholder((100, 48), name="X"), te.placeholder((16,), "int32", name="ids")
+    return te.func(te.compute((16, 48), lambda i, j: x[ids[i], j] * 2.0, name="Y"), "picked")
+
+
 def transposed():
     x = te.placeholder((32, 48), name="X")
     return te.func(te.compute((48, 32), lambda i, j: x[j, i] * 2.0, name="Y"), "transposed")
@@ -66,6 +72,7 @@ EXACT = {
     "strided_conv": strided_conv,
     "stencil": stencil,
     "skipping": skipping,
+    "picked": picked,
     "transposed": transposed,
     "fused": fused,
     "softmax": lambda: workloads.softmax(8, 32),

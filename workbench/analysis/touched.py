@@ -27,13 +27,16 @@ Terms: TypeAlias = tuple[tuple[Digit, Dim], ...]
 class Patch:
     """What one access touches while some of its loops run: per dimension start, span and number of values.
 
-    The start is a form over the loops that stand still: its terms and its constant.
+    The start is a form over the loops that stand still: its terms and its constant. Dimensions in `anywhere` are read
+    at numbers that are known at run time: another one in every iteration of the loops `picked`, as if side by side.
     """
 
     start: tuple[Terms, ...]
     offset: tuple[Dim, ...]
     width: tuple[Dim, ...]
     count: tuple[Dim, ...]
+    anywhere: tuple[int, ...] = ()
+    picked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +62,14 @@ def patches(block: Block, path: Sequence[For], relations: Sequence[Relation]) ->
 
 def _point(acc: Access) -> Patch:
     ones: tuple[Dim, ...] = (1,) * len(acc.index)
-    return Patch(tuple(x.terms for x in acc.index), tuple(x.const for x in acc.index), ones, ones)
+    start = tuple(tuple(t for t in x.terms if not t[0].free) for x in acc.index)
+    anywhere = tuple(d for d, x in enumerate(acc.index) if x.free)
+    return Patch(start, tuple(x.const for x in acc.index), ones, ones, anywhere, acc.picked)
 
 
 def _grow(patch: Patch, loop: str, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> Patch:
     """Let one more loop run."""
-    if all(d.var != loop for terms in patch.start for d, _ in terms):
+    if loop not in patch.picked and all(d.var != loop for terms in patch.start for d, _ in terms):
         return patch
     start, offset, width, count = list(patch.start), list(patch.offset), list(patch.width), list(patch.count)
     for k, terms in enumerate(patch.start):
@@ -79,7 +84,10 @@ def _grow(patch: Patch, loop: str, extents: Mapping[str, Dim], relations: Sequen
             count[k] = normal(count[k] * values, relations)
             if down:
                 offset[k] = offset[k] + c * (values - 1)
-    return Patch(tuple(start), tuple(offset), tuple(width), tuple(count))
+    for k in patch.anywhere if loop in patch.picked else ():
+        width[k] = normal(width[k] * extents[loop], relations)
+        count[k] = normal(count[k] * extents[loop], relations)
+    return Patch(tuple(start), tuple(offset), tuple(width), tuple(count), patch.anywhere, patch.picked)
 
 
 def touched(buffers: Mapping[str, Buffer], by_buffer: Mapping[str, Collection[Patch]], line: int) -> Touched | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from .affine import Affine
-from .expr import Binary, Bound, Expr, Load, loads, map_affine, map_bounds, map_loads
+from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
 from .poly import Dim
 
 LoopKind: TypeAlias = Literal[
@@ -229,16 +229,27 @@ def subst_loops(body: tuple[Stmt, ...], env: dict[str, Affine | Callable[..., Af
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access of a block, with the index in loop variables."""
+    """One access of a block, with the index in loop variables.
+
+    `picked` are the loops that decide the numbers which are read at run time and stand in the index.
+    """
 
     buffer: str
     index: tuple[Affine, ...]
     is_write: bool
+    picked: frozenset[str] = frozenset()
 
 
 def touched(b: Block) -> set[str]:
     """Names of the buffers that a block reads or writes."""
     return {b.buffer, *(ld.buffer for ld in b.loads())}
+
+
+def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
+    if not ld.at:
+        return frozenset()
+    axes = {v for p in ld.at for form in all_index_forms(p.value) for v in form.vars}
+    return frozenset(v for a in axes for v in env[a].vars)
 
 
 def accesses(b: Block) -> list[Access]:
@@ -249,5 +260,5 @@ def accesses(b: Block) -> list[Access]:
     for ld in b.loads():
         if ld not in seen:
             seen.add(ld)
-            out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False))
+            out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False, _picking(ld, env)))
     return out

@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from workbench.ir.affine import Affine, Digit
-from workbench.ir.expr import loads
+from workbench.ir.expr import all_index_forms, loads
 from workbench.ir.func import Func
 from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, blocks, loops
@@ -101,7 +101,7 @@ def _moved(block: Block) -> dict[str, set[str]]:
     out: dict[str, set[str]] = {}
     for load in loads(block.value):
         if load != block.own_load():
-            used = {v for form in load.index for axis in form.vars for v in env[axis].vars}
+            used = {v for form in all_index_forms(load) for axis in form.vars for v in env[axis].vars}
             out[load.buffer] = out.get(load.buffer, set()) | used
     return out
 
