@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from codegen.running import check, compiled, marked
 
-from workbench import workloads
+from workbench import Schedule, Target, workloads
 from workbench.ir import interp, reference, te
 from workbench.ir.stmt import For
 
@@ -258,3 +258,15 @@ def test_half_precision():
     values = np.linspace(-3, 3, 37).astype(np.float16)
     want = np.tanh(values.astype(np.float32) * 1.1 + 0.3)
     np.testing.assert_allclose(compiled(marked(f, i="vectorize"), values), want, rtol=3e-3, atol=3e-3)
+
+
+@pytest.mark.parametrize("cpu", ["haswell", "skylake-avx512"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32"])
+def test_vectors_of_floats_become_integers_as_vectors(cpu, dtype):
+    """Element by element, a quantisation takes ten times as long."""
+    x = te.placeholder((64,), name="X")
+    f = te.func(te.compute((64,), lambda i: te.cast(te.round(x[i] * 0.5), dtype), name="Y"))
+    target = Target(f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu={cpu} -threads=1")
+    asm = Schedule(marked(f, i="vectorize"), target).build().asm
+    assert "cvttps2dq" in asm
+    assert "cvttss2si" not in asm

@@ -182,12 +182,31 @@ class Arithmetic:
     def _integer(self, v: Value, dtype: str) -> Value:
         """A float cut towards zero and to the range of an integer type."""
         v = self.cast(v, "float32") if v.dtype == "float16" else v
+        if v.lanes > 1:
+            return self._integers(v, dtype)
         out, kind = Value("", dtype, v.lanes), "fptoui" if is_unsigned(Value("", dtype)) else "fptosi"
         names = [x.type if x.lanes == 1 else f"v{x.lanes}{LLVM_TYPE[x.dtype]}" for x in (out, v)]
         short = [n.replace("float", "f32").replace("double", "f64") for n in names]
         full = f"llvm.{kind}.sat.{short[0]}.{short[1]}"
         self.fb.declare(full, f"declare {out.type} @{full}({v.type})")
         return self.fb.pure(f"call {out.type} @{full}({v.typed})", dtype, v.lanes, (v,))
+
+    def _integers(self, v: Value, dtype: str) -> Value:
+        """The same for vectors: LLVM takes those apart if it is asked for a saturating conversion."""
+        m, info = self.math, np.iinfo(dtype)
+        signed = info.min < 0
+        if info.bits < 32:  # both ends are floats: cut first, where a minimum and a maximum do it
+            low, high = m.c(float(info.min), v), m.c(float(info.max), v)
+            x = m.select(m.compare("ogt", v, low), v, low)
+            x = m.select(m.compare("olt", x, high), x, high)
+            x = m.select(m.compare("ord", v, v), x, m.c(0.0, v)) if signed else x
+            return self.cast(m.cast("fptosi", x, "int32"), dtype)
+        whole = m.cast("fptosi" if signed else "fptoui", v, dtype)
+        ends = [literal(int(end), dtype, v.lanes) for end in (info.min, info.max, 0)]
+        above = m.compare("oge", v, m.c(2.0 ** (info.bits - signed), v))
+        below = m.compare("olt", v, m.c(float(info.min), v))
+        out = m.select(below, ends[0], m.select(above, ends[1], whole))
+        return m.select(m.compare("ord", v, v), out, ends[2])
 
     def _odd(self, v: Value) -> Value:
         """A float64 as float32, rounded such that a further rounding gives what one alone would: to odd.

@@ -14,7 +14,7 @@ from ...ir import te
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, broadcast_shape, compute, operand
-from .quant import np_saturated, number, rounded, saturated
+from .quant import np_saturated, number, rounded
 
 DOMAIN = "com.microsoft"
 
@@ -88,7 +88,7 @@ class _Pair(_Contrib):
             scale, zero = (r(idx) if r is not None else None for r in reads[6:])
             assert scale is not None
             v = rounded(self.of(real(0, idx), real(3, idx)) / scale)
-            return saturated(v if zero is None else v + number(zero, "float32"), c.type(0).dtype)
+            return te.cast(v if zero is None else v + number(zero, "float32"), c.type(0).dtype)
 
         return compute(self.infer(c)[0].shape, body, c.name(self.name.lower()))
 

@@ -17,7 +17,7 @@ from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, at, compute, from_nchw, operand, pad_stage, sample, to_nchw, unplace
 from .conv import ConvShape, conv_names, conv_shape, conv_stage, np_conv
 from .linear import product_shape, product_stage
-from .quant import foreign_of, np_saturated, number, rounded, saturated
+from .quant import foreign_of, np_saturated, number, rounded
 
 BYTES = ("uint8", "int8")
 Reader = Callable[[Sequence[Idx]], te.Value]
@@ -58,7 +58,7 @@ def _requantised(
 ) -> te.Tensor:
     def body(*i: te.Axis) -> te.Value:
         v = rounded(te.cast(acc[i], "float32") * factor(i))
-        return saturated(v if zero is None else v + number(zero, "float32"), dtype)
+        return te.cast(v if zero is None else v + number(zero, "float32"), dtype)
 
     return compute(acc.shape, body, c.name("requantize"))
 

@@ -21,13 +21,6 @@ from .tensor import DTYPES
 QUANTISED = ("uint8", "int8", "uint16", "int16", "int32")
 
 
-def saturated(v: te.Value, dtype: str) -> te.Value:
-    """A whole float32 cut to the range of a type of at most 16 bits."""
-    info = np.iinfo(dtype)
-    inside = te.minimum(te.maximum(v, float(info.min)), float(info.max))
-    return te.cast(te.cast(inside, "int32"), dtype)
-
-
 def rounded(v: te.Value) -> te.Value:
     """Nearest integer of a value that counts as the float32 that it is."""
     return te.round(te.cast(v, "float32"))
@@ -172,7 +165,7 @@ class QuantizeLinear(_Linear):
 
         def body(*i: te.Axis) -> te.Value:
             v = rounded(x[i] / scale(i))
-            return saturated(v if zero is None else v + number(zero(i), "float32"), dtype)
+            return te.cast(v if zero is None else v + number(zero(i), "float32"), dtype)
 
         return compute(x.shape, body, c.name("quantize"))
 

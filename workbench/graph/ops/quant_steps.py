@@ -11,7 +11,7 @@ from ...ir import te
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, operand
-from .quant import np_saturated, number, rounded, saturated
+from .quant import np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"
@@ -61,7 +61,7 @@ class Quantize(_Elementwise):
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
         scale, zero = rest
-        return saturated(rounded(x / scale) + number(zero, "float32"), dtype)
+        return te.cast(rounded(x / scale) + number(zero, "float32"), dtype)
 
 
 @operator("Requantize", "injective", elementwise=True, domain=OWN)
@@ -77,7 +77,7 @@ class Requantize(_Elementwise):
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
         factor, zero = rest
-        return saturated(rounded(number(x, "float32") * factor) + number(zero, "float32"), dtype)
+        return te.cast(rounded(number(x, "float32") * factor) + number(zero, "float32"), dtype)
 
 
 @operator("Dequantize", "injective", elementwise=True, domain=OWN)
@@ -144,4 +144,4 @@ class RangeZero(_Elementwise):
         return np_saturated(np.rint(-np.minimum(np.asarray(args[0]), 0) / np.asarray(args[1])), "uint8")
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        return saturated(rounded((0.0 - te.minimum(x, 0.0)) / rest[0]), dtype)
+        return te.cast(rounded((0.0 - te.minimum(x, 0.0)) / rest[0]), dtype)
