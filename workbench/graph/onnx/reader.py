@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import math
+import mmap
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,9 +18,10 @@ from ..opdef import known, opdef
 from ..program import Declared, Program
 from .checks import check_attributes, check_texts, opset_of, opsets_of
 from .functions import expand_functions
+from .older import REPLACED, modern
 from .shipped import find_model
 from .weights import Tensors, dtype_of
-from .wire import diagnose
+from .wire import Data, diagnose, without_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -71,7 +73,7 @@ def read_program(path_or_model: Source) -> Program:
     ModelError
         As for `load_onnx`, as far as no shapes are needed.
     """
-    model, folder, name = read_model(path_or_model)
+    model, folder, name, own = _open(path_or_model, light=True)
     try:
         check_texts(model, name)
         opsets = opsets_of(model)
@@ -80,7 +82,7 @@ def read_program(path_or_model: Source) -> Program:
         _check_operators(model.graph, opsets)
         if not model.graph.output:
             raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
-        tensors = Tensors(folder)
+        tensors = Tensors(folder, own)
         program = _program(model.graph, opsets, tensors, name)
     except RecursionError:
         text = f"The model {name!r} has bodies or functions that are nested too deeply."
@@ -141,13 +143,19 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     ModelError
         "model.missing_file", "model.not_onnx", "model.truncated" or "model.file_too_large".
     """
+    model, folder, name, _ = _open(source, light=False)
+    return model, folder, name
+
+
+def _open(source: Source, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
+    """Parse a model; `light` leaves weights of a file where they are, in the data that is given along."""
     import onnx
 
     if isinstance(source, onnx.ModelProto):
-        return source, None, source.graph.name or "model"
+        return source, None, source.graph.name or "model", b""
     if isinstance(source, bytes):
         model = _parse(source, "model")
-        return model, None, model.graph.name or "model"
+        return model, None, model.graph.name or "model", b""
     if not isinstance(source, str | os.PathLike):
         message = f"A model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message)
@@ -155,9 +163,12 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     try:
         if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder
             raise OSError(errno.EINVAL, "it is not a file")
-        if path.stat().st_size > MAX_PROTO:
-            raise _too_large(str(path), path.stat().st_size)
-        data = path.read_bytes()
+        size = path.stat().st_size
+        if size > MAX_PROTO:
+            raise _too_large(str(path), size)
+        with path.open("rb") as file:
+            regular = path.is_file() and size > 0  # what is empty or a pipe cannot be mapped
+            data: Data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if regular else file.read()
     except OSError as e:
         why = "does not exist" if isinstance(e, FileNotFoundError) else f"cannot be read: {e.strerror}"
         raise ModelError(
@@ -166,7 +177,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
             (os.fspath(source),),
             _neighbours(path),
         ) from None
-    return _parse(data, str(path)), path.parent, path.stem
+    return _parse(data, str(path), light), path.parent, path.stem, data
 
 
 def _too_large(where: str, size: int) -> ModelError:
@@ -175,7 +186,7 @@ def _too_large(where: str, size: int) -> ModelError:
     return ModelError("model.file_too_large", text, (where,), hint)
 
 
-def _parse(data: bytes, where: str) -> onnx.ModelProto:
+def _parse(data: Data, where: str, light: bool = False) -> onnx.ModelProto:
     import onnx
 
     if len(data) > MAX_PROTO:
@@ -188,8 +199,8 @@ def _parse(data: bytes, where: str) -> onnx.ModelProto:
     decode_error = importlib.import_module("google.protobuf.message").DecodeError
     model = onnx.ModelProto()
     try:
-        model.ParseFromString(data)
-    except decode_error:
+        model.ParseFromString(without_weights(data) if light else bytes(data))
+    except (decode_error, ValueError):
         kind = "truncated"
     if kind == "truncated" or not model.opset_import or not model.HasField("graph"):
         what = "is empty" if not data else f"ends too early or is damaged ({len(data)} bytes)"
@@ -214,7 +225,7 @@ def _check_operators(graph: onnx.GraphProto, opsets: Mapping[str, int]) -> None:
     bad: dict[tuple[str, str], Node] = {}
     for k, n in enumerate(graph.node):
         domain = _domain(n)
-        if not known(domain, n.op_type, opsets.get(domain, 0)):
+        if not (domain == "" and n.op_type in REPLACED) and not known(domain, n.op_type, opsets.get(domain, 0)):
             bad.setdefault(
                 (domain, n.op_type), Node(_name_of(n, k), n.op_type, (), (), {}, domain, opsets.get(domain, 0))
             )
@@ -256,7 +267,7 @@ def _nodes(graph: onnx.GraphProto, opsets: dict[str, int], tensors: Tensors) -> 
         if outside:  # what bodies read from here counts as read by the node
             attrs["captures"] = tuple(outside)
         inputs = (*n.input, *outside)
-        out.append(Node(name, n.op_type, inputs, tuple(n.output), attrs, domain, version))
+        out += modern(Node(name, n.op_type, inputs, tuple(n.output), attrs, domain, version))
     return out
 
 

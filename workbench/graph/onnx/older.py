@@ -1,0 +1,40 @@
+"""Operators that later opsets replaced: written as what replaced them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..graph import Node
+
+#: Names that a newer operator has taken over.
+REPLACED = {"Scatter": "ScatterElements", "Upsample": "Resize"}
+
+
+def modern(node: Node) -> list[Node]:
+    """The node as newer opsets write it, after what it needs; itself where nothing has changed.
+
+    Scatter became ScatterElements; Upsample, and Resize before opset 11, became a Resize that says how it rounds.
+    """
+    if node.domain:
+        return [node]
+    if node.op == "Scatter":
+        return [replace(node, op="ScatterElements", version=11)]
+    if node.op == "Upsample" or (node.op == "Resize" and node.version < 11):
+        return _resize(node)
+    return [node]
+
+
+def _resize(node: Node) -> list[Node]:
+    attrs = {k: v for k, v in node.attrs.items() if k != "scales"}
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    before = list[Node]()
+    if "scales" in node.attrs:  # an attribute until opset 8
+        value = np.asarray(node.attrs["scales"], np.float32)
+        name = f"{node.name}.scales"
+        before.append(Node(name, "Constant", (), (name,), {"value": value}))
+        inputs = (node.inputs[0], "", name)
+    else:
+        inputs = (node.inputs[0], "", *node.inputs[1:])
+    return [*before, replace(node, op="Resize", inputs=inputs, attrs={**attrs, **how}, version=11)]
