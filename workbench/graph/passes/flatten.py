@@ -93,6 +93,7 @@ def _operand(s: Site, x: str, out: TensorType, matrix: tuple[int, int], views: l
         lead = kind.shape[:-1]
         if kind.shape[-1:] == out.shape[-1:] and all(e == 1 for e in lead):
             return s.constant(f"{x}.row", value.reshape(-1)) if lead else x
+        return s.constant(f"{x}.rows", value.reshape(matrix)) if kind.shape == out.shape else None
     if kind.shape != out.shape:
         return None
     if (source := _rows(s, x)) is not None:

@@ -53,6 +53,8 @@ def fold_batch_norm(graph: Graph) -> Graph:
 def channel_affine(graph: Graph, node: Node) -> Affine | None:
     """The node as ``x * scale + shift`` per channel (axis 1), when it is that with constants."""
     call = make_call(node, graph.types, graph.constants)
+    if node.attrs.get("layout"):
+        return None
     if node.op == "BatchNormalization":
         if any(v is None for v in call.values[1:5]):
             return None
@@ -110,7 +112,11 @@ def _absorbs(graph: Graph, conv: Node, consumers: dict[str, list[Node]]) -> bool
     """Whether a node is a convolution with constant weights whose result nothing else reads."""
     constant = all(i in graph.constants for i in conv.inputs[1:] if i)
     return (
-        conv.op == "Conv" and constant and len(consumers[conv.outputs[0]]) == 1 and conv.outputs[0] not in graph.outputs
+        conv.op == "Conv"
+        and not conv.attrs.get("layout")
+        and constant
+        and len(consumers[conv.outputs[0]]) == 1
+        and conv.outputs[0] not in graph.outputs
     )
 
 

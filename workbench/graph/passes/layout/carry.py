@@ -252,7 +252,9 @@ class View(Carrier):
             yield Mode("named", (order, *rest), order, 0.0, (), "a view: the same memory with another shape")
 
     def write(self, w: Writer, site: Site, mode: Mode) -> None:
-        w.rename(site, mode.output, mode.output)
+        if not site.moving(0):  # of a constant
+            return w.keep(site.node)
+        return w.rename(site, mode.output, mode.output)
 
 
 class Permutation(Carrier):
@@ -275,8 +277,10 @@ class Permutation(Carrier):
             yield Mode("named", (before,), after, 0.0, (), "a transposition of the model, absorbed in the order")
 
     def write(self, w: Writer, site: Site, mode: Mode) -> None:
+        if not site.moving(0):  # of a constant
+            return w.keep(site.node)
         assert mode.inputs[0] is not None
-        w.rename(site, mode.inputs[0], mode.output)
+        return w.rename(site, mode.inputs[0], mode.output)
 
 
 class Product(Carrier):
@@ -343,10 +347,10 @@ def carrier(site: Site) -> Carrier:
     from . import axes
 
     assert axes is not None
-    if not site.alone or not site.native or not site.node.inputs or site.empty:
+    if not site.alone or not site.node.inputs or site.empty or not (site.native or site.op.elementwise):
         return _AS_IT_IS
     found = _TABLE.get(site.node.op)
-    if found is not None:
+    if found is not None and site.native:
         return found
     if site.op.view:
         return _VIEW
