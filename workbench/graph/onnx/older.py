@@ -37,4 +37,4 @@ def _resize(node: Node) -> list[Node]:
         inputs = (node.inputs[0], "", name)
     else:
         inputs = (node.inputs[0], "", *node.inputs[1:])
-    return [*before, replace(node, op="Resize", inputs=inputs, attrs={**attrs, **how}, version=11)]
+    return [*before, replace(node, op="Resize", inputs=inputs, attrs={**attrs, **how}, version=13)]
