@@ -63,6 +63,18 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
         ],
         {"k": weights(C, 1, 1), "n": weights(H, 1)},
     ),
+    "a view of a constant": (
+        [Node("r", "Reshape", ("k", "s"), ("t",)), Node("op", "Add", ("a", "t"), ("b",))],
+        {"k": weights(C * H), "s": v(C, H, 1)},
+    ),
+    "a transposition of a constant": (
+        [Node("r", "Transpose", ("k",), ("t",)), Node("op", "Add", ("a", "t"), ("b",))],
+        {"k": weights(W, H, C, 1)},
+    ),
+    "constants that are joined": (
+        [Node("r", "Concat", ("k", "k2"), ("t",), {"axis": 1}), Node("op", "Add", ("a", "t"), ("b",))],
+        {"k": weights(1, 2, H, W), "k2": weights(1, C - 2, H, W)},
+    ),
     "softmax over channels": (one("Softmax", axis=1), {}),
     "softmax over columns": (one("Softmax", axis=-1), {}),
     "sum over rows": (one("ReduceSum", "k", keepdims=1), {"k": v(2)}),
@@ -129,7 +141,12 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
 }
 
 #: Transpositions that are left, where they are not those of the network's input and output alone.
-MORE = {"shuffled channels": 3}
+MORE = {
+    "shuffled channels": 3,
+    "a view of a constant": 3,
+    "a transposition of a constant": 4,
+    "constants that are joined": 3,
+}  # (constants are folded before, as a rule)
 
 
 def between(name: str) -> Graph:

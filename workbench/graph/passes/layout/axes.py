@@ -69,7 +69,7 @@ class Axes(Carrier):
         return [*first, *(m for m in found if m not in first)]
 
     def modes(self, site: Site, at: int, order: Order) -> Iterable[Mode]:
-        if at != RESULT and at not in self.data(site):
+        if (at != RESULT and at not in self.data(site)) or not any(site.moving(i) for i in self.data(site)):
             return
         found: dict[tuple[tuple[Order | None, ...], Order], list[Perm]] = {}
         for perm in order.perms(site.shape(at)):
@@ -88,9 +88,10 @@ class Axes(Carrier):
         return Order.of(site.shape(i), perm) if i in self.data(site) else PLAIN
 
     def write(self, w: Writer, site: Site, mode: Mode) -> None:
-        lead = next(i for i in self.data(site) if site.moving(i))
+        lead = next((i for i in self.data(site) if site.moving(i)), 0)
         order = mode.inputs[lead]
-        assert order is not None
+        if order is None:  # constants alone
+            return w.keep(site.node)
         perm = w.likely(site.node.inputs[lead], order, mode.perms)
         change = self.rewrite(site, perm)
         if change is None or perm == tuple(range(len(perm))):

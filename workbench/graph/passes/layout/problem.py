@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...graph import Graph, Node
-from ..fuse import fuse, fusion_class, is_view
+from ..fuse import PRODUCTS, fuse, fusion_class, is_view
 from .carry import RESULT, Mode, Site, carrier
 from .costs import PRICES
 from .order import PLAIN, Order, common_digits
@@ -200,7 +200,9 @@ def _situations(graph: Graph) -> dict[str, str]:
             n is not None and n.op != "Slice" and kinds[n.name] in which and not anchored[group[n.name]]
             for n, which in ((before, ("injective",)), (after, ("injective", "reduction")))
         ]
-        if before is not None and after is not None and group[before.name] == group[after.name]:
+        if any(n is not None and n.op in PRODUCTS for n in (before, after)):
+            found[t] = "fused" if after is not None else "alone"
+        elif before is not None and after is not None and group[before.name] == group[after.name]:
             found[t] = "inside" if anchored[group[before.name]] else "fused"
         else:
             found[t] = "fused" if after is not None and any(takes) else "alone"
