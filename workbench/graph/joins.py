@@ -43,7 +43,7 @@ def join_in_place(graph: Graph, groups: Sequence[Group]) -> list[Group]:
             found.join(k)
     for k, g in enumerate(groups):
         window = _window(g)
-        if window is not None:
+        if window is not None and k not in found.views:  # a concatenation of one may be both
             found.cut(k, *window)
     return found.result()
 
