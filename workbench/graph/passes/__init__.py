@@ -21,6 +21,7 @@ from . import (
     recurrent,
     scale,
     simplify,
+    statistics,
     views,
 )
 from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
@@ -34,6 +35,7 @@ ORDER = (
     "drop_identities",
     "integer_products",
     "unroll_recurrences",
+    "part_statistics",
     "simplify",
     "flatten_products",
     "common_subexpressions",
@@ -121,5 +123,6 @@ __all__ = [
     "scale",
     "select_passes",
     "simplify",
+    "statistics",
     "views",
 ]

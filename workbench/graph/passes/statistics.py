@@ -1,0 +1,49 @@
+"""A normalisation that also gives its statistics becomes one without, and kernels for the statistics beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..edit import GraphEditor
+from ..graph import AttrValue, Graph, Node
+from ..infer import make_call
+from .base import because, graph_pass
+
+
+@graph_pass("part_statistics")
+def part_statistics(graph: Graph) -> Graph:
+    """Compute the mean and the deviation that a LayerNormalization gives beside its result in kernels of their own."""
+    editor, names = GraphEditor(graph), list[str]()
+    for node in graph.nodes:
+        floats = node.op == "LayerNormalization" and graph.types[node.inputs[0]].dtype in ("float32", "float64")
+        if floats and any(node.outputs[1:]):
+            editor.swap(node, _parted(graph, editor, node))
+            names.append(node.name)
+    because("a kernel has one result: its statistics have their own", *names)
+    return editor.finish(f"part_statistics: {', '.join(names)}") if names else graph
+
+
+def _parted(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
+    x, call = node.inputs[0], make_call(node, graph.types, graph.constants)
+    rank, dtype = graph.types[x].rank, graph.types[x].dtype
+    first = call.axis(call.get_int("axis", -1), rank)
+    over: dict[str, AttrValue] = {"axes": tuple(range(first, rank)), "keepdims": 1}
+    y, mean, deviation = (*node.outputs, "", "")[:3]
+    made: list[Node] = []
+
+    def add(op: str, inputs: tuple[str, ...], name: str = "", attrs: dict[str, AttrValue] | None = None) -> str:
+        new = editor.make(op, inputs, name or f"{node.name}.{op.lower()}", attrs, exact=bool(name))
+        made.append(replace(new, version=13))
+        return new.outputs[0]
+
+    if y:
+        made.append(replace(node, outputs=(y,)))
+    mean = add("ReduceMean", (x,), mean, over)
+    if deviation:
+        apart = add("Sub", (x, mean))
+        variance = add("ReduceMean", (add("Mul", (apart, apart)),), "", over)
+        least = editor.constant(f"{node.name}.epsilon", np.asarray(call.get_float("epsilon", 1e-5), dtype))
+        add("Reciprocal", (add("Sqrt", (add("Add", (variance, least)),)),), deviation)
+    return made
