@@ -5,6 +5,9 @@ Their parameters broadcast as those of any arithmetic, so that every layout may 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from math import prod
+
 import numpy as np
 
 from ...ir import te
@@ -15,6 +18,8 @@ from .quant import np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"
+#: Least number of elements side by side by which extremes are looked for.
+_SIDE = 64
 
 
 class _Elementwise(OpDef):
@@ -116,32 +121,85 @@ class Offset(_Elementwise):
         return x - number(zero, "int32") * sums
 
 
-@operator("RangeScale", "injective", elementwise=True, domain=OWN)
-class RangeScale(_Elementwise):
-    """Distance of bytes that covers 0, a largest and a smallest number."""
+@operator("Extremes", "opaque", domain=OWN)
+class Extremes(OpDef):
+    """Least and largest of all numbers and 0."""
 
-    stage = "scale"
-
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        high, low = np.maximum(np.asarray(args[0]), 0), np.minimum(np.asarray(args[1]), 0)
-        return np.where(high == low, np.float32(1), (high - low) / np.float32(255)).astype(np.float32)
-
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        high, low = te.maximum(x, 0.0), te.minimum(rest[0], 0.0)
-        return te.select(te.equal(high, low), te.const(1.0), te.cast(high - low, "float32") / 255.0)
-
-
-@operator("RangeZero", "injective", elementwise=True, domain=OWN)
-class RangeZero(_Elementwise):
-    """Byte that stands for 0, of a smallest number and the distance of bytes."""
-
-    stage = "zero"
-
-    def dtype(self, c: Call) -> str:
-        return "uint8"
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType((2,), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
-        return np_saturated(np.rint(-np.minimum(np.asarray(args[0]), 0) / np.asarray(args[1])), "uint8")
+        x = np.asarray(args[0])
+        return np.array([min(x.min(initial=0), 0), max(x.max(initial=0), 0)], x.dtype)
 
-    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
-        return te.cast(rounded((0.0 - te.minimum(x, 0.0)) / rest[0]), dtype)
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        """First along the leading dimensions, where vectors hold neighbours, then along what is left."""
+        x = args[0]
+        assert x is not None
+        keep = next((d for d in range(x.ndim - 1, 0, -1) if prod(x.shape[d:]) >= _SIDE), 0)
+        keep = keep if keep or x.ndim == 1 else x.ndim - 1
+
+        def extreme(op: Callable[..., te.Reduction | te.Value], name: str) -> te.Tensor:
+            first = [te.reduce_axis(e, f"r{d}") for d, e in enumerate(x.shape[:keep])]
+            rest = [te.reduce_axis(e, f"k{d}") for d, e in enumerate(x.shape[keep:])]
+            side = x
+            if first:
+                side = compute(x.shape[keep:], lambda *i: op(x[(*first, *i)], axis=first), c.name(f"{name}_side"))
+            return te.compute((1,), lambda i: op(side[tuple(rest)], axis=rest), c.name(name))
+
+        low, high = extreme(te.min, "low"), extreme(te.max, "high")
+
+        def body(i: te.Axis) -> te.Value:
+            return te.select(i < 1, te.minimum(low[0], 0.0), te.maximum(high[0], 0.0))
+
+        return te.compute((2,), body, c.name("extremes"))
+
+    def cases(self) -> list[Case]:
+        """Tested with the pass that writes it."""
+        return []
+
+
+class _OfExtremes(OpDef):
+    """A number that follows from extremes."""
+
+    dtype = "float32"
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        if c.shape(0) != (2,):
+            raise c.error("shape_mismatch", f"needs two numbers, not {list(c.shape(0))}")
+        return (TensorType((), self.dtype),)
+
+    def cases(self) -> list[Case]:
+        """Tested with the pass that writes it."""
+        return []
+
+
+@operator("RangeScale", "injective", domain=OWN)
+class RangeScale(_OfExtremes):
+    """Distance of bytes that covers what lies between two numbers."""
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        low, high = np.asarray(args[0])
+        return np.asarray(1.0 if low == high else (high - low) / np.float32(255), np.float32)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x = args[0]
+        assert x is not None
+        span = te.cast(x[1] - x[0], "float32") / 255.0
+        return compute((), lambda: te.select(te.equal(x[0], x[1]), te.const(1.0), span), c.name("scale"))
+
+
+@operator("RangeZero", "injective", domain=OWN)
+class RangeZero(_OfExtremes):
+    """Byte that stands for 0, of two numbers and the distance of bytes."""
+
+    dtype = "uint8"
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        return np_saturated(np.rint(-np.asarray(args[0])[0] / np.asarray(args[1])), "uint8")
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, scale = args[0], args[1]
+        assert x is not None
+        assert scale is not None
+        return compute((), lambda: te.cast(rounded((0.0 - x[0]) / scale[()]), "uint8"), c.name("zero"))

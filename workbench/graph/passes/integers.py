@@ -76,15 +76,14 @@ def _spread(s: Steps, call: Call, i: int) -> str | None:
 def _dynamic(s: Steps) -> bool:
     """Extremes, from them the scale, from it the zero point, with both of them the bytes."""
     x, outs = s.name(0), (*s.node.outputs, "", "")[:3]
-    if not s.graph.types[x].size:
+    if not s.graph.types[x].size or not s.graph.types[x].rank:
         return False
-    every: dict[str, AttrValue] = {"keepdims": 0}
-    high, low = s.add("ReduceMax", (x,), "high", every), s.add("ReduceMin", (x,), "low", every)
-    scale = s.add("RangeScale", (high, low), "scale", own=True)
+    ends = s.add("Extremes", (x,), "extremes", own=True)
+    scale = s.add("RangeScale", (ends,), "scale", own=True)
     if outs[1]:
         s.finish(outs[1])
         scale = outs[1]
-    zero = s.add("RangeZero", (low, scale), "zero", own=True)
+    zero = s.add("RangeZero", (ends, scale), "zero", own=True)
     if outs[2]:
         s.finish(outs[2])
         zero = outs[2]
