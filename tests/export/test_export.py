@@ -21,9 +21,11 @@ from workbench.cli import main
 from workbench.codegen.c.compiler import find_compiler
 from workbench.codegen.llvm_bind import compile_ir
 from workbench.errors import BuildError, WorkbenchError
+from workbench.graph.fill import fill_weights
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 from workbench.runtime.export import export_library
 from workbench.runtime.export.elf import for_library
+from workbench.tune.compile import execute
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -79,8 +81,8 @@ def test_no_inputs_no_calls_and_nothing_in_an_array(tmp_path):
     ["bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19",
      "zfnet512"],
 )  # fmt: skip
-def test_light_models(filled, tmp_path, name):
-    _, graph = filled(name)
+def test_light_models(tmp_path, name):
+    graph = wb.load_onnx(fill_weights(f"light_{name}", 0, execute))
     executable = wb.compile(graph)
     loaded = wb.load_exported(executable.export(tmp_path / "net.so").library)
     given = random_feeds(graph, 3)

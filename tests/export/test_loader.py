@@ -126,6 +126,35 @@ def test_a_context_is_one_callers(made):
     busy.value = 0
 
 
+def test_contexts_share_large_constants(tmp_path):
+    """They come and go at the same time, and the copy that they share goes with the last one and comes back."""
+    plan = hand_made(constants=(np.full(4 << 20, 3, "int8"), np.full(256, 7, "float32")))
+    path = export_library(plan, tmp_path / "net.so").library
+    expected = Executable(plan).run(feeds())
+    good = []
+
+    def call():
+        for _ in range(20):
+            good.append(same(wb.load_exported(path).run(feeds()), expected))
+
+    callers = [threading.Thread(target=call) for _ in range(4)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join(60)
+    assert good == [True] * 80
+    users = wb.load_exported(path)
+    before = resident()
+    more = [wb.load_exported(path) for _ in range(8)]
+    assert resident() - before < 16 << 20  # none of the eight has the four megabytes for itself
+    assert all(same(n.run(feeds()), expected) for n in (users, *more))
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def threads_now():
     return len(os.listdir("/proc/self/task"))
 

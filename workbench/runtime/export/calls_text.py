@@ -30,7 +30,9 @@ fixed:
   %constant = icmp eq i64 %kind, 2
   br i1 %constant, label %data, label %arena
 data:
-  %c = getelementptr i8, ptr @wb_constants, i64 %at
+  %cp = getelementptr i8, ptr %ctx, i64 [AT_constants]
+  %constants = load ptr, ptr %cp, align 8
+  %c = getelementptr i8, ptr %constants, i64 %at
   ret ptr %c
 arena:
   %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
@@ -186,6 +188,7 @@ entry:
   br i1 %null, label %out, label %drop
 drop:
   call void @unsurround(ptr %ctx)
+  call void @drop_constants()
   %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
   %arena = load ptr, ptr %ap, align 8
   call void @free(ptr %arena)

@@ -3,8 +3,7 @@
 A context is one block of memory: the words of `CONTEXT`, then one pointer for each input and output (where they are
 during a run), then the table of all kernels' arguments. Two more blocks belong to it: the arena, with room for inputs
 and outputs that are not aligned, and the surroundings of kernels (thread pool, threads, workspace), which
-`set_threads` replaces. Nothing is shared between contexts but constants, so any number of them may run at the same
-time.
+`set_threads` replaces. Contexts share the constants and nothing else, so any number of them may run at the same time.
 
 What differs from network to network are the tables that `tables` writes: ``@calls``, ``@args``, ``@results``,
 ``@inputs``, ``@outputs``, ``@stage``, ``@spaces`` and ``@checks``.
@@ -13,6 +12,7 @@ What differs from network to network are the tables that `tables` writes: ``@cal
 from __future__ import annotations
 
 from workbench.runtime.export.calls_text import PUBLIC, RUN
+from workbench.runtime.export.memory_text import CONSTANTS, MEMORY
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts
 
 #: Byte offsets inside a context.
@@ -23,6 +23,7 @@ CONTEXT = {
     "arena": 16,
     "around": 24,  # pool, threads, workspace
     "workspace": 32,
+    "constants": 40,
     "rt": 64,  # what kernels get: { i64 threads; ptr pool; ptr launch }
     "places": 128,  # a pointer for each input and output, then the arguments
 }
@@ -56,7 +57,7 @@ def library_text(prefix: str, system: str, machine: str) -> str:
     system, machine : str
         As for `workbench.runtime.pool_text.runtime_text`.
     """
-    text = _DECLARED + _MEMORY + _THREADS + _AROUND + _CREATE + RUN + PUBLIC
+    text = _DECLARED + MEMORY + CONSTANTS + _THREADS + _AROUND + _CREATE + RUN + PUBLIC
     values = {
         "P": prefix,
         "ABI": ABI,
@@ -96,33 +97,6 @@ declare i32 @pthread_attr_setstacksize(ptr, i64)
 declare i32 @pthread_attr_destroy(ptr)
 declare i32 @sigfillset(ptr)
 declare i32 @pthread_sigmask(i32, ptr, ptr)
-"""
-
-_MEMORY = """
-; Aligned memory, zeroed; large blocks on huge pages where the system has them.
-define internal ptr @take(i64 %bytes) nounwind {
-entry:
-  %slot = alloca ptr, align 8
-  %large = icmp uge i64 %bytes, [LARGE]
-  %align = select i1 %large, i64 [HUGE], i64 64
-  %up = sub i64 %align, 1
-  %more = add i64 %bytes, %up
-  %mask = sub i64 0, %align
-  %size = and i64 %more, %mask
-  %rc = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %size)
-  %failed = icmp ne i32 %rc, 0
-  br i1 %failed, label %none, label %got
-none:
-  ret ptr null
-got:
-  %p = load ptr, ptr %slot, align 8
-  br i1 %large, label %advise, label %done
-advise:
-  %advised = call i32 @madvise(ptr %p, i64 %size, i32 14) ; MADV_HUGEPAGE
-  br label %done
-done:
-  ret ptr %p
-}
 """
 
 _THREADS = """
@@ -347,6 +321,9 @@ around:
   %touched = call ptr @memset(ptr %first, i32 0, i64 %rest)
   %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
   store ptr %arena, ptr %ap, align 8
+  %constants = call ptr @hold_constants()
+  %cp = getelementptr i8, ptr %ctx, i64 [AT_constants]
+  store ptr %constants, ptr %cp, align 8
   %rc = call i32 @surround(ptr %ctx, i32 %threads)
   %failed = icmp ne i32 %rc, 0
   br i1 %failed, label %droparena, label %done
@@ -354,6 +331,7 @@ done:
   store ptr %ctx, ptr %out, align 8
   ret i32 [OK]
 droparena:
+  call void @drop_constants()
   call void @free(ptr %arena)
   call void @free(ptr %ctx)
   ret i32 %rc

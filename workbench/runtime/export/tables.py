@@ -41,7 +41,7 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
     about : About
         Names and texts.
     """
-    offsets, _ = constants_layout(plan.constants)
+    offsets, constant_bytes = constants_layout(plan.constants)
     first, args, rows = 0, [], []
     for call, symbol in zip(calls, symbols, strict=True):
         rows.append(f"%call {{ ptr @{symbol}, i64 {first} }}")
@@ -58,6 +58,7 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
         "output_count": len(plan.outputs),
         "space_count": len(spaces),
         "context_bytes": CONTEXT["places"] + 8 * (places + len(args)),
+        "constant_bytes": constant_bytes,
         "arena_at": arena_at,
         "arena_bytes": max(arena_at + plan.arena_bytes, ALIGNMENT),
     }
