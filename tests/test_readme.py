@@ -10,11 +10,15 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 
 def test_the_examples_run(tmp_path, monkeypatch, capsys):
     found = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(found) == 4
+    assert len(found) == 5
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
     for text in found:
         exec(compile(text, "README.md", "exec"), names)
+    assert "layout" in str(names["report"])
+    assert {"share", "gflops"} <= set(names["profile"].columns)
+    assert (tmp_path / "run.json").exists()
+    assert names["outputs"].keys() == {s.name for s in names["net"].outputs}
     assert [str(step) for step in names["w"].schedule.trace] == ["unroll('c')"]
     names["w"].close()
     shown = capsys.readouterr().out

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..errors import ModelError, did_you_mean
 
 if TYPE_CHECKING:
+    from .passes.explain import Report
     from .program import Program
 
 Array: TypeAlias = NDArray[Any]
@@ -199,6 +200,12 @@ class Graph:
         from .passes import run_passes
 
         return run_passes(self, passes, without)
+
+    def explain(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
+        """Optimise, and keep what every pass did to which node and why; see `workbench.graph.explain`."""
+        from .passes import explain
+
+        return explain(self, passes, without)
 
     def replace(self, **changes: Any) -> Graph:
         """Copy with some fields replaced."""
