@@ -125,9 +125,12 @@ def _arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ..
 
 
 def _handed(k: int, call: CallPlan | HostCall) -> Iterator[tuple[str, str, int]]:
-    """Memories of which a call may write the second over the first, and when."""
+    """Memories of which a call may write the second over the first, and when: element over element."""
+    every = _arguments(call)
     for old, new in getattr(call, "reuses", ()):
-        yield call.uses[old].memory, call.uses[new].memory, k
+        (a, mine, *_), (b, yours, *_) = every[old], every[new]
+        if (a.at, a.skip, mine.shape) == (b.at, b.skip, yours.shape):
+            yield mine.memory, yours.memory, k
 
 
 def _check_apart(found: dict[str, _Memory], handed: set[tuple[str, str, int]]) -> None:
