@@ -84,7 +84,13 @@ def residual_net() -> Graph:
 
 def random_feeds(graph: Graph, seed: int = 0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(seed)
-    return {n: rng.standard_normal(t.shape).astype(t.dtype) for n, t in graph.input_types().items()}
+
+    def one(t: TensorType) -> np.ndarray:
+        if t.dtype in ("uint8", "int8"):
+            return rng.integers(0, 256, t.shape).astype("u1").view(t.dtype)
+        return rng.standard_normal(t.shape).astype(t.dtype)
+
+    return {n: one(t) for n, t in graph.input_types().items()}
 
 
 def reuses(groups: list[Group]) -> dict[int, list[tuple[str, str]]]:
@@ -111,6 +117,8 @@ def run_groups(graph: Graph, feeds: dict[str, np.ndarray]) -> dict[str, np.ndarr
         if name not in spots:
             return memory[place.skip : place.skip + t.nbytes].view(t.dtype).reshape(t.shape)
         whole = memory[place.skip : place.nbytes].view(t.dtype)
+        last = sum((n - 1) * s for n, s in zip(t.shape, spots[name].strides, strict=True))
+        assert 0 <= last < whole.size, f"{name} reaches beyond the memory that it lies in"
         strides = [s * whole.itemsize for s in spots[name].strides]
         return np.lib.stride_tricks.as_strided(whole, t.shape, strides)
 
