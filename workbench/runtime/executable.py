@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arguments import real, whole
-from workbench.errors import ShapeError, did_you_mean
 from workbench.markup import size
 from workbench.runtime.buffers import Array, aligned_empty, check_array, numpy_dtype
 from workbench.runtime.context import ContextPool, LoadedNetwork, RunContext
+from workbench.runtime.given import by_name
 from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
 from workbench.runtime.share import Loan, give_back, lend
 from workbench.runtime.threads import ThreadPool, shared_pool
@@ -169,29 +169,8 @@ class Executable:
 
     def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
         """Return the checked inputs, in the network's order."""
-        given = self._bind(args, named)
+        given = by_name(self._names, args, named)
         return [check_array(s.name, given[s.name], s.shape, dtype) for s, dtype in self._kinds]
-
-    def _bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
-        names = self._names
-        if len(args) == 1 and isinstance(args[0], Mapping):
-            given: dict[str, Any] = dict(args[0])
-        else:
-            if len(args) > len(names):
-                raise ShapeError("shape.count", f"the network takes {len(names)} inputs, not {len(args)}", names)
-            given = dict(zip(names, args, strict=False))
-        for name, value in named.items():
-            if name in given:
-                raise ShapeError("shape.name", f"the input {name!r} is given twice", (name,))
-            given[name] = value
-        for name in given:
-            if name not in names:
-                hint = did_you_mean(str(name), names, "inputs")
-                raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
-        missing = [name for name in names if name not in given]
-        if missing:
-            raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
-        return given
 
     def export(self, path: str | os.PathLike[str], *, name: str | None = None) -> Export:
         """Write the network as a shared library with a C header, see `workbench.runtime.export.export_library`."""

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from workbench.arguments import is_a, real, whole
-from workbench.errors import ExportError, RunError, ShapeError, TargetError, UsageError, did_you_mean
+from workbench.errors import ExportError, RunError, TargetError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table
 from workbench.runtime.export.library_text import ABI, ERRORS
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
+from workbench.runtime.given import by_name
 from workbench.runtime.plan import ArraySpec
 
 if TYPE_CHECKING:
-    from workbench.runtime.executable import BenchmarkResult
+    from workbench.runtime.timing import BenchmarkResult
 
 _CODE = {name: number for number, name in enumerate(ERRORS)}
 _HINT = "give a library that Executable.export or `workbench export` wrote"
@@ -273,7 +274,7 @@ class ExportedNetwork:
         Parameters
         ----------
         *args, **named : array
-            Either one mapping from input names to arrays, or the arrays in order, or by keyword.
+            As for `Executable.run`.
 
         Returns
         -------
@@ -298,21 +299,12 @@ class ExportedNetwork:
 
     __call__ = run
 
+    def empty_inputs(self) -> dict[str, Array]:
+        """Return uninitialised arrays for all inputs, by name, that `run` reads where they are."""
+        return {s.name: aligned_empty(s.shape, s.dtype) for s in self.inputs}
+
     def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
-        names = [spec.name for spec in self.inputs]
-        if len(args) == 1 and isinstance(args[0], Mapping):
-            given: dict[str, Any] = dict(args[0])
-        elif len(args) > len(names):
-            raise ShapeError("shape.count", f"the network takes {len(names)} inputs, not {len(args)}", names)
-        else:
-            given = dict(zip(names, args, strict=False))
-        given.update(named)
-        for name in given:
-            if name not in names:
-                hint = did_you_mean(str(name), names, "inputs")
-                raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
-        if missing := [name for name in names if name not in given]:
-            raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
+        given = by_name([spec.name for spec in self.inputs], args, named)
         return [as_aligned(check_array(s.name, given[s.name], s.shape, s.dtype)) for s in self.inputs]
 
     def benchmark(
@@ -329,7 +321,7 @@ class ExportedNetwork:
         A call of the library from Python, about a microsecond, is part of each run. Without `inputs`, floating-point
         inputs are random numbers and all others zeros.
         """
-        from workbench.runtime.executable import BenchmarkResult
+        from workbench.runtime.timing import BenchmarkResult
 
         whole("repeat", repeat, code="usage.repeat")
         whole("number", number, code="usage.repeat")
