@@ -290,3 +290,17 @@ def test_a_share_comes_back_when_the_system_has_no_threads(monkeypatch):
     with pytest.raises(RunError):
         share.lend(7)
     assert (book.runs, book.lent, book.out) == (0, 0, set())
+
+
+def test_pools_that_nobody_needs_go(monkeypatch):
+    book = share._Book()
+    monkeypatch.setattr(share, "_book", book)
+    monkeypatch.setattr(share, "_SPARE_THREADS", 10)
+    loans = [share.lend(4) for _ in range(2)] + [share.lend(9)]
+    pools = [loan.pool for loan in loans]
+    assert [p.nthreads for p in pools] == [4, 2, 3]
+    for loan in loans:
+        share.give_back(loan)
+    assert list(book.spare) == pools
+    share.give_back(share.lend(6))
+    assert [p.nthreads for p in book.spare] == [3, 6]

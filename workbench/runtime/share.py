@@ -14,11 +14,12 @@ import os
 from collections import deque
 from dataclasses import dataclass
 
+from workbench.host import usable_threads
 from workbench.locks import ForkLock
 from workbench.runtime.threads import ThreadPool, shared_pool
 
-#: Pools that stay for the next run although nobody uses them.
-_SPARE = 4
+#: Threads in pools that stay for the next run although nobody uses them.
+_SPARE_THREADS = max(16, 4 * usable_threads())
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class _Book:
         self.runs = 0
         self.lent = 0
         self.out: set[ThreadPool] = set()
-        self.spare: deque[ThreadPool] = deque(maxlen=_SPARE)
+        self.spare: deque[ThreadPool] = deque()
 
     def lend(self, wanted: int) -> Loan:
         with self.lock:
@@ -81,6 +82,8 @@ class _Book:
             if pool is not None:
                 self.out.discard(pool)
                 self.spare.append(pool)
+                while sum(p.nthreads for p in self.spare) > _SPARE_THREADS and len(self.spare) > 1:
+                    self.spare.popleft()
 
 
 _book = _Book()
