@@ -19,6 +19,7 @@ import numpy as np
 from ...errors import ModelError, ModelWarning
 from ..dtypes import DTYPES, check_dtype
 from ..graph import Array
+from .wire import OWN, Data
 
 if TYPE_CHECKING:
     import onnx
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
 #: Elements that are looked at together when weights are searched for NaN.
 _CHUNK = 1 << 22
+#: After so many bytes of the model's own file, the system may drop their pages.
+_RELEASE = 1 << 24
 
 
 class Tensors:
@@ -36,11 +39,15 @@ class Tensors:
     ----------
     folder : Path or None
         Where the model's file lies; None when it came from memory.
+    own : bytes or mmap
+        The file, for weights whose place is `wire.OWN`. They are copied: the file may be written again.
     """
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path | None, own: Data = b"") -> None:
         self._folder = folder
+        self._own = own
         self._files: dict[Path, mmap.mmap] = {}
+        self._since = 0
         self._with_nan: list[str] = []
 
     def initializers(self, graph: onnx.GraphProto) -> dict[str, Array]:
@@ -85,6 +92,8 @@ class Tensors:
     def _external(self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int) -> Array:
         info = {e.key: e.value for e in t.external_data}
         place = info.get("location", "")
+        if place == OWN:
+            return self._inside(t, what, dtype, count, info)
         path = self._path(t.name, what, place)
         nbytes = count * dtype.itemsize
         offset = _number(info, "offset", 0, what, t.name)
@@ -105,6 +114,20 @@ class Tensors:
         found = np.frombuffer(data, dtype.newbyteorder("<"), count, offset).reshape(tuple(t.dims))
         plain = found.flags.aligned and sys.byteorder == "little"
         return found if plain else found.astype(dtype)
+
+    def _inside(
+        self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int, info: dict[str, str]
+    ) -> Array:
+        offset, length = (_number(info, key, 0, what, t.name) for key in ("offset", "length"))
+        if length != count * dtype.itemsize or offset + length > len(self._own):
+            text = f"The data of {what} do not fit its shape {list(t.dims)}: there are {length} bytes."
+            raise ModelError("model.invalid_graph", text, (t.name,))
+        found = np.frombuffer(self._own, dtype.newbyteorder("<"), count, offset).astype(dtype)
+        self._since += length
+        if self._since > _RELEASE:
+            self._since = 0
+            self._let_go()
+        return found.reshape(tuple(t.dims))
 
     def _path(self, name: str, what: str, place: str) -> Path:
         """Where a file beside the model really lies, which has to be in its folder."""
@@ -160,7 +183,7 @@ class Tensors:
 
     def _let_go(self) -> None:
         """Tell the system that pages of mapped files are not needed for now."""
-        for file in self._files.values():
+        for file in (*self._files.values(), *([self._own] if isinstance(self._own, mmap.mmap) else [])):
             with contextlib.suppress(AttributeError, OSError):  # only some systems take such advice
                 file.madvise(mmap.MADV_DONTNEED)
 
