@@ -30,7 +30,8 @@ def homes(graph: Graph, groups: Sequence[Group], spots: Mapping[str, Spot]) -> d
     """Home of every tensor that a group touches, and of every output."""
     shape_of: dict[str, str] = {}
     for g in groups:
-        if g.view and len(g.inputs) == 1:
+        # The only part of a tensor lies in that, not the other way round.
+        if g.view and len(g.inputs) == 1 and _whole_of(g.inputs[0], spots) not in g.outputs:
             shape_of.update(dict.fromkeys(g.outputs, g.inputs[0]))
     found: dict[str, Home] = {}
 
@@ -47,6 +48,10 @@ def homes(graph: Graph, groups: Sequence[Group], spots: Mapping[str, Spot]) -> d
     for t in (*graph.inputs, *(t for g in groups for t in (*g.inputs, *g.outputs)), *graph.outputs):
         home(t)
     return found
+
+
+def _whole_of(t: str, spots: Mapping[str, Spot]) -> str:
+    return spots[t].whole if t in spots else ""
 
 
 def lifetimes(
