@@ -57,6 +57,7 @@ CASES = {
         1,
     ),
     "the same part twice": ([concat("c", ("p", "p"), "z"), concat("d", ("z", "q"), "y")], ("y",), 1),
+    "a single part": ([concat("c", ("p",), "z"), Node("r", "Relu", ("z",), ("y",))], ("y",), 0),
     "an input is a part": ([concat("c", ("p", "x", "q"), "y")], ("y",), 1),
     "an output is a part": ([concat("c", ("p", "q"), "y")], ("y", "p"), 1),
     "a part of two": ([concat("c", ("p", "q"), "y"), concat("d", ("q", "p"), "z")], ("y", "z"), 1),
@@ -103,6 +104,17 @@ def test_result_and_number_of_copies(case):
 
 def spots(graph: Graph) -> dict[str, Spot]:
     return {t: s for g in partition(graph.optimize()) for t, s in g.spots.items()}
+
+
+def test_a_single_part_without_any_pass_that_drops_it():
+    graph = net([concat("c", ("p",), "y"), concat("d", ("q", "p"), "z")], ("y", "z"))
+    assert not kept(graph, ["fold_constants", "fuse"])
+    graph = graph.optimize(["fold_constants", "fuse"])
+    assert sum(g.view for g in partition(graph)) == 1
+    feeds = random_feeds(graph)
+    want = run_reference(graph, feeds)
+    for name, value in wb.compile(graph).run(feeds).items():
+        np.testing.assert_allclose(value, want[name], rtol=1e-4, atol=1e-5)
 
 
 def test_a_chain_is_one_tensor_that_grows():
