@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from dataclasses import dataclass
+from math import prod
 from operator import and_ as operator_and
 from typing import Any
 
@@ -15,6 +16,9 @@ from ...ir.te_phases import Phases
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, from_nchw, layout_of, place, sample, spatial_names, to_nchw, unplace
+
+#: Channels of the result below which phases are computed side by side.
+FEW = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,18 @@ class TransposedShape:
     def shape(self) -> tuple[int, ...]:
         """Shape of the output."""
         return place(self.layout, self.batch, self.out, self.co)
+
+    @property
+    def few(self) -> bool:
+        """Whether there are too few channels for vectors."""
+        return self.groups == 1 and self.co < FEW
+
+    @property
+    def apart(self) -> bool:
+        """Whether every result is reached by exactly one tap and all of them are kept."""
+        whole = tuple(n * t for n, t in zip(self.size, self.strides, strict=True))
+        plain = self.kernel == self.strides and not any(self.begin) and self.out == whole
+        return plain and all(d == 1 for d in self.dilations) and max(self.strides) > 1
 
     def spread(self, d: int) -> bool:
         """Whether zeros are put between the inputs along a dimension: strides and dilation together."""
@@ -143,7 +159,10 @@ class ConvTranspose(OpDef):
         assert x is not None
         assert w is not None
         s = transposed_shape(c)
-        y = _cropped(c, s, _gather(c, s, _framed(c, s, _spread(c, s, x)), w))
+        if s.few and s.apart:
+            y = _phase_by_phase(c, s, x, w)
+        else:
+            y = _cropped(c, s, _gather(c, s, _framed(c, s, _spread(c, s, x)), w))
         if b is None:
             return y
         names = spatial_names(s.layout, len(s.size), "o")
@@ -170,6 +189,9 @@ class ConvTranspose(OpDef):
             case("same lower", (1, 2, 3, 3), (2, 3, 3, 3), auto_pad="SAME_LOWER", **two),
             case("grouped", (1, 4, 3, 3), (4, 2, 3, 3), b, group=2, pads=(1, 1, 1, 1), **two),
             case("depthwise", (1, 4, 3, 3), (4, 1, 4, 4), b, group=4, pads=(1, 1, 1, 1), **two),
+            case("one channel", (1, 5, 3, 4), (5, 1, 2, 2), b[:1], **two),
+            case("few channels", (2, 5, 3, 4), (5, 3, 3, 2), b[:3], strides=(3, 2)),
+            case("nhwc one channel", (1, 3, 4, 5), (1, 2, 5, 1), strides=(1, 2), layout="NHWC"),
             case("1d", (1, 3, 5), (3, 4, 4), b, strides=(2,), pads=(1, 1)),
             case("nhwc", (1, 3, 4, 3), (4, 4, 3, 4), b, pads=(1, 1, 1, 1), **nhwc),
             case("nhwc grouped", (1, 3, 3, 4), (3, 3, 4, 2), b, group=2, **nhwc),
@@ -234,6 +256,30 @@ def _gather(c: Call, s: TransposedShape, x: te.Tensor, w: te.Tensor) -> te.Tenso
 
     shape = place(s.layout, s.batch, [p.frame for p in along], s.co)
     return compute(shape, body, c.name("conv"), spatial_names(s.layout, r, "c" if rc is None else "o"))
+
+
+def _phase_by_phase(c: Call, s: TransposedShape, x: te.Tensor, w: te.Tensor) -> te.Tensor:
+    """All results that one input reaches side by side, as channels of a product, and then in their places."""
+    r, rc = len(s.size), te.reduce_axis(s.ci, "c")
+    inner = [prod(s.kernel[d + 1 :]) * s.co for d in range(r)]
+
+    def product(*idx: te.Axis) -> te.Reduction:
+        n, pos, j = unplace(s.layout, idx)
+        taps = [(j // q) % k if q > 1 else j % k for q, k in zip(inner, s.kernel, strict=True)]
+        o = j % s.co if s.co > 1 else 0
+        return te.sum(x[place(s.layout, n, pos, rc)] * w[(*taps, rc, o) if s.layout == "NHWC" else (rc, o, *taps)], rc)
+
+    names = spatial_names(s.layout, r, "o")
+    wide = compute(place(s.layout, s.batch, s.size, s.co * prod(s.kernel)), product, c.name("conv"), names)
+
+    def body(*idx: te.Axis) -> te.Value:
+        n, pos, o = unplace(s.layout, idx)
+        j = o if s.co > 1 else 0
+        for p, q, k in zip(pos, inner, s.kernel, strict=True):
+            j = (p % k) * q + j if k > 1 else j
+        return wide[place(s.layout, n, [p // k if k > 1 else p for p, k in zip(pos, s.kernel, strict=True)], j)]
+
+    return compute(s.shape, body, c.name("spread"), names)
 
 
 def _cropped(c: Call, s: TransposedShape, whole: te.Tensor) -> te.Tensor:
