@@ -17,7 +17,7 @@ import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.runtime.executable import Executable
 from workbench.runtime.export import export_library, library
-from workbench.runtime.export.library_text import ABI
+from workbench.runtime.export.library_text import ABI, CONTEXT
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,12 @@ def test_pointers_that_are_not_aligned(made, want):
     for view, array in zip(views[len(given) :], want[0].values(), strict=True):
         assert view[: array.nbytes].tobytes() == array.tobytes()
         assert not view[array.nbytes :].any()
+    places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
+    assert not (places % 64).any()  # what kernels were given
+    aligned = np.array([v.ctypes.data + 56 for v in views], np.uintp)
+    context.run(aligned[: len(given)], aligned[len(given) :])
+    places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
+    assert np.array_equal(places, aligned)
 
 
 def test_a_context_is_one_callers(made):
@@ -270,6 +276,18 @@ def test_a_machine_without_a_feature(tmp_path, monkeypatch):
     context = ctypes.c_void_p(1)
     assert found.network_create(1, ctypes.byref(context)) == 4
     assert context.value is None
+
+
+def test_an_older_processor_is_asked_for_what_it_has():
+    """A library for Haswell, made on a newer machine, runs on a Haswell."""
+    from workbench.runtime.export.features import known
+    from workbench.target import Target
+
+    haswell = "sse3 ssse3 fma sse4.1 sse4.2 movbe popcnt avx f16c bmi avx2 bmi2 lzcnt".split()
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")
+    assert set(known(library._needed(target, True))) <= set(haswell)
+    assert {"avx2", "fma"} <= set(known(library._needed(target, True)))
+    assert "avx512f" not in known(library._needed(target, False))
 
 
 def test_features_that_this_machine_has(made):

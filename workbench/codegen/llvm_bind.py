@@ -91,7 +91,10 @@ def _feature_names(features: Any) -> tuple[list[str], list[str]]:
 def _is_vector_extension(name: str) -> bool:
     return name.startswith(("avx", "amx", "sve", "sme")) or name in (
         "fma",
+        "fma4",
         "f16c",
+        "gfni",
+        "xop",
         "dotprod",
         "fullfp16",
         "bf16",

@@ -9,8 +9,8 @@ _WORDS = ((1, 0, 2), (7, 0, 1), (7, 0, 2), (7, 0, 3), (7, 1, 0), (0x8000_0001, 0
 _XCR0 = len(_WORDS)
 _YMM, _ZMM, _TILES = 0x6, 0xE6, 0x60000
 
-#: Feature, in LLVM's names -> (word, bit), of those that change which instructions are chosen for arithmetic, moves
-#: and prefetches. What a processor has besides (encryption, virtual machines, ...) no network asks for.
+#: Feature, in LLVM's names -> (word, bit), of those that change which instructions are chosen for arithmetic and moves.
+#: What a processor has besides (encryption, virtual machines, ...) no network asks for, and prefetches do no harm.
 _BITS = {
     "sse3": (0, 0), "ssse3": (0, 9), "fma": (0, 12), "sse4.1": (0, 19), "sse4.2": (0, 20), "movbe": (0, 22),
     "popcnt": (0, 23), "avx": (0, 28), "f16c": (0, 29),
@@ -20,7 +20,7 @@ _BITS = {
     "avx512vpopcntdq": (2, 14),
     "amx-bf16": (3, 22), "avx512fp16": (3, 23), "amx-tile": (3, 24), "amx-int8": (3, 25),
     "avxvnni": (4, 4), "avx512bf16": (4, 5), "avxifma": (4, 23),
-    "lzcnt": (5, 5), "sse4a": (5, 6), "prfchw": (5, 8), "xop": (5, 11), "fma4": (5, 16), "tbm": (5, 21),
+    "lzcnt": (5, 5), "sse4a": (5, 6), "xop": (5, 11), "fma4": (5, 16), "tbm": (5, 21),
 }  # fmt: skip
 
 
