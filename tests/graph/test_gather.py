@@ -78,6 +78,25 @@ def test_padding_that_repeats_several_times(mode):
         np.testing.assert_array_equal(got, np.pad(x, [(0, 1), (7, 5), (1, 9)], mode=mode))
 
 
+@pytest.mark.parametrize("how", ["none", "add", "max"])
+def test_what_is_stored_outside_is_dropped_and_the_last_one_wins(how):
+    x, at = np.zeros((4, 2), np.float32), np.array([[5, -5], [1, -4], [1, 0], [-9, 9]])
+    new = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
+    want = {"none": [[0, 6], [5, 0]], "add": [[0, 10], [8, 0]], "max": [[0, 6], [5, 0]]}[how] + [[0, 0]] * 2
+    for got in values("ScatterElements", Case("odd", (x, at, new), {"reduction": how})):
+        np.testing.assert_array_equal(got, want)
+    for got in values("ScatterND", Case("odd", (x, at[:, :1], new), {"reduction": how})):
+        np.testing.assert_array_equal(got[1], {"none": [5, 6], "add": [8, 10], "max": [5, 6]}[how])
+        assert not got[[0, 2, 3]].any()
+
+
+def test_many_places_stay_a_step():
+    x, at = np.zeros((4096, 2), np.float32), np.zeros((4096, 2), np.int64)
+    case = Case("many", (x, at, x))
+    assert registry()["ScatterElements"].obstacle(case.call("ScatterElements")) == "storing at 4,096 run-time places"
+    assert not registry()["ScatterElements"].obstacle(Case("few", (x, at[:9], x[:9])).call("ScatterElements"))
+
+
 def test_an_embedding_is_compiled_with_what_surrounds_it():
     """Rows by number, positions added, the row with the largest sum chosen: no step between the kernels."""
     rng = np.random.default_rng(0)

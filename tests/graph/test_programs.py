@@ -159,15 +159,14 @@ def test_an_if_is_a_step_of_a_compiled_network_that_says_so():
 
 
 def test_an_error_in_a_step_that_is_not_compiled_comes_out_of_run():
-    nodes = [helper.make_node("ScatterElements", ["x", "i", "u"], ["y"])]
-    proto = model(nodes, [info("x", [4, 2]), info("i", [1, 2], INT), info("u", [1, 2])], ["y"])
+    nodes = [helper.make_node("CumSum", ["x", "i"], ["y"])]
+    proto = model(nodes, [info("x", [4, 2]), info("i", [], INT)], ["y"])
     executable = wb.compile(load_onnx(proto))
-    x, u = np.arange(8, dtype=np.float32).reshape(4, 2), np.ones((1, 2), np.float32)
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
     for _ in range(2):
         with pytest.raises(ModelError, match="out of bounds"):
-            executable.run({"x": x, "i": np.array([[9, 0]]), "u": u})
-    y = executable.run({"x": x, "i": np.array([[3, 0]]), "u": u})["y"]
-    np.testing.assert_array_equal(y, [[0, 1], [2, 3], [4, 5], [1, 7]])
+            executable.run({"x": x, "i": np.array(9)})
+    np.testing.assert_array_equal(executable.run({"x": x, "i": np.array(1)})["y"], x.cumsum(1))
 
 
 def test_constant_integers_are_operands_like_others():
