@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,6 +157,18 @@ def test_contexts_share_large_constants(tmp_path):
     assert all(same(n.run(feeds()), expected) for n in (users, *more))
 
 
+def test_every_thread_has_its_workspace(tmp_path):
+    each = 16 << 20
+    plan = hand_made()
+    call = replace(plan.calls[0], code=replace(plan.calls[0].code, shared_bytes=each, per_thread_bytes=each))
+    path = export_library(replace(plan, calls=(call, *plan.calls[1:])), tmp_path / "net.so").library
+    before = resident()
+    network = wb.load_exported(path)
+    assert 2 * each <= resident() - before < 3 * each
+    network.set_threads(3)
+    assert 4 * each <= resident() - before < 5 * each
+
+
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -188,6 +201,24 @@ def test_after_fork(made, want):
         os._exit(0 if good else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert same(network.run(feeds()), want[0])
+
+
+def test_exit_while_a_thread_runs(made):
+    program = """
+import sys, threading, time
+import numpy as np
+import workbench as wb
+network = wb.load_exported(sys.argv[1], threads=2)
+given = {"x": np.zeros((16, 16), "f4"), network.inputs[1].name: np.arange(3)}
+def work():
+    while True:
+        network.run(given)
+for _ in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.2)
+"""
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", program, made], check=True, timeout=60)
 
 
 BAD_CALLS = [

@@ -365,7 +365,8 @@ class _Context:
         self._check(functions("create", threads, ctypes.addressof(handle)), threads)
         self.handle = int(handle.value or 0)
         self.threads = int(functions("threads", self.handle))
-        weakref.finalize(self, functions, "destroy", self.handle)
+        # Not at exit: a thread that nobody waits for may still be in it.
+        weakref.finalize(self, functions, "destroy", self.handle).atexit = False
 
     def _check(self, code: int, threads: int) -> None:
         if not code:

@@ -33,13 +33,22 @@ CONSTANTS = """
 @constants_lock = internal global i32 0
 @constants_users = internal global i64 0
 @constants_copy = internal global ptr null
+; Held by a process: one that was forked while another thread held the lock takes it over, because nobody would open it.
 define internal void @lock_constants() nounwind {
 entry:
+  %self = call i32 @getpid()
   br label %try
 try:
-  %pair = cmpxchg ptr @constants_lock, i32 0, i32 1 acquire monotonic
+  %free = phi i32 [ 0, %entry ], [ 0, %wait ], [ %owner, %held ]
+  %pair = cmpxchg ptr @constants_lock, i32 %free, i32 %self acquire monotonic
   %got = extractvalue { i32, i1 } %pair, 1
-  br i1 %got, label %out, label %wait
+  %owner = extractvalue { i32, i1 } %pair, 0
+  br i1 %got, label %out, label %held
+held:
+  %here = icmp eq i32 %owner, %self
+  %open = icmp eq i32 %owner, 0
+  %later = or i1 %here, %open
+  br i1 %later, label %wait, label %try
 wait:
   %gave = call i32 @sched_yield()
   br label %try
