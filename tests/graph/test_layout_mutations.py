@@ -318,7 +318,7 @@ MUTATIONS = (
     at(
         "write:Writer.read",
         "a transposition is missing",
-        "self._move(x, next(o for t, o in self.stored if t == x), order, shape)",
+        "self._move(x, self.origin[x], order, shape)",
         "self.stored[x, order] = self.stored[next(k for k in self.stored if k[0] == x)]",
         "per channel",
     ),

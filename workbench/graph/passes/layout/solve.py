@@ -9,6 +9,7 @@ a bound from below and a choice that is made better one variable at a time, so t
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -93,27 +94,42 @@ def _around(
 
 def _eliminate(sizes: Sequence[int], factors: Sequence[Factor], limit: int) -> tuple[list[int], float, list[int]]:
     """Values, a bound from below, and the variables whose costs had to be split."""
-    open_factors = list(factors)
+    every = list(factors)
+    alive: dict[int, dict[int, None]] = {v: {} for v in range(len(sizes))}  # variable -> costs that name it
     near: dict[int, set[int]] = {v: set() for v in range(len(sizes))}
-    for f in open_factors:
+    bound = sum(float(f.table) for f in every if not f.variables)
+    for k, f in enumerate(every):
         for v in f.variables:
+            alive[v][k] = None
             near[v] |= set(f.variables) - {v}
+    queue = [(_entries(sizes, near[v]) * sizes[v], v) for v in near]
+    heapq.heapify(queue)
     steps, cut = list[tuple[int, list[Factor]]](), list[int]()
     while near:
-        v = min(near, key=lambda u: (_entries(sizes, near[u]) * sizes[u], u))
-        bucket = [f for f in open_factors if v in f.variables]
-        open_factors = [f for f in open_factors if v not in f.variables]
-        steps.append((v, bucket))
-        for u in near.pop(v):
+        size, v = heapq.heappop(queue)
+        if v not in near or size != _entries(sizes, near[v]) * sizes[v]:
+            continue  # its neighbours have changed, so it stands in the queue once more
+        touched = near.pop(v)
+        bucket = [every[k] for k in alive[v]]
+        for k in alive.pop(v):
+            for u in every[k].variables:
+                if u != v:
+                    del alive[u][k]
+        for u in touched:
             near[u].discard(v)
+        steps.append((v, bucket))
         parts = _split(v, bucket, sizes, limit)
         cut += [v] if len(parts) > 1 else []
         for part in parts:
             rest = tuple(sorted({u for f in part for u in f.variables} - {v}))
-            open_factors.append(Factor(rest, np.asarray(_joined(part, (v, *rest), sizes).min(axis=0))))
+            table = np.asarray(_joined(part, (v, *rest), sizes).min(axis=0))
+            bound += 0.0 if rest else float(table)
             for u in rest:
+                alive[u][len(every)] = None
                 near[u] |= set(rest) - {u}
-    bound = sum(float(f.table) for f in open_factors)
+            every.append(Factor(rest, table))
+        for u in touched:
+            heapq.heappush(queue, (_entries(sizes, near[u]) * sizes[u], u))
     return _decode(steps, len(sizes)), bound, cut
 
 

@@ -31,6 +31,7 @@ class Writer:
         self.nodes: list[Node] = []
         self.moves: list[Moved] = []
         self.stored: dict[tuple[str, Order], list[tuple[str, Shape]]] = {}
+        self.origin: dict[str, Order] = {}  # in which each tensor is made
         self._constants: dict[tuple[object, ...], str] = {}
         self._named: dict[str, str] = {}  # result of a view or transposition of the model -> that node's name
         self._used = set(graph.inputs)
@@ -84,7 +85,7 @@ class Writer:
     def read(self, x: str, order: Order, shape: Shape) -> str:
         """Name of a tensor in an order and a shape in memory; moved or reshaped when it does not exist so yet."""
         if (x, order) not in self.stored:
-            self._move(x, next(o for t, o in self.stored if t == x), order, shape)
+            self._move(x, self.origin[x], order, shape)
         have = self.stored[x, order]
         found = next((n for n, s in have if s == shape), None)
         if found is not None:
@@ -187,6 +188,7 @@ class Writer:
         self._put(x, order, node.outputs[0], shape)
 
     def _put(self, x: str, order: Order, name: str, shape: Shape) -> None:
+        self.origin.setdefault(x, order)
         self.stored.setdefault((x, order), []).append((name, shape))
 
 
