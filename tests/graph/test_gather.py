@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from graph.mutation import Mutation
 from graph.test_programs import info, model
 from onnx import TensorProto, helper
 
@@ -95,6 +96,36 @@ def test_many_places_stay_a_step():
     case = Case("many", (x, at, x))
     assert registry()["ScatterElements"].obstacle(case.call("ScatterElements")) == "storing at 4,096 run-time places"
     assert not registry()["ScatterElements"].obstacle(Case("few", (x, at[:9], x[:9])).call("ScatterElements"))
+
+
+_OPS = "workbench.graph.ops."
+_IDS = np.array([[2, -1], [0, -3]])
+_X = np.array([[1, 3, 3, 2], [4, 5, 0, 0], [7, 7, 1, 9]], np.float32)
+BUGS = [
+    ("gather:counted", "value + extent", "value", "Gather", (_X, _IDS), {}),
+    ("gather:Gather.lower", "i[axis + width :]", "i[axis + 1 :][: x.ndim - axis - 1]", "Gather", (_X, _IDS), {}),
+    ("gather:GatherND.lower", "x.shape[batch + k]", "x.shape[k]", "GatherND", (_X, _IDS[[0, 1, 1], 1:]),
+     {"batch_dims": 1}),
+    ("arg:_Arg.lower", "te.min(te.select(hit, k, size)", "te.max(te.select(hit, k, -1)", "ArgMax", (_X,), {"axis": 1}),
+    ("scatter:ScatterND.lower", "found >= 0", "found > 0", "ScatterND", (_X, _IDS, _X[0, :2]), {}),
+    ("scatter:ScatterElements.lower", "values[(*i[:axis], which[i],", "values[(*i[:axis], 0,", "ScatterElements",
+     (_X, _IDS, _X[:2, :2]), {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("where", "old", "new", "name", "inputs", "attrs"), BUGS, ids=[b[0] for b in BUGS])
+def test_deliberate_bugs_are_noticed(where, old, new, name, inputs, attrs):
+    case = Case("bug", inputs, attrs)
+    want, *nests = values(name, case)
+    assert all(np.array_equal(want, got) for got in nests)
+    with Mutation("lower", _OPS + where, new, old, new, ()).active():
+        try:
+            noticed = not all(np.array_equal(want, got) for got in values(name, case))
+        except NameError:
+            raise
+        except Exception:  # one that ends in an error is noticed as well
+            noticed = True
+    assert noticed
 
 
 def test_an_embedding_is_compiled_with_what_surrounds_it():

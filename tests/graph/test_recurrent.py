@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from graph.checks import kept
+from graph.mutation import Mutation, assert_noticed
 
 from workbench.graph import Graph, partition, run_reference
 from workbench.graph.graph import TensorType
@@ -82,3 +83,28 @@ def test_sequences_of_different_lengths_end_each_at_its_own_place(name, directio
         assert not every[length:, :, k].any()
         for a, e in zip(last, end, strict=True):
             np.testing.assert_allclose(a[:, k : k + 1], e, rtol=1e-5, atol=1e-6)
+
+
+def _like(name: str, label: str) -> Graph:
+    return net(name, next(c for c in registry()[name].cases() if c.label == label))
+
+
+def _bug(function: str, what: str, old: str, new: str, name: str, label: str) -> Mutation:
+    where = f"workbench.graph.passes.recurrent:_Unrolled.{function}"
+    return Mutation("unroll_recurrences", where, what, old, new, (lambda: _like(name, label),))
+
+
+MUTATIONS = (
+    _bug("direction", "always forwards", '== "reverse"', '== "never"', "RNN", "backwards"),
+    _bug("direction", "a bias twice", "np.where(apart, np.zeros_like(w.rb), w.rb)", "w.rb", "GRU", "all, reset late"),
+    _bug("first", "both begin with the state of one", "int(self.turned), d, d + 1", "0, 0, 1", "GRU", "both ways"),
+    _bug("lstm", "gates in another order", "i, o, f, new =", "i, f, o, new =", "LSTM", "all"),
+    _bug("lstm", "what enters the last activation is clipped", ", clipped=False", "", "LSTM", "clipped"),
+    _bug("gru", "the gate the other way round", '"Sub", (h, new)', '"Sub", (new, h)', "GRU", "all"),
+    _bug("__post_init__", "the first step for the last", "self.reshape(value", "self.reshape(outs[0]", "RNN", "all"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+def test_the_mutation_is_noticed(mutation):
+    assert_noticed(mutation)

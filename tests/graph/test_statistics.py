@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from graph.checks import kept
+from graph.mutation import Mutation, assert_noticed
 
 from workbench.graph import Graph, Node, partition, run_reference
 from workbench.graph.graph import TensorType
@@ -33,3 +34,11 @@ def test_each_result_has_a_kernel(outputs, axis):
 
 def test_one_that_is_asked_for_its_result_alone_stays_as_it_is():
     assert [n.op for n in net(("y",)).optimize().nodes] == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"Sub", (x, mean)', '"Add", (x, mean)'), ("(variance, least)", "(variance, variance)")]
+)
+def test_the_mutation_is_noticed(old, new):
+    where = "workbench.graph.passes.statistics:_parted"
+    assert_noticed(Mutation("part_statistics", where, new, old, new, (lambda: net(("y", "m", "d"), epsilon=0.1),)))
