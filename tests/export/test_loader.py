@@ -314,9 +314,10 @@ def test_an_older_processor_is_asked_for_what_it_has():
     from workbench.runtime.export.features import known
     from workbench.target import Target
 
-    haswell = "sse3 ssse3 fma sse4.1 sse4.2 movbe popcnt avx f16c bmi avx2 bmi2 lzcnt".split()
+    haswell = {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "movbe", "bmi", "bmi2", "lzcnt"}
+    haswell |= {"avx", "avx2", "f16c", "fma"}
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell")
-    assert set(known(library._needed(target, True))) <= set(haswell)
+    assert set(known(library._needed(target, True))) <= haswell
     assert {"avx2", "fma"} <= set(known(library._needed(target, True)))
     assert "avx512f" not in known(library._needed(target, False))
 
