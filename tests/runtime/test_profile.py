@@ -10,6 +10,7 @@ from runtime.llvm_kernels import ADD, code
 from runtime.test_reentrant import N, chain
 
 import workbench as wb
+from workbench.codegen import llvm_bind
 from workbench.errors import InputError, UsageError
 from workbench.ir.traffic import least_traffic
 from workbench.runtime import roofs as module
@@ -169,6 +170,46 @@ def test_a_timeline_has_one_event_per_call_and_one_per_thread(tmp_path, plain_ro
         assert e["args"]["in tasks (us)"] <= e["dur"] + 1e-6
     assert list(done.values()) == [N // 64] * 4
     np.testing.assert_array_equal(executable.run(np.ones(N, "f4"))["y"], 6)
+
+
+# A launch function that gives even tasks to thread 0 and odd ones to thread 2.
+TURNS = """
+define void @turns(ptr %pool, ptr %fn, ptr %ctx, i64 %n) {
+entry:
+  br label %l
+l:
+  %i = phi i64 [ 0, %entry ], [ %i1, %l ]
+  %odd = and i64 %i, 1
+  %tid = shl i64 %odd, 1
+  call void %fn(ptr %ctx, i64 %i, i64 %tid)
+  %i1 = add i64 %i, 1
+  %m = icmp ult i64 %i1, %n
+  br i1 %m, label %l, label %x
+x:
+  ret void
+}
+"""
+
+
+def test_what_each_thread_did_is_its_own(plain_roofs):
+    library = llvm_bind.load_object(llvm_bind.compile_ir(TURNS), ["turns"])
+    executable = Executable(chain(3))
+    with executable._measuring(None, 0) as context:
+        context.rt.launch = library["turns"]
+        found = record(context, executable.plan, 2)
+    assert found.work.shape == (4, 3, 4)
+    first, last, busy, tasks = np.moveaxis(found.work, 2, 0)
+    np.testing.assert_array_equal(tasks, [[N // 128, 0, N // 128]] * 4)
+    np.testing.assert_array_equal(found.regions[:, 2], N // 64)
+    begin, end = found.regions[:, 0], found.regions[:, 1]
+    for thread in (0, 2):
+        assert (begin <= first[:, thread]).all()
+        assert (last[:, thread] <= end).all()
+        assert (busy[:, thread] > 0).all()
+        assert (busy[:, thread] <= last[:, thread] - first[:, thread]).all()
+    assert (first[:, 0] < first[:, 2]).all()
+    assert (last[:, 0] < last[:, 2]).all()
+    assert not found.work[:, 1].any()
 
 
 def test_recordings_of_more_regions_than_were_counted_go_on(plain_roofs):

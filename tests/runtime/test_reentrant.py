@@ -230,6 +230,10 @@ def test_the_number_of_threads_changes_under_running_calls():
     together([change, lambda: work(1), lambda: work(2)])
     assert executable.threads == 5
     assert executable.benchmark(repeat=1).threads == 5
+    for threads in (3, 5, 1):
+        executable.set_threads(threads)
+        with executable._measuring(None, 0) as context:
+            assert (context.threads, context.rt.nthreads) == (threads, threads)
 
 
 def test_a_step_sees_the_callers_array_and_cannot_change_it():
