@@ -14,7 +14,7 @@ from graph.small import net, weights
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from workbench.graph import Node, load_onnx, run_reference
+from workbench.graph import Graph, Node, TensorType, load_onnx, run_reference
 from workbench.graph.passes import DEFAULT, explain, run_pass
 from workbench.graph.passes.layout import choose
 from workbench.graph.passes.layout.order import PLAIN, Order, common_digits, last, split_rows, transposed
@@ -364,3 +364,13 @@ def test_an_image_of_one_pixel_is_not_moved():
     nodes = [conv("c", "x", "w", "a"), Node("g", "GlobalMaxPool", ("a",), ("y",))]
     laid = run_pass(net(nodes, {"w": weights(16, 4, 1, 1)}), "layout")
     assert [n.op for n in laid.nodes] == ["Transpose", "Conv", "GlobalMaxPool", "Reshape"]
+
+
+def test_a_lookup_in_a_vector_keeps_its_form():
+    """Its result has more dimensions than what it reads."""
+    table = np.arange(5, dtype=np.float32)
+    where = np.array([[[0, 4], [3, 1]]])
+    node = Node("pick", "Gather", ("x", "i"), ("y",), {"axis": 0})
+    graph = Graph.make("g", [node], {"x": TensorType((5,)), "i": TensorType((1, 2, 2), "int64")}, ["y"])
+    found = run_reference(graph.optimize(), {"x": table, "i": where})["y"]
+    np.testing.assert_array_equal(found, table[where])

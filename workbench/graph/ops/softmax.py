@@ -47,7 +47,7 @@ class _Rows:
         ks = [te.reduce_axis(self.x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(self.axes)]
         fold = te.max if kind == "max" else te.sum
 
-        def body(*i: te.Axis) -> te.Value:
+        def body(*i: te.Axis) -> te.Value | te.Reduction:
             rows, cols = iter(i), iter(ks)
             place = tuple(next(cols) if d in self.axes else next(rows) for d in range(self.x.ndim))
             return fold(v[place], axis=ks)

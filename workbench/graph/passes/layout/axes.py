@@ -90,7 +90,8 @@ class Axes(Carrier):
     def write(self, w: Writer, site: Site, mode: Mode) -> None:
         lead = next((i for i in self.data(site) if site.moving(i)), 0)
         order = mode.inputs[lead]
-        if order is None:  # constants alone
+        # Constants alone, or as the model has it with a result of another rank (a lookup in a vector).
+        if order is None or len(mode.perms[0]) != len(site.shape(lead)):
             return w.keep(site.node)
         perm = w.likely(site.node.inputs[lead], order, mode.perms)
         change = self.rewrite(site, perm)
