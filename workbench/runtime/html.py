@@ -44,6 +44,7 @@ def executable_html(executable: Executable) -> str:
     plan = executable.plan
     flops = sum(c.flops for c in plan.calls)
     weights = sum(a.nbytes for a in plan.constants)
+    least = f" ({m.size(plan.least_bytes)} live at once)" if plan.least_bytes else ""
     kernels = len({id(c.code) for c in plan.calls if isinstance(c, CallPlan)})
     head = m.heading(
         "Executable", plan.name, f"{m.plural(len(plan.calls), 'call')} of {m.plural(kernels, 'kernel')}",
@@ -53,7 +54,9 @@ def executable_html(executable: Executable) -> str:
         head,
         m.label("inputs", _arrays(plan.inputs)),
         m.label("outputs", _arrays(plan.outputs)),
-        m.label("memory", f"{m.size(plan.arena_bytes)} for intermediate results, {m.size(weights)} of constants"),
+        m.label(
+            "memory", f"{m.size(plan.arena_bytes)} for intermediate results{least}, {m.size(weights)} of constants"
+        ),
         _tuned(plan.untuned),
     ]
     most = max((c.flops for c in plan.calls), default=0)

@@ -161,6 +161,9 @@ class ExecutablePlan:
         For display.
     target : str
         Text of the target that the kernels were compiled for; "" where nobody says.
+    least_bytes : int
+        Most bytes of intermediate results that live at once, a result that lies over an operand counted once: no arena
+        for these calls is smaller. 0 where nobody counted.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -173,6 +176,7 @@ class ExecutablePlan:
     untuned: tuple[str, ...] = field(default=())
     name: str = "network"
     target: str = ""
+    least_bytes: int = 0
 
 
 def check_plan(plan: ExecutablePlan) -> None:

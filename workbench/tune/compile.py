@@ -229,6 +229,7 @@ def make_plan(
         output_slots=tuple(memory.slot(name) for name in graph.outputs),
         constants=tuple(memory.constants),
         arena_bytes=memory.arena_bytes,
+        least_bytes=memory.least_bytes,
         calls=tuple(calls),
         threads=threads,
         untuned=tuple(kernels.untuned.values()),
@@ -260,7 +261,7 @@ class _Memory:
     def __init__(self, graph: Graph, groups: Sequence[Group], reuses: Reuses) -> None:
         self._graph = graph
         self._plan = plan_memory(graph, groups, reuses)
-        self.arena_bytes = self._plan.arena_bytes
+        self.arena_bytes, self.least_bytes = self._plan.arena_bytes, self._plan.bound_bytes
         self.inputs = tuple(self.spec(name) for name in graph.inputs)
         self.outputs = tuple(self.spec(name) for name in graph.outputs)
         self.constants: list[np.ndarray[Any, Any]] = []
