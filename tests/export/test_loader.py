@@ -17,7 +17,7 @@ from export.networks import feeds, hand_made, same
 import workbench as wb
 from workbench.errors import WorkbenchError
 from workbench.runtime.executable import Executable
-from workbench.runtime.export import export_library, library
+from workbench.runtime.export import export_library, features, library
 from workbench.runtime.export.library_text import ABI, CONTEXT
 
 
@@ -307,6 +307,15 @@ def test_a_machine_without_a_feature(tmp_path, monkeypatch):
     context = ctypes.c_void_p(1)
     assert found.network_create(1, ctypes.byref(context)) == 4
     assert context.value is None
+
+
+def test_a_system_that_does_not_keep_registers(tmp_path, monkeypatch):
+    """A processor may have what the system has not switched on."""
+    assert (features._state("avx2"), features._state("avx512f"), features._state("sse3")) == (0x6, 0xE6, 0)
+    monkeypatch.setattr(features, "_state", lambda name: 1 << 29 if name == "popcnt" else 0)
+    path = export_library(hand_made(), tmp_path / "net.so").library
+    with pytest.raises(WorkbenchError, match="lacks popcnt"):
+        wb.load_exported(path)
 
 
 def test_an_older_processor_is_asked_for_what_it_has():
