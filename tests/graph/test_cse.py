@@ -60,16 +60,12 @@ def test_chains_of_equal_nodes_and_equal_constants():
     assert len(ops(net(nodes, {"w1": rng, "w2": other}), "common_subexpressions")) == 5
 
 
-def test_large_constants_that_differ_in_one_element_stay_two():
-    big = np.zeros((1, 4, 256, 128), np.float32)
-    other = big.copy()
+def test_constants_that_differ_in_one_element_stay_two():
+    one = np.zeros((1, 4, 6, 6), np.float32)
+    other = one.copy()
     other[0, 1, 2, 3] = 1
-    nodes = [
-        Node("a", "Add", ("x", "p"), ("a",)),
-        Node("b", "Add", ("x", "q"), ("b",)),
-        Node("m", "Mul", ("a", "b"), ("y",)),
-    ]
-    graph = net(nodes, {"p": big, "q": other}, (1, 4, 256, 128))
+    nodes = [Node("a", "Add", ("x", "p"), ("a",)), Node("b", "Add", ("x", "q"), ("b",))]
+    graph = net([*nodes, Node("m", "Mul", ("a", "b"), ("y",))], {"p": one, "q": other})
     assert len(ops(graph, "common_subexpressions")) == 3
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 
 import numpy as np
 
 from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
+from ..graph import AttrValue, Graph, Node
 from ..opdef import opdef
 from ..program import Program
 from .base import because, graph_pass
 
-#: Constants above this size are compared by their contents only when they have the same bytes at a few places.
-_SAMPLED = 1 << 16
+#: Constants with more elements are not compared: models hold large weights once, and looking at all of them takes time.
+_MOST = 1 << 14
 
 
 @graph_pass("common_subexpressions")
@@ -63,31 +63,15 @@ def _comparable(value: AttrValue) -> str:
 
 def _equal_constants(graph: Graph) -> dict[str, str]:
     """Constants whose contents an earlier one has too -> that one."""
-    outputs = set(graph.outputs)
-    alike: dict[Hashable, list[str]] = {}
+    first: dict[Hashable, str] = {}
+    out: dict[str, str] = {}
     for name, array in graph.constants.items():
-        if name not in outputs:
-            alike.setdefault(_sample(array), []).append(name)
-    out: dict[str, str] = {}
-    for names in alike.values():
-        out.update(_twins(graph.constants, names))
+        if name in graph.outputs or array.size > _MOST:
+            continue
+        known = first.setdefault((array.dtype.str, array.shape, array.tobytes()), name)
+        if known != name:
+            out[name] = known
     return out
-
-
-def _twins(constants: Mapping[str, Array], names: list[str]) -> dict[str, str]:
-    out: dict[str, str] = {}
-    different: dict[bytes, str] = {}
-    for name in names if len(names) > 1 else ():
-        first = different.setdefault(constants[name].tobytes(), name)
-        if first != name:
-            out[name] = first
-    return out
-
-
-def _sample(array: Array) -> Hashable:
-    flat = array.reshape(-1)
-    seen = flat if array.size <= _SAMPLED else flat[:: max(1, array.size // 64)]
-    return array.dtype.str, array.shape, seen.tobytes()
 
 
 @graph_pass("dead_code")
