@@ -45,6 +45,7 @@ def executable_html(executable: Executable) -> str:
     flops = sum(c.flops for c in plan.calls)
     weights = sum(a.nbytes for a in plan.constants)
     least = f" ({m.size(plan.least_bytes)} live at once)" if plan.least_bytes else ""
+    arena = f"{m.size(plan.arena_bytes)} for intermediate results{least}"
     kernels = len({id(c.code) for c in plan.calls if isinstance(c, CallPlan)})
     head = m.heading(
         "Executable", plan.name, f"{m.plural(len(plan.calls), 'call')} of {m.plural(kernels, 'kernel')}",
