@@ -55,9 +55,7 @@ def executable_html(executable: Executable) -> str:
         head,
         m.label("inputs", _arrays(plan.inputs)),
         m.label("outputs", _arrays(plan.outputs)),
-        m.label(
-            "memory", f"{m.size(plan.arena_bytes)} for intermediate results{least}, {m.size(weights)} of constants"
-        ),
+        m.label("memory", f"{arena}, {m.size(weights)} of constants"),
         _tuned(plan.untuned),
     ]
     most = max((c.flops for c in plan.calls), default=0)
