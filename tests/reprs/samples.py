@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 from graph.nets import residual_net
 from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
 
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.parser import parse
-from workbench.runtime.executable import BenchmarkResult
+from workbench.runtime.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
+from workbench.runtime.profile import Profile, make_profile
 from workbench.runtime.results import Measurement
+from workbench.runtime.roofs import Roofs
 from workbench.schedule import Hole
 from workbench.tune.log import to_frame
 from workbench.tune.record import Record
@@ -99,6 +102,18 @@ def records(n: int, tasks: int = 2, name: str = "conv2d 3x3 64→64") -> list[Re
     return made
 
 
+def profile(n: int, name: str = "conv2d 3x3 64→64", limit: Roofs | None = None) -> Profile:
+    """A profile of `n` calls; call k takes k + 1 microseconds."""
+    spec = ArraySpec("x", (250,))
+    places = [((Slot(kind, 0), spec),) for kind in ("input", "output")]
+    calls = [
+        HostCall(f"{name} #{k}", lambda x: (x,), *places, f"why not {name}", "Op", flops=100 * k) for k in range(n)
+    ]
+    stamps = np.cumsum([[0, *(1000 * (k + 1) for k in range(n))]] * 3, axis=1)
+    plan = ExecutablePlan((spec,), (spec,), (), 0, tuple(calls), name=name)
+    return make_profile(plan, stamps, [0.01 * n] * 3, 2, limit)
+
+
 MAKERS: dict[str, Callable[[], Any]] = {
     "graph": residual_net,
     "graph, fused": lambda: residual_net().optimize(),
@@ -124,6 +139,10 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "kernel": lambda: tiled().build(),
     "executable": lambda: wb.compile(residual_net()),
     "benchmark": lambda: BenchmarkResult((1.0, 2.0, 1.5) * 20, 2),
+    "profile": lambda: profile(3, limit=Roofs(2, 0.05, 1.0, 1 << 20)),
+    "profile, 100 calls": lambda: profile(100),
+    "profile, no calls": lambda: profile(0),
+    "profile, hostile": lambda: profile(2, HOSTILE),
     "measurement": lambda: Measurement(status="ok", costs_ms=(0.5, 0.6, 0.7), flops=10**6, number=3, clock="wall"),
     "measurement, one repeat": lambda: Measurement(status="ok", costs_ms=(0.5,)),
     "measurement, failed": lambda: Measurement(

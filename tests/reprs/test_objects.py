@@ -41,7 +41,7 @@ def test_it_is_small_enough_to_be_saved(cleaned, name):
     assert len(cleaned.made[name][2]) < 100_000
 
 
-@pytest.mark.parametrize("name", [n for n in MAKERS if not n.startswith(("schedule", "moves", "log"))])
+@pytest.mark.parametrize("name", [n for n in MAKERS if not n.startswith(("schedule", "moves", "log", "profile"))])
 def test_the_plain_text_is_one_line(cleaned, name):
     cleaned(name)
     text = cleaned.made[name][1]
@@ -80,6 +80,11 @@ PROMISED = {
                    "11 tasks run with their default"],
     "benchmark": ["1.50 ms", "mean", "median", "max", "min", "deviation", "0.408 ms", "60 repetitions",
                   "… 30 more repetitions"],
+    "profile": ["3 calls", "2 threads", "0.0300 ms for a run", "0.00600 ms for the sum", "0.0500 GFLOP/s, 1.00 GB/s",
+                "compute", "memory", "200 %", "why not conv2d"],
+    "profile, 100 calls": ["100 calls", "… 60 more calls"],
+    "profile, no calls": ["0 calls"],
+    "profile, hostile": ["2 calls"],
     "measurement": ["0.500 ms", "median 0.600 ms", "3 repetitions", "2.00 GFLOP/s", "spread"],
     "measurement, one repeat": ["0.500 ms", "1 repetition"],
     "measurement, failed": ["run error", "ValueError", "line 1"],
@@ -104,7 +109,18 @@ def test_what_matters_is_there(cleaned, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["schedule", "schedule, tiled", "schedule, holes", "kernel", "executable", "benchmark", "session", "log"]
+    "name",
+    [
+        "schedule",
+        "schedule, tiled",
+        "schedule, holes",
+        "kernel",
+        "executable",
+        "benchmark",
+        "profile",
+        "session",
+        "log",
+    ],
 )
 def test_bars_are_still_drawn_and_differ(cleaned, name):
     assert len(set(bars(cleaned(name)))) > 1

@@ -23,7 +23,7 @@ from workbench.runtime.timing import BenchmarkResult
 if TYPE_CHECKING:
     from workbench.runtime.export import Export
     from workbench.runtime.profile import Profile
-    from workbench.target import Target
+    from workbench.runtime.roofs import Roofs
 
 __all__ = ["ArraySpec", "BenchmarkResult", "CallPlan", "Executable", "ExecutablePlan", "HostCall", "Slot"]
 
@@ -271,7 +271,7 @@ class Executable:
             for row in stamps:
                 context.walk(row)
                 whole_runs += context.time(1, 1)
-        return make_profile(self.plan, stamps, whole_runs, threads, self._machine() if roofline else None)
+        return make_profile(self.plan, stamps, whole_runs, threads, self._roofs(threads) if roofline else None)
 
     def trace(
         self,
@@ -313,12 +313,16 @@ class Executable:
         with self._measuring(inputs, warmup) as context:
             found = record(context, self.plan, runs)
         spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
-        write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._machine()))
+        write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._roofs(threads)))
 
-    def _machine(self) -> Target:
+    def _roofs(self, threads: int) -> Roofs:
+        """What this machine can do with so many threads on a working set of this size; measured where it is not known."""
+        from workbench.runtime.profile import working_set
+        from workbench.runtime.roofs import roofs
         from workbench.target import Target
 
-        return Target(self.plan.target) if self.plan.target else Target.host()
+        target = Target(self.plan.target) if self.plan.target else Target.host()
+        return roofs(target, threads, working_set(self.plan))
 
     def poison(self) -> None:
         """Fill outputs, intermediate results and workspace with NaN, so that a read before a write shows in the next

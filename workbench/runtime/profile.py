@@ -12,8 +12,7 @@ import pandas
 from workbench import markup as m
 from workbench.runtime.buffers import Array
 from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall
-from workbench.runtime.roofs import Roofs, roofs
-from workbench.target import Target
+from workbench.runtime.roofs import Roofs
 
 SHOWN = 40
 _NEEDED = {"call", "ms", "share", "gflops", "bytes", "intensity", "roof", "roof_share", "note"}
@@ -80,7 +79,7 @@ def working_set(plan: ExecutablePlan) -> int:
 
 
 def make_profile(
-    plan: ExecutablePlan, stamps: Array, whole_ms: Sequence[float], threads: int, target: Target | None
+    plan: ExecutablePlan, stamps: Array, whole_ms: Sequence[float], threads: int, limit: Roofs | None
 ) -> Profile:
     """Put a profile together.
 
@@ -92,15 +91,14 @@ def make_profile(
     whole_ms : sequence of float
         Times of whole runs without stamps.
     threads : int
-    target : Target or None
-        Machine whose roofs are compared with; None leaves them out.
+    limit : Roofs or None
+        What calls are compared with; None leaves that out.
     """
     calls = plan.calls
     spent = np.diff(stamps, axis=1) * 1e-6
     median, fastest = np.median(spent, axis=0), np.min(spent, axis=0)
     flops = np.array([c.flops for c in calls], np.float64)
     moved = np.array([call_bytes(c) for c in calls], np.float64)
-    limit = roofs(target, threads, working_set(plan)) if target is not None else None
     with np.errstate(divide="ignore", invalid="ignore"):
         frame = Profile(
             {
@@ -145,7 +143,7 @@ def summary(frame: pandas.DataFrame) -> list[str]:
     a: Mapping[Any, Any] = frame.attrs
     between = a["whole_ms"] - a["calls_ms"]
     lines = [
-        f"{a['network']}: {m.plural(len(frame), 'call')}, {m.plural(a['threads'], 'thread')}, "
+        f"{m.clean(a['network'])}: {m.plural(len(frame), 'call')}, {m.plural(a['threads'], 'thread')}, "
         f"median of {m.plural(a['runs'], 'run')}",
         f"  calls {a['calls_ms']:.4g} ms, whole run {a['whole_ms']:.4g} ms ({between:+.3g} ms), "
         f"{a['flops'] / max(a['whole_ms'], 1e-9) / 1e6:.4g} GFLOP/s",
