@@ -135,7 +135,7 @@ def tiled(name: str, m: int, n: int, k: int, mi: int, nj: int, panel: int | None
 
 
 @pytest.mark.parametrize("order", ["ikj", "kij", "jik"])
-@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.bf16", "x86.amx.u8s8", "x86.vnni.dot4", "x86.vnni.signed4"])
 def test_sums_go_on_over_panels(name, order):
     needs(name)
     size = int(np.prod(tensors.TILES[name].k))
@@ -151,7 +151,7 @@ def test_more_results_than_registers(name):
     check(s.tensorize(loop, name), interpret=False)
 
 
-@pytest.mark.parametrize("name", ["x86.amx.s8s8", "x86.vnni.dot4"])
+@pytest.mark.parametrize("name", ["x86.amx.s8s8", "x86.vnni.dot4", "x86.vnni.signed4"])
 def test_in_parallel(name):
     needs(name)
     s, loop, (i0, j0, _, _) = tiled(name, 64, 128, 128, 2, 2, order="ijk")

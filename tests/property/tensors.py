@@ -33,6 +33,8 @@ TILES = {
     "x86.amx.s8s8": Tile("tiles_s8s8", (16,), (16,), (16, 4)),
     "x86.vnni.dot4": Tile("dots", (), (16,), (4,)),
     "x86.avxvnni.dot4": Tile("dots", (), (8,), (4,)),
+    "x86.vnni.signed4": Tile("wide_signed_dots", (), (16,), (4,)),
+    "x86.avxvnni.signed4": Tile("wide_signed_dots", (), (8,), (4,)),
     "arm.dotprod.sdot": Tile("signed_dots", (), (4,), (4,)),
 }
 
@@ -62,7 +64,12 @@ def signed_dots() -> Func:
     return workloads.matmul_int8(5, 24, 12, signed=True, constant_b=True)
 
 
-NESTS = {f.__name__: f for f in (tiles_bf16, tiles_u8s8, tiles_s8s8, dots, signed_dots)}
+def wide_signed_dots() -> Func:
+    """The same for wider vectors."""
+    return workloads.matmul_int8(5, 48, 12, signed=True, constant_b=True)
+
+
+NESTS = {f.__name__: f for f in (tiles_bf16, tiles_u8s8, tiles_s8s8, dots, signed_dots, wide_signed_dots)}
 
 
 def tensorized(rng: random.Random, s: Schedule, intrin: str, holes: bool = False, careless: float = 0.0) -> None:
