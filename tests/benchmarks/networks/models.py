@@ -27,7 +27,9 @@ class Network:
         if not self.source.startswith("light_"):
             found = next(iter(sorted(Path(os.environ.get(FOLDER, ".")).rglob(self.source))), None)
             if found is None:
-                raise SystemExit(f"{self.name}: no {self.source} under ${FOLDER}; see tests/real_models/README.md")
+                raise SystemExit(
+                    f"{self.name}: no {self.source} under ${FOLDER}; tests/real_models/fetch.py and export.py get them"
+                )
             return found
         path = folder / f"{self.source}.onnx"
         if not path.exists():
