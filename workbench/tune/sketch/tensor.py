@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: Results in registers along one axis.
 BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
-#: Tiles may compute at most so many times the points that there are.
-MAX_WASTE = 2.0
+#: Tiles may compute at most so many times the points that there are: rows of 7 in tiles of 16 are still worth it.
+MAX_WASTE = 2.5
 
 
 @rule("tensorize")
