@@ -316,7 +316,7 @@ class Executable:
         write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._roofs(threads)))
 
     def _roofs(self, threads: int) -> Roofs:
-        """What this machine can do with so many threads on a working set of this size; measured where it is not known."""
+        """What this machine can do with so many threads on a working set of this size; measured once."""
         from workbench.runtime.profile import working_set
         from workbench.runtime.roofs import roofs
         from workbench.target import Target

@@ -33,8 +33,9 @@ from workbench.target import Target, cache_dir
 LIMIT = 256 << 20
 
 _MAGIC = b"WBKERN1\n"
-#: Key, checksum of what follows, length of the symbol, of the code, workspace in all and per thread.
-_HEADER = struct.Struct("<8s32s32sIQQQ")
+#: Checksum of the key and of what follows, length of the symbol, workspace in all and per thread.
+_HEADER = struct.Struct("<8s32sIQQ")
+_CHECKED = 40
 _SUFFIX = ".kernel"
 #: What is left of a write that did not end goes after so many seconds.
 _STALE_S = 3600.0
@@ -212,20 +213,17 @@ def _is_ours(status: os.stat_result) -> bool:
 
 def _pack(code: ObjectCode, key: bytes) -> bytes:
     symbol = code.symbol.encode()
-    numbers = (len(symbol), len(code.object), code.shared_bytes, code.per_thread_bytes)
-    rest = struct.pack("<IQQQ", *numbers) + symbol + code.object
-    return _HEADER.pack(_MAGIC, key, hashlib.sha256(key + rest).digest(), *numbers) + symbol + code.object
+    numbers = (len(symbol), code.shared_bytes, code.per_thread_bytes)
+    rest = _HEADER.pack(_MAGIC, b"", *numbers)[_CHECKED:] + symbol + code.object
+    return _MAGIC + hashlib.sha256(key + rest).digest() + rest
 
 
 def _unpack(data: bytes, key: bytes) -> tuple[str, bytes, int, int] | None:
     """Return symbol, code and workspace of an entry; None when it is not exactly what was written for this key."""
     if len(data) < _HEADER.size:
         return None
-    magic, own, checksum, symbol, code, shared, per_thread = _HEADER.unpack_from(data)
-    rest = data[72:]
-    if magic != _MAGIC or own != key or len(data) != _HEADER.size + symbol + code:
-        return None
-    if hashlib.sha256(key + rest).digest() != checksum:
+    magic, checksum, symbol, shared, per_thread = _HEADER.unpack_from(data)
+    if magic != _MAGIC or hashlib.sha256(key + data[_CHECKED:]).digest() != checksum:
         return None
     start = _HEADER.size + symbol
     return data[_HEADER.size : start].decode(), data[start:], shared, per_thread
