@@ -47,6 +47,20 @@ def channel_zeros():
     return Graph.make("g", [node], {"x": TensorType((1, 4, 5, 6), "uint8")}, ["y"], c)
 
 
+def depthwise_zeros():
+    """The same with one input channel for each."""
+    c = {"z": number(77, "u1"), "w": bytes_of(6, 1, 3, 3), "each": bytes_of(6)}
+    node = Node("c", "ConvInteger", ("x", "w", "z", "each"), ("y",), {"group": 6}, "", 10)
+    return Graph.make("g", [node], {"x": TensorType((1, 6, 5, 6), "uint8")}, ["y"], c)
+
+
+def widest():
+    """Weights that reach 255 once the zero point of their channel is taken off."""
+    c = {"z": number(77, "u1"), "w": np.full((2, 4, 1, 1), 255, "u1"), "each": number([0, 3], "u1")}
+    node = Node("c", "ConvInteger", ("x", "w", "z", "each"), ("y",), {}, "", 10)
+    return Graph.make("g", [node], {"x": TensorType((1, 4, 5, 6), "uint8")}, ["y"], c)
+
+
 def product():
     """Both zero points, the second for each column, and weights without sign."""
     c = {"z": number(77, "u1"), "w": bytes_of(7, 6), "each": bytes_of(6)}
@@ -112,10 +126,10 @@ MUTATIONS = (
     mutation(
         "integers:_convolution", "the image is surrounded with 0", "if fill else", "if False else", quantised_conv
     ),
-    mutation(
-        "integers:_convolution", "zero points of channels are lost", 'inputs = (*inputs, "", zw)', "pass", channel_zeros
-    ),
-    mutation("integers:_convolution", "sums of plain weights", "- each).sum", ").sum", channel_zeros),
+    mutation("integers:_convolution", "zero points of channels are lost", '"", zw)', '"", "")', depthwise_zeros),
+    mutation("integers:_convolution", "sums of plain weights", "= real.sum", "= weights.sum", channel_zeros),
+    mutation("integers:_halves", "what is lost by halving", "real - (real >> 1)", "(real >> 1)", channel_zeros),
+    mutation("integers:_halves", "halves that do not fit a byte", "> 254", "> 999", widest),
     mutation("integers:_convolution", "no bias", "None if bias is None else", "None if True else", quantised_conv),
     mutation("integers_product:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
     mutation("integers_product:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),

@@ -127,14 +127,25 @@ def _convolution(s: Steps, x: str, w: str, zx: str, zw: str, at: int, bias: Arra
     each = zero.reshape(along) if zero.size > 1 else zero.reshape(())
     if (each == 128).all():
         weights, each = centred(weights, each)
-    inputs: tuple[str, ...] = (x, s.constant("weights", weights))
-    if each.any():
-        inputs = (*inputs, "", zw)
     fill = 0 if known is None else int(known.reshape(-1)[0])
     attrs: dict[str, AttrValue] = {**call.node.attrs, "pad_value": fill} if fill else dict(call.node.attrs)
-    y = s.add("ConvInteger", inputs, "sums", attrs)
-    sums = (weights.astype(np.int64) - each).sum(tuple(range(1, weights.ndim))).reshape(along[:-1])
+    real = weights.astype(np.int64) - each
+    halves = [weights] if not each.any() else _halves(real) if weights.shape[1] > 1 else []
+    parts = [s.add("ConvInteger", (x, s.constant("weights", h)), "sums", attrs) for h in halves]
+    y = parts[0] if parts else s.add("ConvInteger", (x, s.constant("weights", weights), "", zw), "sums", attrs)
+    y = s.add("Add", tuple(parts), "both") if len(parts) == 2 else y
+    sums = real.sum(tuple(range(1, weights.ndim))).reshape(along[:-1])
     return less_zero(s, y, zx, int32(sums), None if bias is None else bias.astype(np.int64).reshape(along[:-1]))
+
+
+def _halves(real: Array) -> list[Array]:
+    """Weights without a zero point, which need nine bits, as the sum of two of eight; none where that is not possible.
+
+    Two sums by an instruction for bytes are several times as fast as one with a zero point in the inner loop.
+    """
+    if real.max() > 254:
+        return []
+    return [(real >> 1).astype(np.int8), (real - (real >> 1)).astype(np.int8)]
 
 
 def _conv_integer(s: Steps) -> bool:
