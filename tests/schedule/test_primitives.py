@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from schedule import nests
 
 from workbench import workloads
 from workbench.errors import ScheduleError
-from workbench.ir import te
+from workbench.ir import interp, te
 from workbench.ir.poly import hole
 from workbench.ir.printer import nest_text
 from workbench.schedule import Hole, Schedule
@@ -177,6 +178,18 @@ def test_cache_write_then_follow():
     assert s.reverse_compute_at(copy, "j.0") == ("C.copy_i", "C.copy_j")
     assert s.func.buffer("C.local").role == "temp"
     nests.check_rows(s)
+
+
+def test_a_copy_of_a_packed_constant_has_axes_of_different_names():
+    """The packed axis is split into c0 and c1, and an index that is no axis has a name of its own, too."""
+    s = Schedule(workloads.conv2d_transpose_nhwc(4, 4, 3, 8))
+    s.transform_layout("W", 2, 1)
+    copy = s.cache_read("conv", "W")
+    axes = [it.name for it in s.func.block(copy)[0].iters]
+    assert len(set(axes)) == len(axes), axes
+    inputs = interp.random_inputs(s.func)
+    want = interp.run(Schedule(workloads.conv2d_transpose_nhwc(4, 4, 3, 8)).func, inputs)
+    np.testing.assert_allclose(interp.run(s.func, inputs)["conv"], want["conv"], rtol=1e-5, atol=1e-5)
 
 
 def test_packing_a_constant():

@@ -144,7 +144,12 @@ def _copied(
     """
     name = func.fresh_name(f"{buffer.name}.copy")
     single = [x.single_var() for x in index]
-    axes = [a if a is not None and single.count(a) == 1 else f"c{d}" for d, a in enumerate(single)]
+    axes: list[str] = []
+    for d, a in enumerate(single):
+        own_name = f"c{d}"
+        while own_name in single:  # an axis that was packed may be called so
+            own_name += "_"
+        axes.append(a if a is not None and single.count(a) == 1 else own_name)
     iters = tuple(Iter(a, n, "S") for a, n in zip(axes, buffer.shape, strict=True))
     loops = fresh_names(func, [f"{name}_{a}" for a in axes])
     own = tuple(Affine.var(a) for a in axes)
