@@ -90,7 +90,49 @@ def test_what_stays_apart(case):
 
 def test_the_reason_is_a_sentence():
     graph = APART["a part that an element-wise operator reads"]
-    assert "b: its part would have to be copied" in why_not(Site(graph), list(graph.nodes[:2]))
+    assert why_not(Site(graph), graph.nodes[1]) == "MatMul b: its part would have to be copied"
+    assert not why_not(Site(graph), graph.nodes[0])
+
+
+def branches(widths=(16, 24, 16), tails=("Relu", "Relu", ""), kernels=(1, 1, 1), outputs=("y",)) -> Graph:
+    """Convolutions of one input, each followed by another one, joined at the end; a fourth goes there at once."""
+    nodes, constants = [conv("d", "x", "wd", "od")], {"wd": weights(4, 4, 1, 1)}
+    for k, (n, width) in enumerate(zip("abc", widths, strict=True)):
+        constants |= {f"w{n}": weights(width, 4, kernels[k], kernels[k], seed=k), f"b{n}": weights(width, seed=k + 9)}
+        nodes.append(conv(n, "x", f"w{n}", f"t{n}", f"b{n}", pads=(kernels[k] // 2,) * 4))
+        if tails[k]:
+            nodes.append(Node(f"r{n}", tails[k], (f"t{n}",), (f"u{n}",)))
+        constants[f"v{n}"] = weights(4, width, 3, 3, seed=k + 4) / width
+        nodes.append(conv(f"{n}2", f"u{n}" if tails[k] else f"t{n}", f"v{n}", f"o{n}", pads=(1, 1, 1, 1)))
+    nodes.append(Node("cat", "Concat", ("od", "oa", "ob", "oc"), ("y",), {"axis": 1}))
+    return net(nodes, constants, outputs=outputs)
+
+
+@pytest.mark.parametrize(
+    ("how", "convs"),
+    [
+        ({}, 6),  # a and b, with their Relu; c has none, d goes to the concatenation
+        ({"tails": ("Relu",) * 3}, 5),
+        ({"tails": ("", "", "")}, 5),
+        ({"tails": ("Relu", "Sigmoid", "")}, 7),
+        ({"kernels": (1, 3, 1)}, 7),
+        ({"widths": (16, 8, 16)}, 7),
+        ({"outputs": ("y", "ua")}, 7),
+    ],
+)
+def test_branches(how, convs):
+    graph = branches(**how)
+    assert sum(n.op == "Conv" for n in combine_parallel(graph).nodes) == convs
+    assert not kept(graph, ["combine_parallel"])
+    assert not kept(graph)
+
+
+def test_parts_of_branches_are_no_copies():
+    groups = partition(branches().optimize())
+    assert not [g.description for g in groups if g.func is not None and g.description.startswith("slice")]
+    feeds = random_feeds(branches())
+    got = wb.compile(branches()).run(feeds)["y"]
+    np.testing.assert_allclose(got, run_reference(branches(), feeds)["y"], rtol=1e-4, atol=1e-4)
 
 
 def test_convolutions_whose_parts_would_be_copied_stay():

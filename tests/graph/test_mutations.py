@@ -9,10 +9,15 @@ from graph import small
 from graph.checks import kept
 from graph.mutation import Mutation, Net, assert_noticed
 from graph.nets import residual_net
-from graph.test_combine import attention
+from graph.test_combine import attention, branches
 from graph.test_factors import block
 
+from workbench.graph import Graph
 from workbench.graph.passes import list_passes
+
+
+def branches_with_other_ends() -> Graph:
+    return branches(tails=("Relu", "Sigmoid", ""))
 
 
 def only(*names: str):
@@ -307,10 +312,10 @@ MUTATIONS = (
     ),
     bug(
         "combine_parallel",
-        "combine:_family",
+        "combine:family",
         "nodes of different inputs are combined",
-        "return node.op, node.inputs[0], w.dtype.str",
-        "return node.op, w.dtype.str",
+        "node.op, node.inputs[0], w.dtype.str",
+        "node.op, w.dtype.str",
         small.products_of_two_inputs,
     ),
     bug(
@@ -320,6 +325,14 @@ MUTATIONS = (
         "s.constants[n.inputs[2]] for n in nodes",
         "s.constants[n.inputs[2]] for n in nodes[:1] * len(nodes)",
         attention,
+    ),
+    bug(
+        "combine_parallel",
+        "combine:family",
+        "what follows is not looked at",
+        'tail.op if tail else ""',
+        '""',
+        branches_with_other_ends,
     ),
     bug(
         "fuse",

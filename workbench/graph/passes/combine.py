@@ -1,12 +1,13 @@
 """Parallel products and convolutions of one input become a wide one, followed by slices.
 
-Two sentences decide whether that pays (`why_not`): the parts have to be read through, so that no slice ever moves data,
-and the wide weights may not be larger than what a person would still call one layer.
+That pays where no slice moves data: the input is read once, and narrow results share registers. Whether it does is said
+for each node by `why_not`. Products read a part through (`workbench.graph.moved`), convolutions and poolings where it
+lies (`workbench.graph.joins`); a part that an addition or a concatenation takes would have to be copied.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,11 +17,14 @@ from ..graph import AttrValue, Graph, Node
 from .base import because, graph_pass
 from .rewriting import Site
 
-#: Operators that read a slice of a tensor where it lies (see `workbench.graph.moved`).
-_READERS = ("MatMul",)
+#: What reads a part of the last dimension of a matrix without a copy, and what reads some channels of an image so.
+_ROW_READERS = ("MatMul",)
+_IMAGE_READERS = ("Conv", "MaxPool", "AveragePool")
 _VIEWS = ("Reshape", "Transpose")
-#: Widest result of a combined node, in channels.
-_WIDEST = 16384
+#: Element-wise operators that may stand behind all the parts; behind the wide result they are one.
+_TAILS = ("Relu", "Sigmoid", "Tanh", "HardSwish")
+#: Widest result of a combined node, and least channels of a part of an image: a cache line of each pixel.
+_WIDEST, _NARROWEST = 16384, 16
 
 
 @graph_pass("combine_parallel")
@@ -29,7 +33,7 @@ def combine_parallel(graph: Graph) -> Graph:
     count = parts = 0
     while True:
         site = Site(graph)
-        found = next((g for g in _families(site) if not why_not(site, g)), None)
+        found = next(_families(site), None)
         if found is None:
             break
         graph = _combined(site, found)
@@ -39,18 +43,17 @@ def combine_parallel(graph: Graph) -> Graph:
     return graph.replace(history=(*graph.history, f"combine_parallel: {parts} nodes combined to {count}"))
 
 
-def _families(s: Site) -> list[list[Node]]:
-    """Nodes that could be one, in topological order."""
+def _families(s: Site) -> Iterator[list[Node]]:
     out: dict[Hashable, list[Node]] = {}
     for node in s.graph.nodes:
-        key = _family(s, node)
-        if key is not None:
+        key = family(s, node)
+        if key is not None and not why_not(s, node):
             out.setdefault(key, []).append(node)
-    return [g for g in out.values() if len(g) > 1]
+    return (g for g in out.values() if len(g) > 1 and sum(_width(s, n) for n in g) <= _WIDEST)
 
 
-def _family(s: Site, node: Node) -> Hashable | None:
-    """What nodes must share to be combined: input, attributes, weights but for their width, and having a bias."""
+def family(s: Site, node: Node) -> Hashable | None:
+    """What nodes must share to be combined: input, attributes, weights but for their width, a bias, what follows."""
     if node.op not in ("Gemm", "MatMul", "Conv") or node.inputs[0] in s.constants or node.attrs.get("layout"):
         return None
     w = s.value(node.inputs[1])
@@ -58,34 +61,38 @@ def _family(s: Site, node: Node) -> Hashable | None:
     if w is None or any(i not in s.constants for i in biases):
         return None
     attrs = tuple(sorted((k, repr(v)) for k, v in node.attrs.items()))
+    key = node.op, node.inputs[0], w.dtype.str, attrs, len(biases), node.version
     if node.op == "Conv":
-        if node.attrs.get("group", 1) != 1:
-            return None
-        return node.op, node.inputs[0], w.shape[1:], w.dtype.str, attrs, len(biases), node.version
-    if w.ndim != 2 or (node.op == "Gemm" and (node.attrs or any(s.constants[b].shape != w.shape[1:] for b in biases))):
-        return None
-    return node.op, node.inputs[0], w.dtype.str, attrs, len(biases), node.version
+        tail = _tail(s, node)
+        return None if node.attrs.get("group", 1) != 1 else (*key, w.shape[1:], tail.op if tail else "")
+    plain = node.op == "MatMul" or (not node.attrs and all(s.constants[b].shape == w.shape[1:] for b in biases))
+    return key if w.ndim == 2 and plain else None
 
 
-def why_not(s: Site, nodes: list[Node]) -> str:
-    """Why these nodes are better left alone; "" when combining them pays."""
-    width = sum(_width(s, n) for n in nodes)
-    if width > _WIDEST:
-        return f"{width} channels are more than {_WIDEST}"
-    for n in nodes:
-        if s.is_output(n.outputs[0]) or not _in_place(s, n.outputs[0]):
-            return f"{n.op} {n.name}: its part would have to be copied"
-    return ""
+def why_not(s: Site, node: Node) -> str:
+    """Why a node is better left alone; "" when reading its result as a part of a wider one costs nothing."""
+    copied = f"{node.op} {node.name}: its part would have to be copied"
+    if node.op != "Conv":
+        return "" if _read_through(s, node.outputs[0]) else copied
+    if _width(s, node) < _NARROWEST:
+        return f"{node.op} {node.name}: a part of less than {_NARROWEST} channels is not a cache line of each pixel"
+    last = (_tail(s, node) or node).outputs[0]
+    readers = s.readers(last)
+    whole = [n for n in readers if n.op in _IMAGE_READERS and last not in n.inputs[1:]]
+    return "" if readers and len(whole) == len(readers) and not s.is_output(last) else copied
 
 
-def _in_place(s: Site, x: str) -> bool:
-    """Whether all readers of a tensor could read a slice of a wider one where it lies."""
+def _tail(s: Site, node: Node) -> Node | None:
+    """The element-wise operator that alone reads a result."""
+    x = node.outputs[0]
+    return s.readers(x)[0] if s.only(x) and s.readers(x)[0].op in _TAILS else None
+
+
+def _read_through(s: Site, x: str) -> bool:
     readers = s.readers(x)
     if not readers or s.is_output(x):
         return False
-    return all(
-        n.op in _READERS or (n.op in _VIEWS and len(n.outputs) == 1 and _in_place(s, n.outputs[0])) for n in readers
-    )
+    return all(n.op in _ROW_READERS or (n.op in _VIEWS and _read_through(s, n.outputs[0])) for n in readers)
 
 
 def _width(s: Site, node: Node) -> int:
@@ -101,15 +108,21 @@ def _combined(s: Site, nodes: list[Node]) -> Graph:
         bias = np.concatenate([s.constants[n.inputs[2]] for n in nodes])
         inputs.append(editor.constant(f"{first.inputs[2]}.wide", bias))
     whole = editor.fresh(f"{first.outputs[0]}.wide")
-    wide = replace(first, inputs=tuple(inputs), outputs=(whole,))
-    because(f"takes in {', '.join(n.name for n in nodes[1:])}, which read the same tensor", first.name)
-    because(f"a part of {first.op} {first.name} now", *(n.name for n in nodes[1:]))
-    gone = {n.name for n in nodes}
-    rank = s.type(first.outputs[0]).rank
-    cuts = _slices(editor, nodes, whole, [_width(s, n) for n in nodes], 1 if first.op == "Conv" else rank - 1)
+    made = [replace(first, inputs=tuple(inputs), outputs=(whole,))]
+    ends = [_tail(s, n) for n in nodes] if first.op == "Conv" else []
+    tails = [n for n in ends if n is not None]
+    if tails:
+        whole = editor.fresh(f"{tails[0].outputs[0]}.wide")
+        made.append(replace(tails[0], inputs=made[0].outputs, outputs=(whole,)))
+    because(f"takes in {', '.join(n.name for n in nodes[1:])}, which read the same tensor", *(n.name for n in made))
+    because(f"a part of {first.op} {first.name} now", *(n.name for n in (*nodes[1:], *tails[1:])))
+    gone = {n.name for n in (*nodes, *tails)}
+    widths = [_width(s, n) for n in nodes]
+    cuts = _slices(editor, tails or nodes, whole, widths, 1 if axis == 0 else s.type(first.outputs[0]).rank - 1)
     at = next(k for k, n in enumerate(editor.nodes) if n.name == first.name)
-    editor.nodes[at : at + 1] = [wide, *cuts]
-    editor.nodes = [n for n in editor.nodes if n is wide or n.name not in gone]
+    kept = [n for n in editor.nodes if n.name not in gone]
+    at = sum(n.name not in gone for n in editor.nodes[:at])
+    editor.nodes = [*kept[:at], *made, *cuts, *kept[at:]]
     return editor.finish()
 
 
