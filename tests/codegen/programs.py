@@ -80,6 +80,8 @@ class Maker:
         self.tensors: list[Made] = []
         self.inputs: dict[str, np.ndarray] = {}
         self.axes: list[te.Axis] = []
+        #: How often an index is a number that the program computes: in every third program.
+        self.picks = 0.2 if seed % 3 == 1 else 0.0
 
     # ---- programs ----------------------------------------------------------------------------------------------------
 
@@ -215,9 +217,12 @@ class Maker:
 
     def load(self) -> Num:
         rng, made = self.rng, self.rng.choice(self.tensors[-4:])
-        index: list[te.Axis | int] = []
+        index: list[te.Axis | te.Value | int] = []
         cond: te.Cond | None = None
         for n in made.tensor.shape:
+            if self.picks and rng.random() < self.picks:
+                index.append(self.number(n))
+                continue
             pad = rng.random() < 0.3
             found: te.Axis | int = rng.randrange(n)
             for _ in range(12):
@@ -239,6 +244,13 @@ class Maker:
         if rng.random() < 0.4:
             other = Num(te.const(self.zero(x.dtype), x.dtype), 0)
         return self.either(te.select(cond, x.v, other.v), x, other)
+
+    def number(self, n: int) -> te.Value:
+        """A whole number that the program computes; it need not lie within the dimension."""
+        often, self.picks = self.picks, self.picks / 3
+        x = self.converted(self.expr(self.rng.choice((0, 0, 1))), self.rng.choice(("int32", "int64", "int8", "uint8")))
+        self.picks = often
+        return x.v if self.rng.random() < 0.5 else x.v % n
 
     def inside(self, cond: te.Cond | None, form: te.Axis, low: int, high: int, n: int) -> te.Cond | None:
         parts = [c for c, needed in ((form >= 0, low < 0), (form < n, high >= n)) if needed]

@@ -242,3 +242,15 @@ def test_time_limit(name):
         evaluate(func, inputs)
         best = min(best, (time.perf_counter() - start) * 1e3)
     assert best < limit_ms
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int16"])
+def test_sums_of_integer_products_wrap(dtype):
+    a, b = te.placeholder((3, 40), dtype, name="A"), te.placeholder((40, 4), dtype, name="B")
+    k = te.reduce_axis(40, "k")
+    func = te.func(te.compute((3, 4), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C"))
+    top = np.iinfo(dtype).max
+    feeds = {"A": np.full((3, 40), top, dtype), "B": np.arange(160).astype(dtype).reshape(40, 4)}
+    want = (feeds["A"].astype(np.int64) @ feeds["B"].astype(np.int64)).astype(dtype)
+    np.testing.assert_array_equal(evaluate(func, feeds)["C"], want)
+    np.testing.assert_array_equal(interp.run(func, feeds)["C"], want)

@@ -9,8 +9,6 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .reference_math import convert
-
 Array: TypeAlias = NDArray[Any]
 
 #: Batches of vector products up to this depth run point by point instead of through the matrix product.
@@ -57,7 +55,8 @@ def matmul(a: Array, b: Array, wanted: list[int]) -> Array:
     dtype = np.result_type(a, b)
     m, n, depth = (math.prod(x.shape[k] for k in ks) for x, ks in ((a, rows), (b, cols), (a, summed)))
     if dtype.kind in "iu" and _exact_in_double(a, b, depth):
-        return convert(matmul(a.astype("float64"), b.astype("float64"), wanted), dtype)
+        whole = matmul(a.astype("float64"), b.astype("float64"), wanted).astype("int64")
+        return whole.astype(dtype)  # what is too large for the type wraps
     if batch and min(m, n) == 1 and depth <= _DEGENERATE:
         return _point_by_point(a, b, summed, dtype)
     left = a.transpose(batch + rows + summed + cols + ones).reshape(-1, m, depth)
