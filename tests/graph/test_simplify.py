@@ -31,6 +31,24 @@ def const(**values) -> dict[str, np.ndarray]:
     return {name: np.asarray(v, F if isinstance(v, float) else None) for name, v in values.items()}
 
 
+def written_out(square="Pow", *after, axis=2, eps=0.01, swap=False) -> Graph:
+    """A normalisation of rows as models before opset 17 write it."""
+    mean = {"axes": (axis,), "keepdims": 1}
+    nodes = [
+        Node("m", "ReduceMean", ("x",), ("m",), mean, "", 13),
+        Node("c", "Sub", ("m", "x") if swap else ("x", "m"), ("c",)),
+        Node("q", square, ("c", "two" if square == "Pow" else "c"), ("q",)),
+        Node("v", "ReduceMean", ("q",), ("v",), mean, "", 13),
+        Node("e", "Add", ("v", "eps"), ("e",)),
+        Node("s", "Sqrt", ("e",), ("s",)),
+        Node("d", "Div", ("c", "s"), ("d" if after else "y",)),
+    ]
+    for k, (op, name) in enumerate(after):
+        nodes.append(Node(f"a{k}", op, ("d" if k == 0 else "f", name), ("y" if k == len(after) - 1 else "f",)))
+    constants = {"two": np.array(2, F), "eps": np.array([eps], F), "k": weights(1, 8), "h": weights(8, seed=1)}
+    return net(nodes, constants, (2, 3, 8))
+
+
 #: rule -> network, and the operators that remain (without the Relu that keeps outputs from being inputs)
 APPLIES = {
     "times_one": [
@@ -150,6 +168,11 @@ APPLIES = {
             ["Mul", "Erf", "Mul", "Add", "Mul"],
         ),
     ],
+    "layer_norm": [(written_out(), ["LayerNormalization"]), (written_out("Mul"), ["LayerNormalization"])],
+    "scale_of_norm": [
+        (written_out("Pow", ("Mul", "k"), ("Add", "h")), ["LayerNormalization"]),
+        (written_out("Pow", ("Add", "h"), ("Mul", "k")), ["LayerNormalization", "Mul"]),
+    ],
     "double_reshape": [
         (chain(("Flatten",), ("Unsqueeze", (), {"axes": (0,)}, 11), ("Relu",)), ["Reshape", "Relu"]),
     ],
@@ -262,6 +285,17 @@ STAYS = {
     "joined_limits": [
         chain(("Relu",), ("Min", ("c",)), constants=const(c=np.array([0.1, 0.2] * 3, F))),
         chain(("Clip", ("a", "b")), ("Relu",), constants=const(a=1.0, b=0.5)),
+    ],
+    "layer_norm": [written_out(axis=1), written_out(swap=True)],
+    "scale_of_norm": [
+        net(
+            [
+                Node("n", "LayerNormalization", ("x", "s"), ("t",), {"axis": 1}, "", 17),
+                Node("m", "Mul", ("t", "k"), ("y",)),
+            ],
+            {"s": np.ones((3, 8), F), "k": weights(8)},
+            (2, 3, 8),
+        )
     ],
     "double_cast": [chain(("Cast", (), {"to": 6}), ("Cast", (), {"to": 1}))],
     "twice_is_once": [chain(("Relu",), ("Abs",), ("Floor",))],

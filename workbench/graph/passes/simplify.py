@@ -5,11 +5,12 @@ from __future__ import annotations
 from ..graph import Graph
 from .algebra import ALGEBRA
 from .base import graph_pass
+from .patterns import PATTERNS
 from .rewriting import Rule, apply_rules
 from .viewing import MOVES, VIEWS
 
 #: All rules in the order in which they are tried on a node.
-RULES: dict[str, Rule] = {**VIEWS, **ALGEBRA, **MOVES}
+RULES: dict[str, Rule] = {**VIEWS, **PATTERNS, **ALGEBRA, **MOVES}
 
 
 @graph_pass("simplify")
