@@ -233,7 +233,10 @@ def test_the_number_of_threads_changes_under_running_calls():
     for threads in (3, 5, 1):
         executable.set_threads(threads)
         with executable._measuring(None, 0) as context:
-            assert (context.threads, context.rt.nthreads) == (threads, threads)
+            assert (context.threads, context.lent) == (threads, threads)
+            if threads == 5:  # beside another run
+                assert executable.benchmark(repeat=1).threads == 2
+                assert executable.profile(repeat=1, roofline=False).attrs["threads"] == 2
 
 
 def test_a_step_sees_the_callers_array_and_cannot_change_it():
@@ -308,3 +311,21 @@ def test_pools_that_nobody_needs_go(monkeypatch):
     assert list(book.spare) == pools
     share.give_back(share.lend(6))
     assert [p.nthreads for p in book.spare] == [3, 6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["light_squeezenet", "light_shufflenet"])
+def test_a_whole_network_in_many_threads(model):
+    import workbench as wb
+
+    executable = wb.compile(wb.load_onnx(model))
+    rng = np.random.default_rng(0)
+    feeds = [{s.name: rng.standard_normal(s.shape).astype(s.dtype) for s in executable.inputs} for _ in range(6)]
+    wanted = [executable.run(x) for x in feeds]
+
+    def work(k):
+        for _ in range(8):
+            for name, array in executable.run(feeds[k]).items():
+                np.testing.assert_array_equal(array, wanted[k][name])
+
+    together([lambda k=k: work(k) for k in range(6)], 200)

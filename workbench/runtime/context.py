@@ -244,6 +244,11 @@ class RunContext:
         for views, k, _, _ in self._bound:
             views[k] = _NOTHING
 
+    @property
+    def lent(self) -> int:
+        """Threads that the run has."""
+        return int(self.rt.nthreads)
+
     def use(self, loan: Loan, launch: tuple[int, int] | None = None) -> None:
         """Run with these threads; `launch` (pool, function) stands in front of the pool's own."""
         pool = loan.pool

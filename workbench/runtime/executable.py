@@ -236,12 +236,11 @@ class Executable:
         whole("number", number, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        threads = self.threads
         with self._measuring(inputs, warmup) as context:
             if min_repeat_ms > 0:
                 once = max(min(context.time(2, 1)), 1e-6)
                 number = max(number, math.ceil(min_repeat_ms / once))
-            return BenchmarkResult(tuple(_in_portions(context, repeat, number)), threads)
+            return BenchmarkResult(tuple(_in_portions(context, repeat, number)), context.lent)
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True
@@ -264,13 +263,13 @@ class Executable:
 
         whole("repeat", repeat, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
-        threads = self.threads
         stamps = np.zeros((repeat, len(self.plan.calls) + 1), np.int64)
         whole_runs: list[float] = []
         with self._measuring(inputs, warmup) as context:
             for row in stamps:
                 context.walk(row)
                 whole_runs += context.time(1, 1)
+            threads = context.lent
         return make_profile(self.plan, stamps, whole_runs, threads, self._roofs(threads) if roofline else None)
 
     def trace(
@@ -309,9 +308,9 @@ class Executable:
 
         whole("runs", runs, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
-        threads = self.threads
         with self._measuring(inputs, warmup) as context:
             found = record(context, self.plan, runs)
+            threads = context.lent
         spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
         write(path, found, make_profile(self.plan, found.stamps, list(spent), threads, self._roofs(threads)))
 

@@ -145,7 +145,7 @@ class Recording:
 
 def record(context: RunContext, plan: ExecutablePlan, runs: int) -> Recording:
     """Record some runs of a context that is bound and has threads."""
-    threads = int(context.rt.nthreads)
+    threads = context.lent
     width = _HEAD + _EACH * threads
     trace = np.array([context.rt.pool or 0, context.rt.launch, 0, 0, 0, 8 * width, harness.wall_clock()], np.int64)
     context.rt.pool, context.rt.launch = int(trace.ctypes.data), _launch()[1]
