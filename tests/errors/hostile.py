@@ -114,6 +114,9 @@ def declare_shapes():
     one("ConvTranspose", large, "by 2**50", inputs=[np.zeros((3, 4, 3, 3), "f")], strides=[2**50] * 2)
     one("LSTM", odd, "of 2**40 units", shape=(3, 1, 4), hidden_size=HUGE, outputs=("y",),
         inputs=[np.zeros((1, 8, 4), "f"), np.zeros((1, 8, 2), "f")])  # fmt: skip
+    one("Relu", "", "of 2**36 elements as a task", "tasks", shape=(2**36,))
+    one("Resize", "", "by 1e5 as a task", "tasks", inputs=[None, floats(1, 1, 1e5, 1e5)])
+    one("Conv", "", "padded by 2**17 as a task", "tasks", inputs=[np.zeros((4, 3, 3, 3), "f")], pads=[2**17] * 4)
     for label, shape in (("2**80", ints(HUGE, HUGE)), ("2**40", ints(HUGE)), ("-1", ints(-1)), ("2**31", ints(2**31))):
         node = helper.make_node("ConstantOfShape", ["s"], ["y"], name="bad")
         code = odd if label == "-1" else large
@@ -258,6 +261,8 @@ def attempt(to: str, source: object) -> tuple[str, str]:
             graph = wb.load_onnx(source)
             if to == "compile":
                 wb.compile(graph)
+            elif to == "tasks":
+                wb.extract_tasks(graph.optimize())
     except wb.WorkbenchError as e:
         return e.code, str(e)
     except BaseException as e:

@@ -84,6 +84,12 @@ def test_weights_that_hold_nan_are_told_and_do_not_stop_anything(capfd, tmp_path
     assert json.loads(out)["outputs"]["y"]["shape"] == [2, 3]
 
 
+def test_inputs_that_no_memory_can_hold_are_not_drawn(capfd, tmp_path):
+    path = models.open_dimension(tmp_path / "m.onnx")
+    error = check_error(capfd, ["run", path, "--shape", f"x={2**42}x3"], "model.too_large", 3)
+    assert error["where"] == ["x"]
+
+
 @pytest.mark.parametrize("rank", [1, 3])
 def test_inputs_of_another_rank_name_the_input(capfd, tmp_path, rank):
     path = models.dense(tmp_path / "m.onnx")

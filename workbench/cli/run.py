@@ -39,6 +39,9 @@ def run(options: Namespace, output: Output) -> int:
             check_folder(path)
     target = make_target(options)
     graph = load_graph(options, output, target)
+    from workbench.graph.limits import check_memory
+
+    check_memory(graph)  # before inputs are drawn
     inputs = complete_inputs(graph, given, options.seed)
     from workbench.tune.compile import compile
 

@@ -13,19 +13,21 @@ from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, compute, ints, sample
 
 #: Position in the input of output `o`, for the scale of an axis and its lengths before and after.
-_COORDINATES: dict[str, Callable[[int, float, int, int], float]] = {
+_COORDINATES: dict[str, Callable[[Array, float, int, int], Array]] = {
     "half_pixel": lambda o, s, n, m: (o + 0.5) / s - 0.5,
     "half_pixel_symmetric": lambda o, s, n, m: n / 2 * (1 - m / (s * n)) + (o + 0.5) / s - 0.5,
-    "pytorch_half_pixel": lambda o, s, n, m: (o + 0.5) / s - 0.5 if m > 1 else 0.0,
-    "align_corners": lambda o, s, n, m: o * (n - 1) / (m - 1) if m > 1 else 0.0,
+    "pytorch_half_pixel": lambda o, s, n, m: (o + 0.5) / s - 0.5 if m > 1 else 0.0 * o,
+    "align_corners": lambda o, s, n, m: o * (n - 1) / (m - 1) if m > 1 else 0.0 * o,
     "asymmetric": lambda o, s, n, m: o / s,
 }
-_ROUNDING: dict[str, Callable[[float], int]] = {
-    "round_prefer_floor": lambda x: math.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: math.floor(x + 0.5),
-    "floor": math.floor,
-    "ceil": math.ceil,
+_ROUNDING: dict[str, Callable[[Array], Array]] = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
+#: Positions along an axis that are looked at for a formula.
+_LONGEST = 1 << 20
 
 
 @operator("Resize", "injective")
@@ -52,17 +54,18 @@ class Resize(OpDef):
             raise c.error("shape_mismatch", f"cannot resize a tensor of shape {list(x)} so")
         return found
 
-    def tables(self, c: Call) -> list[list[int]]:
+    def tables(self, c: Call) -> list[Array]:
         """Element of the input for every element of the result, per dimension."""
         place = _COORDINATES[c.get_str("coordinate_transformation_mode", "half_pixel")]
         mode = c.get_str("nearest_mode", "round_prefer_floor")
         if mode not in _ROUNDING:
             raise c.error("unsupported_attr", f"has the nearest_mode {mode!r}, which is not known")
         near = _ROUNDING[mode]
-        return [
-            [o if s == 1 else min(max(near(place(o, s, n, m)), 0), n - 1) for o in range(m)]
-            for n, (s, m) in zip(c.shape(0), self._scales(c), strict=True)
-        ]
+        found = []
+        for n, (s, m) in zip(c.shape(0), self._scales(c), strict=True):
+            o = np.arange(m)
+            found.append(o if s == 1 else np.clip(near(place(o, s, n, m)), 0, n - 1).astype(np.int64))
+        return found
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(tuple(m for _, m in self._scales(c)), c.type(0).dtype),)
@@ -75,6 +78,8 @@ class Resize(OpDef):
         return np.asarray(x)
 
     def obstacle(self, c: Call) -> str:
+        if any(m > _LONGEST for _, m in self._scales(c)):
+            return f"more than {_LONGEST:,} positions along an axis"
         return "" if all(_rule(t) for t in self.tables(c)) else "positions that no formula gives"
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -106,14 +111,15 @@ class Resize(OpDef):
 _FLOOR = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
 
 
-def _rule(table: list[int]) -> tuple[str, int, int] | None:
+def _rule(table: Array) -> tuple[str, int, int] | None:
     """Formula of a table: output `o` reads ``o // step`` or ``o * step + first``; None where neither holds."""
-    repeat = table.count(table[0])
-    if table == [o // repeat for o in range(len(table))]:
+    places, first = np.arange(len(table)), int(table[0])
+    repeat = int(np.count_nonzero(table == first))
+    if np.array_equal(table, places // repeat):
         return "div", repeat, 0
-    step = table[1] - table[0] if len(table) > 1 else 1
-    if step >= 1 and table == [o * step + table[0] for o in range(len(table))]:
-        return "mul", step, table[0]
+    step = int(table[1]) - first if len(table) > 1 else 1
+    if step >= 1 and np.array_equal(table, places * step + first):
+        return "mul", step, first
     return None
 
 
