@@ -6,7 +6,8 @@
 >>> c = te.compute((64, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
 >>> print(te.func(c))  # doctest: +SKIP
 
-Indices are affine in the axes, with ``//`` and ``%`` by constants on single axes. Every `compute` becomes one block;
+Indices are affine in the axes, with ``//`` and ``%`` by constants on single axes, or integers that are read or computed
+at run time: ``table[ids[i], j]``. Every `compute` becomes one block;
 its loops are called after the parameters of the function where that name is still free, else ``stage_axis``.
 """
 
