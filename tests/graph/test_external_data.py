@@ -96,6 +96,23 @@ def test_a_link_within_the_folder_and_half_precision(tmp_path):
     np.testing.assert_array_equal(graph.constants["w"], values)
 
 
+def test_a_store_of_linked_files(tmp_path):
+    """As the caches of model hubs are: names link to files that lie together elsewhere, under their checksums."""
+    store, view = tmp_path / "blobs", tmp_path / "view"
+    store.mkdir()
+    view.mkdir()
+    values = np.arange(16, dtype=np.float32).reshape(4, 4)
+    (store / "9f2c").write_bytes(values.tobytes())
+    beside(store, {"location": "w.bin"}).rename(store / "04ab")
+    (view / "m.onnx").symlink_to(store / "04ab")
+    (view / "w.bin").symlink_to(store / "9f2c")
+    np.testing.assert_array_equal(wb.load_onnx(view / "m.onnx").constants["w"], values)
+    (tmp_path / "other").write_bytes(values.tobytes())
+    (view / "w.bin").unlink()
+    (view / "w.bin").symlink_to(tmp_path / "other")
+    refused("model.external_data", view / "m.onnx", "outside")
+
+
 def test_what_the_onnx_package_writes(tmp_path):
     weights = {n: np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32) for n in "ab"}
     tensors = [numpy_helper.from_array(a, n) for n, a in weights.items()]

@@ -73,7 +73,7 @@ def read_program(path_or_model: Source) -> Program:
     ModelError
         As for `load_onnx`, as far as no shapes are needed.
     """
-    model, folder, name, own = _open(path_or_model, light=True)
+    model, path, name, own = _open(path_or_model, light=True)
     try:
         check_texts(model, name)
         opsets = opsets_of(model)
@@ -82,7 +82,7 @@ def read_program(path_or_model: Source) -> Program:
         _check_operators(model.graph, opsets)
         if not model.graph.output:
             raise ModelError("model.invalid_graph", f"The model {name!r} has no output.", (name,))
-        tensors = Tensors(folder, own)
+        tensors = Tensors(path, own)
         program = _program(model.graph, opsets, tensors, name)
     except RecursionError:
         text = f"The model {name!r} has bodies or functions that are nested too deeply."
@@ -143,8 +143,8 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     ModelError
         "model.missing_file", "model.not_onnx", "model.truncated" or "model.file_too_large".
     """
-    model, folder, name, _ = _open(source, light=False)
-    return model, folder, name
+    model, path, name, _ = _open(source, light=False)
+    return model, None if path is None else path.parent, name
 
 
 def _open(source: Source, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
@@ -177,7 +177,7 @@ def _open(source: Source, light: bool) -> tuple[onnx.ModelProto, Path | None, st
             (os.fspath(source),),
             _neighbours(path),
         ) from None
-    return _parse(data, str(path), light), path.parent, path.stem, data
+    return _parse(data, str(path), light), path, path.stem, data
 
 
 def _too_large(where: str, size: int) -> ModelError:

@@ -37,14 +37,16 @@ class Tensors:
 
     Parameters
     ----------
-    folder : Path or None
-        Where the model's file lies; None when it came from memory.
+    path : Path or None
+        The model's file; None when it came from memory. Where it is a link, data right beside what it leads to may be
+        linked to as well: stores of models keep their files so, each under its checksum.
     own : bytes or mmap
         The file, for weights whose place is `wire.OWN`. They are copied: the file may be written again.
     """
 
-    def __init__(self, folder: Path | None, own: Data = b"") -> None:
-        self._folder = folder
+    def __init__(self, path: Path | None, own: Data = b"") -> None:
+        self._folder = None if path is None else path.parent
+        self._real = path.resolve().parent if path is not None and path.is_symlink() else None
         self._own = own
         self._files: dict[Path, mmap.mmap] = {}
         self._since = 0
@@ -141,7 +143,8 @@ class Tensors:
         root = self._folder.resolve()
         try:
             path = (self._folder / place).resolve()
-            inside = bool(place) and not Path(place).is_absolute() and path != root and path.is_relative_to(root)
+            near = (path != root and path.is_relative_to(root)) or path.parent == self._real
+            inside = bool(place) and not Path(place).is_absolute() and near
         except (OSError, RuntimeError, ValueError):  # links in a circle, characters that no path has
             inside = False
         if not inside:
