@@ -76,6 +76,18 @@ def test_each_call_is_compared_with_the_lower_roof():
     assert profile.attrs["calls_ms"] == pytest.approx(30e-6)
 
 
+def test_totals_of_disturbed_runs():
+    """Every run is disturbed in another call: no call's median shows it, the whole does."""
+    call = CallPlan("c", code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0)))
+    spent = np.array([[90, 10, 10], [10, 90, 10], [10, 10, 90]])
+    stamps = np.cumsum(np.hstack([np.zeros((3, 1), int), spent]), axis=1)
+    plan = ExecutablePlan((ArraySpec("x", (N,)),), (ArraySpec("y", (N,)),), (), 0, (call,) * 3)
+    totals = make_profile(plan, stamps, [1e-6, 5e-6, 3e-6], 1, None).attrs
+    assert totals["calls_ms"] == pytest.approx(30e-6)
+    assert totals["timed_ms"] == pytest.approx(110e-6)
+    assert totals["whole_ms"] == pytest.approx(3e-6)
+
+
 def test_what_it_prints():
     profile = profile_of([CallPlan("a <b>", code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0)), flops=5)], [7])
     assert "100 GFLOP/s and 10 GB/s" in str(profile)
