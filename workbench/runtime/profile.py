@@ -119,11 +119,18 @@ def make_profile(
             }
         )
     frame.attrs |= {
-        "network": plan.name, "threads": threads, "runs": len(stamps), "calls_ms": float(median.sum()),
-        "timed_ms": float(np.median(spent.sum(axis=1))), "whole_ms": float(np.median(whole_ms)), "flops": int(flops.sum()), "bytes": int(moved.sum()),
-        "peak_gflops": limit.gflops if limit else None, "memory_gbytes": limit.gbytes if limit else None,
+        "network": plan.name,
+        "threads": threads,
+        "runs": len(stamps),
+        "calls_ms": float(median.sum()),
+        "timed_ms": float(np.median(spent.sum(axis=1))),
+        "whole_ms": float(np.median(whole_ms)),
+        "flops": int(flops.sum()),
+        "bytes": int(moved.sum()),
+        "peak_gflops": limit.gflops if limit else None,
+        "memory_gbytes": limit.gbytes if limit else None,
         "working_set": working_set(plan),
-    }  # fmt: skip
+    }
     return frame
 
 
@@ -145,7 +152,7 @@ def summary(frame: pandas.DataFrame) -> list[str]:
     lines = [
         f"{m.clean(a['network'])}: {m.plural(len(frame), 'call')}, {m.plural(a['threads'], 'thread')}, "
         f"median of {m.plural(a['runs'], 'run')}",
-        f"  calls {a['calls_ms']:.4g} ms, whole run {a['whole_ms']:.4g} ms ({a['timed_ms']:.4g} ms when timed by call), "
+        f"  calls {a['calls_ms']:.4g} ms, whole run {a['whole_ms']:.4g} ms ({a['timed_ms']:.4g} ms timed by call), "
         f"{a['flops'] / max(a['whole_ms'], 1e-9) / 1e6:.4g} GFLOP/s",
     ]
     if a["peak_gflops"]:
