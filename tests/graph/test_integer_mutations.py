@@ -68,6 +68,14 @@ def product():
     return Graph.make("g", [node], {"x": TensorType((2, 3, 7), "uint8")}, ["y"], c)
 
 
+def computed_product():
+    """Both operands are computed, and both have a zero point."""
+    c = {"za": number(77, "u1"), "zb": number(131, "u1")}
+    node = Node("m", "MatMulInteger", ("a", "b", "za", "zb"), ("y",), {}, "", 10)
+    types = {"a": TensorType((2, 3, 7), "uint8"), "b": TensorType((2, 7, 5), "uint8")}
+    return Graph.make("g", [node], types, ["y"], c)
+
+
 def dynamic():
     """A product of what is quantised as it comes."""
     nodes = [
@@ -133,6 +141,17 @@ MUTATIONS = (
     mutation("integers:_convolution", "no bias", "None if bias is None else", "None if True else", quantised_conv),
     mutation("integers_product:centred", "the zero point stays", ", zero - 128", ", zero", quantised_conv, product),
     mutation("integers_product:product", "the zero points' own product is lost", "- w.shape[-2] * zero", "", product),
+    mutation(
+        "integers_product:_of_computed", "zero points change places", "((second, a,", "((first, a,", computed_product
+    ),
+    mutation(
+        "integers_product:_of_computed",
+        "no product of zero points",
+        "if both else y",
+        "if False else y",
+        computed_product,
+    ),
+    mutation("integers_product:_of_computed", "no sign", "second - 128", "second", computed_product),
     mutation("integers_product:product", "rows are not summed", "if zero.any():", "if False:", product),
     mutation(
         "integers_product:less_zero", "wrong sign", "-known.reshape(()) * sums", "known.reshape(()) * sums", product

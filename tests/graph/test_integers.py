@@ -92,3 +92,17 @@ def test_computed_zero_point_without_padding():
     feeds = {"x": rng.integers(0, 256, (1, 4, 3, 5)).astype(np.uint8), "zero": np.array(77, np.uint8)}
     assert [n.op for n in run_pass(g, "integer_products").nodes] == ["ConvInteger", "Offset"]
     same(dict(compile(g).run(feeds)), run_reference(g, feeds))
+
+
+def test_products_of_what_is_computed_lose_their_zero_points_too():
+    rng = np.random.default_rng(0)
+    names = ("a", "s", "za", "b", "s", "zb", "s", "za")
+    node = Node("m", "QLinearMatMul", names, ("y",), {}, "", 10)
+    for dtype, zero in (("uint8", 131), ("int8", -3)):
+        types = {"a": TensorType((2, 3, 9), dtype), "b": TensorType((2, 9, 5), dtype)}
+        constants = {"s": np.array(0.05, "f4"), "za": np.array(77, dtype), "zb": np.array(zero, dtype)}
+        g = Graph.make("g", [node], types, ["y"], constants)
+        feeds = {n: rng.integers(0, 256, t.shape).astype("u1").view(dtype) for n, t in types.items()}
+        out = run_pass(g, "integer_products")
+        assert all(len(n.inputs) == 2 for n in out.nodes if n.op == "MatMulInteger")
+        same(dict(compile(g).run(feeds)), run_reference(g, feeds))

@@ -103,6 +103,22 @@ class Dequantize(_Elementwise):
         return te.cast(number(x, "int32") - number(zero, "int32"), "float32") * scale
 
 
+@operator("Signed", "injective", elementwise=True, domain=OWN)
+class Signed(_Elementwise):
+    """Bytes without sign, less 128."""
+
+    stage = "signed"
+
+    def dtype(self, c: Call) -> str:
+        return "int8"
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        return (np.asarray(args[0]).astype(np.int16) - 128).astype(np.int8)
+
+    def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
+        return te.cast(number(x, "int32") - 128, dtype)
+
+
 @operator("Offset", "injective", elementwise=True, domain=OWN)
 class Offset(_Elementwise):
     """x - zero point * sum, all of them int32 but the zero point: what a zero point adds to sums of products."""
