@@ -221,6 +221,32 @@ time.sleep(0.2)
         subprocess.run([sys.executable, "-c", program, made], check=True, timeout=60)
 
 
+def test_what_the_system_does_not_give(made, tmp_path):
+    """Threads and memory run out: an error, and the network stays as it was."""
+    big = export_library(hand_made(arena_bytes=1 << 34), tmp_path / "big.so").library
+    program = """
+import resource, sys
+import numpy as np
+import workbench as wb
+network = wb.load_exported(sys.argv[1], threads=2)
+given = {"x": np.ones((16, 16), "f4"), network.inputs[1].name: np.arange(3)}
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20),) * 2)
+for act in (lambda: network.set_threads(200), lambda: wb.load_exported(sys.argv[2])):
+    try:
+        act()
+    except wb.WorkbenchError as error:
+        print(error.code, network.threads, network.run(given)["gpu_0/y"][0])
+print(len(__import__("os").listdir("/proc/self/task")))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, made, big], capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "MALLOC_ARENA_MAX": "1"},
+    )  # fmt: skip
+    assert done.stdout.split("\n")[:2] == ["run.threads 2 4.0", "run.memory 2 4.0"]
+    assert int(done.stdout.split("\n")[2]) <= 3  # those that had begun are gone
+
+
 BAD_CALLS = [
     ((), {}, "shape.count"),
     ((np.zeros((16, 16), "f4"),), {}, "shape.count"),

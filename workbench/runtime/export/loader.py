@@ -19,7 +19,7 @@ from workbench.arguments import is_a, real, whole
 from workbench.errors import ExportError, RunError, TargetError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock
-from workbench.runtime.buffers import Array, aligned_empty, as_aligned, check_array, pointer_table
+from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
 from workbench.runtime.export.library_text import ABI, ERRORS
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
 from workbench.runtime.given import by_name
@@ -305,7 +305,8 @@ class ExportedNetwork:
 
     def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
         given = by_name([spec.name for spec in self.inputs], args, named)
-        return [as_aligned(check_array(s.name, given[s.name], s.shape, s.dtype)) for s in self.inputs]
+        # What is not aligned is copied by the library, to memory that it keeps.
+        return [np.ascontiguousarray(check_array(s.name, given[s.name], s.shape, s.dtype)) for s in self.inputs]
 
     def benchmark(
         self,
