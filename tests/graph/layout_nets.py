@@ -182,6 +182,31 @@ def classifier() -> Graph:
     return Graph.make("g", nodes, {"x": TensorType((2, 3, H, W))}, ["y"], constants)
 
 
+def quantised() -> Graph:
+    """Convolutions and a residual sum of bytes."""
+    rng = np.random.default_rng(0)
+    bytes_ = {f"w{k}": rng.integers(-100, 100, (16, ci, 3, 3)).astype("i1") for k, ci in ((1, 3), (2, 16))}
+    scales = {
+        "s": np.array(0.05, "f4"),
+        "z": np.array(120, "u1"),
+        "ws": np.full(16, 0.02, "f4"),
+        "wz": np.zeros(16, "i1"),
+    }
+
+    def product(name: str, x: str, w: str, out: str) -> Node:
+        return Node(name, "QLinearConv", (x, "s", "z", w, "ws", "wz", "s", "z"), (out,), {"pads": (1,) * 4})
+
+    nodes = [
+        Node("q", "QuantizeLinear", ("x", "s", "z"), ("a",)),
+        product("c1", "a", "w1", "b"),
+        product("c2", "b", "w2", "c"),
+        Node("add", "QLinearAdd", ("b", "s", "z", "c", "s", "z", "s", "z"), ("d",), {}, "com.microsoft", 1),
+        Node("p", "MaxPool", ("d",), ("e",), {"kernel_shape": (2, 2), "strides": (2, 2)}),
+        Node("dq", "DequantizeLinear", ("e", "s", "z"), ("y",)),
+    ]
+    return Graph.make("g", nodes, {"x": TensorType((1, 3, 16, 16))}, ["y"], {**scales, **bytes_})
+
+
 def random_net(seed: int, count: int = 8) -> Graph:
     """Images in one or two sizes that branch, join, change their shape and come back."""
     rng = random.Random(seed)

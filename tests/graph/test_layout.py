@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from graph.checks import kept
-from graph.layout_nets import BETWEEN, MORE, between, classifier, random_net
+from graph.layout_nets import BETWEEN, MORE, between, classifier, quantised, random_net
 from graph.nets import close, conv, random_feeds, residual_net
 from graph.small import net, weights
 from hypothesis import example, given, settings
@@ -216,6 +216,14 @@ def test_a_matrix_takes_the_pixels_in_any_order():
     laid = run_pass(classifier(), "layout")
     assert [n.op for n in laid.nodes] == ["Transpose", "Conv", "Reshape", "Gemm"]
     assert not kept(classifier())
+
+
+def test_bytes_are_transposed_rather_than_numbers():
+    """Quantised networks: everything in between is carried, and what moves is a quarter as large."""
+    graph = quantised()
+    laid = graph.optimize()
+    assert [n.inputs[0] for n in laid.nodes if n.op == "Transpose"] == ["a", "e.nhwc"]
+    assert not kept(graph)
 
 
 def test_a_model_that_is_channels_last_itself_needs_no_transposition():
