@@ -221,15 +221,18 @@ class Target:
 
 
 def cache_dir() -> Path:
-    """Directory for things measured once per machine; the environment variable WORKBENCH_CACHE_DIR overrides it."""
+    """Directory for what is kept between runs; the environment variable WORKBENCH_CACHE_DIR overrides it."""
     if override := os.environ.get("WORKBENCH_CACHE_DIR"):
         return Path(override)
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        if sys.platform == "win32":
+            base = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+        elif sys.platform == "darwin":
+            base = Path.home() / "Library" / "Caches"
+        else:
+            base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:  # a user without a home, as in some containers
+        base = Path(tempfile.gettempdir()) / f"cache-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
     return Path(base) / "schedule-workbench"
 
 

@@ -193,6 +193,19 @@ def test_a_folder_that_cannot_be_used_is_left_alone(own_folder, tmp_path, no_bui
     assert CodeCache(own_folder).clear() == 0
 
 
+def test_a_user_without_a_home(monkeypatch, tmp_path):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    for name in ("WORKBENCH_CACHE_DIR", "WORKBENCH_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("pathlib.Path.home", nowhere)
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    assert tmp_path in code_cache.folder().parents
+    wb.compile(wb.load_onnx(models.dense(tmp_path / "m.onnx")), target=TARGET)
+    assert CodeCache(code_cache.folder()).contents().entries == 2
+
+
 WORKER = """
 import sys
 from pathlib import Path

@@ -15,6 +15,7 @@ import contextlib
 import hashlib
 import os
 import struct
+import threading
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ class CodeCache:
     def put(self, key: bytes, code: ObjectCode) -> None:
         """Keep a kernel; a folder that cannot be written to is left alone."""
         path = self._path(key)
-        beside = path.with_name(f"{path.stem}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+        beside = path.with_name(f"{path.stem}.{os.getpid()}.{threading.get_ident()}.tmp")
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
