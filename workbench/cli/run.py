@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.cli.interrupt import load_heavy_modules
-from workbench.cli.model import check_model_options, load_graph, make_target
+from workbench.cli.model import check_model_options, load_graph, make_target, warn_untuned
 from workbench.cli.output import Output, columns
 from workbench.errors import InputError, ShapeError, did_you_mean
 
@@ -46,9 +46,8 @@ def run(options: Namespace, output: Output) -> int:
     from workbench.tune.compile import compile
 
     executable = compile(graph, log=options.log, target=target)
-    if options.log is not None and executable.untuned:
-        names = ", ".join(executable.untuned[:3]) + (", …" if len(executable.untuned) > 3 else "")
-        output.warn(f"{len(executable.untuned)} tasks are not in the log and use default schedules: {names}")
+    if options.log is not None:
+        warn_untuned(executable, output)
     results = executable.run(inputs)
     if options.outputs is not None:
         write_npz(options.outputs, results)
