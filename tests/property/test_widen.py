@@ -26,7 +26,8 @@ from workbench.target import Target
 
 NAMES = (
     "conv_bias_relu", "conv_residual", "depthwise", "max_pool_padded", "elementwise", "softmax", "transpose", "concat",
-    "matmul_bias_relu", "two_outputs", "stencils",
+    "matmul_bias_relu",
+    "conv_transposed", "two_outputs", "stencils",
 )  # fmt: skip
 AROUND = 77
 
