@@ -78,6 +78,20 @@ def test_many_callers(made, want):
     assert network.threads == 3
 
 
+def test_runs_that_overlap_share_threads(made):
+    network = wb.load_exported(made, threads=5)
+    alone = network._take()
+    assert alone.threads == 5
+    second, third = network._take(), network._take()
+    assert (second.threads, third.threads) == (2, 1)
+    network._give(alone)
+    assert network._take().threads == 2  # 5 less 2 and 1, and a third of 5
+    for context in (second, third):
+        network._give(context)
+    assert network._take().threads == 3
+    assert network.threads == 5
+
+
 def test_two_networks(made, want, tmp_path):
     """With the same prefix, and so the same names of functions."""
     other = export_library(hand_made(value=9.0), tmp_path / "net.so").library
@@ -264,7 +278,7 @@ def test_bad_inputs(made, args, named, error):
     assert caught.value.code == error
 
 
-@pytest.mark.parametrize("threads", [0, -1, 5000, 1.5, "2"])
+@pytest.mark.parametrize("threads", [0, -1, 1025, 1.5, "2"])
 def test_bad_threads(made, threads):
     with pytest.raises(WorkbenchError) as caught:
         wb.load_exported(made, threads=threads)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import math
-import mmap
 import os
-import struct
 import time
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +18,12 @@ from workbench.errors import ExportError, RunError, TargetError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
+from workbench.runtime.export.file import problem_of
 from workbench.runtime.export.library_text import ABI, ERRORS
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
 from workbench.runtime.given import by_name
 from workbench.runtime.plan import ArraySpec
+from workbench.runtime.pool_text import MAX_THREADS
 
 if TYPE_CHECKING:
     from workbench.runtime.timing import BenchmarkResult
@@ -139,7 +139,7 @@ def _open(file: Path) -> _Functions:
     try:
         found = file.stat()
         with file.open("rb") as stream:
-            problem = _problem(stream, found.st_size)
+            problem = problem_of(stream, found.st_size)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", error)
         raise ExportError("export.missing", f"There is no such library: {why}", [str(file)], "check the path") from None
@@ -150,27 +150,6 @@ def _open(file: Path) -> _Functions:
         if key not in _opened:
             _opened[key] = _link(file)
         return _opened[key]
-
-
-def _problem(stream: BinaryIO, size: int) -> str:
-    """Say why a file is no exported network; "" when it may be one.
-
-    This is looked at before the system opens it: half a library ends the process, and a whole one runs code of its own.
-    """
-    head = stream.read(64)
-    if head[:6] != b"\x7fELF\x02\x01" or len(head) < 64:
-        return "is no library of this system"
-    at, each, count = struct.unpack_from("<32xQ14xHH", head)
-    stream.seek(at)
-    rows = stream.read(each * count)
-    if each < 40 or len(rows) < each * count:
-        return "is cut off"
-    for row in range(0, len(rows), each):
-        (offset,), (length,) = struct.unpack_from("<8xQ", rows, row), struct.unpack_from("<32xQ", rows, row)
-        if offset + length > size:
-            return "is cut off"
-    with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return "" if content.find(MARK.encode() + b"\0") >= 0 else "is no exported network"
 
 
 def _link(file: Path) -> _Functions:
@@ -208,7 +187,8 @@ class ExportedNetwork:
     Notes
     -----
     Safe to call from several threads, which run at the same time: each run takes one of the library's contexts, and a
-    new one is made where all are taken.
+    new one is made where all are taken. Runs that overlap share the threads: each gets the larger of an equal part and
+    of what is left. Results do not depend on that.
     """
 
     def __init__(self, functions: _Functions, threads: int | None = None) -> None:
@@ -218,7 +198,8 @@ class ExportedNetwork:
         self._lock = ForkLock()
         self._process = os.getpid()
         self._free: list[_Context] = []
-        self._threads = 0 if threads is None else whole("threads", threads, least=1, code="run.threads")
+        self._lent: list[int] = []  # threads of each run under way
+        self._threads = 0 if threads is None else _count(threads)
         first = self._take()  # what can go wrong goes wrong now
         self._threads = int(functions("threads", first.handle))
         self._give(first)
@@ -239,8 +220,7 @@ class ExportedNetwork:
         UsageError
             ``run.threads``.
         """
-        threads = whole("threads", threads, least=1, code="run.threads")
-        before, self._threads = self._threads, threads
+        before, self._threads = self._threads, _count(threads)
         try:
             self._give(self._take())
         except BaseException:
@@ -250,21 +230,32 @@ class ExportedNetwork:
     # ---- contexts ----
 
     def _take(self) -> _Context:
-        """A context that nobody else uses, with the number of threads that is wanted now."""
+        """A context that nobody else uses, with the threads that are there for it."""
         with self._lock:
             if self._process != os.getpid():  # a forked child: what ran in the parent can never be taken here
-                self._process, self._free = os.getpid(), []
-            context = self._free.pop() if self._free else None
-        if context is None:
-            context = _Context(self._call, self._threads)
-        elif context.threads != self._threads:
-            context.set_threads(self._threads)
+                self._process, self._free, self._lent = os.getpid(), [], []
+            wanted = self._threads
+            threads = wanted and max(1, wanted // (len(self._lent) + 1), wanted - sum(self._lent))
+            fits = [k for k, c in enumerate(self._free) if c.threads == threads]
+            context = self._free.pop(fits[-1] if fits else -1) if self._free else None
+            self._lent.append(threads)
+        try:
+            if context is None:
+                context = _Context(self._call, threads)
+            elif context.threads != threads:
+                context.set_threads(threads)
+        except BaseException:
+            with self._lock:
+                self._lent.remove(threads)
+            raise
+        context.lent = threads
         return context
 
     def _give(self, context: _Context) -> None:
         with self._lock:
             if self._process == os.getpid():
                 self._free.append(context)
+                self._lent.remove(context.lent)
 
     # ---- running ----
 
@@ -353,6 +344,13 @@ class ExportedNetwork:
         return arrays
 
 
+def _count(threads: int) -> int:
+    """Return a number of threads that a context may have."""
+    if whole("threads", threads, least=1, code="run.threads") > MAX_THREADS:
+        raise UsageError("run.threads", f"a network needs 1 to {MAX_THREADS} threads, not {threads}")
+    return threads
+
+
 def _pointers(arrays: list[Array]) -> Array:
     return pointer_table([int(array.ctypes.data) for array in arrays])
 
@@ -365,7 +363,7 @@ class _Context:
         handle = ctypes.c_void_p()
         self._check(functions("create", threads, ctypes.addressof(handle)), threads)
         self.handle = int(handle.value or 0)
-        self.threads = int(functions("threads", self.handle))
+        self.threads = self.lent = int(functions("threads", self.handle))
         # Not at exit: a thread that nobody waits for may still be in it.
         weakref.finalize(self, functions, "destroy", self.handle).atexit = False
 
@@ -378,8 +376,6 @@ class _Context:
             raise RunError("run.threads", f"{threads} threads cannot be started: {text}", (), hint)
         if code == _CODE["NO_MEMORY"]:
             raise RunError("run.memory", f"The network cannot run: {text}", (), "choose smaller shapes")
-        if code == _CODE["BAD_ARGUMENT"]:
-            raise UsageError("run.threads", f"The number of threads cannot be {threads}: {text}")
         raise RunError("run.export", f"The library answers: {text}")
 
     def set_threads(self, threads: int) -> None:
