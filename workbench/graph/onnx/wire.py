@@ -104,7 +104,8 @@ def _fields(data: Data, at: int, end: int) -> Iterator[tuple[tuple[int, int], in
         kind = (0, 0) if tag is None else (tag >> 3, tag & 7)
         value = at
         if kind[1] == 0:
-            _, at = _varint(data, at)
+            number, at = _varint(data, at)
+            tag = tag if number is not None else None
         elif kind[1] == 2:
             size, value = _varint(data, at)
             at = value + (end if size is None else size)
