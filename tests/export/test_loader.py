@@ -15,7 +15,11 @@ import pytest
 from export.networks import feeds, hand_made, same
 
 import workbench as wb
+from workbench import host
 from workbench.errors import WorkbenchError
+from workbench.graph import Graph, Node
+from workbench.graph.graph import TensorType
+from workbench.intrinsics import x86_amx
 from workbench.runtime.executable import Executable
 from workbench.runtime.export import export_library, features, library
 from workbench.runtime.export.library_text import ABI, CONTEXT
@@ -358,6 +362,26 @@ def test_a_system_that_does_not_keep_registers(tmp_path, monkeypatch):
         wb.load_exported(path)
 
 
+def test_tiles_are_asked_for(tmp_path):
+    """A tile instruction without the system's permission ends the process; the library asks for it."""
+    if "amx-int8" not in host.detect().isa:
+        pytest.skip("no tiles")
+    rng = np.random.default_rng(0)
+    weights = rng.integers(-100, 100, (256, 128)).astype("int8")
+    node = Node("m", "MatMulInteger", ("x", "w"), ("y",))
+    graph = Graph.make("g", [node], {"x": TensorType((64, 256), "uint8")}, ("y",), {"w": weights})
+    executable = wb.compile(graph)
+    assert any(x86_amx.CONFIG.encode() in call.code.object for call in executable.plan.calls)
+    path = executable.export(tmp_path / "net.so").library
+    x = rng.integers(0, 255, (64, 256)).astype("uint8")
+    np.save(tmp_path / "x.npy", x)
+    program = "import sys, numpy as np, workbench as wb\n"
+    program += "wb.load_exported(sys.argv[1]).run(np.load(sys.argv[2]))['y'].tofile(sys.argv[3])"
+    words = [sys.executable, "-c", program, path, tmp_path / "x.npy", tmp_path / "y"]
+    subprocess.run(words, check=True, timeout=60)
+    assert (tmp_path / "y").read_bytes() == (x.astype("int32") @ weights.astype("int32")).tobytes()
+
+
 def test_an_older_processor_is_asked_for_what_it_has():
     """A library for Haswell, made on a newer machine, runs on a Haswell."""
     from workbench.runtime.export.features import known
@@ -372,7 +396,6 @@ def test_an_older_processor_is_asked_for_what_it_has():
 
 
 def test_features_that_this_machine_has(made):
-    from workbench import host
     from workbench.runtime.export.features import known
 
     assert set(known(host.detect().isa)) == host.detect().isa  # all that a target can name is looked for
