@@ -132,9 +132,9 @@ def mutation(where, what, old, new, *on):
 
 MUTATIONS = (
     mutation(
-        "integers:_convolution", "the image is surrounded with 0", "if fill else", "if False else", quantised_conv
+        "integers:_convolution", "the image is surrounded with 0", "} if fill else", "} if False else", quantised_conv
     ),
-    mutation("integers:_convolution", "zero points of channels are lost", '"", zw)', '"", "")', depthwise_zeros),
+    mutation("integers:_convolution", "zero points of channels are lost", "fill, zw)", 'fill, "")', depthwise_zeros),
     mutation("integers:_convolution", "sums of plain weights", "= real.sum", "= weights.sum", channel_zeros),
     mutation("integers:_halves", "what is lost by halving", "real - (real >> 1)", "(real >> 1)", channel_zeros),
     mutation("integers:_halves", "halves that do not fit a byte", "> 254", "> 999", widest),

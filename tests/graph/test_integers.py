@@ -82,11 +82,12 @@ def test_scale_of_zeros_is_one():
     assert (y.any(), scale, zero) == (False, 1, 0)
 
 
-def test_computed_zero_point_without_padding():
-    """Of a dynamically quantised image: the sums of the weights are known, the zero point is not."""
+@pytest.mark.parametrize("pad", [0, 1])
+def test_computed_zero_point_of_an_image(pad):
+    """Of what is quantised as it comes: the sums of the weights are known, the zero point is not."""
     rng = np.random.default_rng(0)
-    w = rng.integers(-127, 128, (6, 4, 1, 1)).astype(np.int8)
-    node = Node("c", "ConvInteger", ("x", "w", "zero"), ("y",), {}, "", 10)
+    w = rng.integers(-127, 128, (6, 4, 3, 3)).astype(np.int8)
+    node = Node("c", "ConvInteger", ("x", "w", "zero"), ("y",), {"pads": (pad,) * 4}, "", 10)
     types = {"x": TensorType((1, 4, 3, 5), "uint8"), "zero": TensorType((), "uint8")}
     g = Graph.make("g", [node], types, ["y"], {"w": w})
     feeds = {"x": rng.integers(0, 256, (1, 4, 3, 5)).astype(np.uint8), "zero": np.array(77, np.uint8)}

@@ -188,9 +188,10 @@ class QLinearMatMul(OpDef):
 
 def _np_conv(c: Call, s: ConvShape, x: Array, w: Array, zx: Array | None, zw: Array | None) -> Array:
     """Sums in int32, in NCHW."""
-    fill = c.get_int("pad_value", 0)
-    left, right = x.astype(np.float64), w.astype(np.float64)
-    if zx is not None:
+    left, right, fill = x.astype(np.float64), w.astype(np.float64), 0.0
+    if zx is not None and c.get_int("pad_only", 0):
+        fill = float(zx.reshape(-1)[0])
+    elif zx is not None:
         left = left - float(zx.reshape(-1)[0])
     if zw is not None:
         right = right - (zw if s.layout == "NHWC" or zw.size == 1 else zw.reshape(-1, *(1,) * (w.ndim - 1)))
@@ -203,8 +204,8 @@ def _convolved(c: Call, s: ConvShape, args: Sequence[te.Tensor | None], w: int, 
     assert x is not None
     assert weights is not None
     zx = zero_of(c, zeros[0], args)
-    fill = te.const(c.get_int("pad_value", 0), x.dtype) if zx is None else number(zx, x.dtype)
-    xp = pad_stage(c, x, s.win, s.layout, fill)
+    xp = pad_stage(c, x, s.win, s.layout, 0.0 if zx is None else number(zx, x.dtype))
+    zx = None if c.get_int("pad_only", 0) else zx
     t = args[zeros[1]] if zeros[1] < len(args) else None
     whole = zero_of(c, zeros[1], args) if t is None or c.type(zeros[1]).size == 1 else None
 
@@ -217,7 +218,11 @@ def _convolved(c: Call, s: ConvShape, args: Sequence[te.Tensor | None], w: int, 
 
 @operator("ConvInteger", "complex")
 class ConvInteger(OpDef):
-    """Convolution of bytes in int32; the attribute pad_value, which only our passes set, surrounds the image."""
+    """Convolution of bytes in int32.
+
+    With the attribute pad_only, which only our passes set, the image is surrounded with its zero point, and that is
+    subtracted nowhere.
+    """
 
     scalars = True
 
@@ -249,7 +254,8 @@ class ConvInteger(OpDef):
             Case("signed", (x, w.view(np.int8), zx), {"strides": (2, 2), **pads}, const=(2,), version=10),
             Case("grouped", (x, bytes_of(6, 2, 3, 3).view(np.int8), zx), {"group": 2, **pads}, const=(2,), version=10),
             Case("nhwc", (image, kernel, zx, np.array([*range(60, 66)], np.uint8)), nhwc, const=(2,), version=10),
-            Case("nhwc surrounded", (image, kernel), {"pad_value": 7, **nhwc}, version=10),
+            Case("nhwc surrounded", (image, kernel, zx), {"pad_only": 1, **nhwc}, const=(2,), version=10),
+            Case("nhwc surrounded, computed", (image, kernel, zx), {"pad_only": 1, **nhwc}, version=10),
         ]
 
 

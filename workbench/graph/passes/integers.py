@@ -120,19 +120,18 @@ def _convolution(s: Steps, x: str, w: str, zx: str, zw: str, at: int, bias: Arra
     weights, zero, call = s.value(w), zero_of(s, zw), s.call
     if weights is None or zero is None or not is_number(s, zx) or call.node.attrs.get("layout"):
         return None
-    known = zero_of(s, zx)
-    if known is None and conv_shape(call, at).win.padded:
-        return None
+    known, padded = zero_of(s, zx), conv_shape(call, at).win.padded
     along = (-1, *(1,) * (weights.ndim - 1))
     each = zero.reshape(along) if zero.size > 1 else zero.reshape(())
     if (each == 128).all():
         weights, each = centred(weights, each)
-    fill = 0 if known is None else int(known.reshape(-1)[0])
-    attrs: dict[str, AttrValue] = {**call.node.attrs, "pad_value": fill} if fill else dict(call.node.attrs)
+    fill = zx if padded and (known is None or known.any()) else ""
+    attrs: dict[str, AttrValue] = {**call.node.attrs, "pad_only": 1} if fill else dict(call.node.attrs)
     real = weights.astype(np.int64) - each
     halves = [weights] if not each.any() else _halves(real) if weights.shape[1] > 1 else []
-    parts = [s.add("ConvInteger", (x, s.constant("weights", h)), "sums", attrs) for h in halves]
-    y = parts[0] if parts else s.add("ConvInteger", (x, s.constant("weights", weights), "", zw), "sums", attrs)
+    fills = (fill,) if fill else ()
+    parts = [s.add("ConvInteger", (x, s.constant("weights", h), *fills), "sums", attrs) for h in halves]
+    y = parts[0] if parts else s.add("ConvInteger", (x, s.constant("weights", weights), fill, zw), "sums", attrs)
     y = s.add("Add", tuple(parts), "both") if len(parts) == 2 else y
     sums = real.sum(tuple(range(1, weights.ndim))).reshape(along[:-1])
     return less_zero(s, y, zx, int32(sums), None if bias is None else bias.astype(np.int64).reshape(along[:-1]))
@@ -150,7 +149,7 @@ def _halves(real: Array) -> list[Array]:
 
 def _conv_integer(s: Steps) -> bool:
     x, w, zx, zw = (s.name(i) for i in range(4))
-    if not (zx or zw) or "pad_value" in s.node.attrs:
+    if not (zx or zw) or "pad_only" in s.node.attrs:
         return False
     return _convolution(s, x, w, zx, zw, 1) is not None and s.finish()
 
