@@ -159,7 +159,7 @@ def summary(frame: pandas.DataFrame) -> list[str]:
         at_best = _at_best(frame)
         lines.append(
             f"  roofs {a['peak_gflops']:.4g} GFLOP/s and {a['memory_gbytes']:.4g} GB/s (working set "
-            f"{m.size(a['working_set'])}): {at_best:.4g} ms at best, {at_best / max(a['whole_ms'], 1e-9):.0%} of them"
+            f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {at_best / max(a['whole_ms'], 1e-9):.0%} of the run"
         )
     return lines
 
