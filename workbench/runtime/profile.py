@@ -156,17 +156,13 @@ def summary(frame: pandas.DataFrame) -> list[str]:
         f"{a['flops'] / max(a['whole_ms'], 1e-9) / 1e6:.4g} GFLOP/s",
     ]
     if a["peak_gflops"]:
-        at_best = _at_best(frame)
+        at_best = float((frame["roof_share"] * frame["ms"]).sum())  # milliseconds if every call were at its roof
+        share = at_best / max(a["whole_ms"], 1e-9)
         lines.append(
             f"  roofs {a['peak_gflops']:.4g} GFLOP/s and {a['memory_gbytes']:.4g} GB/s (working set "
-            f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {at_best / max(a['whole_ms'], 1e-9):.0%} of the run"
+            f"{m.size(a['working_set'])}); at them {at_best:.4g} ms, {share:.0%} of the run"
         )
     return lines
-
-
-def _at_best(frame: pandas.DataFrame) -> float:
-    """Milliseconds if every call were at its roof."""
-    return float((frame["roof_share"] * frame["ms"]).sum())
 
 
 def profile_html(frame: pandas.DataFrame) -> str:
