@@ -95,6 +95,44 @@ def test_what_others_read_is_left_as_it_is():
     assert graph.optimize(["fold_scale"]) is graph
 
 
+def scores(*first: Node, shape=(2, 3, 4)) -> Graph:
+    """Nodes from x to q, and a product of q with z."""
+    nodes = [*first, Node("p", "MatMul", ("q", "z"), ("t",)), node("Add", "t", "m", "y")]
+    return net(nodes, {"two": np.float32([[2.5]]), "k": c(4)}, shape, z=(2, 4, 5), m=(3, 5))
+
+
+def test_a_number_goes_behind_a_product_of_two_tensors():
+    graph = scores(node("Mul", "two", "x", "q"))
+    after = graph.optimize(["fold_scale"])
+    assert [n.op for n in after.nodes] == ["MatMul", "Mul", "Add"]
+    assert not kept(graph, ["fold_scale"])
+    turned = scores(
+        node("Div", "x", "two", "u"), Node("v", "Transpose", ("u",), ("q",), {"perm": (0, 2, 1)}), shape=(2, 4, 3)
+    )
+    assert [n.op for n in turned.optimize(["fold_scale"]).nodes] == ["Transpose", "MatMul", "Div", "Add"]
+    assert not kept(turned, ["fold_scale"])
+
+
+def test_both_operands_are_scaled_by_one_number():
+    nodes = [node("Mul", "x", "two", "a"), node("Mul", "z", "two", "b"), node("MatMul", "a", "b", "y")]
+    graph = net(nodes, {"two": np.float32(1.5)}, (3, 4), z=(4, 5))
+    assert not kept(graph)
+    assert [n.op for n in graph.optimize(["fold_scale", "simplify"]).nodes] == ["MatMul", "Mul"]
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        scores(node("Mul", "x", "k", "q")),
+        net([node("Mul", "x", "two", "a"), node("MatMul", "a", "a", "y")], {"two": np.float32(1.5)}, (4, 4)),
+        net([node("Mul", "x", "two", "a"), node("MatMul", "a", "z", "y"), node("Relu", "a", "w")],
+            {"two": np.float32(1.5)}, (4, 4), ("y", "w"), z=(4, 4)),
+    ],
+)  # fmt: skip
+def test_what_is_no_number_or_is_read_elsewhere_stays_before(graph):
+    assert graph.optimize(["fold_scale"]) is graph
+
+
 # ---- rows of batches ----
 
 

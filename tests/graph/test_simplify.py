@@ -86,6 +86,7 @@ APPLIES = {
         ),
     ],
     "square": [(chain(("Pow", ("c",)), constants=const(c=2.0)), ["Mul"])],
+    "cube": [(chain(("Pow", ("c",)), constants=const(c=3.0)), ["Mul", "Mul"])],
     "reciprocal_factor": [
         (chain(("Div", ("c",)), constants=const(c=np.array([[[2.0]], [[-8.0]], [[0.25]], [[1.0]]], F))), ["Mul"])
     ],
@@ -280,6 +281,7 @@ STAYS = {
     "plus_zero": [chain(("Sub", ("c", "@")), constants=const(c=0.0))],
     "neutral_truth": [chain(("Less", ("c",)), ("And", ("f",)), constants=const(c=0.0, f=np.array([True, False] * 3)))],
     "square": [chain(("Pow", ("c", "@")), constants=const(c=2.0))],
+    "cube": [chain(("Pow", ("c",)), constants=const(c=2.5))],
     "reciprocal_factor": [chain(("Div", ("c",)), constants=const(c=c)) for c in (3.0, 0.0, np.inf, 2.0**127)],
     "mul_chain": [chain(("Mul", ("c",)), ("Mul", ("d",)), constants=const(c=1e-30, d=1e-30))],
     "joined_limits": [

@@ -1,6 +1,7 @@
 """Rules of algebra: what element-wise operators make superfluous, or can be said by cheaper ones.
 
-All of them are exact for finite numbers, but for `mul_chain` and `gelu`, which round once where the model rounds twice.
+All of them are exact for finite numbers, but for `mul_chain`, `cube` and `gelu`, which round at other places than the
+model.
 """
 
 from __future__ import annotations
@@ -81,6 +82,16 @@ def _square(s: Site, node: Node) -> Found:
     if s.scalar(node.inputs[1]) != 2 or s.type(x) != s.type(node.outputs[0]):
         return None
     return [s.instead(node, "Mul", (x, x))]
+
+
+@declare(ALGEBRA, "Pow")
+def _cube(s: Site, node: Node) -> Found:
+    """X to the power of 3 is x * x * x."""
+    x = node.inputs[0]
+    if s.scalar(node.inputs[1]) != 3 or s.type(x) != s.type(node.outputs[0]) or not _float(s, x):
+        return None
+    square = s.new("Mul", (x, x), f"{node.outputs[0]}.square")
+    return [square, s.instead(node, "Mul", (*square.outputs, x))]
 
 
 @declare(ALGEBRA, "Div")

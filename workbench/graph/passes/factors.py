@@ -42,11 +42,11 @@ class Product:
 @graph_pass("fold_scale")
 def fold_scale(graph: Graph) -> Graph:
     """Fold factors and shifts into the constant weights of the product or convolution that they follow or precede."""
-    counts = dict.fromkeys(("behind", "before"), 0)
+    counts = dict.fromkeys(("behind", "before", "through"), 0)
     while True:
         folder = _Folder(graph)
         for node in graph.nodes:
-            for side, rule in (("behind", folder.behind), ("before", folder.before)):
+            for side, rule in (("behind", folder.behind), ("before", folder.before), ("through", folder.through)):
                 if rule(node):
                     counts[side] += 1
                     break
@@ -56,6 +56,7 @@ def fold_scale(graph: Graph) -> Graph:
     if not any(counts.values()):
         return graph
     did = f"fold_scale: folded {counts['behind']} behind products, {counts['before']} before"
+    did += f", moved {counts['through']} behind products" if counts["through"] else ""
     return graph.replace(history=(*graph.history, did))
 
 
@@ -179,6 +180,41 @@ class _Folder:
         reading = replace(node, inputs=(source.inputs[at], *node.inputs[1:]))
         self._rewrite(replace(found, node=reading), spread, np.ones(1), add)
         self.touched.update((node.name, source.name))
+        return True
+
+    # ---- through ----
+
+    def through(self, node: Node) -> bool:
+        """Move a number that scales an operand of a product of two computed tensors behind the product."""
+        s = self.site
+        if node.op != "MatMul" or any(i in s.constants for i in node.inputs):
+            return False
+        return any(self._through(node, i) for i in node.inputs)
+
+    def _through(self, node: Node, x: str) -> bool:
+        s, path = self.site, [node]
+        while s.only(x) and (move := s.maker(x, *_MOVES)) is not None:
+            path.append(move)
+            x = move.inputs[0]
+        source = s.maker(x, "Mul", "Div") if s.only(x) else None
+        if source is None or path[-1].inputs.count(x) != 1 or not self._free(source, *path):
+            return False
+        at = 1 if source.op == "Mul" and source.inputs[0] in s.constants else 0
+        value = _constant_operand(s, source, at)
+        if value is None or s.type(source.inputs[at]) != s.type(x) or not (value == value.reshape(-1)[:1]).all():
+            return False
+        editor, reader, out = s.editor, path[-1], node.outputs[0]
+        because(f"scales the result of MatMul {node.name}, in its kernel", source.name)
+        number = editor.constant(f"{source.inputs[1 - at]}.number", value.reshape(-1)[0])
+        product = editor.fresh(f"{out}.product")
+        now = replace(reader, inputs=tuple(source.inputs[at] if i == x else i for i in reader.inputs))
+        self._replace(reader, now)
+        if reader is not node:
+            now = node
+        self._replace(node, replace(now, outputs=(product,)))
+        editor.nodes = [n for n in editor.nodes if n.name != source.name]
+        editor.nodes.append(replace(source, inputs=(product, number), outputs=(out,)))
+        self.touched.update(n.name for n in (source, *path))
         return True
 
 
