@@ -157,11 +157,12 @@ def _check_written(name: str, memory: _Memory) -> None:
         if len(writes) != 1 or not memory.touches[0][1].written:
             raise BuildError("build.plan", f"{name} is written {len(writes)} times, or read before", (name,))
         return
-    there: Array = np.zeros(memory.end - memory.start, np.bool_)
+    start = memory.start
+    unit = math.gcd(*(n for _, t in memory.touches for n in (t.itemsize, t.start - start, *t.strides)))
+    there: Array = np.zeros((memory.end - start) // unit, np.bool_)
     for _, t in memory.touches:
-        part = np.lib.stride_tricks.as_strided(
-            there[t.start - memory.start :], (*t.shape, t.itemsize), (*t.strides, 1), writeable=t.written
-        )
+        shape, strides = (*t.shape, t.itemsize // unit), (*(s // unit for s in t.strides), 1)
+        part = np.lib.stride_tricks.as_strided(there[(t.start - start) // unit :], shape, strides, writeable=t.written)
         if not t.written and not part.all():
             raise BuildError("build.plan", f"a part of {name} is read before it is written", (name,))
         if t.written:
