@@ -55,7 +55,8 @@ class Prices:
         Part of a transposition's traffic that stays where a neighbouring kernel can take it in.
     convolution_first, window_first, other_first : float
         How much slower convolutions, windows and other operators of images are in channels-first layout, where
-        channels are no vectors.
+        channels are no vectors. (Default schedules on one core: 3x3 64 to 64 @28x28 947 against 396 µs, 1x1 140
+        against 65; depthwise convolutions are equally fast in both.)
     first_ns : float
         What a convolution in channels-first layout costs besides: many schedules (Winograd's, tensor instructions) are
         only known for the other one, and it shares no task with those.

@@ -28,7 +28,6 @@ class Space:
     """What can be chosen: the modes of every node and the orders of every tensor, plain first."""
 
     graph: Graph
-    sites: Mapping[str, Site]
     modes: Mapping[str, list[Mode]]
     orders: Mapping[str, list[Order]]
     situations: Mapping[str, str]
@@ -97,7 +96,7 @@ def space(graph: Graph) -> Space:
             for at in places:
                 for mode in carrier(sites[n.name]).modes(sites[n.name], at, order):
                     add(n, mode)
-    return Space(graph, sites, modes, orders, _situations(graph))
+    return Space(graph, modes, orders, _situations(graph))
 
 
 def cheapest(found: Space, limit: int = LIMIT) -> tuple[dict[str, Mode], Solution]:
