@@ -10,7 +10,7 @@ from graph.checks import kept
 from graph.mutation import Mutation, Net, assert_noticed
 from graph.nets import residual_net
 from graph.test_combine import attention, branches
-from graph.test_factors import block
+from graph.test_factors import block, node, scores
 
 from workbench.graph import Graph
 from workbench.graph.passes import list_passes
@@ -18,6 +18,10 @@ from workbench.graph.passes import list_passes
 
 def branches_with_other_ends() -> Graph:
     return branches(tails=("Relu", "Sigmoid", ""))
+
+
+def scaled_columns() -> Graph:
+    return scores(node("Mul", "x", "k", "q"))
 
 
 def only(*names: str):
@@ -285,6 +289,14 @@ MUTATIONS = (
         "self.readers(x)",
         small.factor_read_twice,
         order=ALONE["fold_scale"],
+    ),
+    bug(
+        "fold_scale",
+        "factors:_Folder._through",
+        "factors of columns count as one number",
+        "or not (value == value.reshape(-1)[:1]).all()",
+        "",
+        scaled_columns,
     ),
     bug(
         "flatten_products",
