@@ -32,6 +32,13 @@ FUNCTIONS: dict[str, Callable[[Array], Array]] = {
     "Relu": lambda x: np.maximum(x, 0),
 }
 State = tuple[Array, ...]
+#: Matrices of at most this many rows are multiplied row by row.
+MOST_ROWS = 512
+
+
+def _times(a: Array, w: Array) -> Array:
+    """``a @ w.T``; few rows one by one, in this thread: others may be busy with the kernels before and after."""
+    return a @ w.T if len(a) > MOST_ROWS else np.stack([w @ row for row in a])
 
 
 def _clipped(f: Callable[[Array], Array], limit: float) -> Callable[[Array], Array]:
@@ -169,7 +176,7 @@ class Recurrent(OpDef):
     ) -> tuple[Array, State]:
         """Outputs of one direction, and the last state; a sequence that is over keeps its state and gives zeros."""
         steps, batch = x.shape[:2]
-        products = (x.reshape(steps * batch, -1) @ w.w.T + w.wb).reshape(steps, batch, -1)
+        products = (_times(x.reshape(steps * batch, -1), w.w) + w.wb).reshape(steps, batch, -1)
         clip = c.get_float("clip", 0.0)
         fns = [_clipped(FUNCTIONS[n], clip) if clip else FUNCTIONS[n] for n in self.functions(c, d)]
         y = np.zeros((steps, batch, w.r.shape[1]), x.dtype)
@@ -219,7 +226,7 @@ class Rnn(Recurrent):
     gates, defaults = 1, ("Tanh",)
 
     def step(self, c: Call, x: Array, state: State, w: Weights, f: list[Callable[[Array], Array]]) -> State:
-        return (f[0](x + state[0] @ w.r.T + w.rb),)
+        return (f[0](x + _times(state[0], w.r) + w.rb),)
 
 
 @operator("GRU", "opaque")
@@ -231,13 +238,13 @@ class Gru(Recurrent):
     def step(self, c: Call, x: Array, state: State, w: Weights, f: list[Callable[[Array], Array]]) -> State:
         (h,), n = state, w.r.shape[1]
         if c.get_int("linear_before_reset", 0):
-            own = h @ w.r.T + w.rb
+            own = _times(h, w.r) + w.rb
             z, r = f[0](x[:, :n] + own[:, :n]), f[0](x[:, n : 2 * n] + own[:, n : 2 * n])
             new = f[1](x[:, 2 * n :] + r * own[:, 2 * n :])
         else:
-            own = h @ w.r[: 2 * n].T + w.rb[: 2 * n]
+            own = _times(h, w.r[: 2 * n]) + w.rb[: 2 * n]
             z, r = f[0](x[:, :n] + own[:, :n]), f[0](x[:, n : 2 * n] + own[:, n:])
-            new = f[1](x[:, 2 * n :] + (r * h) @ w.r[2 * n :].T + w.rb[2 * n :])
+            new = f[1](x[:, 2 * n :] + _times(r * h, w.r[2 * n :]) + w.rb[2 * n :])
         return ((1 - z) * new + z * h,)
 
     def cases(self) -> list[Case]:
@@ -255,7 +262,7 @@ class Lstm(Recurrent):
 
     def step(self, c: Call, x: Array, state: State, w: Weights, f: list[Callable[[Array], Array]]) -> State:
         (h, cell), n = state, w.r.shape[1]
-        i, o, forget, new = np.split(x + h @ w.r.T + w.rb, 4, axis=1)
+        i, o, forget, new = np.split(x + _times(h, w.r) + w.rb, 4, axis=1)
         p = np.zeros(3 * n, x.dtype) if w.peepholes is None else w.peepholes
         i = f[0](i + p[:n] * cell)
         forget = 1 - i if c.get_int("input_forget", 0) else f[0](forget + p[2 * n :] * cell)
