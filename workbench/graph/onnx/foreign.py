@@ -13,6 +13,7 @@ import numpy as np
 
 from ..graph import Array, AttrValue, Node, TensorType
 from ..opdef import Call, Case, OpDef
+from ..program import Program
 
 if TYPE_CHECKING:
     import onnx
@@ -44,6 +45,8 @@ class Foreign(OpDef):
         import onnx
         from onnx import helper, numpy_helper, shape_inference
 
+        if "captures" in c.node.attrs or any(isinstance(v, Program) for v in c.node.attrs.values()):
+            raise c.error("unsupported_op", f"has a body, in a form that opset {c.version} has and that is not known")
         given = zip(c.node.inputs, c.types, c.values, strict=True)
         types, values = dict[str, Any](), dict[str, Any]()
         for name, t, v in given:
