@@ -7,6 +7,7 @@ import pytest
 
 from workbench import workloads
 from workbench.codegen import emit_module
+from workbench.ir import te
 from workbench.ir.stmt import blocks
 from workbench.target import Target
 from workbench.tune.features import INDEX
@@ -188,3 +189,13 @@ def test_an_epilogue_takes_a_tile_from_its_registers():
         assert lane.kind == "vectorize"
         panels = any("SSRSRS" in n.reason for n in variant.notes)
         assert {lp.kind for lp in rows} == ({"serial"} if panels else {"unroll"})
+
+
+def test_an_image_of_one_channel_is_vectorised_along_its_rows():
+    x = te.placeholder((1, 32, 48, 1), name="X")
+    func = te.func(te.compute(x.shape, lambda n, h, w, c: te.sigmoid(x[n, h, w, c]), name="Y"))
+    (variant,) = make_space(func, Target.host(1)).variants
+    block, path = variant.schedule.func.block("Y")
+    (vector,) = (lp for lp in path if lp.kind == "vectorize")
+    assert path[-1] is vector
+    assert block.index[2].subst(block.env).coefficient(vector.name) == 1

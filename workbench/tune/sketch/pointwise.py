@@ -46,7 +46,7 @@ def _alone(func: Func, name: str) -> bool:
 
 def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine) -> str:
     spatial = {x.single_var() for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "S"}
-    contiguous = _contiguous(block, path)
+    contiguous = _contiguous(s.func, block, path)
     parts: list[str] = []
     inner: str | None = None
     if (
@@ -78,12 +78,13 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
     return ", ".join(parts)
 
 
-def _contiguous(block: Block, path: tuple[For, ...]) -> For | None:
-    """Loop along which the output is contiguous."""
-    if not block.index:
+def _contiguous(func: Func, block: Block, path: tuple[For, ...]) -> For | None:
+    """Loop along which the output is contiguous: that of its last dimension with more than one element."""
+    shape = func.buffer(block.buffer).shape
+    last = next((d for d in reversed(range(len(shape))) if shape[d] != 1), None)
+    if last is None:
         return None
-    env = block.env
-    form = block.index[-1].subst(env)
+    form = block.index[last].subst(block.env)
     return next((lp for lp in reversed(path) if form.coefficient(lp.name) == 1), None)
 
 
