@@ -35,7 +35,7 @@ class Network:
         if not path.exists():
             from workbench.cli import main
 
-            main(["tasks", self.source, "--fill-weights", "0", "--save-filled", str(path), "--quiet"])
+            main(["tasks", self.source, "--fill-weights", "0", "--save-filled", str(path)])
         return path
 
     def inputs(self, path: Path) -> Arrays:
