@@ -54,6 +54,12 @@ class _Rows:
 
         return compute(self.shape, body, name, self.names)
 
+    def exponentials(self, c: Call, name: str) -> tuple[te.Tensor, te.Tensor, te.Tensor]:
+        """Largest element of each row, exp(x - largest), and the sums of these along the rows."""
+        top = self.reduce("max", self.x, c.name(f"{name}_max"))
+        e = compute(self.x.shape, lambda *i: te.exp(self.x[i] - top[self.row(i)]), c.name(f"{name}_exp"))
+        return top, e, self.reduce("sum", e, c.name(f"{name}_sum"))
+
     def row(self, i: tuple[te.Axis, ...]) -> tuple[te.Axis | int, ...]:
         """Row of an element."""
         return tuple(0 if d == -1 else i[d] for d in self.rest)
@@ -73,9 +79,7 @@ class Softmax(AlongAxis):
         x = args[0]
         assert x is not None
         rows = _Rows(x, self.axes(c))
-        top = rows.reduce("max", x, c.name("softmax_max"))
-        e = compute(x.shape, lambda *i: te.exp(x[i] - top[rows.row(i)]), c.name("softmax_exp"))
-        total = rows.reduce("sum", e, c.name("softmax_sum"))
+        _, e, total = rows.exponentials(c, "softmax")
         inverse = compute(rows.shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), rows.names)
         return compute(x.shape, lambda *i: e[i] * inverse[rows.row(i)], c.name("softmax"))
 
@@ -94,9 +98,7 @@ class LogSoftmax(AlongAxis):
         x = args[0]
         assert x is not None
         rows = _Rows(x, self.axes(c))
-        top = rows.reduce("max", x, c.name("log_softmax_max"))
-        e = compute(x.shape, lambda *i: te.exp(x[i] - top[rows.row(i)]), c.name("log_softmax_exp"))
-        total = rows.reduce("sum", e, c.name("log_softmax_sum"))
+        top, _, total = rows.exponentials(c, "log_softmax")
         log = compute(rows.shape, lambda *i: te.log(total[i]), c.name("log_softmax_log"), rows.names)
         return compute(x.shape, lambda *i: x[i] - top[rows.row(i)] - log[rows.row(i)], c.name("log_softmax"))
 
