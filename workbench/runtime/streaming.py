@@ -35,7 +35,7 @@ class Stream:
         each = sum(_padded(arrays[i].nbytes) for i in at)
         count = min(MOST_COPIES, -(-STREAM_BYTES // each)) if each else 1
         if count > 1 and self._ring is None:
-            self._ring = aligned_empty((2 * STREAM_BYTES,), "uint8")
+            self._ring = aligned_empty((STREAM_BYTES,), "uint8")  # all but the first copy take less
         found, offset = [list(arrays)], 0
         for _ in range(count - 1):
             mine = list(arrays)

@@ -165,7 +165,7 @@ class _Sketch:
         weights = next(name for name in read if s.func.buffer(name).role == "const")
         size = s.func.buffer(weights).nbytes
         s.transform_layout(weights, 3, lane)
-        if size > LEAST:  # four times as many weights as the kernel has, or nine tenths more, for as few rows as tiles
+        if size > LEAST:  # 4 or 1.8 times as many weights as the kernel has, for as few rows as there are tiles
             s.annotate(c, "prefetch", DISTANCE)
             if size > self.machine.l2:
                 s.annotate(deep[0], "prefetch", 1)
