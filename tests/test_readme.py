@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import platform
 import re
+import sys
 from pathlib import Path
 
 from workbench.errors import WorkbenchError
@@ -12,6 +14,8 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 
 
 def _has_linker():
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):  # nowhere else is there an export yet
+        return False
     try:
         find_linker()
     except WorkbenchError:

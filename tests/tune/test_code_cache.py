@@ -65,7 +65,7 @@ def test_the_key_is_the_content(monkeypatch):
     schedule = wb.Schedule(func(), TARGET)
     keys = {CodeCache.key(func(), TARGET), CodeCache.key(func(), Target.host(threads=2))}
     keys |= {CodeCache.key(func(16), TARGET), CodeCache.key(wb.workloads.matmul(8, 8, 8, relu=True), TARGET)}
-    keys.add(CodeCache.key(func(), Target("llvm -mcpu=haswell -threads=1")))
+    keys.add(CodeCache.key(func(), Target("llvm -mcpu=haswell -l1=7K -threads=1")))
     schedule.parallel("i")
     keys.add(CodeCache.key(schedule.func, TARGET))
     schedule.annotate("k", "mine", 3)
@@ -179,7 +179,8 @@ def test_it_can_be_off_and_other_compilers_are_not_in_it(own_folder, tmp_path, m
 
 def test_what_a_search_builds_is_not_kept(own_folder):
     with wb.tune(wb.workloads.matmul(16, 16, 16), trials=3, target=TARGET) as session:
-        session.wait(60)
+        assert session.wait(120)
+        assert any(record.ok for record in session.records)
     wb.Schedule(func(), TARGET).build()
     assert not own_folder.exists()
 
@@ -234,9 +235,13 @@ def test_several_processes_use_one_folder(cache):
         subprocess.Popen([sys.executable, "-c", WORKER, str(k), str(cache.folder)], stderr=subprocess.PIPE)
         for k in range(4)
     ]
-    for process in crew:
-        _, said = process.communicate(timeout=120)
-        assert process.returncode == 0, said.decode()
+    try:
+        for process in crew:
+            _, said = process.communicate(timeout=120)
+            assert process.returncode == 0, said.decode()
+    finally:
+        for process in crew:
+            process.kill()
     assert cache.contents().damaged == 0
     assert not list(cache.folder.glob("*.tmp"))
 

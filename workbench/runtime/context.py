@@ -249,15 +249,12 @@ class RunContext:
         """Threads that the run has."""
         return int(self.rt.nthreads)
 
-    def use(self, loan: Loan, launch: tuple[int, int] | None = None) -> None:
-        """Run with these threads; `launch` (pool, function) stands in front of the pool's own."""
+    def use(self, loan: Loan) -> None:
+        """Run with these threads."""
         pool = loan.pool
         self.rt.nthreads = loan.threads
-        if launch is not None:
-            self.rt.pool, self.rt.launch = launch
-        else:
-            self.rt.pool = None if pool is None else pool.address
-            self.rt.launch = serial_launch_address() if pool is None else pool.launch_address
+        self.rt.pool = None if pool is None else pool.address
+        self.rt.launch = serial_launch_address() if pool is None else pool.launch_address
 
     def walk(self, stamps: Array | None = None) -> None:
         """Run all calls once; the time before each of them, and after the last one, goes to `stamps` (ns)."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -84,7 +85,7 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     path = cache_dir() / f"roofs-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        if kept["gflops"] > 0 and kept["gbytes"] > 0:
+        if all(0 < kept[name] < math.inf for name in ("gflops", "gbytes")):
             return Roofs(threads, float(kept["gflops"]), float(kept["gbytes"]), nbytes)
     found = measure(target, threads, nbytes)
     with contextlib.suppress(OSError):

@@ -53,9 +53,9 @@ class _Book:
         with self.lock:
             fair = wanted // (self.runs + 1)
             threads = max(1, fair, wanted - self.lent)
+            pool = self._pool(threads) if threads > 1 else None  # before anything is counted: it may fail
             self.runs += 1
             self.lent += threads
-            pool = self._pool(threads) if threads > 1 else None
             if pool is not None:
                 self.out.add(pool)
         try:

@@ -217,8 +217,9 @@ def write(path: str | os.PathLike[str], recording: Recording, profile: Profile) 
     """
     totals = {k: v for k, v in profile.attrs.items() if k not in ("calls_ms", "whole_ms")}
     document = {"displayTimeUnit": "ms", "otherData": totals, "traceEvents": list(events(recording, profile))}
+    content = json.dumps(document, allow_nan=False)
     try:
-        Path(path).write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
-    except OSError as error:
-        text = f"The trace cannot be written: {error.strerror or error}"
+        Path(path).write_text(content, encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        text = f"The trace cannot be written: {getattr(error, 'strerror', None) or error}"
         raise InputError("outputs.unwritable", text, (str(path),), "choose another file") from error

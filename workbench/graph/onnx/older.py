@@ -30,10 +30,11 @@ def _resize(node: Node) -> list[Node]:
     attrs = {k: v for k, v in node.attrs.items() if k != "scales"}
     how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     before = list[Node]()
-    inputs: tuple[str, ...] = (node.inputs[0], "", *node.inputs[1:])
+    first = node.inputs[0] if node.inputs else ""
+    inputs: tuple[str, ...] = (first, "", *node.inputs[1:])
     if "scales" in node.attrs:  # an attribute until opset 8
         value = np.asarray(node.attrs["scales"], np.float32)
         name = f"{node.name}.scales"
         before.append(Node(name, "Constant", (), (name,), {"value": value}))
-        inputs = (node.inputs[0], "", name)
+        inputs = (first, "", name)
     return [*before, replace(node, op="Resize", inputs=inputs, attrs={**attrs, **how}, version=13)]

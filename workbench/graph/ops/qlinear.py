@@ -114,6 +114,16 @@ def _product(c: Call, args: Sequence[te.Tensor | None], b: int, zeros: tuple[int
     return product_stage(c, x, w, lambda p, q, left, right: _minus(p, za(left)) * _minus(q, zb(right)))
 
 
+def _check_spreads(c: Call, a: int, of_a: tuple[int, ...], b: int, of_b: tuple[int, ...]) -> None:
+    """Scales and zero points in one dimension: one number, or one for each row (left) or column (right)."""
+    left, right = c.shape(a), c.shape(b)
+    for tensor, inputs, length in ((left, of_a, left[-2:-1]), (right, of_b, right[-1:] if len(right) > 1 else ())):
+        for i in inputs:
+            if c.has(i) and len(c.shape(i)) == 1 and c.shape(i) not in ((1,), length):
+                text = f"has a scale or zero point of shape {list(c.shape(i))} for a tensor of shape {list(tensor)}"
+                raise c.error("shape_mismatch", text)
+
+
 @operator("MatMulInteger", "complex")
 class MatMulInteger(OpDef):
     """Matrix product of bytes in int32, with zero points for each tensor, row or column."""
@@ -122,6 +132,7 @@ class MatMulInteger(OpDef):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         _check_bytes(c, 0, 1)
+        _check_spreads(c, 0, (2,), 1, (3,))
         return (TensorType(product_shape(c, c.shape(0), c.shape(1)), "int32"),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:
@@ -157,6 +168,7 @@ class QLinearMatMul(OpDef):
         return "" if bytes_only and single else "it has other types than bytes and float32, or scales for each row"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
+        _check_spreads(c, 0, (1, 2), 3, (4, 5))
         return (TensorType(product_shape(c, c.shape(0), c.shape(3)), c.type(7).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:

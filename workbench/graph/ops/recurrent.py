@@ -12,7 +12,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from ..graph import Array, AttrValue, Node, TensorType
+from ..graph import Array, AttrValue, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import sample
 
@@ -80,17 +80,18 @@ class Recurrent(OpDef):
     states: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]]
 
-    def accepts(self, node: Node) -> bool:
-        given = node.attrs.get("activations", ())
-        plain = not node.attrs.get("activation_alpha") and not node.attrs.get("activation_beta")
-        return plain and isinstance(given, tuple) and all(str(f).capitalize() in FUNCTIONS for f in given)
-
     def functions(self, c: Call, direction: int) -> tuple[str, ...]:
         """Names of the activations of a direction."""
         given, n = cast("tuple[str, ...]", c.node.attrs.get("activations", ())), len(self.defaults)
         mine = tuple(str(f).capitalize() for f in given[direction * n : (direction + 1) * n])
         if given and len(mine) != n:
             raise c.error("invalid_graph", f"has {len(given)} activations, and needs {n} for each direction")
+        for name in mine:
+            if name not in FUNCTIONS:
+                known = ", ".join(FUNCTIONS)
+                raise c.error("unsupported_attr", f"has the activation {name!r}", f"those that are computed: {known}")
+        if c.node.attrs.get("activation_alpha") or c.node.attrs.get("activation_beta"):
+            raise c.error("unsupported_attr", "has parameters of activations, which no activation here takes")
         return mine or self.defaults
 
     def sizes(self, c: Call) -> Sizes:
@@ -112,6 +113,8 @@ class Recurrent(OpDef):
             if c.has(i) and c.shape(i) != shape:
                 text = f"has {list(c.shape(i))} for input {i} where {list(shape)} is needed"
                 raise c.error("shape_mismatch", text)
+        for d in range(n):
+            self.functions(c, d)
         if c.get_int("hidden_size", out.hidden) != out.hidden:
             raise c.error("invalid_graph", f"says hidden_size={c.get_int('hidden_size', 0)} of {out.hidden}")
         return out

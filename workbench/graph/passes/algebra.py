@@ -203,8 +203,8 @@ def _limited(s: Site, node: Node, x: str, low: float, high: float) -> Found:
         return [s.instead(node, "Relu", (x,))]
     dtype, base = s.type(x).dtype, node.outputs[0]
     ends = [
-        s.constant(f"{base}.{word}", np.array(v, dtype)) if math.isfinite(v) else ""
-        for word, v in (("min", low), ("max", high))
+        s.constant(f"{base}.{word}", np.array(v, dtype)) if v != none else ""
+        for word, v, none in (("min", low, -math.inf), ("max", high, math.inf))
     ]
     return [s.instead(node, "Clip", (x, *ends) if ends[1] else (x, ends[0]))]
 
@@ -246,7 +246,8 @@ def _double_cast(s: Site, node: Node) -> Found:
     if before is None:
         return None
     first, middle, last = (s.type(x).dtype for x in (before.inputs[0], node.inputs[0], node.outputs[0]))
-    if not np.can_cast(np.dtype(first), np.dtype(middle), "safe"):
+    rounds = np.dtype(first).kind in "iu" and np.dtype(first).itemsize == 8 and np.dtype(middle).kind == "f"
+    if rounds or not np.can_cast(np.dtype(first), np.dtype(middle), "safe"):  # NumPy calls the former safe
         return None
     return before.inputs[0] if first == last else [s.instead(node, "Cast", before.inputs, node.attrs, node.version)]
 

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from ...arguments import is_a
 from ...errors import UsageError, did_you_mean
 from ..graph import Graph
 
@@ -96,7 +97,8 @@ def select_passes(order: Sequence[str], without: Iterable[str] | str = ()) -> tu
     UsageError
         "usage.pass" for a name that is unknown, "usage.pass_order" where a pass stands before one that it requires.
     """
-    off = {find_pass(name).name for name in ((without,) if isinstance(without, str) else without)}
+    names = (without,) if isinstance(without, str) else is_a("without", without, Iterable, "give names of passes")
+    off = {find_pass(name).name for name in names}
     while more := {n for n in order if n not in off and not off.isdisjoint(find_pass(n).requires)}:
         off |= more
     seen: set[str] = set()

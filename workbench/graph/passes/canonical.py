@@ -118,6 +118,8 @@ def _matmul(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     bias = next((graph.constants[i] for i in add.inputs if i in graph.constants), None)
     if add.op != "Add" or bias is None or bias.size != w.shape[1] or bias.shape[-1:] != w.shape[1:]:
         return []
+    if graph.types[add.outputs[0]] != graph.types[node.outputs[0]]:  # the constant has more dimensions
+        return []
     vector = editor.constant(f"{add.outputs[0]}.bias", bias.reshape(-1))
     editor.nodes.remove(add)
     return [replace(node, op="Gemm", inputs=(*node.inputs, vector), outputs=add.outputs, version=18)]

@@ -11,6 +11,7 @@ from ..opdef import Call
 from ..ops.conv import conv_shape
 from .base import because, graph_pass
 from .rewriting import Site
+from .scale import representable
 
 #: What a factor that is the same everywhere may be moved past.
 _MOVES = ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")
@@ -116,8 +117,11 @@ class _Folder:
         if values is None or (node.op in ("Add", "Sub") and found.node.op == "MatMul"):
             return False
         scale, shift = _affine(node.op, values)
+        spread = found.along(found.out, scale) if scale.size > 1 else scale
+        if not representable(found.weights * spread, found.weights.dtype):
+            return False
         because(f"folded into the weights of {found.node.op} {found.node.name}", node.name)
-        self._rewrite(found, found.along(found.out, scale) if scale.size > 1 else scale, scale, shift)
+        self._rewrite(found, spread, scale, shift)
         self._forward(node, node.inputs[at])
         self.touched.update(n.name for n in (node, found.node, *path))
         return True
@@ -170,8 +174,10 @@ class _Folder:
             return False
         if _grouped(node) and scale.size > 1:
             return False
-        because(f"folded into the weights of {node.op} {node.name}", source.name)
         spread = found.along(found.into, scale) if scale.size > 1 else scale
+        if not representable(found.weights * spread, found.weights.dtype):
+            return False
+        because(f"folded into the weights of {node.op} {node.name}", source.name)
         add = np.zeros(1)
         if np.any(shift):
             every = np.broadcast_to(shift, (found.weights.shape[found.into],))
@@ -223,7 +229,9 @@ def _constant_operand(s: Site, node: Node, at: int) -> Array | None:
     if node.op not in ("Add", "Sub", "Mul", "Div") or len(node.inputs) != 2:
         return None
     value = s.value(node.inputs[1 - at])
-    if value is None or node.inputs[at] in s.constants or value.dtype.kind != "f" or not np.isfinite(value).all():
+    if value is None or node.inputs[at] in s.constants or not np.isfinite(np.asarray(value, np.float64)).all():
+        return None
+    if value.dtype not in (np.float32, np.float64):  # narrow numbers are scaled where they are to stay in their range
         return None
     return None if node.op == "Div" and not value.all() else value
 

@@ -24,7 +24,7 @@ def _layer_norm(s: Site, node: Node) -> Found:
     if parts is None or epsilon is None or x is None or _square_of(s, _mean_of(s, parts[0])) != centred:
         return None
     kind = s.type(x)
-    if kind.dtype != "float32" or kind.shape[-1] == 1:
+    if kind.dtype != "float32" or kind.shape[-1] == 1 or s.type(node.outputs[0]) != kind:
         return None
     ones = s.constant(f"{node.outputs[0]}.scale", np.ones(kind.shape[-1], np.float32))
     return [s.instead(node, "LayerNormalization", (x, ones), {"axis": -1, "epsilon": float(epsilon)}, 17)]

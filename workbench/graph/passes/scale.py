@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ def fold_batch_norm(graph: Graph) -> Graph:
         chain, total = _chain(graph, node, consumers)
         done.update(n.name for n in chain)
         conv = producers.get(node.inputs[_data_input(graph, node)])
-        if conv is not None and _absorbs(graph, conv, consumers):
+        if conv is not None and _absorbs(graph, conv, consumers) and _fits(graph, conv, total):
             _into_conv(graph, editor, conv, chain, total)
             folded += len(chain)
         elif len(chain) > 2 or any(n.op == "BatchNormalization" for n in chain):
@@ -48,6 +49,23 @@ def fold_batch_norm(graph: Graph) -> Graph:
     return editor.finish(
         f"fold_batch_norm: folded {folded} nodes into convolutions, merged {merged} into scale and shift"
     )
+
+
+def representable(exact: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether numbers in double precision stay normal ones in another type: none overflows, none fades."""
+    with np.errstate(all="ignore"):
+        size = np.abs(exact.astype(dtype))
+    return bool(np.isfinite(size).all() and ((size >= np.finfo(dtype).tiny) | (exact == 0)).all())
+
+
+def _fits(graph: Graph, conv: Node, f: Affine) -> bool:
+    w = graph.constants[conv.inputs[1]]
+    return w.dtype.kind == "f" and representable(_scaled(w, f), w.dtype)
+
+
+def _scaled(w: Array, f: Affine) -> Array:
+    """Weights of a convolution with the factor of each channel in them, in double precision."""
+    return np.asarray(w.astype(np.float64) * f.scale.reshape(-1, *(1,) * (w.ndim - 1)))
 
 
 def channel_affine(graph: Graph, node: Node) -> Affine | None:
@@ -128,7 +146,7 @@ def _into_conv(graph: Graph, editor: GraphEditor, conv: Node, chain: list[Node],
         if len(conv.inputs) > 2 and conv.inputs[2]
         else np.zeros(w.shape[0])
     )
-    weights = (w.astype(np.float64) * f.scale.reshape(-1, *(1,) * (w.ndim - 1))).astype(w.dtype)
+    weights = _scaled(w, f).astype(w.dtype)
     bias = (old * f.scale + f.shift).astype(w.dtype)
     inputs = (
         conv.inputs[0],

@@ -330,9 +330,9 @@ class ExportedNetwork:
                 once = max(min(context.time(given, wanted, 1) for _ in range(2)), 1e-6)
                 number = max(number, math.ceil(min_repeat_ms / once))
             costs = tuple(context.time(given, wanted, number) for _ in range(repeat))
+            return BenchmarkResult(costs, context.threads)
         finally:
             self._give(context)
-        return BenchmarkResult(costs, context.threads)
 
     def _random(self) -> list[Array]:
         rng = np.random.default_rng(0)
