@@ -1,0 +1,221 @@
+"""Who is faster: the statistics of a contest in which kernels are timed in alternating blocks.
+
+Two measurements made one after the other differ by what the machine did meanwhile: clocks that sink, other programs, pages
+that lie elsewhere. In a contest all kernels run in every round, shortly one after the other and in changing order, so
+whatever is slower than a round meets all of them alike. Only ratios within a round are compared, by their ranks: one
+disturbed block of a hundred times the usual length counts as much as any other.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from workbench.arguments import real, whole
+from workbench.errors import UsageError
+from workbench.runtime.results import Measurement, Status
+
+#: Half the width of the interval that holds the median of normal numbers in 99 of 100 cases, in their median absolute
+#: deviations and for one number; with n numbers it is so much over the root of n.
+_WIDTH = 2.576 * 1.253 * 1.4826
+
+#: So many of these half widths a ratio has to be away from one for a contest to end before its time.
+_CLEAR = 2.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContestRules:
+    """How long a contest lasts.
+
+    Parameters
+    ----------
+    block_ms : float
+        Time for which one participant runs before it is the next one's turn, in milliseconds. What is timed begins after
+        the first quarter of it, so that caches and clocks are the participant's own.
+    warm_ms : float
+        Time for which participants run in turns before the first block counts, in milliseconds.
+    budget_ms : float
+        Time for all blocks of all participants after which it ends where the machine is quiet, in milliseconds.
+    most_ms : float
+        The same where it is not, so that a difference of `resolution` could not be seen after `budget_ms`.
+    least : int
+        Rounds at least. Seven are the fewest that can give a confidence of 0.99.
+    resolution : float
+        Relative difference that is to be seen.
+
+    Raises
+    ------
+    UsageError
+        ``usage.contest`` for what cannot be.
+    """
+
+    block_ms: float = 2.0
+    warm_ms: float = 10.0
+    budget_ms: float = 100.0
+    most_ms: float = 400.0
+    least: int = 7
+    resolution: float = 0.015
+
+    def __post_init__(self) -> None:
+        for name in ("block_ms", "budget_ms", "most_ms", "resolution"):
+            real(name, getattr(self, name), above=0, code="usage.contest")
+        if real("warm_ms", self.warm_ms, code="usage.contest") < 0:
+            raise UsageError("usage.contest", f"warm_ms cannot be negative, like {self.warm_ms:g}", ("warm_ms",))
+        whole("least", self.least, code="usage.contest")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """What a contest gave. Participants are counted from 0; the first one is the incumbent.
+
+    Parameters
+    ----------
+    measurements : tuple of Measurement
+        One per participant. Their `costs_ms` are blocks, in milliseconds per call; the numbers at the same place were
+        timed in the same round. A participant that failed has a status that says so, and no times.
+    elapsed_s : float
+        Seconds from the request to the answer.
+    """
+
+    measurements: tuple[Measurement, ...]
+    elapsed_s: float = 0.0
+
+    @property
+    def costs_ms(self) -> tuple[tuple[float, ...], ...]:
+        """Milliseconds per call of each block, for each participant."""
+        return tuple(m.costs_ms for m in self.measurements)
+
+    @property
+    def status(self) -> Status:
+        """``ok`` when all participants were timed, ``cancelled`` when the contest was, or else how the first failed."""
+        states: list[Status] = [m.status for m in self.measurements]
+        if "cancelled" in states or not states:
+            return "cancelled"
+        return next((s for s in states if s != "ok"), "ok")
+
+    @property
+    def error(self) -> str:
+        """What went wrong with each participant that failed; empty when nothing did."""
+        parts = [f"participant {i}: {m.status}: {m.error}" for i, m in enumerate(self.measurements) if not m.ok]
+        return "\n".join(parts)
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds that were timed."""
+        return max((len(c) for c in self.costs_ms), default=0)
+
+    def latency_ms(self, i: int) -> float:
+        """Least block of a participant, in milliseconds per call; infinite when it was not timed."""
+        return self.measurements[i].min_ms
+
+    def ratio(self, i: int, j: int = 0) -> float:
+        """Median over the rounds of the time of `i` over the time of `j`: below 1 when `i` is faster."""
+        return ratio(self.costs_ms[i], self.costs_ms[j])
+
+    def confidence(self, i: int, j: int = 0) -> float:
+        """How sure it is that `i` is faster than `j`: one minus the chance of this outcome between equal kernels."""
+        return confidence(self.costs_ms[i], self.costs_ms[j])
+
+    def resolution(self, i: int, j: int = 0) -> float:
+        """Relative difference below which the two could not be told apart in this contest (99 %)."""
+        return resolution(self.costs_ms[i], self.costs_ms[j])
+
+    def beats(self, i: int, j: int = 0, *, level: float = 0.99, margin: float = 0.005) -> bool:
+        """Whether `i` is faster than `j`.
+
+        Parameters
+        ----------
+        level : float
+            Least `confidence`.
+        margin : float
+            Least relative gain: where the same code lies in memory makes a difference of some tenths of a percent, and
+            a contest long enough would find it.
+        """
+        return self.confidence(i, j) >= level and self.ratio(i, j) <= 1.0 - margin
+
+    def winner(self, *, level: float = 0.99, margin: float = 0.005) -> int:
+        """The fastest of those that beat the incumbent, or the incumbent.
+
+        With several challengers each has to be that much surer, so that the chance of an unjust winner is no larger.
+        """
+        challengers = range(1, len(self.measurements))
+        if not challengers:
+            return 0
+        strict = 1.0 - (1.0 - level) / len(challengers)
+        return min((i for i in challengers if self.beats(i, 0, level=strict, margin=margin)), key=self.ratio, default=0)
+
+
+def order(round_: int, participants: int) -> list[int]:
+    """Who runs when in a round: each one starts in turn, and every other round goes backwards."""
+    turn = round_ // 2 % participants if participants else 0
+    forwards = [*range(turn, participants), *range(turn)]
+    return forwards if round_ % 2 == 0 else forwards[::-1]
+
+
+def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRules) -> bool:
+    """Whether a contest may end: after its time, or as soon as every challenger's fate is clear.
+
+    Parameters
+    ----------
+    costs : sequence of sequences of float
+        Blocks of each participant so far; the first one is the incumbent's.
+    spent_ms : float
+        Time for all of them.
+    rules : ContestRules
+        How long it may last.
+    """
+    if min(map(len, costs)) < rules.least:
+        return False
+    if spent_ms >= rules.most_ms:
+        return True
+    widths = [resolution(challenger, costs[0]) for challenger in costs[1:]]
+    away = [abs(math.log(ratio(challenger, costs[0]))) for challenger in costs[1:]]
+    fine = spent_ms >= rules.budget_ms
+    return all(a > _CLEAR * w or (fine and w <= rules.resolution) for a, w in zip(away, widths, strict=True))
+
+
+def ratio(mine: Sequence[float], other: Sequence[float]) -> float:
+    """Median ratio of two participants' times in the same rounds; infinite or 0 where only one of them was timed."""
+    if not mine or not other:
+        return 1.0 if not mine and not other else (math.inf if not mine else 0.0)
+    return math.exp(statistics.median(_logs(mine, other)))
+
+
+def resolution(mine: Sequence[float], other: Sequence[float]) -> float:
+    """Half the width of the interval in which the true ratio lies, relative to it; infinite for under two rounds."""
+    logs = _logs(mine, other)
+    if len(logs) < 2:
+        return math.inf
+    middle = statistics.median(logs)
+    return _WIDTH * statistics.median(abs(x - middle) for x in logs) / math.sqrt(len(logs))
+
+
+def confidence(mine: Sequence[float], other: Sequence[float]) -> float:
+    """Return one minus the chance that equal kernels look at least so much in favour of `mine` (signed ranks)."""
+    if not mine or not other:
+        return 1.0 if mine else 0.0
+    logs = [x for x in _logs(mine, other) if x != 0.0]
+    ranked = sorted(logs, key=abs)
+    won = sum(rank for rank, x in enumerate(ranked, 1) if x < 0)
+    return float(_below(len(logs))[won])
+
+
+def _logs(mine: Sequence[float], other: Sequence[float]) -> list[float]:
+    return [math.log(a / b) for a, b in zip(mine, other, strict=False)]
+
+
+@functools.lru_cache(maxsize=128)
+def _below(n: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The chance, for every sum of ranks, that n fair coins give less than this sum to the heads."""
+    chances = np.ones(1)
+    for rank in range(1, n + 1):
+        longer = np.zeros(chances.size + rank)
+        longer[: chances.size] += 0.5 * chances
+        longer[rank:] += 0.5 * chances
+        chances = longer
+    return np.concatenate([[0.0], np.cumsum(chances)[:-1]])
