@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from workbench.arguments import whole
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import WorkbenchError
 from workbench.tune.events import Event, EventKind
 from workbench.tune.log_writer import LogWriter
+from workbench.tune.options import COST_MODELS, TuneOptions
 from workbench.tune.record import Record, outcome
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 
@@ -22,60 +22,7 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.search import Candidate
 
-
-COST_MODELS = ("xgboost", "analytic", "random")
-
-_CACHES = {"near": "warm", "shared": "constants shared", "memory": "constants in memory"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuneOptions:
-    """How to tune.
-
-    Parameters
-    ----------
-    batch : int, optional
-        Trials of one round; chosen from the budget and the number of tasks when left out.
-    scheduler : {"gradient", "round-robin"}
-        Who decides which task goes next.
-    model : {"xgboost", "analytic", "random"}
-        Cost model.
-    repeat, min_repeat_ms, flush_cache, timeout_s
-        How a candidate is measured; see `workbench.runtime.results.MeasureOptions`.
-    constants : {"near", "shared", "memory"}, optional
-        Where candidates find their constants (see `workbench.runtime.results.MeasureOptions`); when left out, where a
-        run of the network will find them, and near where a single kernel is tuned.
-    builders : int, optional
-        Processes that compile candidates; chosen from the free cores when left out.
-    baseline : bool
-        Whether the first trial of a task is its default schedule, so that the gain is known.
-    """
-
-    batch: int | None = None
-    scheduler: str = "gradient"
-    model: str = "xgboost"
-    repeat: int | None = None
-    min_repeat_ms: float | None = None
-    flush_cache: bool = False
-    timeout_s: float = 10.0
-    constants: str | None = None
-    builders: int | None = None
-    baseline: bool = True
-
-    @property
-    def caches(self) -> str:
-        """State of the caches in which candidates are timed, as the log names it."""
-        return "flushed" if self.flush_cache else _CACHES[self.constants or "near"]
-
-    def __post_init__(self) -> None:
-        if self.model not in COST_MODELS:
-            known = ", ".join(COST_MODELS)
-            raise UsageError("usage.cost_model", f"There is no cost model '{self.model}'", (), f"known: {known}")
-        if self.batch is not None:
-            whole("batch", self.batch, code="usage.batch")
-        if self.scheduler not in STRATEGIES:
-            known = ", ".join(STRATEGIES)
-            raise UsageError("usage.scheduler", f"There is no task scheduler '{self.scheduler}'", (), f"known: {known}")
+__all__ = ["COST_MODELS", "TuneOptions", "TuningLoop", "default_batch"]
 
 
 class Search(Protocol):
