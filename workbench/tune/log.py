@@ -1,6 +1,7 @@
 """The tuning log: append-only JSON Lines with one writer.
 
-The first line is a header that says which model the log belongs to; every other line is one `Record`. A record is
+The first line is a header that says which model the log belongs to; every other line is a `Record` (a trial) or one of
+the kinds in `workbench.tune.lines`. A line is
 acknowledged once its line, newline included, has been handed to the operating system; nothing is shown before that.
 So a kill at any moment loses at most a trial that nobody has seen. A last line without its newline is what such a kill
 leaves behind: readers skip it, and `resume` removes it.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from workbench.arguments import path as as_path
 from workbench.errors import LogError
+from workbench.tune.lines import AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.tune.record import SCHEMA, Record
 
 if TYPE_CHECKING:
@@ -75,12 +77,33 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log as read: header (None in logs without one), records in order, and the torn last line if there was one."""
+    """A log as read.
+
+    Attributes
+    ----------
+    header : Header or None
+        None in logs without one.
+    records, comparisons, rounds, commands : tuple
+        The lines of each kind, in their order.
+    torn : str or None
+        The last line, when it was not written to its end.
+    lines : tuple
+        All lines but the header in their order, those of kinds that are unknown here included.
+    """
 
     path: Path
     header: Header | None
-    records: tuple[Record, ...]
+    records: tuple[Record, ...] = ()
     torn: str | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    rounds: tuple[Round, ...] = ()
+    commands: tuple[Command, ...] = ()
+    lines: tuple[AnyLine, ...] = ()
+
+    @property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """Lines of kinds that a newer version has added."""
+        return tuple(line for line in self.lines if isinstance(line, Unknown))
 
 
 def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
@@ -97,13 +120,13 @@ def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
         raise LogError("log.unreadable", f"The log cannot be read: {error.strerror or error}", [str(path)]) from error
 
 
-def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | Record | str]:
-    """Stream a log: the header, then records; a torn last line comes as its text.
+def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
+    """Stream a log: the header, then its lines; a torn last line comes as its text.
 
     Raises
     ------
     LogError
-        ``log.missing``; ``log.corrupt`` with the line number when a complete line is not a record.
+        ``log.missing``; ``log.corrupt`` with the line number when a complete line is not what its kind says.
     """
     with open_for_reading(path) as file:
         for number, raw in enumerate(file, 1):
@@ -120,8 +143,7 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | Record | str]:
             if not isinstance(data, dict):
                 hint = "restore the line from a backup, or remove it to go on without that trial"
                 raise LogError("log.corrupt", f"Line {number} of the log is not a record", [f"{path}:{number}"], hint)
-            if data.get("kind", "trial") in ("trial", "header"):
-                yield _parse(data, f"{path}:{number}")
+            yield _parse(data, f"{path}:{number}")
 
 
 def _complete(raw: bytes) -> dict[str, Any] | None:
@@ -130,26 +152,41 @@ def _complete(raw: bytes) -> dict[str, Any] | None:
         data = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) and data.get("kind") in ("trial", "header") else None
+    return data if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
 
 
-def _parse(data: dict[str, Any], where: str) -> Header | Record:
-    return Header.from_json(data, where) if data.get("kind") == "header" else Record.from_json(data, where)
+def _parse(data: dict[str, Any], where: str) -> Header | AnyLine:
+    return Header.from_json(data, where) if data.get("kind") == "header" else parse_line(data, where)
 
 
 def load_log(path: str | os.PathLike[str]) -> Log:
     """Read a whole log."""
     header: Header | None = None
-    records: list[Record] = []
+    lines: list[AnyLine] = []
     torn: str | None = None
     for item in iter_log(path):
-        if isinstance(item, Record):
-            records.append(item)
+        if isinstance(item, str):
+            torn = item
         elif isinstance(item, Header):
             header = header or item
         else:
-            torn = item
-    return Log(Path(path), header, tuple(records), torn)
+            lines.append(item)
+    return collected(Path(path), header, lines, torn)
+
+
+def collected(path: Path, header: Header | None, lines: Iterable[AnyLine], torn: str | None = None) -> Log:
+    """Return the log that has these lines."""
+    lines = tuple(lines)
+    return Log(
+        path,
+        header,
+        tuple(x for x in lines if isinstance(x, Record)),
+        torn,
+        tuple(x for x in lines if isinstance(x, Comparison)),
+        tuple(x for x in lines if isinstance(x, Round)),
+        tuple(x for x in lines if isinstance(x, Command)),
+        lines,
+    )
 
 
 def to_frame(records: Iterable[Record]) -> pandas.DataFrame:
@@ -198,12 +235,12 @@ def check_model(header: Header | None, records: Iterable[Record], keys: Iterable
         raise LogError("log.other_model", f"The log has no task in common with this model{of}", [str(path)], hint)
 
 
-def write_log(path: str | os.PathLike[str], header: Header | None, records: Iterable[Record]) -> int:
-    """Write a new log in one step (a temporary file, then a rename); return the number of records."""
+def write_log(path: str | os.PathLike[str], header: Header | None, written: Iterable[AnyLine]) -> int:
+    """Write a new log in one step (a temporary file, then a rename); return the number of lines below the header."""
     target = Path(path)
     temporary = target.with_name(target.name + ".part")
     lines = [header.to_json()] if header is not None else []
-    lines += [record.to_json() for record in records]
+    lines += [line.to_json() for line in written]
     try:
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
             for line in lines:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import LogError
+from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, Log, check_model, load_log
 from workbench.tune.record import Record
 
@@ -31,8 +32,8 @@ class LogWriter:
 
     Attributes
     ----------
-    records : tuple of Record
-        What the log held when it was opened.
+    records, comparisons, rounds, commands : tuple
+        What the log held when it was opened, by kind.
     repaired : str or None
         The torn last line that was removed, if there was one.
 
@@ -47,6 +48,9 @@ class LogWriter:
         self.path = Path(path)
         self.repaired: str | None = None
         self.records: tuple[Record, ...] = ()
+        self.comparisons: tuple[Comparison, ...] = ()
+        self.rounds: tuple[Round, ...] = ()
+        self.commands: tuple[Command, ...] = ()
         self._file: int | None = _open_locked(self.path)
         _WRITERS.add(self)
         try:
@@ -57,17 +61,18 @@ class LogWriter:
 
     def _start(self, header: Header, resume: bool) -> None:
         log = load_log(self.path)
-        if (log.records or log.header) and not resume:
+        if (log.lines or log.header) and not resume:
             hint = "pass --resume (resume=True) to go on with it, or choose another file"
             raise LogError("log.exists", "The log file already holds trials", [str(self.path)], hint)
         self._check(log, header)
         self._repair(log)
-        self.records = log.records
-        if log.header is None and not log.records:
+        self.records, self.comparisons = log.records, log.comparisons
+        self.rounds, self.commands = log.rounds, log.commands
+        if log.header is None and not log.lines:
             self._write({**header.to_json(), "created": time.time()})
 
     def _check(self, log: Log, header: Header) -> None:
-        if log.header is None and not log.records and log.torn is not None and not _like_header(log.torn):
+        if log.header is None and not log.lines and log.torn is not None and not _like_header(log.torn):
             hint = "choose another file; this one would be overwritten"
             raise LogError("log.corrupt", "The file is not a tuning log", [str(self.path)], hint)
         keys = [key for key, _ in header.tasks]
@@ -91,9 +96,9 @@ class LogWriter:
         elif _tail_length(self._file, size):
             os.write(self._file, b"\n")
 
-    def append(self, record: Record) -> None:
-        """Write one record as one line; when this returns, a kill of the process cannot lose it."""
-        self._write(record.to_json())
+    def append(self, line: Record | Comparison | Round | Command) -> None:
+        """Write one line; when this returns, a kill of the process cannot lose it."""
+        self._write(line.to_json())
 
     def _write(self, data: Mapping[str, Any]) -> None:
         if self._file is None:
