@@ -1,69 +1,26 @@
-"""Evolutionary search over a space, by asking and telling.
+"""Evolutionary search: every variant keeps a pool of rows with their features.
 
-Every variant of the space keeps a pool of rows with their features. `ask` scores the pools with the current model,
-breeds from the best (mutation and crossover of whole columns), and picks programs that are good and different from
-each other, plus a small random share. `tell` hands the measurements to the model. A program is identified by its
-filled structure: it is never proposed twice, not even as a row of another variant.
+`ask` scores the pools with the current model, breeds from the best (mutation and crossover of whole columns), and picks
+programs that are good and different from each other, plus a small random share.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.tune.cost_model import CostModel, HeldOut, Matrix, Scores
+from workbench.tune.cost_model import Matrix, Scores
 from workbench.tune.features import INDEX
 from workbench.tune.sample import Keys, Picks
+from workbench.tune.search.base import Candidate, Search, SearchOptions, strategy, text
 
 if TYPE_CHECKING:
-    from workbench.tune.record import Record
+    from workbench.tune.cost_model import CostModel
     from workbench.tune.space import Space, Variant
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A proposed program: a row of one variant.
-
-    Attributes
-    ----------
-    key : str
-        Structural key of the filled program; equal keys are the same program.
-    predicted : float or None
-        The model's score: log2 of operations per cycle, as far as it knows.
-    """
-
-    variant: int
-    row: Mapping[str, int]
-    origin: str
-    predicted: float | None
-    key: str
-    parent: str | None = None
-    mutation: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """How much a search tries.
-
-    Parameters
-    ----------
-    pool : int
-        Rows kept over all variants.
-    generations, children : int
-        Breeding steps of one `ask`, and rows bred per step.
-    epsilon : float
-        Share of proposals drawn at random.
-    """
-
-    pool: int = 4096
-    generations: int = 2
-    children: int = 256
-    epsilon: float = 0.08
 
 
 @dataclass(slots=True)
@@ -93,94 +50,25 @@ class _Pool:
 _CROSSED = -2
 
 
-class EvolutionarySearch:
-    """Search of one task.
-
-    Parameters
-    ----------
-    task
-        Has `key` and `flops`.
-    space : Space
-    model : CostModel
-        May be shared with the searches of other tasks.
-    seed : int
-        The proposals follow from the seed and the measurements alone.
-    options : SearchOptions, optional
-    """
+@strategy("evolutionary")
+class EvolutionarySearch(Search):
+    """Breeds rows by mutation and crossover and measures those that the model likes best."""
 
     def __init__(
-        self, task: Any, space: Space, model: CostModel, seed: int, options: SearchOptions | None = None
+        self, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
     ) -> None:
-        self.space, self.model, self.seed = space, model, seed
-        self.options = options or SearchOptions()
-        self.held_out = HeldOut()
-        self._task = task
+        super().__init__(task, space, model, seed, options)
         self._pools: list[_Pool] = []
-        self._known: set[int] = set()
-        self._pending: dict[str, NDArray[np.float32]] = {}
-        self._best: list[tuple[float, int, Picks]] = []
+        self._live: list[Variant] = []
 
-    # ---- the protocol ----
+    def _pools_changed(self) -> None:
+        self._pools, self._live = [], []
 
-    def ask(self, n: int) -> list[Candidate]:
-        """Propose up to `n` new programs, best first; fewer when the space has no more."""
-        if n <= 0:
-            return []
-        rng = np.random.default_rng([self.seed, len(self._known)])
+    def _propose(self, n: int, rng: np.random.Generator) -> list[tuple[Candidate, NDArray[np.float32]]]:
         self._fill_pools(rng)
         for _ in range(self.options.generations):
             self._breed(rng)
-        chosen = self._choose(n, rng)
-        for candidate, x in chosen:
-            self._known.add(int(candidate.key, 16))
-            self._pending[candidate.key] = x
-        return [c for c, _ in chosen]
-
-    def tell(self, results: Sequence[tuple[Candidate, Any]]) -> None:
-        """Take measurements: an object with `status` and `min_ms` for each candidate."""
-        xs, speeds, predicted = [], [], []
-        for candidate, measurement in results:
-            x = self._pending.pop(candidate.key, None)
-            if measurement.status == "cancelled" or x is None:
-                continue
-            speed = self._speed(measurement.min_ms if measurement.status == "ok" else None)
-            self._remember(speed, candidate.variant, candidate.row)
-            xs.append(x)
-            speeds.append(speed)
-            predicted.append(math.nan if candidate.predicted is None else candidate.predicted)
-        if xs:
-            self.held_out.observe(predicted, speeds)
-            self.model.update(self._task.key, np.stack(xs), np.array(speeds))
-
-    def restore(self, records: Sequence[Record]) -> None:
-        """Take measurements from a log, as if they had been told."""
-        by_variant: dict[int, list[Record]] = {}
-        for r in records:
-            if r.key:
-                self._known.add(_number(r.key))
-            if 0 <= r.variant < len(self.space.variants) and r.status != "cancelled":
-                by_variant.setdefault(r.variant, []).append(r)
-        xs, speeds = [], []
-        for index, group in by_variant.items():
-            variant = self.space.variants[index]
-            found = [(r, p) for r in group if (p := variant.sampler.find(r.row)) is not None]
-            if found:
-                xs.append(variant.features(np.stack([p for _, p in found])))
-                speeds += [self._speed(r.latency_ms if r.ok else None) for r, _ in found]
-                for r, _ in found:
-                    self._remember(self._speed(r.latency_ms if r.ok else None), index, r.row)
-        if xs:
-            self.model.update(self._task.key, np.concatenate(xs), np.array(speeds))
-
-    def _speed(self, ms: float | None) -> float:
-        return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan
-
-    def _remember(self, speed: float, variant: int, row: Mapping[str, int]) -> None:
-        picks = self.space.variants[variant].sampler.find(row) if math.isfinite(speed) else None
-        if picks is not None:
-            self._best.append((speed, variant, picks))
-            self._best.sort(key=lambda b: -b[0])
-            del self._best[16:]
+        return self._choose(n, rng)
 
     # ---- pools ----
 
@@ -199,8 +87,9 @@ class EvolutionarySearch:
     def _fill_pools(self, rng: np.random.Generator) -> None:
         if self._pools:
             return
-        share = max(64, self.options.pool // max(1, len(self.space.variants)))
-        self._pools = [self._pool(v, v.sampler.draw(share, rng)) for v in self.space.variants]
+        self._live = [v for v in self._variants if v is not None]
+        share = max(64, self.options.pool // max(1, len(self._live)))
+        self._pools = [self._pool(v, v.sampler.draw(share, rng)) for v in self._live]
 
     def _breed(self, rng: np.random.Generator) -> None:
         """One generation: each variant breeds in proportion to how many of the best rows are its own."""
@@ -210,7 +99,7 @@ class EvolutionarySearch:
         top = np.argsort(-every, kind="stable")[:128]
         counts = np.bincount(owner[top], minlength=len(scores))
         for v in np.argsort(-counts, kind="stable")[:2]:
-            variant = self.space.variants[v]
+            variant = self._live[v]
             quota = int(self.options.children * counts[v] / max(1, len(top)))
             pool = self._pools[v]
             if quota >= 16 and len(pool.keys) < variant.sampler.size:
@@ -218,7 +107,8 @@ class EvolutionarySearch:
 
     def _grow(self, variant: Variant, pool: _Pool, score: Scores, quota: int, rng: np.random.Generator) -> _Pool:
         elite = np.argsort(-score, kind="stable")[: max(16, quota // 4)]
-        seeds = [p for _, v, p in self._best if v == variant.index]
+        best = [variant.sampler.find(row) for _, v, row in self._best[:16] if v == variant.index]
+        seeds = [p for p in best if p is not None]
         parents = np.concatenate([pool.picks[elite], np.stack(seeds)]) if seeds else pool.picks[elite]
         keys = np.concatenate([pool.keys[elite], variant.keys(np.stack(seeds))]) if seeds else pool.keys[elite]
         half = quota // 2
@@ -250,7 +140,7 @@ class EvolutionarySearch:
         at = np.concatenate([np.arange(len(p.keys)) for p in self._pools])
         order = np.argsort(-scores, kind="stable")
         order = order[_distinct(keys[order], keys[:0], self._known)]
-        lucky = int(rng.binomial(n, self.options.epsilon)) if self._best else 0
+        lucky = int(rng.binomial(n, self.epsilon)) if self._best else 0
         picked = self._diverse(order[: max(256, 8 * n)], scores, owner, at, n - lucky)
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)  # at random among what is not hopeless
         if lucky and len(rest):
@@ -284,17 +174,17 @@ class EvolutionarySearch:
         return picked
 
     def _candidate(self, v: int, k: int, score: float, lucky: bool) -> tuple[Candidate, NDArray[np.float32]]:
-        pool, variant = self._pools[v], self.space.variants[v]
+        pool, variant = self._pools[v], self._live[v]
         parent, group = int(pool.parent[k]), int(pool.group[k])
         origin = "random" if lucky else "sketch" if not parent else "crossover" if group == _CROSSED else "mutation"
         changed = ", ".join(variant.sampler.domain.groups[group].holes) if parent and group >= 0 else None
         candidate = Candidate(
-            v,
+            variant.index,
             variant.sampler.row(pool.picks[k]),
             origin,
             score,
-            _text(int(pool.keys[k])),
-            _text(parent) if parent else None,
+            text(int(pool.keys[k])),
+            text(parent) if parent else None,
             changed,
         )
         return candidate, pool.x[k]
@@ -310,15 +200,3 @@ def _distinct(keys: Keys, others: Keys, known: Iterable[int]) -> NDArray[np.int6
     bad = np.isin(keys[first], others) | np.isin(keys[first], np.fromiter(known, np.uint64))
     result: NDArray[np.int64] = first[~bad]
     return result
-
-
-def _text(key: int) -> str:
-    return f"{key:016x}"
-
-
-def _number(key: str) -> int:
-    """Number of a structural key; a key of another kind (a default schedule's) stands for nothing here."""
-    try:
-        return int(key, 16)
-    except ValueError:
-        return 0
