@@ -40,13 +40,14 @@ class Line:
 
     __slots__ = ()
     kind: ClassVar[str]
+    extra: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of one line; `extra` is merged into the top level."""
         out: dict[str, Any] = {"kind": self.kind}
         for name, _, _ in _columns(type(self)):
             out[name] = plain(getattr(self, name))
-        for name, value in getattr(self, "extra").items():  # noqa: B009 - the subclasses have the field
+        for name, value in self.extra.items():
             out.setdefault(name, value)
         return out
 
@@ -60,7 +61,7 @@ class Line:
             ``log.corrupt`` when a required field is missing or a field has an unusable value.
         """
         known: dict[str, Any] = {}
-        columns = _columns(cls)
+        columns = _columns(cls)  # type: ignore[arg-type]  # classes are hashable, whatever their instances are
         names = {name for name, _, _ in columns}
         missing = [name for name, _, required in columns if required and name not in data]
         if missing:
@@ -73,7 +74,8 @@ class Line:
                     message = f"The field '{name}' of the {cls.kind} has an unusable value"
                     raise corrupt(message, where) from None
         rest = {name: value for name, value in data.items() if name not in names and name != "kind"}
-        return cls(**known, extra=rest)
+        known["extra"] = rest
+        return cls(**known)
 
 
 @cache
