@@ -1,30 +1,38 @@
 """Which task gets the next batch of trials.
 
-The objective is the sum of weight · latency over all tasks. `GradientScheduler` estimates for every task how many
-milliseconds of it one more round would save, and picks the largest:
+The objective is the sum of weight · latency over all tasks, or a user's function of the latencies. `GradientScheduler`
+estimates for every task how many milliseconds of it one more round would save, and picks the largest:
 
-- *backward*: what the last `window` rounds saved per round;
+- *backward*: what the last `window` rounds saved per round, as comparisons have confirmed it;
 - *optimism*: after n rounds, latency / n (a task that was hardly tried can still surprise), times `patience` to the
   power of the rounds since its last gain (what has not moved for long will hardly move now);
 - *similarity*: what would be saved if the task reached 1/beta of the best speed among similar tasks. It fades out after
   `trust` rounds, because a task that did not get there by then probably cannot.
 
-``gain = weight · (alpha · backward + (1 - alpha) · max(optimism, similarity))``
+``gain = slope · (alpha · backward + (1 - alpha) · max(optimism, similarity))``
+
+where the slope is what the objective loses with a millisecond of the task: its weight, or a finite difference.
 
 No task is ever given up after a bad round: one without any valid trial is judged by the slowest speed seen so far, and
-its claim shrinks with every failed round but never to zero. The whole state follows from the records in their order, so
-a resumed session continues with the state that the killed one had.
+its claim shrinks with every failed round but never to zero. With early stopping a task *rests* after so many rounds
+without a gain, until the others have gone without one as long; then all go on. The whole state follows from the lines
+of the log in their order, so a resumed session continues with the state that the killed one had.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
-from typing import Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
+from workbench.tune.objective import Goal, finite_or
 from workbench.tune.record import Record, speed
+from workbench.tune.task_state import TaskState
+
+if TYPE_CHECKING:
+    from workbench.tune.lines import Comparison
+    from workbench.tune.options import Objective
 
 
 class TaskLike(Protocol):
@@ -40,42 +48,9 @@ class TaskLike(Protocol):
     def flops(self) -> int: ...
 
 
-@dataclass(slots=True)
-class TaskState:
-    """What has happened to one task so far.
-
-    Attributes
-    ----------
-    history : list of float
-        Best latency in ms after each of its rounds; infinite while nothing was valid.
-    """
-
-    trials: int = 0
-    failed: int = 0
-    best_ms: float = math.inf
-    history: list[float] = field(default_factory=list)
-    last_round: int = -1
-    exhausted: bool = False
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds that the task has had."""
-        return len(self.history)
-
-    @property
-    def stalled(self) -> int:
-        """Number of rounds since the last one that made it faster by at least one per cent."""
-        count = 0
-        for later, earlier in pairwise(reversed(self.history)):
-            if later < 0.99 * earlier:
-                return count
-            count += 1
-        return count
-
-
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The gradient's terms of one task, in milliseconds of the objective per round."""
+    """The gradient's terms of one task, in milliseconds of the task per round; `gain` in units of the objective."""
 
     backward: float
     optimism: float
@@ -85,7 +60,7 @@ class Terms:
 
 
 class TaskScheduler:
-    """Common part: state per task, kept up to date by `observe`.
+    """Common part: state per task, kept up to date by `observe` and `compare`.
 
     Parameters
     ----------
@@ -93,51 +68,126 @@ class TaskScheduler:
         In the order in which they are shown.
     active : iterable of int, optional
         Indices that may get trials; all when left out.
+    objective : callable, optional
+        See `workbench.tune.objective.Goal`.
+    early_stop : int, optional
+        Rounds without a gain after which a task rests.
+    confirm : bool
+        Whether a trial that undercuts the champion has to win a comparison before it is the best.
     """
 
     name = "base"
 
-    def __init__(self, tasks: Sequence[TaskLike], active: Iterable[int] | None = None) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[TaskLike],
+        active: Iterable[int] | None = None,
+        *,
+        objective: Objective | None = None,
+        early_stop: int | None = None,
+        confirm: bool = False,
+    ) -> None:
         self.tasks = tuple(tasks)
         self.active = tuple(range(len(tasks)) if active is None else active)
         self.states = tuple(TaskState() for _ in self.tasks)
+        self.goal = Goal(self.tasks, objective)
+        self.early_stop, self.confirm = early_stop, confirm
         self._index = {task.key: i for i, task in enumerate(self.tasks)}
 
     def observe(self, record: Record) -> None:
         """Take one trial into account; records of unknown tasks are ignored."""
         index = self._index.get(record.task_key)
-        if index is None:
-            return
-        state = self.states[index]
-        state.trials += 1
-        if record.round != state.last_round:
-            state.last_round = record.round
-            state.history.append(state.best_ms)
-        if record.ok:
-            assert record.latency_ms is not None
-            state.best_ms = min(state.best_ms, record.latency_ms)
-        else:
-            state.failed += 1
-        state.history[-1] = state.best_ms
+        if index is not None:
+            self.states[index].observe(record, self.confirm)
+
+    def compare(self, line: Comparison) -> None:
+        """Take one comparison into account; those of unknown tasks or trials are ignored."""
+        index = self._index.get(line.task_key)
+        if index is not None:
+            self.states[index].compare(line)
 
     def exhaust(self, index: int) -> None:
         """Note that the search has no further candidate for a task."""
         self.states[index].exhausted = True
 
-    def next(self) -> int | None:
+    def promise(self, key: str, until: int) -> None:
+        """Let a task go before all others until it has had so many trials."""
+        index = self._index.get(key)
+        if index is not None:
+            self.states[index].promised = max(self.states[index].promised, until)
+
+    # ---- choosing ----
+
+    def next(self, leave_out: Iterable[int] = ()) -> int | None:
         """Return the index of the task to work on, or None when every space is exhausted."""
-        open_tasks = [i for i in self.active if not self.states[i].exhausted]
+        out = set(leave_out)
+        open_tasks = [i for i in self.active if not self.states[i].exhausted and i not in out]
+        owed = [i for i in open_tasks if self.owed(i)]
+        if owed:
+            return min(owed)
         fresh = [i for i in open_tasks if self.states[i].rounds == 0]
         if fresh:  # warm-up: the heaviest first, so that a small budget goes where it matters
-            return max(fresh, key=lambda i: (self.tasks[i].weight * self.tasks[i].flops, -i))
-        return self._choose(open_tasks) if open_tasks else None
+            slopes = self.slopes()
+            return max(fresh, key=lambda i: (slopes[i] * self.tasks[i].flops, -i))
+        awake = [i for i in open_tasks if not self.resting(i)]
+        return self._choose(awake) if awake else None
 
     def _choose(self, open_tasks: Sequence[int]) -> int:
         raise NotImplementedError
 
+    def owed(self, index: int) -> int:
+        """Trials that the task was promised and has not had yet."""
+        return max(0, self.states[index].promised - self.states[index].trials)
+
+    def _rested(self, index: int) -> int:
+        return self.states[index].stalled // self.early_stop if self.early_stop else 0
+
+    def resting(self, index: int) -> bool:
+        """Whether the task has gone without a gain for longer than some other task that may get trials."""
+        if not self.early_stop or self.owed(index) or self.states[index].rounds == 0:
+            return False
+        others = [self._rested(i) for i in self.active if not self.states[i].exhausted]
+        return self._rested(index) > min(others, default=0)
+
+    @property
+    def all_rest(self) -> bool:
+        """Whether every task has gone without a gain for `early_stop` rounds; False without early stopping."""
+        if not self.early_stop:
+            return False
+        open_tasks = [i for i in self.active if not self.states[i].exhausted]
+        return all(self.states[i].rounds and self._rested(i) and not self.owed(i) for i in open_tasks)
+
+    def why(self, index: int) -> str:
+        """Return in a few words what decides about the task now."""
+        state = self.states[index]
+        if state.exhausted:
+            return "every candidate has been measured"
+        if self.owed(index):
+            return f"was promised {self.owed(index)} more trials"
+        if state.rounds == 0:
+            return "has not been tried yet"
+        if self.resting(index):
+            return f"rests: no gain in {state.stalled} rounds"
+        return self.terms(index).reason
+
     def terms(self, index: int) -> Terms:
         """Return why a task stands where it stands."""
         raise NotImplementedError
+
+    # ---- the objective ----
+
+    def slopes(self) -> tuple[float, ...]:
+        """Return what the objective loses for every millisecond that a task gets faster."""
+        if not self.goal.given:
+            return self.goal.slopes(())
+        slowest = self._slowest()
+        guesses = [max(task.flops, 1) / (slowest * 1e6) for task in self.tasks]
+        return self.goal.slopes(finite_or([state.best_ms for state in self.states], guesses))
+
+    def _slowest(self) -> float:
+        """Return the slowest speed that was seen, in GFLOP/s: what is assumed of a task that nothing is known about."""
+        known = (speed(t.flops, state.best_ms) for t, state in zip(self.tasks, self.states, strict=True))
+        return min((s for s in known if s), default=1.0)
 
     @property
     def total_ms(self) -> float | None:
@@ -191,6 +241,9 @@ class GradientScheduler(TaskScheduler):
         tasks: Sequence[TaskLike],
         active: Iterable[int] | None = None,
         *,
+        objective: Objective | None = None,
+        early_stop: int | None = None,
+        confirm: bool = False,
         alpha: float = 0.2,
         beta: float = 2.0,
         window: int = 3,
@@ -198,12 +251,12 @@ class GradientScheduler(TaskScheduler):
         patience: float = 0.85,
         group: Callable[[TaskLike], str] = kind_of,
     ) -> None:
-        super().__init__(tasks, active)
+        super().__init__(tasks, active, objective=objective, early_stop=early_stop, confirm=confirm)
         self.alpha, self.beta, self.window, self.trust, self.patience = alpha, beta, window, trust, patience
         self._groups = tuple(group(task) for task in self.tasks)
 
     def _choose(self, open_tasks: Sequence[int]) -> int:
-        return max(open_tasks, key=lambda i: (self.terms(i).gain, -i))
+        return max(open_tasks, key=lambda i: (self.terms(i).gain, -self.states[i].rounds, -i))
 
     def terms(self, index: int) -> Terms:
         """Return the terms of one task from its state and from the speeds of similar tasks."""
@@ -211,13 +264,13 @@ class GradientScheduler(TaskScheduler):
         if state.rounds == 0:
             return Terms(0.0, math.inf, 0.0, math.inf, "has not been tried yet")
         if not math.isfinite(state.best_ms):
-            guess = self._pessimistic_ms(task) / state.rounds**1.5
-            gain = task.weight * (1.0 - self.alpha) * guess
+            guess = max(task.flops, 1) / (self._slowest() * 1e6) / state.rounds**1.5
+            gain = self.slopes()[index] * (1.0 - self.alpha) * guess
             return Terms(0.0, guess, 0.0, gain, f"has no valid trial after {state.rounds} rounds")
         backward = self._backward(state)
         optimism = state.best_ms / state.rounds * self.patience**state.stalled
         similarity = self._similarity(index)
-        gain = task.weight * (self.alpha * backward + (1.0 - self.alpha) * max(optimism, similarity))
+        gain = self.slopes()[index] * (self.alpha * backward + (1.0 - self.alpha) * max(optimism, similarity))
         parts = {
             "recent progress": self.alpha * backward,
             "few rounds so far": optimism,
@@ -226,12 +279,10 @@ class GradientScheduler(TaskScheduler):
         return Terms(backward, optimism, similarity, gain, max(parts, key=lambda name: parts[name]))
 
     def _backward(self, state: TaskState) -> float:
-        """Return the milliseconds saved per round over the window; rounds before the first valid one do not count."""
-        known = [ms for ms in state.history if math.isfinite(ms)]
-        if len(known) < 2:
-            return 0.0
-        span = min(self.window, len(known) - 1)
-        return (known[-1 - span] - known[-1]) / span
+        """Return the milliseconds saved per round over the window; rounds up to the first valid one do not count."""
+        first = next((k for k, ms in enumerate(state.history) if math.isfinite(ms)), len(state.history))
+        recent = state.savings[first + 1 :][-self.window :]
+        return sum(s for s in recent if math.isfinite(s)) / len(recent) if recent else 0.0
 
     def _similarity(self, index: int) -> float:
         task, state = self.tasks[index], self.states[index]
@@ -242,14 +293,6 @@ class GradientScheduler(TaskScheduler):
             if group == self._groups[index]:
                 fastest = max(fastest, speed(self.tasks[other].flops, self.states[other].best_ms) or 0.0)
         return max(0.0, state.best_ms - self.beta * task.flops / (fastest * 1e6)) if fastest > 0.0 else 0.0
-
-    def _pessimistic_ms(self, task: TaskLike) -> float:
-        """Return a latency for a task that nothing is known about: its flops at the slowest speed seen."""
-        slowest = min(
-            (s for t, state in zip(self.tasks, self.states, strict=True) if (s := speed(t.flops, state.best_ms))),
-            default=1.0,
-        )
-        return max(task.flops, 1) / (slowest * 1e6)
 
 
 STRATEGIES: dict[str, type[TaskScheduler]] = {cls.name: cls for cls in (GradientScheduler, RoundRobin)}

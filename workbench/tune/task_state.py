@@ -1,0 +1,142 @@
+"""What has happened to one task: its trials, its champion, who is still to be compared with it.
+
+A new best is claimed only after a comparison that it won. Until then a trial that undercuts the champion is *pending*.
+Where comparisons are not made (they are switched off, or the log is older than they are) the least latency counts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from workbench.tune.lines import Comparison
+    from workbench.tune.record import Record
+
+RIVAL = 1.1
+"""A trial so many times slower than the champion's is no rival of it in a play-off."""
+
+
+@dataclass(slots=True)
+class TaskState:
+    """What has happened to one task so far.
+
+    Attributes
+    ----------
+    best_ms : float
+        The champion's latency: its least repeat in its latest comparison, else that of its trial.
+    measured_ms : float
+        The champion's latency in its own trial, with which other trials can be compared.
+    history : list of float
+        `best_ms` after each of its rounds; infinite while nothing was valid.
+    savings : list of float
+        Milliseconds that each round saved, never negative; infinite for the one with the first valid trial. A champion
+        that is slower when it is timed again has lost nothing.
+    champion : int
+        Trial number of the best; -1 while nothing was valid.
+    valid : dict of int to float
+        Latency of every valid trial.
+    pending : dict of int to float
+        Trials that undercut the champion and were not compared with it yet.
+    lost : set of int
+        Trials that lost a comparison.
+    compared, confidence : int, float or None
+        Number of comparisons, and how sure the last one was that the champion is the faster one.
+    playoff : tuple of int
+        Participants of the last play-off.
+    promised : int
+        Number of trials up to which the task goes before all others.
+    """
+
+    trials: int = 0
+    failed: int = 0
+    best_ms: float = math.inf
+    measured_ms: float = math.inf
+    history: list[float] = field(default_factory=list)
+    savings: list[float] = field(default_factory=list)
+    last_round: int = -1
+    champion: int = -1
+    valid: dict[int, float] = field(default_factory=dict)
+    pending: dict[int, float] = field(default_factory=dict)
+    lost: set[int] = field(default_factory=set)
+    compared: int = 0
+    confidence: float | None = None
+    playoff: tuple[int, ...] = ()
+    promised: int = 0
+    exhausted: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds that the task has had."""
+        return len(self.history)
+
+    @property
+    def stalled(self) -> int:
+        """Number of rounds since the last one that made it faster by at least one per cent."""
+        count = 0
+        for k in range(len(self.history) - 1, 0, -1):
+            if self.savings[k] == math.inf or self.savings[k] > 0.01 * self.history[k - 1]:
+                return count
+            count += 1
+        return count
+
+    def observe(self, record: Record, confirm: bool) -> None:
+        """Take a trial into account; with `confirm`, one that undercuts the champion has to win a comparison first."""
+        self.trials += 1
+        if record.round != self.last_round:
+            if self.pending and not self.compared:  # nobody compares them
+                self._claim(min(self.pending, key=lambda t: (self.pending[t], t)))
+            self.last_round = record.round
+            self.history.append(self.best_ms)
+            self.savings.append(0.0)
+        if not record.ok or record.latency_ms is None:
+            self.failed += 1
+            return
+        self.valid[record.trial] = record.latency_ms
+        if confirm and self.champion >= 0:
+            if record.latency_ms < max(self.measured_ms, self.best_ms):
+                self.pending[record.trial] = record.latency_ms
+        elif record.latency_ms < self.best_ms:
+            self._claim(record.trial)
+
+    def _claim(self, trial: int) -> None:
+        ms = self.valid[trial]
+        self.savings[-1] += max(0.0, self.best_ms - ms)
+        self.champion, self.measured_ms, self.best_ms = trial, ms, ms
+        self.pending = {t: v for t, v in self.pending.items() if v < ms}
+        self.history[-1] = ms
+
+    def compare(self, line: Comparison) -> None:
+        """Take a comparison into account."""
+        if line.winner not in self.valid or self.champion not in line.trials:
+            return
+        self.compared += 1
+        self.lost |= set(line.losers)
+        self.lost.discard(line.winner)
+        for trial in line.trials:
+            self.pending.pop(trial, None)
+        if line.reason == "play-off":
+            self.playoff = line.trials
+        self.confidence = line.confidence
+        before = self.best_ms
+        self.best_ms = line.latency_of(line.winner) or self.valid[line.winner]
+        if line.winner != self.champion:
+            gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
+            self.savings[-1] += max(0.0, gain)
+            self.champion, self.measured_ms = line.winner, self.valid[line.winner]
+        elif line.confidence is not None:
+            self.confidence = 1.0 - line.confidence
+        limit = max(self.measured_ms, self.best_ms)
+        self.pending = {t: v for t, v in self.pending.items() if v < limit}
+        self.history[-1] = self.best_ms
+
+    def challengers(self, most: int) -> list[int]:
+        """Return the fastest trials that are still to be compared with the champion."""
+        return sorted(self.pending, key=lambda t: (self.pending[t], t))[:most]
+
+    def rivals(self, most: int) -> list[int]:
+        """Return the trials nearest to the champion's that have not lost to it, fastest first."""
+        near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.measured_ms]
+        near = [t for t in near if t != self.champion and t not in self.lost]
+        return sorted(near, key=lambda t: (self.valid[t], t))[:most]
