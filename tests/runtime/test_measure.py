@@ -21,6 +21,7 @@ from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
 from workbench.runtime.pool import Worker
 from workbench.runtime.results import SetupJob, TrialDone, TrialJob
+from workbench.runtime.shift import Shift
 from workbench.target import Target
 
 N = 1024
@@ -271,16 +272,16 @@ def test_what_is_held_can_be_ended(local, end):
 def test_a_hang_is_a_timeout(monkeypatch):
     with LocalRunner(Target.host(1), MeasureOptions(timeout_s=2.0)) as local:
         assert local.measure(candidate()).ok
-        give = local._give
+        give = Shift._give
 
-        def hang(worker, duty, message):
+        def hang(self, worker, duty, message):
             if isinstance(message, TrialJob) and duty.trial.index == 1:
                 message = replace(message, image=CodeImage.of(code(HANG, N)))
             if isinstance(message, TrialJob) and duty.trial.index == 2:
                 message = replace(message, image=CodeImage.of(code(CRASH, N)))
-            give(worker, duty, message)
+            give(self, worker, duty, message)
 
-        monkeypatch.setattr(local, "_give", hang)
+        monkeypatch.setattr(Shift, "_give", hang)
         results = dict(local.measure_many([candidate()] * 4))
     assert [results[i].status for i in range(4)] == ["ok", "timeout", "run_error", "ok"]
     assert "2 s" in results[1].error
@@ -290,7 +291,7 @@ def test_a_hang_is_a_timeout(monkeypatch):
 def test_workers_go_with_a_forgotten_runner():
     local = LocalRunner(Target.host(1), builders=1)
     assert local.measure(candidate()).ok
-    pids = [w.pid for w in (*local._builders, local._runner)]
+    pids = [w.pid for w in local._crew.workers]
     with local._lock:  # the thread behind the measurement has let go
         pass
     del local

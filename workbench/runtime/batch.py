@@ -14,6 +14,7 @@ from workbench.runtime.results import Built, Measurement, MeasureOptions
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
+    from workbench.runtime.contest import ContestRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,16 @@ class Trial:
 class Duty:
     """What a worker is busy with, and until when."""
 
-    trial: Trial
+    trials: list[Trial]  # several are the participants of a contest
     limit_s: float
-    what: str  # "build", "setup" or "trial"
+    what: str  # "build", "setup", "trial" or "contest"
     deadline: float = math.inf
+    turn: int = 0
+
+    @property
+    def trial(self) -> Trial:
+        """The one that it is busy with now."""
+        return self.trials[self.turn]
 
     def begin(self) -> None:
         """Start the clock; a worker that is still starting gets its time later."""
@@ -72,10 +79,12 @@ Result: TypeAlias = tuple[int, Measurement] | BaseException | None
 
 @dataclass(slots=True)
 class Batch:
-    """State of one `measure_many` call."""
+    """State of one `measure_many` or `contest` call; with `rules`, all candidates run against each other."""
 
     source: Iterator[tuple[int, MeasureInput]]
     options: MeasureOptions
+    rules: ContestRules | None = None
+    epoch: int = 0
     results: queue.SimpleQueue[Result] = field(default_factory=queue.SimpleQueue)
     to_build: deque[Trial] = field(default_factory=deque)
     to_run: deque[Trial] = field(default_factory=deque)

@@ -1,9 +1,9 @@
 """Who is faster: the statistics of a contest in which kernels are timed in alternating blocks.
 
-Two measurements made one after the other differ by what the machine did meanwhile: clocks that sink, other programs, pages
-that lie elsewhere. In a contest all kernels run in every round, shortly one after the other and in changing order, so
-whatever is slower than a round meets all of them alike. Only ratios within a round are compared, by their ranks: one
-disturbed block of a hundred times the usual length counts as much as any other.
+Two measurements made one after the other differ by what the machine did meanwhile: clocks that sink, other programs,
+pages that lie elsewhere. In a contest all kernels run in every round, shortly one after the other and in changing
+order, so whatever is slower than a round meets all of them alike. Only ratios within a round are compared, by their
+ranks: one disturbed block of a hundred times the usual length counts as much as any other.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class ContestRules:
     Parameters
     ----------
     block_ms : float
-        Time for which one participant runs before it is the next one's turn, in milliseconds. What is timed begins after
-        the first quarter of it, so that caches and clocks are the participant's own.
+        Time for which one participant runs before it is the next one's turn, in milliseconds. What is timed begins
+        after the first quarter of it, so that caches and clocks are the participant's own.
     warm_ms : float
         Time for which participants run in turns before the first block counts, in milliseconds.
     budget_ms : float

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.locks import ForkLock
 from workbench.runtime.batch import MeasureInput
+from workbench.runtime.contest import Contest
 from workbench.runtime.local_runner import LocalRunner
 from workbench.runtime.results import Measurement, MeasureOptions
 
@@ -15,7 +17,36 @@ if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.target import Target
 
-__all__ = ["LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "measure_func"]
+__all__ = ["Contest", "LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "Runner", "measure_func"]
+
+
+class Runner(Protocol):
+    """Who builds, checks and times candidates: `LocalRunner`, or anything else with these methods.
+
+    All of them may be called from any thread. One batch or contest is worked on at a time; a second one waits.
+    """
+
+    def measure_many(
+        self, inputs: Iterable[MeasureInput], options: MeasureOptions | None = None
+    ) -> Iterator[tuple[int, Measurement]]:
+        """Begin at once, and yield (index, measurement) for every candidate, each once, in any order.
+
+        What goes wrong with a candidate is the status of its measurement, with the full text; an exception means that
+        nothing can be measured at all. After `cancel` the iterator ends. Closing it early gives up the rest.
+        """
+
+    def contest(self, inputs: Sequence[MeasureInput], options: MeasureOptions | None = None) -> Contest:
+        """Time candidates of one task in alternating blocks, on one machine; the first one is the incumbent."""
+
+    def hold(self, on: bool) -> None:
+        """Start no more work, or go on; what has begun is finished."""
+
+    def cancel(self) -> None:
+        """Throw away what is running, at once. The runner can be used again."""
+
+    def close(self) -> None:
+        """Let go of processes and connections; harmless when repeated."""
+
 
 _shared: dict[tuple[int, Target, str], LocalRunner] = {}
 _shared_lock = ForkLock()

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 import statistics
+import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.arguments import is_a, real, whole
-from workbench.errors import UsageError
+from workbench.errors import UsageError, WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.ir.func import Buffer, Func
+    from workbench.runtime.contest import ContestRules
     from workbench.runtime.loaded import CodeImage
 
 Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
@@ -177,6 +179,13 @@ class Measurement:
         return measurement_html(self)
 
 
+def error_text(error: BaseException) -> str:
+    """Return the full text of an error: what we say ourselves as it is, anything else with its traceback."""
+    if isinstance(error, WorkbenchError):
+        return str(error)
+    return "".join(traceback.format_exception(error)).rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class BuildJob:
     """For a builder: compile this concrete function."""
@@ -227,3 +236,25 @@ class TrialDone:
     max_rel_error: float | None = None
     number: int = 0
     clock: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContestJob:
+    """For a runner: check these candidates of one task, then time them in alternating blocks."""
+
+    trials: tuple[TrialJob, ...]
+    rules: ContestRules
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A runner tells, before it begins, which participant runs now."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContestDone:
+    """A runner's answer, one per participant; status ``again`` where another one ended the contest."""
+
+    results: tuple[TrialDone, ...]

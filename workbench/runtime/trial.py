@@ -172,13 +172,57 @@ def describe_mismatch(name: str, result: Array, expected: _Expected) -> str:
     )
 
 
+class Candidate:
+    """A loaded kernel with its operands, to be checked first and timed then."""
+
+    def __init__(self, job: TrialJob, task: _Task, around: Surroundings, stream: Stream) -> None:
+        self._job, self._task, self._around = job, task, around
+        arrays = [task.outputs[b.name].array if b.role == "output" else task.operand(b) for b in job.params]
+        for buffer, array in zip(job.params, arrays, strict=True):
+            if tuple(array.shape) != tuple(buffer.shape):
+                text = f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
+                raise RunError("run.layout", text)
+        self._space = around.reserve(job.image.workspace_bytes(job.threads), GUARD)
+        self._table = pointer_table([a.ctypes.data for a in arrays])
+        self._loaded = LoadedCode(job.image)
+        self.timer = Timer(self._loaded.address, self._table, around, job, arrays)
+        if job.options.constants == "shared" and not job.options.flush_cache:
+            self.timer.stream(stream.copies(job.params, arrays))
+
+    def close(self) -> None:
+        """Unload the code."""
+        self._loaded.close()
+
+    def check(self) -> tuple[float, float, str]:
+        """Run once; return its milliseconds, the largest error, and what is wrong ("" when all is right)."""
+        guard = self._space[self._space.nbytes - GUARD :]
+        for output in self._task.outputs.values():
+            poison(output.array)
+        self._around.poison()
+        guard[...] = _PATTERN
+        self._around.ready()
+        first_ms = self.timer.run(1, 1)[0]
+        worst, problems = 0.0, []
+        for name, output in self._task.outputs.items():
+            expected = self._task.expected[name]
+            error = relative_error(output.array, expected)
+            worst = max(worst, error)
+            if error > TOLERANCE.get(str(output.array.dtype), 0.0):
+                problems.append(describe_mismatch(name, output.array, expected))
+            if not output.intact():
+                problems.append(f"the kernel wrote outside {name}")
+        if not (guard == _PATTERN).all():
+            problems.append("the kernel wrote past the end of its workspace")
+        return first_ms, worst, "\n".join(problems)
+
+
 class TrialRunner:
     """Checks and times candidates in this process; a runner process holds one."""
 
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, _Task] = OrderedDict()
         self._around: dict[int, Surroundings] = {}
-        self._stream = Stream()
+        self._streams: list[Stream] = []
 
     def setup(self, job: SetupJob) -> None:
         """Prepare a task."""
@@ -186,67 +230,46 @@ class TrialRunner:
         while len(self._tasks) > 1 and sum(t.nbytes for t in self._tasks.values()) > CACHE_BYTES:
             self._tasks.popitem(last=False)
 
+    def knows(self, key: str) -> bool:
+        """Whether the task was prepared and is still there."""
+        return key in self._tasks
+
+    def forget(self, key: str) -> None:
+        """Prepare the task anew before its next trial: a kernel that computes nonsense may have spoilt the inputs."""
+        self._tasks.pop(key, None)
+
+    def surroundings(self, threads: int) -> Surroundings:
+        """Threads and workspace, kept from one trial to the next."""
+        if threads not in self._around:
+            self._around[threads] = Surroundings(threads)
+        return self._around[threads]
+
+    def candidate(self, job: TrialJob, place: int = 0) -> Candidate:
+        """Load a candidate of a task that was prepared; those of different places may be there at once."""
+        self._tasks.move_to_end(job.key)
+        while len(self._streams) <= place:
+            self._streams.append(Stream())
+        return Candidate(job, self._tasks[job.key], self.surroundings(job.threads), self._streams[place])
+
     def run(self, job: TrialJob) -> TrialDone:
         """Check and time one candidate."""
-        task = self._tasks.get(job.key)
-        if task is None:
+        if not self.knows(job.key):
             return TrialDone("need_setup")
-        self._tasks.move_to_end(job.key)
         begin = time.perf_counter()
-        if job.threads not in self._around:
-            self._around[job.threads] = Surroundings(job.threads)
-        around = self._around[job.threads]
-        loaded = LoadedCode(job.image)
+        candidate = self.candidate(job)
         try:
-            return self._measure(job, task, around, loaded, begin)
+            first_ms, error, text = candidate.check()
+            if text:
+                self.forget(job.key)
+                return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
+            timer = candidate.timer
+            costs = tuple(timer.measure(first_ms))
+            return TrialDone("ok", costs, "", time.perf_counter() - begin, error, timer.number, timer.clock)
         finally:
-            loaded.close()
-
-    def _measure(self, job: TrialJob, task: _Task, around: Surroundings, loaded: LoadedCode, begin: float) -> TrialDone:
-        keep = [task.outputs[b.name].array if b.role == "output" else task.operand(b) for b in job.params]
-        for buffer, array in zip(job.params, keep, strict=True):
-            if tuple(array.shape) != tuple(buffer.shape):
-                raise RunError(
-                    "run.layout", f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
-                )
-        space = around.reserve(job.image.workspace_bytes(job.threads), GUARD)
-        guard = space[space.nbytes - GUARD :]
-        for output in task.outputs.values():
-            poison(output.array)
-        around.poison()
-        guard[...] = _PATTERN
-        around.ready()
-        table = pointer_table([a.ctypes.data for a in keep])
-        timer = _Timer(loaded.address, table, around, job, keep)
-        if job.options.constants == "shared" and not job.options.flush_cache:
-            timer.stream(self._stream.copies(job.params, keep))
-        first_ms = timer.run(1, 1)[0]
-        error, text = self._check(task, bool((guard == _PATTERN).all()))
-        if text:
-            self._tasks.pop(job.key)  # a kernel that writes where it should not may have spoilt the inputs
-            return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
-        costs = timer.measure(first_ms)
-        seconds = time.perf_counter() - begin
-        return TrialDone("ok", tuple(costs), "", seconds, error, timer.number, "cpu" if job.threads == 1 else "wall")
-
-    @staticmethod
-    def _check(task: _Task, workspace_intact: bool) -> tuple[float, str]:
-        """Return the largest error, and the text of what is wrong ("" when all is right)."""
-        worst, problems = 0.0, []
-        for name, output in task.outputs.items():
-            expected = task.expected[name]
-            error = relative_error(output.array, expected)
-            worst = max(worst, error)
-            if error > TOLERANCE.get(str(output.array.dtype), 0.0):
-                problems.append(describe_mismatch(name, output.array, expected))
-            if not output.intact():
-                problems.append(f"the kernel wrote outside {name}")
-        if not workspace_intact:
-            problems.append("the kernel wrote past the end of its workspace")
-        return worst, "\n".join(problems)
+            candidate.close()
 
 
-class _Timer:
+class Timer:
     """Repetitions of one loaded kernel."""
 
     def __init__(self, fn: int, table: Array, around: Surroundings, job: TrialJob, arrays: list[Array]) -> None:
@@ -263,6 +286,12 @@ class _Timer:
             weights = [a for b, a in zip(job.params, arrays, strict=True) if b.role == "const"]
             self._flush = harness.flush_table(weights) if weights else None
         self.number = 1
+        self.clock = "cpu" if job.threads == 1 else "wall"
+
+    @property
+    def flushes(self) -> bool:
+        """Whether something is evicted from the caches before each repetition, so that one is one call."""
+        return self._flush is not None
 
     def stream(self, operands: list[list[Array]]) -> None:
         """Cycle through these operand lists where there are several."""

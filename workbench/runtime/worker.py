@@ -19,9 +19,18 @@ import traceback
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from workbench.errors import WorkbenchError
 from workbench.runtime.frames import read_frame, write_frame
-from workbench.runtime.results import BuildJob, Built, SetupJob, TrialDone, TrialJob
+from workbench.runtime.results import (
+    BuildJob,
+    Built,
+    ContestDone,
+    ContestJob,
+    SetupJob,
+    TrialDone,
+    TrialJob,
+    Turn,
+    error_text,
+)
 
 #: First answer of every worker: it is up.
 HELLO = "hello"
@@ -75,13 +84,6 @@ def _reader(jobs: BinaryIO) -> queue.SimpleQueue[Any]:
     return inbox
 
 
-def error_text(error: BaseException) -> str:
-    """Return the full text of an error: what we say ourselves as it is, anything else with its traceback."""
-    if isinstance(error, WorkbenchError):
-        return str(error)
-    return "".join(traceback.format_exception(error)).rstrip()
-
-
 def build(job: BuildJob) -> Built:
     """Compile one function."""
     from workbench.codegen import build_func
@@ -106,20 +108,23 @@ def _build_handler() -> Callable[[Any], Any]:
     return build
 
 
-def _run_handler() -> Callable[[Any], Any]:
+def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
     from workbench.runtime import harness, threads
+    from workbench.runtime.bout import run_contest
     from workbench.runtime.trial import TrialRunner
 
     harness.walk_address()  # compile the helpers now, not inside the first trial
     threads.serial_launch_address()
     runner = TrialRunner()
 
-    def handle(job: SetupJob | TrialJob) -> TrialDone:
+    def handle(job: SetupJob | TrialJob | ContestJob) -> TrialDone | ContestDone:
         begin = time.perf_counter()
         try:
             if isinstance(job, SetupJob):
                 runner.setup(job)
                 return TrialDone("ready", seconds=time.perf_counter() - begin)
+            if isinstance(job, ContestJob):
+                return run_contest(runner, job, lambda index: tell(Turn(index)))
             return runner.run(job)
         except Exception as error:
             return TrialDone("run_error", error=error_text(error), seconds=time.perf_counter() - begin)
@@ -134,14 +139,17 @@ def main(argv: list[str]) -> int:
     _no_core_dumps()
     _watch_parent()
     inbox = _reader(jobs)
-    handle = _build_handler() if argv[1:] == ["build"] else _run_handler()
-    write_frame(answers, HELLO)
-    while True:
-        answer = handle(inbox.get())
-        try:
-            write_frame(answers, answer)
-        except OSError:
-            return 0
+
+    def tell(message: Any) -> None:
+        write_frame(answers, message)
+
+    handle = _build_handler() if argv[1:] == ["build"] else _run_handler(tell)
+    try:
+        tell(HELLO)
+        while True:
+            tell(handle(inbox.get()))
+    except OSError:  # nobody listens any more
+        return 0
 
 
 if __name__ == "__main__":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.runtime.measure import LocalRunner, MeasureInput
+from workbench.runtime.contest import Contest
+from workbench.runtime.measure import LocalRunner, MeasureInput, Runner
 from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.tune.loop import TuneOptions
 
@@ -33,10 +35,22 @@ def _weights(task: Task) -> int:
 
 
 class LocalMeasurer:
-    """Measures with a `LocalRunner` of its own; a `Measurer` of `workbench.tune.loop`."""
+    """Measures with a runner of the runtime; a `Measurer` of `workbench.tune.loop`.
 
-    def __init__(self, target: Target, options: TuneOptions, seed: int = 0) -> None:
-        measure_options = MeasureOptions(
+    Parameters
+    ----------
+    target : Target
+        What to compile for.
+    options : TuneOptions
+        How candidates are measured.
+    seed : int
+        Seed of the input data.
+    runner : Runner, optional
+        Who measures; a `LocalRunner` of its own when left out. `close` closes it.
+    """
+
+    def __init__(self, target: Target, options: TuneOptions, seed: int = 0, runner: Runner | None = None) -> None:
+        self._options = MeasureOptions(
             repeat=options.repeat,
             min_repeat_ms=options.min_repeat_ms,
             flush_cache=options.flush_cache,
@@ -44,15 +58,32 @@ class LocalMeasurer:
             timeout_s=options.timeout_s,
             seed=seed,
         )
-        self._runner = LocalRunner(target, measure_options, builders=options.builders)
+        self._runner: Runner = runner or LocalRunner(target, self._options, builders=options.builders)
+
+    def start(self) -> None:
+        """Start the worker processes, without waiting for them: they come up while spaces are made."""
+        start = getattr(self._runner, "start", None)
+        if start is not None:
+            start()
 
     def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) as each becomes known."""
-        inputs = [
-            MeasureInput(task.key, task.func, schedule.func, "kernel", int(task.flops), best_ms)
-            for schedule in schedules
-        ]
-        return self._runner.measure_many(inputs)
+        return self._runner.measure_many(self._inputs(task, schedules, best_ms), self._options)
+
+    def compare(self, task: Task, schedules: Sequence[Schedule]) -> Contest:
+        """Let schedules of one task run against each other in turns; the first one is the incumbent.
+
+        Returns
+        -------
+        Contest
+            Its status is ``cancelled`` when the measurer was killed meanwhile.
+        """
+        return self._runner.contest(self._inputs(task, schedules), self._options)
+
+    @staticmethod
+    def _inputs(task: Task, schedules: Sequence[Schedule], best_ms: float = math.inf) -> list[MeasureInput]:
+        flops = int(task.flops)
+        return [MeasureInput(task.key, task.func, schedule.func, "kernel", flops, best_ms) for schedule in schedules]
 
     def hold(self, on: bool) -> None:
         """Start no more work, or go on."""

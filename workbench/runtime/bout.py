@@ -1,0 +1,129 @@
+"""What a runner does with a contest: load and check all participants, then time them in alternating blocks."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+
+from workbench.runtime.contest import ContestRules, enough, order
+from workbench.runtime.results import ContestDone, ContestJob, TrialDone, error_text
+from workbench.runtime.trial import GUARD, Candidate, Timer, TrialRunner
+
+#: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
+_STRETCH_MS = 0.1
+
+#: Stretches of a block at least, those included that do not count because they are its first.
+_STRETCHES = 4
+
+
+def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None]) -> TrialDone | ContestDone:
+    """Check and time the participants.
+
+    Parameters
+    ----------
+    runner : TrialRunner
+        Has the operands of the task.
+    job : ContestJob
+        The participants and the rules.
+    turn : callable
+        Is told who is going to run, before it runs: whoever watches knows so who crashed.
+    """
+    first = job.trials[0]
+    if not runner.knows(first.key):
+        return TrialDone("need_setup")
+    room = max(trial.image.workspace_bytes(trial.threads) for trial in job.trials)
+    runner.surroundings(first.threads).reserve(room, GUARD)  # once for all: nobody's workspace moves later
+    loaded: list[Candidate] = []
+    try:
+        for i, trial in enumerate(job.trials):
+            turn(i)
+            try:
+                loaded.append(runner.candidate(trial, i))
+            except Exception as error:
+                return _without(i, len(job.trials), TrialDone("run_error", error=error_text(error)))
+        return _Bout(runner, job, loaded, turn).result()
+    finally:
+        for candidate in loaded:
+            candidate.close()
+
+
+def _without(i: int, participants: int, how: TrialDone) -> ContestDone:
+    """The end of a contest in which one participant failed: the others are to be asked again."""
+    return ContestDone(tuple(how if k == i else TrialDone("again") for k in range(participants)))
+
+
+class _Bout:
+    """The blocks of one contest."""
+
+    def __init__(
+        self, runner: TrialRunner, job: ContestJob, loaded: list[Candidate], turn: Callable[[int], None]
+    ) -> None:
+        self._runner, self._job, self._turn = runner, job, turn
+        self._loaded = loaded
+        self._begin = time.perf_counter()
+
+    def result(self) -> ContestDone:
+        errors: list[float] = []
+        blocks: list[_Blocks] = []
+        for i, candidate in enumerate(self._loaded):
+            self._turn(i)
+            first_ms, error, text = candidate.check()
+            if text:
+                self._runner.forget(self._job.trials[i].key)
+                return _without(i, len(self._loaded), TrialDone("wrong_answer", (), text, self._seconds(), error))
+            errors.append(error)
+            blocks.append(_Blocks(candidate.timer, first_ms, self._job.rules.block_ms))
+        costs = self._play(blocks, self._job.rules)
+        seconds = self._seconds() / len(blocks)
+        return ContestDone(
+            tuple(
+                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock)
+                for c, e, b in zip(costs, errors, blocks, strict=True)
+            )
+        )
+
+    def _play(self, blocks: list[_Blocks], rules: ContestRules) -> list[list[float]]:
+        costs: list[list[float]] = [[] for _ in blocks]
+        warm, spent, round_ = 0.0, 0.0, 0
+        while warm < rules.warm_ms:
+            warm += sum(self._block(i, blocks[i])[1] for i in range(len(blocks)))
+        while True:
+            for i in order(round_, len(blocks)):
+                cost, wall = self._block(i, blocks[i])
+                costs[i].append(cost)
+                spent += wall
+            round_ += 1
+            if enough(costs, spent, rules):
+                return costs
+
+    def _block(self, i: int, block: _Blocks) -> tuple[float, float]:
+        """Return milliseconds per call, and those that passed."""
+        self._turn(i)
+        begin = time.perf_counter()
+        cost = block.time()
+        return cost, (time.perf_counter() - begin) * 1e3
+
+    def _seconds(self) -> float:
+        return time.perf_counter() - self._begin
+
+
+class _Blocks:
+    """Blocks of one participant: all of the same number of calls."""
+
+    def __init__(self, timer: Timer, first_ms: float, block_ms: float) -> None:
+        self.timer = timer
+        each = first_ms if first_ms > block_ms else min(timer.run(3, 1))
+        each = max(each, 1e-6)
+        self.number = 1 if timer.flushes else max(1, math.ceil(_STRETCH_MS / each))
+        stretch = each * self.number
+        self._skip = 1 if stretch >= block_ms / 4 else round(block_ms / 4 / stretch)
+        if each > 4 * block_ms:
+            self._skip = 0  # so long a call warms itself
+        self._count = max(1 if not self._skip else _STRETCHES, round(block_ms / stretch))
+
+    def time(self) -> float:
+        """Run a block; return milliseconds per call, of a stretch that few others were faster than."""
+        times = self.timer.run(self._count, self.number)[self._skip :]
+        return times[0] if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0]

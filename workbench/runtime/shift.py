@@ -1,0 +1,362 @@
+"""How a batch of candidates gets through builder and runner processes: who does what next, and what if one dies.
+
+One builder (or several) compiles ahead while the runner measures, but only if a core is free for it: a kernel that
+uses all cores and a compiler beside it would disturb each other, so then the two take turns.
+"""
+
+from __future__ import annotations
+
+import math
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import RunError
+from workbench.host import usable_threads
+from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.pool import START_TIMEOUT_S, Event, Worker
+from workbench.runtime.results import (
+    BuildJob,
+    Built,
+    ContestDone,
+    ContestJob,
+    Measurement,
+    SetupJob,
+    Status,
+    TrialDone,
+    TrialJob,
+    Turn,
+)
+from workbench.runtime.worker import HELLO
+
+if TYPE_CHECKING:
+    from workbench.ir.func import Func
+    from workbench.target import Target
+
+#: Candidates that each builder may be ahead of the runner.
+_AHEAD = 4
+
+#: So many starts in a row may fail before the runner gives up.
+_MAX_FAILED_STARTS = 3
+
+#: Bytes of object code that are kept, so that what was measured lately need not be built again.
+_KEPT_BYTES = 32 << 20
+
+#: What a worker was doing when its time was over.
+_DOING = {
+    "build": "compiling",
+    "setup": "computing the reference result",
+    "trial": "running",
+    "contest": "running",
+}
+
+
+class Images:
+    """Code that was built lately, by function."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[Func, str], Built] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, item: MeasureInput) -> Built | None:
+        """What was built for this candidate, if it is still there."""
+        try:
+            built = self._kept.get((item.func, item.symbol))
+        except TypeError:  # not a function: the builder is going to say so
+            return None
+        if built is not None:
+            self._kept.move_to_end((item.func, item.symbol))
+        return built
+
+    def put(self, item: MeasureInput, built: Built) -> None:
+        """Keep a candidate's code; what was not asked for longest gives way."""
+        assert built.image is not None
+        self._kept[item.func, item.symbol] = built
+        self._bytes += len(built.image.code)
+        while self._bytes > _KEPT_BYTES:
+            _, old = self._kept.popitem(last=False)
+            assert old.image is not None
+            self._bytes -= len(old.image.code)
+
+
+@dataclass(slots=True)
+class Crew:
+    """The processes, and what is known about them from one batch to the next."""
+
+    target: Target
+    builders: list[Worker]
+    runner: Worker
+    events: queue.SimpleQueue[Any]
+    overlap: bool  # a core is free for compiling while a kernel runs
+    duties: dict[Worker, Duty] = field(default_factory=dict)
+    prepared: set[str] = field(default_factory=set)
+    best_ms: dict[str, float] = field(default_factory=dict)
+    images: Images = field(default_factory=Images)
+    epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
+    held: threading.Event = field(default_factory=threading.Event)
+
+    @classmethod
+    def hire(cls, target: Target, builders: int | None) -> Crew:
+        """Workers for this machine; no process starts yet."""
+        cores = usable_threads()
+        overlap = target.threads < cores
+        count = builders or max(1, min(4, cores - target.threads if overlap else cores))
+        events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)
+
+    @property
+    def workers(self) -> tuple[Worker, ...]:
+        """All of them."""
+        return (self.runner, *self.builders)
+
+    def start(self) -> None:
+        """Start the processes that do not run; they come up at the same time."""
+        for worker in self.workers:
+            worker.start()
+
+    def stand_down(self, everybody: bool) -> None:
+        """Leave only workers that are idle and whole, or none."""
+        for worker in self.workers if everybody else list(self.duties):
+            worker.end()
+        self.duties.clear()
+        if not self.runner.alive:
+            self.prepared.clear()
+
+
+class Shift:
+    """One batch, from its first candidate to its last result."""
+
+    def __init__(self, crew: Crew, batch: Batch) -> None:
+        self._crew, self._batch = crew, batch
+
+    def work(self) -> None:
+        """Return when every candidate is reported, or nobody wants them any more."""
+        while not self._finished():
+            self._dispatch()
+            self._wait()
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the batch was cancelled, be it before its work began."""
+        return self._batch.epoch != self._crew.epoch
+
+    def _finished(self) -> bool:
+        batch = self._batch
+        if self.cancelled:
+            return True
+        if batch.abandoned:
+            return not self._crew.duties
+        self._refill()
+        return batch.exhausted and not batch.to_build and not batch.to_run and not self._crew.duties
+
+    def _refill(self) -> None:
+        batch = self._batch
+        while not batch.exhausted and len(batch.to_build) < len(self._crew.builders):
+            item = next(batch.source, None)
+            if item is None:
+                batch.exhausted = True
+            else:
+                batch.to_build.append(Trial(*item))
+
+    # ---- giving out work ----
+
+    def _dispatch(self) -> None:
+        crew, batch = self._crew, self._batch
+        if batch.abandoned or crew.held.is_set():
+            return
+        self._take_known()
+        building = sum(d.what == "build" for d in crew.duties.values())
+        running = crew.runner in crew.duties
+        limit = math.inf if batch.rules else _AHEAD * len(crew.builders)
+        may_build = crew.overlap or (not batch.measuring and not running)
+        for builder in crew.builders if may_build else ():
+            if batch.to_build and builder not in crew.duties and len(batch.to_run) + building < limit:
+                self._begin_build(builder, batch.to_build.popleft())
+                building += 1
+                self._refill()
+        if batch.rules:
+            ready = batch.exhausted and not batch.to_build and not building
+        elif crew.overlap:
+            ready = True
+        else:
+            ready = batch.measuring = not building and bool(batch.to_run)
+        if ready and not running and batch.to_run:
+            count = len(batch.to_run) if batch.rules else 1
+            self._begin_run([batch.to_run.popleft() for _ in range(count)])
+
+    def _take_known(self) -> None:
+        """What is still there from an earlier batch need not be built."""
+        batch = self._batch
+        while batch.to_build and (built := self._crew.images.get(batch.to_build[0].input)) is not None:
+            trial = batch.to_build.popleft()
+            trial.built = built
+            batch.to_run.append(trial)
+            self._refill()
+
+    def _begin_build(self, builder: Worker, trial: Trial) -> None:
+        job = BuildJob(trial.input.func, self._crew.target, trial.input.symbol)
+        self._give(builder, Duty([trial], self._batch.options.build_timeout_s, "build"), job)
+
+    def _begin_run(self, trials: list[Trial]) -> None:
+        crew, options = self._crew, self._batch.options
+        if not crew.runner.alive:
+            crew.prepared.clear()
+        item, key = trials[0].input, self._setup_key(trials[0])
+        if key not in crew.prepared:
+            setup = SetupJob(key, item.task_func, options.seed)
+            self._give(crew.runner, Duty(trials, options.setup_timeout_s, "setup"), setup)
+            return
+        jobs = tuple(self._trial_job(key, trial) for trial in trials)
+        if self._batch.rules is None:
+            self._give(crew.runner, Duty(trials, options.timeout_s, "trial"), jobs[0])
+        else:
+            contest = ContestJob(jobs, self._batch.rules)
+            self._give(crew.runner, Duty(trials, options.timeout_s, "contest"), contest)
+
+    def _trial_job(self, key: str, trial: Trial) -> TrialJob:
+        item = trial.input
+        assert trial.built is not None
+        assert trial.built.image is not None
+        best = min(item.best_ms, self._crew.best_ms.get(item.task_key, math.inf))
+        threads = self._crew.target.threads
+        return TrialJob(key, trial.built.image, item.func.params, threads, self._batch.options, best)
+
+    def _setup_key(self, trial: Trial) -> str:
+        return f"{trial.input.task_key}@{self._batch.options.seed}"
+
+    def _give(self, worker: Worker, duty: Duty, job: Any) -> None:
+        self._crew.duties[worker] = duty
+        worker.send(job)
+        duty.deadline = time.monotonic() + START_TIMEOUT_S
+        if worker.ready:
+            duty.begin()
+
+    # ---- events ----
+
+    def _wait(self) -> None:
+        duties = self._crew.duties
+        if not duties and not self._crew.held.is_set():
+            return
+        now = time.monotonic()
+        deadline = min((d.deadline for d in duties.values()), default=math.inf)
+        try:
+            left = min(max(0.0, deadline - now), threading.TIMEOUT_MAX)
+            event = self._crew.events.get(timeout=left if duties else None)
+        except queue.Empty:
+            self._expire()
+            return
+        if isinstance(event, Event) and event.generation == event.worker.generation:
+            self._handle(event)
+
+    def _handle(self, event: Event) -> None:
+        worker, duties = event.worker, self._crew.duties
+        if event.message == HELLO or isinstance(event.message, Turn):
+            if worker in duties:
+                duties[worker].turn = event.message.index if isinstance(event.message, Turn) else 0
+                duties[worker].begin()
+            return
+        duty = duties.pop(worker, None)
+        if event.message is None:
+            how = worker.end() if worker.alive else "the worker was killed"
+            if not self.cancelled:
+                self._mourn(worker, duty, how)
+            return
+        if duty is None:
+            return
+        if isinstance(event.message, Built):
+            self._after_build(duty.trial, event.message)
+        elif isinstance(event.message, ContestDone):
+            self._after_contest(duty, event.message)
+        else:
+            self._after_run(duty, event.message)
+
+    def _mourn(self, worker: Worker, duty: Duty | None, how: str) -> None:
+        """Report the trial of a worker that died; give up when workers die before they are up."""
+        if worker.failed_starts >= _MAX_FAILED_STARTS:
+            raise RunError("run.worker", f"worker processes do not start: {how}", hint="see `workbench doctor`")
+        if duty is None:
+            return
+        if not worker.ready:
+            self._again(duty, duty.trials)
+        else:
+            self._blame(duty, "build_error" if duty.what == "build" else "run_error", how)
+
+    def _expire(self) -> None:
+        now = time.monotonic()
+        for worker, duty in list(self._crew.duties.items()):
+            if duty.deadline > now:
+                continue
+            del self._crew.duties[worker]
+            was_ready = worker.ready
+            worker.kill()
+            how = worker.end()
+            if not was_ready:
+                raise RunError("run.worker", f"a worker process did not start within {START_TIMEOUT_S:g} s: {how}")
+            text = f"{_DOING[duty.what]} took longer than {duty.limit_s:g} s, so the worker process was killed"
+            self._blame(duty, "build_error" if duty.what == "build" else "timeout", text)
+
+    def _blame(self, duty: Duty, status: Status, text: str) -> None:
+        """Report whoever was at work; the other participants of a contest go on without it."""
+        guilty = [duty.trial] if duty.what == "contest" else duty.trials
+        for trial in guilty:
+            self._report(trial, Measurement(status=status, error=text))
+        self._again(duty, [t for t in duty.trials if t not in guilty])
+
+    def _again(self, duty: Duty, trials: Sequence[Trial]) -> None:
+        line = self._batch.to_build if duty.what == "build" else self._batch.to_run
+        line.extendleft(reversed(trials))
+
+    # ---- results ----
+
+    def _after_build(self, trial: Trial, built: Built) -> None:
+        trial.built = built
+        if built.image is None:
+            self._report(trial, Measurement(status="build_error", error=built.error))
+        else:
+            self._crew.images.put(trial.input, built)
+            self._batch.to_run.append(trial)
+
+    def _after_run(self, duty: Duty, done: TrialDone) -> None:
+        key = self._setup_key(duty.trial)
+        if duty.what == "setup" and done.status == "ready":
+            self._crew.prepared.add(key)
+            self._again(duty, duty.trials)
+        elif done.status == "need_setup":
+            self._crew.prepared.discard(key)
+            self._again(duty, duty.trials)
+        else:
+            for trial in duty.trials:
+                self._judge(trial, done)
+
+    def _after_contest(self, duty: Duty, done: ContestDone) -> None:
+        waiting = []
+        for trial, one in zip(duty.trials, done.results, strict=True):
+            if one.status == "again":
+                waiting.append(trial)
+            else:
+                self._judge(trial, one)
+        self._again(duty, waiting)
+
+    def _judge(self, trial: Trial, done: TrialDone) -> None:
+        task, best = trial.input.task_key, self._crew.best_ms
+        if done.costs_ms:
+            best[task] = min(best.get(task, math.inf), *done.costs_ms)
+        status: Any = done.status
+        result = Measurement(
+            status=status,
+            costs_ms=done.costs_ms,
+            error=done.error,
+            run_s=done.seconds,
+            max_rel_error=done.max_rel_error,
+            number=done.number,
+            clock=done.clock,
+        )
+        self._report(trial, result)
+
+    def _report(self, trial: Trial, result: Measurement) -> None:
+        built = trial.built.seconds if trial.built else 0.0
+        self._batch.results.put((trial.index, replace(result, flops=trial.input.flops, compile_s=built)))
