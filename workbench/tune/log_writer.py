@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import LogError
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import AnyLine, Command, Comparison, Round
 from workbench.tune.log import Header, Log, check_model, load_log
 from workbench.tune.record import Record
 
@@ -32,8 +32,12 @@ class LogWriter:
 
     Attributes
     ----------
+    lines : tuple
+        What the log held when it was opened, but for its header.
     records, comparisons, rounds, commands : tuple
-        What the log held when it was opened, by kind.
+        The same by kind.
+    header : Header
+        That of the log.
     repaired : str or None
         The torn last line that was removed, if there was one.
 
@@ -47,10 +51,12 @@ class LogWriter:
     def __init__(self, path: str | os.PathLike[str], header: Header, resume: bool = False) -> None:
         self.path = Path(path)
         self.repaired: str | None = None
+        self.lines: tuple[AnyLine, ...] = ()
         self.records: tuple[Record, ...] = ()
         self.comparisons: tuple[Comparison, ...] = ()
         self.rounds: tuple[Round, ...] = ()
         self.commands: tuple[Command, ...] = ()
+        self.header = header
         self._file: int | None = _open_locked(self.path)
         _WRITERS.add(self)
         try:
@@ -66,7 +72,8 @@ class LogWriter:
             raise LogError("log.exists", "The log file already holds trials", [str(self.path)], hint)
         self._check(log, header)
         self._repair(log)
-        self.records, self.comparisons = log.records, log.comparisons
+        self.header = log.header or header
+        self.lines, self.records, self.comparisons = log.lines, log.records, log.comparisons
         self.rounds, self.commands = log.rounds, log.commands
         if log.header is None and not log.lines:
             self._write({**header.to_json(), "created": time.time()})
