@@ -12,6 +12,7 @@
     │   ├── ShapeError                  shapes or dtypes do not fit               "shape.*"
     │   ├── LogError                    a tuning log cannot be used               "log.*"
     │   ├── TargetError                 a target is unknown or cannot do this     "target.*"
+    │   ├── TemplateError               a template does not fit, or does not work  "template.*"
     │   └── ExportError                 no library of a network can be made or opened  "export.*"
     └── RunFailure      (RuntimeError)  it failed while it ran                               exit code 4
         ├── BuildError                  code generation failed                    "build.*"
@@ -118,6 +119,10 @@ class LogError(InputError):
 
 class TargetError(InputError):
     """A target is unknown or lacks a capability."""
+
+
+class TemplateError(InputError):
+    """A template is unknown, does not fit a task, or does not work."""
 
 
 class ExportError(InputError):

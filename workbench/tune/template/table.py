@@ -1,0 +1,152 @@
+"""The knob table of a template: what it leaves open, in text and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench import markup as m
+from workbench.arguments import whole
+from workbench.errors import TemplateError
+from workbench.tune.template.knobs import Knob
+
+if TYPE_CHECKING:
+    from workbench.tune.template.expand import Expansion, Leaf
+
+_SHOWN = 6
+_HEAD = ("Knob", "Kind", "Candidates", "Size", "Becomes")
+
+
+@dataclass(frozen=True, slots=True)
+class KnobRow:
+    """One knob.
+
+    Attributes
+    ----------
+    name, kind : str
+        Kinds are "split", "knob", "reorder" and "annotate".
+    candidates : tuple
+        Its values.
+    becomes : str
+        "holes …", "variants", "fixed", or "unused"; several where that differs between variants.
+    variants : tuple of int
+        Those that have it.
+    """
+
+    name: str
+    kind: str
+    candidates: tuple[Any, ...]
+    becomes: str
+    variants: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of candidates."""
+        return len(self.candidates)
+
+    @property
+    def text(self) -> str:
+        """The first candidates."""
+        listed = ", ".join(_short(c) for c in self.candidates[:_SHOWN])
+        return listed + (", …" if self.size > _SHOWN else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """Knobs of a template for one computation, with the combinations that are no variants and why.
+
+    Iterating gives rows; ``knobs["tile_i"]`` is one of them.
+    """
+
+    template: str
+    rows: tuple[KnobRow, ...]
+    left_out: tuple[tuple[Mapping[str, Any], str], ...]
+    _leaves: tuple[Leaf, ...]
+
+    @staticmethod
+    def of(template: str, found: Expansion) -> Knobs:
+        """Table of all variants together."""
+        seen: dict[str, list[tuple[int, Knob]]] = {}
+        for k, leaf in enumerate(found.leaves):
+            for name, knob in leaf.config.knobs.items():
+                seen.setdefault(name, []).append((k, knob))
+        rows = tuple(_row(name, uses) for name, uses in seen.items())
+        return Knobs(template, rows, tuple(found.left_out), tuple(found.leaves))
+
+    def __iter__(self) -> Iterator[KnobRow]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, name: str) -> KnobRow:
+        for row in self.rows:
+            if row.name == name:
+                return row
+        from workbench.errors import did_you_mean
+
+        hint = did_you_mean(name, [r.name for r in self.rows], "knobs")
+        raise TemplateError("template.knob", f"There is no knob {name!r}.", (str(name),), hint)
+
+    def values(self, variant: int, row: Mapping[str, int]) -> dict[str, Any]:
+        """Values of all knobs for one candidate: what `fixed` would take to get it again.
+
+        Parameters
+        ----------
+        variant : int
+            Position of the variant in the space.
+        row : mapping
+            Hole -> number.
+        """
+        if not 0 <= whole("variant", variant, 0) < len(self._leaves):
+            text = f"The template has {len(self._leaves)} variants, and none with number {variant}."
+            raise TemplateError("template.knob", text, ("variant",), "see space.variants")
+        out: dict[str, Any] = {}
+        for name, knob in self._leaves[variant].config.knobs.items():
+            if knob.closed:
+                out[name] = knob.value
+            elif knob.holes and all(h in row for h in knob.holes):
+                numbers = tuple(int(row[h]) for h in knob.holes)
+                out[name] = numbers if knob.kind == "split" else numbers[0]
+        return out
+
+    def __repr__(self) -> str:
+        cells = [[r.name, r.kind, r.text, str(r.size), r.becomes] for r in self.rows]
+        wide = [max(len(x) for x in column) for column in zip(_HEAD, *cells, strict=True)]
+        lines = ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in (_HEAD, *cells)]
+        many = m.plural(len(self._leaves), "variant")
+        gone = [f"left out: {_said(values)}: {reason}" for values, reason in self.left_out]
+        return "\n".join([f"template {self.template}: {m.plural(len(self.rows), 'knob')}, {many}", *lines, *gone])
+
+    def _repr_html_(self) -> str:
+        columns = [m.Column(name, number=name == "Size") for name in _HEAD]
+        rows: list[Sequence[object]] = [
+            [m.mono(r.name), r.kind, m.mono(r.text, 90), m.counted(r.size), m.text(r.becomes, 60)] for r in self.rows
+        ]
+        facts = (m.plural(len(self.rows), "knob"), m.plural(len(self._leaves), "variant"))
+        gone = [m.line(m.faint("left out: "), _said(values), ": ", m.text(why, 300)) for values, why in self.left_out]
+        parts = [m.heading("Template", self.template, *facts), m.table(columns, m.cut(rows, 60, "knobs"))]
+        return m.page(*parts, *([m.fold(f"{m.plural(len(gone), 'combination')} left out", *gone)] if gone else []))
+
+
+def _row(name: str, uses: list[tuple[int, Knob]]) -> KnobRow:
+    first = uses[0][1]
+    kinds = dict.fromkeys(_becomes(knob) for _, knob in uses)
+    return KnobRow(name, first.kind, first.candidates, ", ".join(kinds), tuple(k for k, _ in uses))
+
+
+def _becomes(knob: Knob) -> str:
+    if knob.is_fixed:
+        return "fixed"
+    if knob.closed:
+        return "variants"
+    return f"holes {', '.join(knob.holes)}" if knob.holes else "unused"
+
+
+def _short(value: Any) -> str:
+    return "×".join(map(str, value)) if isinstance(value, tuple) and value else str(value)
+
+
+def _said(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{n} = {_short(v)}" for n, v in values.items()) or "all of it"
