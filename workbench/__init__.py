@@ -38,7 +38,10 @@ _HOME = {
     "load_onnx": "graph:load_onnx",
     "load_torch": "graph.onnx.pytorch:load_torch",
     "read_log": "tune.log:read_log",
+    "sketch_rule": "tune.sketch:sketch_rule",
     "te": "ir.te:",
+    "template": "tune.template.registry:template",
+    "templates_for": "tune.template.registry:templates_for",
     "tune": "tune:",
     "workloads": "workloads:",
 }
@@ -66,7 +69,10 @@ __all__ = [
     "load_onnx",
     "load_torch",
     "read_log",
+    "sketch_rule",
     "te",
+    "template",
+    "templates_for",
     "tune",
     "workloads",
 ]

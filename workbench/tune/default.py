@@ -32,7 +32,7 @@ def default_schedule(task: Any, target: Any = None) -> Schedule:
     func = task if isinstance(task, Func) else task.func
     machine = Machine.of(target)
     draft = sketches(Schedule(func, target), machine, first_only=True)[0]
-    variant = Variant(0, draft.schedule, machine, draft.notes, draft.limits, draft.wishes)
+    variant = Variant(0, draft.schedule, machine, draft.notes, draft.skips, draft.limits, draft.wishes)
     if not draft.schedule.func.holes:
         return draft.schedule
     picks = variant.sampler.draw(SAMPLE, np.random.default_rng(0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arguments import is_a
-from workbench.errors import ScheduleError, TuneError
+from workbench.errors import ScheduleError, TuneError, UsageError
 from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Constraint, Func
@@ -19,7 +20,8 @@ from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
 from workbench.tune.machine import Machine
 from workbench.tune.sample import Keys, Picks, Sampler, structure_keys
-from workbench.tune.sketch import Draft, Note, sketches
+from workbench.tune.sketch import RULES, Draft, Note, Structure, sketches
+from workbench.tune.sketch.report import RuleRecord, report, rule_records
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -35,6 +37,8 @@ class Variant:
         With open holes.
     notes : tuple of Note
         The rules that led here, with reasons.
+    skips : tuple of Note
+        The rules that had nothing to do, with reasons.
     limits : tuple of Constraint
         Numeric limits beyond those of the schedule itself.
     """
@@ -43,6 +47,7 @@ class Variant:
     schedule: Schedule
     machine: Machine
     notes: tuple[Note, ...] = ()
+    skips: tuple[Note, ...] = ()
     limits: tuple[Constraint, ...] = ()
     wishes: tuple[Constraint, ...] = ()
     _sampler: Sampler | None = field(default=None, repr=False)
@@ -51,8 +56,8 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """Short name: the reasons of the rules that make the difference."""
-        return " · ".join(n.reason for n in self.notes if n.rule in ("tile", "pad", "winograd")) or "schedule"
+        """Short name, of the rules that make the difference: "SSRSRS · pad in blocks"."""
+        return " · ".join(n.tag for n in self.notes if n.tag) or (self.notes[-1].rule if self.notes else "as it is")
 
     @property
     def sampler(self) -> Sampler:
@@ -100,10 +105,13 @@ class Space:
     id : str
         Names the space: equal ids have equal variants, so that rows of a log can be used again.
     variants : tuple of Variant
+    asked : tuple of str
+        Names of the rules that were asked, in order.
     """
 
     id: str
     variants: tuple[Variant, ...]
+    asked: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
@@ -117,55 +125,132 @@ class Space:
         filled: Schedule = self.variants[candidate.variant].schedule.fill(dict(candidate.row))
         return filled
 
+    def rules(self) -> list[RuleRecord]:
+        """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
+        return rule_records(self.variants, self.asked)
+
     def explain(self) -> str:
-        """Which rules made each variant, and why."""
+        """Which rules made each variant, and for each block which ones applied (+), which did not (-), and why."""
         lines = [f"space {self.id}: {len(self.variants)} variants, {self.size:,} rows"]
         for v in self.variants:
-            lines.append(f"  variant {v.index} ({v.sampler.size:,} rows)")
+            lines.append(f"  variant {v.index}: {v.label} ({v.sampler.size:,} rows)")
             lines += [f"    {n.rule:<10} {n.reason}" for n in v.notes]
             lines += [f"    {'limit':<10} {c.label}: {c.expr} >= 0" for c in v.sampler.domain.constraints]
-        return "\n".join(lines)
+        return "\n".join([*lines, "blocks", *report(self.rules(), len(self.variants))])
+
+    def _repr_html_(self) -> str:
+        from workbench.tune.space_html import space_html
+
+        return space_html(self)
 
 
-def make_space(task: Any, target: Any = None) -> Space:
-    """Space of a task (or of a bare `Func`) from the sketch rules.
+def make_space(
+    task: Any,
+    target: Any = None,
+    *,
+    structure: str | None = None,
+    rules: Sequence[Any] | None = None,
+    template: str | None = None,
+) -> Space:
+    """Space of a task (or of a bare `Func`) from the sketch rules, or from a template.
 
     Parameters
     ----------
     task : Task or Func
     target : Target, optional
         The host when left out.
+    structure : str, optional
+        Levels of tiled reductions, "SSRSRS" for example: S over tiles of the result, R over parts of the reduction. The
+        first S are blocks that run in parallel, the last S are the register tile. By default "SSRS", and "SSRSRS" where
+        operands are reused.
+    rules : sequence of str or Rule, optional
+        Names of the rules to apply; ``"-name"`` for all rules but these; what `sketch_rule` made for one more.
+    template : str, optional
+        Name of a template that takes the place of the rules.
 
     Raises
     ------
     UsageError
-        "usage.type" for anything else.
+        "usage.type" for anything else; "space.structure" for levels that make no sense, "space.rules" for rules that do
+        not exist, "space.template" for a template together with either.
+    TuneError
+        "space.rule" when a custom rule fails.
     """
-    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
 
-    hint = "or a Func; space_from_schedule takes a schedule with holes"
-    func = task if isinstance(task, Func) else is_a("task", task, Task, hint).func
-    machine = Machine.of(target)
-    drafts = sketches(Schedule(func, target), machine)
-    return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)))
+    func, machine = _func(task), Machine.of(target)
+    if template is not None:
+        if structure is not None or rules is not None:
+            text = "A template says itself how it tiles and what it applies."
+            raise UsageError("space.template", text, (template,), "leave structure and rules out")
+        from workbench.tune.template import apply
+
+        asked: tuple[str, ...] = ("template",)
+        drafts = apply(template, task, machine)
+    else:
+        form = None if structure is None else Structure.parse(structure)
+        chosen = RULES.chosen(rules)
+        asked = tuple(r.name for r in chosen)
+        drafts = sketches(Schedule(func, target), machine, structure=form, rules=chosen)
+    return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)), asked)
+
+
+def _func(task: Any) -> Func:
+    if isinstance(task, Func):
+        return task
+    from workbench.graph.tasks import Task
+
+    func: Func = is_a("task", task, Task, "or a Func; space_from_schedule takes a schedule with holes").func
+    return func
+
+
+def join_spaces(*spaces: Space) -> Space:
+    """One space of all variants of several, numbered anew: sketches and a template, for example.
+
+    Raises
+    ------
+    UsageError
+        "space.join" when they are about different computations, or when there is none.
+    """
+    variants = [v for s in spaces for v in s.variants]
+    if not variants or any(v.schedule.base != variants[0].schedule.base for v in variants):
+        text = "Spaces can be joined when there are some, all of one computation."
+        raise UsageError("space.join", text, [s.id for s in spaces])
+    asked = tuple(dict.fromkeys(name for s in spaces for name in s.asked))
+    joined = tuple(replace(v, index=k) for k, v in enumerate(variants))
+    return _space(variants[0].schedule.base.name, joined, asked)
 
 
 def space_from_schedule(schedule: Schedule) -> Space:
-    """Space of the rows of one schedule with holes; structural choices become variants."""
+    """Space of the rows of one schedule with holes; structural choices become variants.
+
+    Raises
+    ------
+    ScheduleError
+        "hole.empty" when no combination of the choices is legal.
+    """
     machine = Machine.of(getattr(schedule, "target", None))
     found = list(schedule.variants()) if hasattr(schedule, "variants") else [schedule]
-    note = (Note("schedule", "holes that were left open by hand"),)
-    variants = tuple(Variant(k, s, machine, note) for k, s in enumerate(found))
+    variants = tuple(Variant(k, s, machine, _by_hand(schedule, s)) for k, s in enumerate(found))
     if not variants:
         raise ScheduleError("hole.empty", "The schedule has no variant that is legal.", ())
-    return _space(schedule.func.name, variants)
+    return _space(schedule.func.name, variants, ("schedule",))
+
+
+def _by_hand(given: Schedule, closed: Schedule) -> tuple[Note, ...]:
+    """Say which way the choices went that change the structure."""
+    made = [
+        f"{new.name}({name}={getattr(new, name)})"
+        for old, new in zip(given.trace, closed.trace, strict=True)
+        for name in old.open_choices()
+    ]
+    return (Note("schedule", ", ".join(made) or "holes that were left open by hand"),)
 
 
 def _variant(index: int, d: Draft, machine: Machine) -> Variant:
-    return Variant(index, d.schedule, machine, d.notes, d.limits, d.wishes)
+    return Variant(index, d.schedule, machine, d.notes, d.skips, d.limits, d.wishes)
 
 
-def _space(name: str, variants: tuple[Variant, ...]) -> Space:
+def _space(name: str, variants: tuple[Variant, ...], asked: tuple[str, ...]) -> Space:
     text = json.dumps([v.schedule.to_json() for v in variants], sort_keys=True, default=str)
-    return Space(f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", variants)
+    return Space(f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", variants, asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 
 from workbench.schedule import Schedule
@@ -19,34 +20,23 @@ from workbench.tune.sketch import (  # noqa: F401 (registers)
     transposing,
     winograd,
 )
-from workbench.tune.sketch.base import RULES, Draft, Note, Rule
+from workbench.tune.sketch.base import RULES, Draft, Note, Rule, sketch_rule
+from workbench.tune.sketch.structure import Structure
 
-__all__ = ["RULES", "Draft", "Note", "Rule", "sketches"]
-
-#: Rules in the order in which they are applied.
-ORDER = (
-    "inline",
-    "tensorize",
-    "winograd",
-    "rows",
-    "lengthen",
-    "tile",
-    "pack",
-    "copy",
-    "fuse",
-    "pad",
-    "transpose",
-    "pointwise",
-    "mark",
-    "fetch",
-)
+__all__ = ["RULES", "Draft", "Note", "Rule", "Structure", "sketch_rule", "sketches"]
 
 
-def sketches(schedule: Schedule, machine: Machine, first_only: bool = False) -> list[Draft]:
-    """Apply all rules; `first_only` follows only the first draft of each rule."""
-    drafts = [Draft(schedule)]
-    for r in sorted(RULES, key=lambda r: ORDER.index(r.name)):
+def sketches(
+    schedule: Schedule,
+    machine: Machine,
+    first_only: bool = False,
+    structure: Structure | None = None,
+    rules: Sequence[Rule] | None = None,
+) -> list[Draft]:
+    """Apply all rules (or those that are given); `first_only` follows only the first draft of each rule."""
+    drafts = [Draft(schedule, structure=structure)]
+    for r in RULES if rules is None else rules:
         # Sliced before they are made: a rule that yields its drafts makes no more of them than are wanted.
-        made = [[d] if d.closed else islice(r.apply(d, machine), 1 if first_only else None) for d in drafts]
+        made = [[d] if d.closed else islice(r(d, machine), 1 if first_only else None) for d in drafts]
         drafts = [new for news in made for new in news]
     return drafts

@@ -20,7 +20,7 @@ FEW, MANY = 24, 256
 LEAST = 256 << 10
 
 
-@rule("fetch")
+@rule("fetch", after="mark")
 def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     """Fetch weights some iterations of the reduction ahead, where not too many rows share them.
 
@@ -28,28 +28,31 @@ def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     without fetching as well: when a kernel runs alone, they are there.
     """
     if draft.main is None:
-        return [draft]
+        return [draft.skip("fetch", "no block is tiled")]
     block, path = draft.func.block(draft.main)
     size, rows = _weights(draft.func, block), rows_of(block)
     reduced = {v for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "R" for v in x.vars}
     running = [lp.name for lp in path if lp.name in reduced and lp.kind == "serial" and lp.extent != 1]
-    if size <= LEAST or rows > MANY or not running:
-        return [draft]
+    if size <= LEAST:
+        return [draft.skip("fetch", f"it reads no constant of more than {LEAST >> 10} KiB")]
+    if rows > MANY or not running:
+        why = f"{rows} rows share the weights" if rows > MANY else "its reduction has no loop"
+        return [draft.skip("fetch", why)]
     what = f"{size / 2**20:.1f} MB of weights for {rows} rows"
     found = [_ahead(draft, running[-1], DISTANCE, f"{what}: {running[-1]} fetches {DISTANCE} iterations ahead")]
     if rows >= FEW and draft.outer:
         panel = draft.outer[-1]
         found.insert(0, _ahead(found[0], panel, 1, f"{what}: {panel} fetches the next panel during this one"))
-    return found if size > machine.l2 else [draft, found[0]]
+    return found if size > machine.l2 else [draft.skip("fetch", "this form trusts the weights to be in L2"), found[0]]
 
 
 def _ahead(draft: Draft, loop: str, distance: int, reason: str) -> Draft:
     s = draft.schedule.copy()
     try:
         s.annotate(loop, "prefetch", distance)
-    except ScheduleError:
-        return draft
-    return draft.change("fetch", reason, s)
+    except ScheduleError as e:
+        return draft.skip("fetch", e.message)
+    return draft.change("fetch", reason, s, tag=f"fetch {distance} ahead" if distance > 1 else "fetch panels")
 
 
 def _weights(func: Func, block: Block) -> int:

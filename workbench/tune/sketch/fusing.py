@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.func import Func
 from workbench.ir.stmt import Block, blocks
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
@@ -24,52 +25,70 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
 
 
-@rule("inline")
+@rule("inline", after=None)
 def inline(draft: Draft, machine: Machine) -> list[Draft]:
     """Compute a pointwise stage inside its only kind of consumer, pointwise stages: one pass over memory instead of
     two.
     """
+    kept: dict[str, str] = {}
     changed = True
     while changed:
         changed = False
         for block, _ in list(blocks(draft.func.body)):
             users = consumers(draft.func, block)
-            if not is_pointwise(block) or is_padding(block) or role(draft.func, block) != "temp" or not users:
+            reason = _stays(draft.func, block, users)
+            if not reason:
+                s = draft.schedule.copy()
+                try:
+                    s.compute_inline(block.name)
+                except ScheduleError as e:
+                    reason = e.message
+            kept[block.name] = reason
+            if reason:
                 continue
-            if not all(is_pointwise(u) or len(users) == 1 for u in users):
-                continue
-            if is_costly(block) and any(points(u) > points(block) for u in users):
-                continue  # computed once, not again for every element of a row
-            s = draft.schedule.copy()
-            try:
-                s.compute_inline(block.name)
-            except ScheduleError:
-                continue
-            draft = draft.change("inline", f"{block.name} is pointwise and only {_names(users)} reads it", s)
+            reason = f"{block.name} is pointwise and only {_names(users)} reads it"
+            draft = draft.change("inline", reason, s, blocks=[block.name])
             changed = True
             break
+    for name, reason in kept.items():
+        draft = draft.skip("inline", reason, name) if reason else draft
     return [draft]
+
+
+def _stays(func: Func, block: Block, users: Sequence[Block]) -> str:
+    """Why a stage is computed by itself; empty if it need not be."""
+    if not is_pointwise(block):
+        return "it is a reduction" if block.is_reduction else "it runs under a condition"
+    if role(func, block) != "temp" or not users:
+        return "it writes a result"
+    if is_padding(block):
+        return "it pads: the rule pad says where"
+    if not all(is_pointwise(u) or len(users) == 1 for u in users):
+        return f"{_names(users)} read it, and not all of them are pointwise"
+    if is_costly(block) and any(points(u) > points(block) for u in users):
+        return f"it is costly, and {_names(users)} would compute it again for every element of a row"
+    return ""
 
 
 def _names(users: Sequence[Block]) -> str:
     return ", ".join(b.name for b in users)
 
 
-@rule("fuse")
+@rule("fuse", after="copy")
 def fuse(draft: Draft, machine: Machine) -> list[Draft]:
     """Finish a tile while it is in cache: the pointwise consumer moves inside the middle loops of the reduction."""
     if draft.main is None:
-        return [draft]
+        return [draft.skip("fuse", "no block is tiled")]
     block, _ = draft.func.block(draft.main)
     user = epilogue(draft.func, block)
     if user is None:
-        return [draft]
+        return [draft.skip("fuse", "no pointwise stage alone reads what it writes, element by element")]
     at = (*draft.outer, *draft.middle)[-1]
     s = draft.schedule.copy()
     try:
         s.reverse_compute_at(user.name, at)
-    except ScheduleError:
-        return [draft]
+    except ScheduleError as e:
+        return [draft.skip("fuse", e.message, user.name)]
     _finish_epilogue(s, user.name, at, draft.tile[-1], in_registers=not draft.panels)
     return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
 

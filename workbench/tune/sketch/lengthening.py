@@ -30,7 +30,7 @@ HOPELESS = 0.45
 GAIN = 1.01
 
 
-@rule("lengthen")
+@rule("lengthen", after="rows")
 def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     """Pad the axes of a register tile that no good tile divides: whole vectors along the last one, and as many rows as
     the registers hold along the one before.
@@ -40,27 +40,30 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     """
     block = main_block(draft.func)
     if block is None or block.name in draft.done or not has_reuse(block) or not vectorisable(draft.func, block):
-        return [draft]
+        about = () if block is None else (block.name,)
+        return [draft.skip("lengthen", "only a reduction with reused operands has a register tile to fill", *about)]
     loops = [lp for lp in axis_loops(draft.func, block, "S") if isinstance(lp.extent, int) and lp.extent > 1]
     if not loops or any(not d.plain for ld in operands(block) for x in ld.index for d, _ in x.terms):
-        return [draft]
+        return [draft.skip("lengthen", "its accesses take an axis apart", block.name)]
     last, before = loops[-1], loops[-2] if len(loops) > 1 else None
     machine = suited(machine, draft.func, block)
     old = (int(before.extent) if before else 1, int(last.extent))  # type: ignore[arg-type]
     wide = best_width(old[1], old[0], machine)
     new = (best_rows(old[0], wide, machine) if before else 1, wide)
     if new == old:
-        return [draft]
+        return [draft.skip("lengthen", "good register tiles divide its extents", block.name)]
     copied = _copied(draft.func, block, axis_of(block, last.name), wide != old[1])
     if copied and rows_of(block) < MIN_ROWS:
-        return [draft]  # what is read about once is not worth a copy with room for zeros
+        why = f"what fewer than {MIN_ROWS} rows share is not worth a copy with room for zeros"
+        return [draft.skip("lengthen", why, block.name)]
     sizes = {lp.name: size for lp, size, was in zip((before, last), new, old, strict=True) if lp and size != was}
     try:
         padded = _lengthen(draft, block, sizes, copied)
-    except ScheduleError:
-        return [draft]
+    except ScheduleError as e:
+        return [draft.skip("lengthen", e.message, block.name)]
     share = _promise(*old, machine) / _promise(*new, machine)
-    return [padded] if share < HOPELESS else [padded, draft] if share < 0.9 else [draft, padded]
+    same = draft.skip("lengthen", "this form keeps the extents as they are", block.name)
+    return [padded] if share < HOPELESS else [padded, same] if share < 0.9 else [same, padded]
 
 
 def best_width(extent: int, rows: int, machine: Machine) -> int:
@@ -113,7 +116,8 @@ def _lengthen(draft: Draft, block: Block, sizes: dict[str, int], copied: list[st
     for loop, size in sizes.items():
         s.pad(block.name, axis_of(block, loop), size)
     text = ", ".join(f"{loop} {draft.func.loop(loop)[0].extent} -> {size}" for loop, size in sizes.items())
-    new = draft.change("lengthen", f"no good register tile divides {block.name} as it is: {text}", s)
+    reason = f"no good register tile divides {block.name} as it is: {text}"
+    new = draft.change("lengthen", reason, s, blocks=[block.name], tag="longer")
     return replace(new, copies=tuple(copies))
 
 

@@ -21,12 +21,13 @@ SHORT_LINE = 1024
 MIN_ROWS = 32
 
 
-@rule("pack")
+@rule("pack", after="tile")
 def pack(draft: Draft, machine: Machine) -> list[Draft]:
     """Store a constant operand in blocks of the vectorised tile, ahead of time: its reads become one stream."""
     if draft.main is None:
-        return [draft]
+        return [draft.skip("pack", "no block is tiled")]
     block, _ = draft.func.block(draft.main)
+    before, why = draft, f"no constant matrix is read along {draft.tile[-1]}"
     for load, dim in _streams(draft, block):
         buffer = draft.func.buffer(load.buffer)
         if buffer.role != "const" or len(buffer.shape) < 2:
@@ -34,13 +35,14 @@ def pack(draft: Draft, machine: Machine) -> list[Draft]:
         s = draft.schedule.copy()
         try:
             s.transform_layout(buffer.name, dim, size_of(draft.func, draft.tile[-1]))
-        except ScheduleError:
+        except ScheduleError as e:
+            why = e.message
             continue
         draft = draft.change("pack", f"{buffer.name} is constant and read along {draft.tile[-1]}", s)
-    return [draft]
+    return [draft.skip("pack", why) if draft is before else draft]
 
 
-@rule("copy")
+@rule("copy", after="pack")
 def copy(draft: Draft, machine: Machine) -> list[Draft]:
     """Copy an operand that is no constant into blocks of the vectorised tile, next to where it is read.
 
@@ -48,12 +50,12 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
     one parallel block (or one panel) reads is copied at its start.
     """
     if draft.main is None or not draft.outer:
-        return [draft]
+        return [draft.skip("copy", "no block is tiled")]
     block, _ = draft.func.block(draft.main)
     if draft.copies:
         return [_place_copies(draft, block)]
     if not has_reuse(block) or rows_of(block) < MIN_ROWS:
-        return [draft]
+        return [draft.skip("copy", f"fewer than {MIN_ROWS} rows share what would be copied")]
     for load, dim in _streams(draft, block):
         buffer = draft.func.buffer(load.buffer)
         made = [b for b in producers(draft.func, block) if b.buffer == buffer.name]
@@ -69,12 +71,15 @@ def copy(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         apart = line * itemsize(buffer.dtype)
         reason = f"the lines of {buffer.name} lie {apart} bytes apart, and {block.name} reads short pieces of them"
-        return [draft, draft.change("copy", reason, s)]
-    return [draft]
+        same = draft.skip("copy", f"this form reads {buffer.name} where it lies")
+        return [same, draft.change("copy", reason, s, tag=f"copy of {buffer.name}")]
+    text = f"nothing that is no constant is read along {draft.tile[-1]} in lines that lie {SHORT_LINE} bytes apart"
+    return [draft.skip("copy", text)]
 
 
 def _place_copies(draft: Draft, block: Block) -> Draft:
     """Pack and place the copies that were made already."""
+    before = draft
     for name in draft.copies:
         made, _ = draft.func.block(name)
         dim = next((d for load, d in _streams(draft, block) if load.buffer == made.buffer), None)
@@ -88,7 +93,7 @@ def _place_copies(draft: Draft, block: Block) -> Draft:
         draft = draft.change(
             "copy", f"{name} gives {block.name} room for zeros, block by block inside its nest", s, name
         )
-    return draft
+    return draft.skip("copy", "the copies with room for zeros stay whole") if draft is before else draft
 
 
 def _place(s: Schedule, name: str, dim: int, size: int | str, at: str) -> None:

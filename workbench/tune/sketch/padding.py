@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
 
 
-@rule("pad")
+@rule("pad", after="fuse")
 def pad(draft: Draft, machine: Machine) -> list[Draft]:
     """Padding: as a parallel stage of its own, inside the blocks of the reduction, or as a condition where it is
     read.
     """
     if draft.main is None:
-        return [draft]
+        return [draft.skip("pad", "no block is tiled")]
     block, _ = draft.func.block(draft.main)
     made = [b for b in producers(draft.func, block) if b.name not in draft.copies]
     pads = [b for b in made if is_padding(b) and role(draft.func, b) == "temp"]
     if len(pads) != 1 or len(consumers(draft.func, pads[0])) != 1:
-        return [draft]
+        return [draft.skip("pad", "no stage that only it reads puts a frame around an image")]
     name = pads[0].name
-    out = [draft]
+    out = [draft.skip("pad", "this form computes it first, as a stage of its own", name)]
     if draft.outer:
         s = draft.schedule.copy()
         try:
@@ -36,13 +36,15 @@ def pad(draft: Draft, machine: Machine) -> list[Draft]:
             pass
         else:
             _vectorise_last(s, name, machine)
-            out.append(draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name))
+            out.append(
+                draft.change("pad", f"{name} inside the parallel blocks of {block.name}", s, name, tag="pad in blocks")
+            )
     s = draft.schedule.copy()
     try:
         s.compute_inline(name)
     except ScheduleError:
         return out
-    return [*out, draft.change("pad", f"{name} as a condition in {block.name}", s, name)]
+    return [*out, draft.change("pad", f"{name} as a condition in {block.name}", s, name, tag="pad as a condition")]
 
 
 def _vectorise_last(s: Schedule, name: str, machine: Machine) -> None:

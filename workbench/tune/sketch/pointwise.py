@@ -23,21 +23,29 @@ AT_ONCE = 4
 SMALL = 2048
 
 
-@rule("pointwise")
+@rule("pointwise", after="transpose")
 def pointwise(draft: Draft, machine: Machine) -> list[Draft]:
     """Split and vectorise the contiguous axis of every remaining stage, and run its outer axes in parallel."""
-    for name in [b.name for b, path in blocks(draft.func.body) if b.name not in draft.done]:
+    for name in [b.name for b, path in blocks(draft.func.body)]:
         block, path = draft.func.block(name)
-        if any(lp.kind != "serial" for lp in path) or not _alone(draft.func, name):
+        if name in draft.done or any(lp.kind != "serial" for lp in path) or not _alone(draft.func, name):
+            alone = name in draft.done or any(lp.kind != "serial" for lp in path)
+            why = "another rule has scheduled it" if alone else "it shares its loops with another block"
+            draft = draft.skip("pointwise", why, name)
             continue
         s = draft.schedule.copy()
         try:
             said = _schedule(s, block, path, suited(machine, draft.func, block))
-        except ScheduleError:
+        except ScheduleError as e:
+            draft = draft.skip("pointwise", e.message, name)
             continue
-        if said:
-            draft = draft.change("pointwise", f"{name}: {said}", s, name)
-    return [draft]
+        said_nothing = "it is too small to share out, and has no contiguous axis"
+        draft = (
+            draft.change("pointwise", f"{name}: {said}", s, name)
+            if said
+            else draft.skip("pointwise", said_nothing, name)
+        )
+    return [draft if draft.func.body else draft.skip("pointwise", "there is nothing to schedule")]
 
 
 def _alone(func: Func, name: str) -> bool:

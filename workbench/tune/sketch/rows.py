@@ -31,7 +31,7 @@ WASTE = 0.07
 NEXT_ROWS = 8
 
 
-@rule("rows")
+@rule("rows", after="winograd")
 def rows(draft: Draft, machine: Machine) -> list[Draft]:
     """Take a few rows from the first stage to the last while they are in L1, and reduce them in vectors.
 
@@ -42,18 +42,20 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
     these are worked on, and the lines of their results.
     """
     found = _row_axes(draft.func)
-    if found is None:
-        return [draft]
-    out = []
+    if isinstance(found, str):
+        return [draft.skip("rows", found)]
+    out: list[Draft] = []
+    why = ""
     for padded in _forms(draft.func, machine):
         work = _Rows(draft.schedule.copy(), machine, *found, padded)
         try:
             work.make()
-        except ScheduleError:
+        except ScheduleError as e:
+            why = e.message
             continue
         done = work.finished(draft)
         out += [done, *work.fetching(done)]
-    return out or [draft]
+    return out or [draft.skip("rows", why)]
 
 
 def _forms(func: Func, machine: Machine) -> list[bool]:
@@ -65,17 +67,21 @@ def _forms(func: Func, machine: Machine) -> list[bool]:
     return [False, True] if all(2 * n % machine.lanes == 0 for n in sizes) else [True]
 
 
-def _row_axes(func: Func) -> tuple[str, list[str]] | None:
-    """The last stage and its axes over rows; None where the function does not work by rows."""
+def _row_axes(func: Func) -> tuple[str, list[str]] | str:
+    """The last stage and its axes over rows; why not, where the function does not work by rows."""
     nests = [list(blocks((s,))) for s in func.body]
     if any(len(nest) != 1 or any(lp.kind != "serial" for lp in nest[0][1]) for nest in nests):
-        return None
+        return "a stage is scheduled already"
     stages = [nest[0][0] for nest in nests]
     reductions = [b for b in stages if b.is_reduction]
-    if not reductions or not all(_along_lanes(b) for b in reductions) or any(b.guard for b in stages):
-        return None
+    if not reductions:
+        return "nothing is reduced"
+    across = next((b for b in reductions if not _along_lanes(b)), None)
+    if across is not None or any(b.guard for b in stages):
+        name = "a stage" if across is None else across.name
+        return f"{name} does not reduce what is contiguous in memory and read once"
     if sum(func.buffer(b.buffer).role == "output" for b in stages) != 1:
-        return None
+        return "there are several results"
     final, path = nests[-1][0]
     written = {b.buffer for b in reductions}
     if final.is_reduction:
@@ -87,9 +93,9 @@ def _row_axes(func: Func) -> tuple[str, list[str]] | None:
         axes = [it.name for it in final.iters if it.name in moved]
     found = {a: loop_of_axis(final, path, a) for a in axes}
     if None in found.values():
-        return None
+        return f"an axis of {final.name} has no loop of its own"
     names = [a for a, lp in found.items() if lp is not None and lp.extent != 1]
-    return (final.name, names) if names else None
+    return (final.name, names) if names else "there is one row only"
 
 
 def _along_lanes(block: Block) -> bool:
@@ -141,7 +147,8 @@ class _Rows:
         """The draft with its note and its limit."""
         stages = [b.name for b, _ in blocks(self.s.func.body)]
         text = f"{', '.join(stages)} one after the other on rows of {', '.join(self.own)} that stay in L1"
-        out = draft.change("rows", text + (", filled up to whole vectors" if self.padded else ""), self.s, *stages)
+        text += ", filled up to whole vectors" if self.padded else ""
+        out = draft.change("rows", text, self.s, *stages, tag="rows, filled up" if self.padded else "rows")
         if self.held is not None:
             room = self.machine.registers * 3 // 4
             out = out.limit("partial results of all rows fit the registers", room - self.held)
@@ -160,7 +167,7 @@ class _Rows:
         s.annotate(self.outer, "prefetch", 1)
         s.annotate(self.outer, "prefetch_write", 1)
         reason = f"{moved / 2**20:.1f} MB of rows: {self.outer} fetches the next ones and their results"
-        return [done.change("fetch", reason, s)]
+        return [done.change("fetch", reason, s, tag="fetch")]
 
     def _block_of_rows(self) -> str:
         """Rows outside, several of them in a block; returns the loop over blocks."""

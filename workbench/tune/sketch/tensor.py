@@ -25,7 +25,7 @@ BLOCKS = (1, 2, 3, 4, 6, 8, 12, 16)
 MAX_WASTE = 2.5
 
 
-@rule("tensorize")
+@rule("tensorize", after="inline")
 def tensorize(draft: Draft, machine: Machine) -> list[Draft]:
     """Compute a product in tiles by an instruction of the machine: several times as fast as anything else.
 
@@ -35,23 +35,26 @@ def tensorize(draft: Draft, machine: Machine) -> list[Draft]:
     """
     block = main_block(draft.func)
     if block is None:
-        return [draft]
+        return [draft.skip("tensorize", "nothing is reduced")]
+    why = "the machine has no instruction for tiles"
     for intrinsic in registry:
         if not machine.isa.issuperset(intrinsic.requires):
             continue
         try:
             computes(intrinsic, draft.func, block)
         except Mismatch:
+            why = "no instruction of the machine computes it" if why[:3] == "the" else why
             continue
         out = []
         for columns_inside in (True, False):
             try:
                 out.append(_Sketch(draft, machine, intrinsic, block.name, columns_inside).make())
-            except ScheduleError:  # axes that the tiles do not suit
+            except ScheduleError as e:  # axes that the tiles do not suit
+                why = f"{intrinsic.name}: {e.message}"
                 continue
         if out:
             return out
-    return [draft]
+    return [draft.skip("tensorize", why, block.name)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ class _Sketch:
                 longer[axis] = -(-n // size) * size
                 waste *= longer[axis] / n
         if waste > MAX_WASTE:
-            raise self._unsuited(self._block(s))
+            text = f"whole tiles would compute {waste:.1f} times what there is."
+            raise ScheduleError("tensorize.access", text, (self.name,))
         for name in ("A", "B"):
             buffer = self._operand(s, name).buffer
             if s.func.buffer(buffer).role != "const" and (longer or name == "B"):
@@ -203,7 +207,7 @@ class _Sketch:
     def _limited(self, s: Schedule, outer: list[str], unrolled: tuple[str, ...], fused: tuple[str, ...]) -> Draft:
         order = "columns" if self.columns_inside else "rows"
         reason = f"{self.name} computes what {self.intrinsic.name} does; blocks go over the {order} first"
-        d = self.draft.change("tensorize", reason, s, self.name, *fused)
+        d = self.draft.change("tensorize", reason, s, self.name, *fused, tag=f"{self.intrinsic.name}, {order} first")
         held = product(s.func.loop(name)[0].extent for name in unrolled)
         d = d.limit("the results fit the registers", self.intrinsic.accumulators - held)
         if self.machine.threads > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ from workbench.tune.sketch.analysis import (
     suited,
 )
 from workbench.tune.sketch.base import Draft, rule
+from workbench.tune.sketch.structure import Structure
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -34,49 +35,68 @@ MAX_BODY = 256
 SMALL_REDUCTION = 4
 #: The widest vectorised loop, in vector registers.
 MAX_VECTORS = 8
+#: Shorter reductions are not worth panels.
+LONG_REDUCTION = 64
+#: Forms that are tried when no structure is asked for: the second one where operands are reused.
+SIMPLE, PANELS = Structure("SSRS"), Structure("SSRSRS")
 
 
-@rule("tile")
-def tile(draft: Draft, machine: Machine) -> list[Draft]:
+@rule("tile", after="lengthen")
+def tile(draft: Draft, machine: Machine) -> Iterator[Draft]:
     """Tile a reduction: parallel blocks, cache tiles, then the reduction around an unrolled and vectorised register
-    tile.
+    tile (SSRS).
 
     Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay
-    in cache.
+    in cache (SSRSRS). A structure that is asked for takes the place of both.
     """
     block = main_block(draft.func)
-    if block is None or block.name in draft.done or not vectorisable(draft.func, block):
-        return [draft]
-    machine = suited(machine, draft.func, block)
-    try:
-        forms = [_tile(draft, block, machine, panels=False)]
-        if has_reuse(block) and _panel_axis(draft.func, block) is not None:
-            forms.append(_tile(draft, block, machine, panels=True))
-    except ScheduleError:  # an axis that the accesses cut in a way that tiles would not respect
-        return [draft]
-    return forms
+    if block is None:
+        yield draft.skip("tile", "nothing is reduced")
+    elif block.name in draft.done:
+        yield draft.skip("tile", "another rule has scheduled it", block.name)
+    elif not vectorisable(draft.func, block):
+        yield draft.skip("tile", _why_not(draft.func, block), block.name)
+    else:
+        machine = suited(machine, draft.func, block)
+        for k, (form, axis) in enumerate(_forms(draft, block)):
+            try:
+                yield _tile(draft, block, machine, form, axis)
+            except ScheduleError as e:  # an axis that the accesses cut in a way that tiles would not respect
+                if k == 0:
+                    yield draft.skip("tile", e.message, block.name)
+                return
 
 
-def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
+def _forms(draft: Draft, block: Block) -> list[tuple[Structure, str | None]]:
+    """Structures to try, with the axis to cut into panels where there is one."""
+    wanted = draft.structure
+    if wanted is not None:
+        axis = _panel_axis(draft.func, block, 2) if wanted.reduction > 1 else None
+        return [(wanted if axis is not None else wanted.without_panels(), axis)]
+    axis = _panel_axis(draft.func, block, LONG_REDUCTION) if has_reuse(block) else None
+    return [(SIMPLE, None), *([(PANELS, axis)] if axis is not None else [])]
+
+
+def _why_not(func: Func, block: Block) -> str:
+    _, path = func.block(block.name)
+    if any(lp.kind != "serial" for lp in path):
+        return "its loops have been scheduled already"
+    if any(loop_of_axis(block, path, it.name) is None for it in block.iters):
+        return "an axis has no loop of its own"
+    return "its result is not contiguous along its last axis of more than one element"
+
+
+def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: str | None) -> Draft:
     s = draft.schedule.copy()
     spatial, groups, phases = _cut_digits(s, block, axis_loops(draft.func, block, "S"))
     reduction = axis_loops(draft.func, block, "R")
-    levels = 4 if panels else 3
+    levels = form.spatial
     parts = [_split_spatial(s, lp, levels, machine, last=lp is spatial[-1]) for lp in spatial]
-    panel = _panel_axis(draft.func, block) if panels else None
-    outer_red: list[str] = []
-    inner_red: list[str] = []
-    for lp in reduction:
-        if lp.name == panel:
-            a, b = s.split(lp.name, _open(2))
-            outer_red.append(a)
-            inner_red.append(b)
-        else:
-            inner_red.append(lp.name)
+    cut = tuple(s.split(panel, _open(form.reduction))) if panel is not None else ()
+    inner_red = [cut[-1] if lp.name == panel else lp.name for lp in reduction]
     at = [[p[k] for p in parts if len(p) > 1] for k in range(levels)]
     single = [p[0] for p in parts if len(p) == 1] + groups
-    order = [*single, *at[0], *phases, *at[1], *outer_red, *(at[2] if panels else []), *inner_red, *at[-1]]
-    s.reorder(*order)
+    _order(s, form, at, [single, phases], [*([n] for n in cut[:-1]), inner_red])
     # Without reuse (depthwise) the taps of the kernel are all the work there is between loading and storing.
     short = SMALL_REDUCTION if has_reuse(block) or len(missing_axes(block)) < 2 else 4 * SMALL_REDUCTION
     fitting = MAX_BODY * machine.lanes // (min(choices_of(s.func, at[-1][-1])) + _broken(s.func, at[-1][-1], machine))
@@ -84,19 +104,28 @@ def _tile(draft: Draft, block: Block, machine: Machine, panels: bool) -> Draft:
     taps = _deciding(s.func, block.name, phases, inner_red)
     unrolled = at[-1][:-1] + list(dict.fromkeys([*small, *taps]))
     text = "every operand is reused along another axis" if has_reuse(block) else "a reduction with a vectorisable axis"
-    form = "SSRSRS" if panels else "SSRS"
-    new = draft.change("tile", f"{block.name}: {text}; {form}", s, block.name)
-    outer, middle, innermost = (*single, *at[0]), (*phases, *at[1]), tuple(at[-1])
+    new = draft.change("tile", f"{block.name}: {text}; {form.text}", s, block.name, tag=form.text)
+    outer, innermost = (*single, *at[0]), tuple(at[-1])
+    middle = (*phases, *(n for level in at[1 : form.before] for n in level))
     new = replace(
         new,
         main=block.name,
         outer=outer,
         middle=middle,
         tile=innermost,
-        panels=tuple(outer_red),
+        panels=cut[:-1],
         unrolled=(*unrolled, *(phases if taps else ())),
     )
-    return _tile_limits(new, at, panels, machine, unrolled)
+    return _tile_limits(new, at, machine, unrolled)
+
+
+def _order(s: Schedule, form: Structure, at: list[list[str]], first: list[list[str]], sums: list[list[str]]) -> None:
+    """Bring the loops into the order of the structure; `first` goes around and behind the blocks outside."""
+    order, spatial, reduction = [*first[0]], iter(at), iter(sums)
+    for k, letter in enumerate(form.text):
+        order += next(spatial if letter == "S" else reduction)
+        order += first[1] if k == 0 else []
+    s.reorder(*order)
 
 
 def _cut_digits(s: Schedule, block: Block, spatial: list[For]) -> tuple[list[For], list[str], list[str]]:
@@ -172,7 +201,7 @@ def _open(count: int) -> list[object]:
     return [Hole() for _ in range(count)]
 
 
-def _tile_limits(d: Draft, at: list[list[str]], panels: bool, machine: Machine, unrolled: Sequence[str]) -> Draft:
+def _tile_limits(d: Draft, at: list[list[str]], machine: Machine, unrolled: Sequence[str]) -> Draft:
     """Registers, code size and parallelism as limits on the holes."""
     func = d.func
     tile = [func.loop(n)[0].extent for n in at[-1]]
@@ -229,17 +258,17 @@ def vectorisable(func: Func, block: Block) -> bool:
     return bool(spatial) and bool(block.index) and spatial[-1] in block.index[-1].vars
 
 
-def _panel_axis(func: Func, block: Block) -> str | None:
-    """Longest reduction loop, if cutting it can pay."""
-    loops = [lp for lp in axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= 64]
+def _panel_axis(func: Func, block: Block, least: int) -> str | None:
+    """Longest reduction loop, if it has at least so many iterations."""
+    loops = [lp for lp in axis_loops(func, block, "R") if isinstance(lp.extent, int) and lp.extent >= least]
     return max(loops, key=lambda lp: int(lp.extent)).name if loops else None  # type: ignore[arg-type]
 
 
-@rule("mark")
+@rule("mark", after="pointwise")
 def mark(draft: Draft, machine: Machine) -> list[Draft]:
     """Unroll and vectorise the register tile, and run the outer blocks in parallel."""
     if draft.main is None:
-        return [draft]
+        return [draft.skip("mark", "no block is tiled")]
     s = draft.schedule.copy()
     for name in draft.unrolled:
         s.unroll(name)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LEAST = 8
 
 
-@rule("transpose")
+@rule("transpose", after="pad")
 def transpose(draft: Draft, machine: Machine) -> list[Draft]:
     """Cut a stage that reads along one axis and writes along another into blocks of both.
 
@@ -31,14 +31,17 @@ def transpose(draft: Draft, machine: Machine) -> list[Draft]:
     for block, path in list(blocks(draft.func.body)):
         axes = _crossed(block, path)
         if axes is None or block.name in draft.done or any(lp.kind != "serial" for lp in path):
+            why = "it reads and writes along one axis" if axes is None else "another rule has scheduled it"
+            draft = draft.skip("transpose", why, block.name)
             continue
         s = draft.schedule.copy()
         try:
             _block(s, block, path, *axes, suited(machine, draft.func, block))
-        except ScheduleError:
+        except ScheduleError as e:
+            draft = draft.skip("transpose", e.message, block.name)
             continue
         reason = f"{block.name} is contiguous along {axes[1].name}, and what it reads along {axes[0].name}"
-        draft = draft.change("transpose", reason, s, block.name)
+        draft = draft.change("transpose", reason, s, block.name, tag="transpose")
     return [draft]
 
 

@@ -10,6 +10,7 @@ from workbench.errors import ScheduleError
 from workbench.ir.expr import loads
 from workbench.ir.poly import product
 from workbench.ir.winograd import KERNEL_MATRIX
+from workbench.schedule.convolution import match_conv
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
     epilogue,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 PRODUCT_VECTORS, TRANSFORM_VECTORS = 4, 2
 
 
-@rule("winograd")
+@rule("winograd", after="tensorize")
 def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
     """Compute a 3x3 convolution by Winograd's algorithm with tiles of 4x4 and of 2x2 outputs.
 
@@ -39,9 +40,17 @@ def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
     they read. In a second form the data is transformed first, as a nest of its own, so that blocks may also share out
     the output channels. The result is as exact as the docs of `Schedule.winograd` say.
     """
-    yield draft
     block = main_block(draft.func)
-    for m in sorted(KERNEL_MATRIX, reverse=True) if block is not None else ():
+    if block is None:
+        yield draft.skip("winograd", "nothing is reduced")
+        return
+    try:
+        match_conv(draft.func, block)
+    except ScheduleError as e:
+        yield draft.skip("winograd", e.message, block.name)
+        return
+    yield draft.skip("winograd", "this form multiplies with the kernel as it is", block.name)
+    for m in sorted(KERNEL_MATRIX, reverse=True):
         for outside in (False, True):
             try:
                 made = _Sketch(draft, machine, m, outside).make()
@@ -65,6 +74,7 @@ class _Sketch:
     machine: Machine
     m: int
     outside: bool
+    main: str = ""
 
     def make(self) -> Draft:
         """Schedule it, with holes for all sizes."""
@@ -74,6 +84,7 @@ class _Sketch:
         pads = [b for b in producers(s.func, block) if is_padding(b) and role(s.func, b) == "temp"]
         for pad in pads:
             s.compute_inline(pad.name)
+        self.main = block.name
         t, v, p, y, out, *crop = s.winograd(block.name, self.m)
         follow = self._epilogue(s, crop[0] if crop else out)
         root = out if crop else follow
@@ -197,9 +208,10 @@ class _Sketch:
         return tuple(found) or (channels,)
 
     def _limited(self, s: Schedule, rows: tuple[str, str, str], blocks: list[str], done: tuple[str, ...]) -> Draft:
+        tag = f"winograd {self.m}x{self.m}{', data first' if self.outside else ''}"
         place = "first, in a nest of its own" if self.outside else "inside the parallel blocks"
         reason = f"{done[2]}: a 3x3 convolution in tiles of {self.m}x{self.m}; data transformed {place}"
-        d = self.draft.change("winograd", reason, s, *done)
+        d = self.draft.change("winograd", reason, s, *done, blocks=[self.main, done[-1]], tag=tag)
         lanes, registers = self.machine.lanes, self.machine.registers
         down, across, vector = (s.func.loop(name)[0].extent for name in rows)
         held = vector if fills_registers(s.func, rows[2], self.machine) else vector + lanes // 2
