@@ -11,8 +11,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeAlias
 
 from workbench.errors import LogError
 
@@ -61,7 +60,7 @@ class Line:
             ``log.corrupt`` when a required field is missing or a field has an unusable value.
         """
         known: dict[str, Any] = {}
-        columns = _columns(cls)  # type: ignore[arg-type]  # classes are hashable, whatever their instances are
+        columns = _columns(cls)
         names = {name for name, _, _ in columns}
         missing = [name for name, _, required in columns if required and name not in data]
         if missing:
@@ -70,7 +69,7 @@ class Line:
             if name in data and (required or data[name] is not None):  # null: not known
                 try:
                     known[name] = convert(data[name])
-                except (TypeError, ValueError, OverflowError, AttributeError):
+                except (TypeError, ValueError, OverflowError, AttributeError, KeyError):
                     message = f"The field '{name}' of the {cls.kind} has an unusable value"
                     raise corrupt(message, where) from None
         rest = {name: value for name, value in data.items() if name not in names and name != "kind"}
@@ -78,16 +77,21 @@ class Line:
         return cls(**known)
 
 
-@cache
-def _columns(cls: type[Line]) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
+def _columns(cls: type[Line]) -> _Columns:
     """Return name, reader and whether it has to be there, of every field but `extra`."""
-    out = []
-    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if item.name != "extra":
-            read = VALUES[str(item.type)].read
-            required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-            out.append((item.name, _above_zero(read) if item.metadata["positive"] else read, required))
-    return tuple(out)
+    if cls not in _KNOWN:
+        out = []
+        for item in dataclasses.fields(cls):  # type: ignore[arg-type]
+            if item.name != "extra":
+                read = VALUES[str(item.type)].read
+                required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
+                out.append((item.name, _above_zero(read) if item.metadata["positive"] else read, required))
+        _KNOWN[cls] = tuple(out)
+    return _KNOWN[cls]
+
+
+_Columns: TypeAlias = tuple[tuple[str, Callable[[Any], Any], bool], ...]
+_KNOWN: dict[type[Line], _Columns] = {}
 
 
 def plain(value: Any) -> Any:
@@ -174,6 +178,10 @@ def _mapping(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return each
 
 
+def _tasks(value: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(item["key"]), _text(item.get("name", ""))) for item in value)
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """What may stand in a field: in words, and its reader (`TypeError` or `ValueError` for what may not)."""
@@ -196,5 +204,6 @@ VALUES: dict[str, Value] = {
     "Mapping[str, int]": Value("object of whole numbers", _mapping(_whole)),
     "Mapping[str, Any]": Value("object", _mapping(lambda value: value)),
     "tuple[Mapping[str, Any], ...]": Value("list of objects", _many(_mapping(lambda value: value))),
+    "tuple[tuple[str, str], ...]": Value("list of objects with key and name", _tasks),
 }
 """What a field may hold, by its annotation."""

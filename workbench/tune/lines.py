@@ -5,6 +5,7 @@ Like `Record`, each dataclass below is the format of its kind of line.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -27,7 +28,7 @@ class Comparison(Line):
         "timed repeats of each participant in milliseconds; repeats of the same position were neighbours in time",
         default=(),
     )
-    latency_ms: tuple[float, ...] = column("least repeat of each participant in milliseconds")
+    latency_ms: tuple[float, ...] = column("least repeat of each participant in milliseconds; null for one that failed")
     ratio: float | None = column(
         "median, over pairs of neighbouring repeats, of the time of the winner over the time of the best so far; when"
         " the best so far won, that of the best challenger",
@@ -54,7 +55,7 @@ class Comparison(Line):
     def latency_of(self, trial: int) -> float | None:
         """Return the least repeat of a participant in milliseconds; None for others."""
         found = [ms for number, ms in zip(self.trials, self.latency_ms, strict=False) if number == trial]
-        return found[0] if found and found[0] > 0 else None
+        return found[0] if found and 0 < found[0] < math.inf else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,17 +9,17 @@ leaves behind: readers skip it, and `resume` removes it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from workbench.arguments import path as as_path
 from workbench.errors import LogError
+from workbench.tune.columns import Line, column, unknown_fields
 from workbench.tune.lines import AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.tune.record import SCHEMA, Record
 
@@ -34,45 +34,28 @@ COLUMNS: tuple[str, ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Header:
-    """First line of a log: what is tuned, for what, by which version.
+class Header(Line):
+    """First line of a log: what is tuned, for what, by which version."""
 
-    Parameters
-    ----------
-    tasks : tuple of (key, name)
-        All tasks of the model, tuned or not: the fingerprint by which a log of another model is noticed.
-    """
+    kind: ClassVar[str] = "header"
 
-    tasks: tuple[tuple[str, str], ...]
-    target: str = ""
-    host: str = ""
-    model: str = ""
-    seed: int = 0
-    version: str = ""
-    created: float = 0.0
-    schema: int = SCHEMA
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    tasks: tuple[tuple[str, str], ...] = column(
+        "structural key and readable name of all tasks of the model, tuned or not: the fingerprint by which a log of"
+        " another model is noticed"
+    )
+    target: str = column("what is compiled for, in its text form", default="")
+    host: str = column("machine that the session runs on", default="")
+    model: str = column("name of the model", default="")
+    seed: int = column("seed of the session", default=0)
+    version: str = column("version of the program that began the log", default="")
+    created: float = column("seconds since the epoch when the log was begun", default=0.0)
+    schema: int = column("version of the log format", default=SCHEMA)
+    extra: Mapping[str, Any] = unknown_fields()
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object of the first line."""
-        out: dict[str, Any] = {"kind": "header"}
-        for item in dataclasses.fields(self):
-            if item.name not in ("extra", "tasks"):
-                out[item.name] = getattr(self, item.name)
-        out["tasks"] = [{"key": key, "name": name} for key, name in self.tasks]
-        return {**dict(self.extra), **out}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any], where: str = "") -> Header:
-        """Rebuild a header; unknown keys are kept in `extra`."""
-        names = {item.name for item in dataclasses.fields(cls)} - {"extra", "tasks"}
-        try:
-            tasks = tuple((str(t["key"]), str(t.get("name", ""))) for t in data["tasks"])
-        except (KeyError, TypeError, AttributeError):
-            raise LogError("log.corrupt", "The header of the log does not list its tasks", [where]) from None
-        known = {name: value for name, value in data.items() if name in names}
-        extra = {name: value for name, value in data.items() if name not in names | {"tasks", "kind"}}
-        return cls(tasks=tasks, **known, extra=extra)
+        out = Line.to_json(self)
+        return {**out, "tasks": [{"key": key, "name": name} for key, name in self.tasks]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def preferences(comparisons: Iterable[Comparison], known: Iterable[int]) -> dict
 
 def _age(item: Comparison) -> tuple[Any, ...]:
     """Newest last; what follows the time only makes the order independent of the order of reading."""
-    return (item.timestamp, item.elapsed_s, item.round, item.winner, item.trials, item.latency_ms)
+    return (item.timestamp, item.elapsed_s, item.round, item.winner, item.trials)
 
 
 def _leads(behind: Mapping[int, set[int]], start: int, goal: int) -> bool:

@@ -6,7 +6,6 @@ meaning beside it. Fields that a newer version has added are kept in `Record.ext
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ STATUSES: tuple[str, ...] = ("ok", "build_error", "run_error", "wrong_answer", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record(Line):
-    """Everything that is known about one trial; `documentation()` lists the fields with their meaning."""
+    """Everything that is known about one trial."""
 
     kind: ClassVar[str] = "trial"
 
@@ -70,7 +69,9 @@ class Record(Line):
     spread: float | None = column("relative spread of the repeats", default=None)
     compile_s: float = column("time to build the candidate, in seconds", default=0.0)
     run_s: float = column("time that checking and timing took, in seconds", default=0.0)
-    max_rel_error: float | None = column("largest difference from the reference over max |reference|", default=None)
+    max_rel_error: float | None = column(
+        "largest difference from the reference over the reference's largest number", default=None
+    )
     elapsed_s: float = column("tuning time of this log when the trial ended, in seconds", default=0.0)
     timestamp: float = column("seconds since the epoch when the trial ended", default=0.0)
     error: str = column("full text of the error; empty when there is none", default="")
@@ -98,13 +99,6 @@ def speed(flops: int, latency_ms: float | None) -> float | None:
     if latency_ms is None or not math.isfinite(latency_ms) or latency_ms <= 0.0:
         return None
     return flops / (latency_ms * 1e6)
-
-
-def documentation() -> str:
-    """Return the fields of a record and their meaning, one per line."""
-    fields = dataclasses.fields(Record)
-    width = max(len(f.name) for f in fields)
-    return "\n".join(f"{f.name:<{width}}  {f.metadata['doc']}" for f in fields)
 
 
 def outcome(measurement: Measurement) -> dict[str, Any]:
