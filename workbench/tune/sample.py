@@ -97,6 +97,15 @@ class Sampler:
             batch = min(16_384, batch * 2)
         return np.concatenate(kept)
 
+    def legal_share(self, probes: int, rng: np.random.Generator) -> float:
+        """Part of the rows that satisfies the limits; from `probes` random rows where there are too many to list."""
+        groups = self.domain.groups
+        if self.size <= ENUMERATE:
+            rows = np.indices([len(g) for g in groups]).reshape(len(groups), -1).T
+        else:
+            rows = np.stack([rng.integers(0, len(g), probes) for g in groups], axis=1)
+        return float(self.mask(rows).mean()) if groups else 1.0
+
     def mutate(self, picks: Picks, rng: np.random.Generator) -> tuple[Picks, NDArray[np.int64]]:
         """Change one group of each row: mostly by moving one prime factor, sometimes to anything.
 

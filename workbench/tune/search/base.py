@@ -2,7 +2,8 @@
 
 A strategy is one class under `@strategy(name)` that proposes rows (`Search._propose`). Everything else is here: no
 program is proposed twice, measurements reach the model, seeds go first, pins and forbids hold for all proposals that
-follow, and the state follows from the seed and the measurements alone, so that it can be had again from a log.
+follow. The state follows from the seed, the measurements in their order and the restriction alone, so that a log gives
+it back; whatever is remembered beyond that could be worked out again.
 """
 
 from __future__ import annotations
@@ -10,22 +11,28 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.arguments import real
-from workbench.errors import UsageError, did_you_mean
-from workbench.tune.cost_model import CostModel, HeldOut
-from workbench.tune.sample import Picks
+from workbench.errors import UsageError
+from workbench.tune.cost_model import CostModel, Matrix, Scores
+from workbench.tune.features import COLUMNS
+from workbench.tune.sample import Keys, Picks
+from workbench.tune.search.history import Best, History, Quality
 from workbench.tune.search.restrict import Restriction, restricted
+from workbench.tune.search.rows import Field, Rows, distinct
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.record import Record
     from workbench.tune.seeds import Seed
-    from workbench.tune.space import Space, Variant
+    from workbench.tune.space import Space
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,10 @@ class Candidate:
     schedule: Schedule | None = field(default=None, compare=False)
 
 
+#: A candidate and its features, as strategies return them.
+Proposal = tuple[Candidate, NDArray[np.float32]]
+
+
 @dataclass(frozen=True, slots=True)
 class SearchOptions:
     """How much a search tries.
@@ -63,7 +74,7 @@ class SearchOptions:
     Parameters
     ----------
     pool : int
-        Rows kept over all variants.
+        Rows that are drawn over all variants.
     generations, children : int
         Breeding steps of one `ask`, and rows bred per step.
     epsilon : float
@@ -74,20 +85,6 @@ class SearchOptions:
     generations: int = 2
     children: int = 256
     epsilon: float = 0.08
-
-
-@dataclass(frozen=True, slots=True)
-class Quality:
-    """How well the predictions of the last rounds agree with the measurements that came after them.
-
-    Attributes
-    ----------
-    tau, spearman : float or None
-        Rank correlations over pairs of one round; None before anything can be compared.
-    """
-
-    tau: float | None = None
-    spearman: float | None = None
 
 
 class Search:
@@ -103,24 +100,29 @@ class Search:
     seed : int
         The proposals follow from the seed and the measurements alone.
     options : SearchOptions, optional
+
+    Attributes
+    ----------
+    learns : bool
+        Whether the strategy has any use for the model.
     """
 
     name: ClassVar[str] = "search"
+    learns: ClassVar[bool] = True
 
     def __init__(
-        self, task: Any, space: Space, model: CostModel, seed: int, options: SearchOptions | None = None
+        self, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
     ) -> None:
         self.space, self.model, self.seed_number = space, model, seed
         self.options = options or SearchOptions()
         self.epsilon = self.options.epsilon
-        self.held_out = HeldOut()
+        self.history = History()
+        self.field = Field(space.variants)
         self._task = task
-        self._variants: tuple[Variant | None, ...] = space.variants
         self._known: set[int] = set()
         self._pending: dict[str, NDArray[np.float32]] = {}
-        self._best: list[tuple[float, int, Mapping[str, int]]] = []
         self._seeds: list[Seed] = []
-        self._rounds: list[tuple[list[float], list[float]]] = []
+        self._memory: dict[str, dict[Any, Any]] = {}
 
     # ---- the protocol ----
 
@@ -128,9 +130,9 @@ class Search:
         """Propose up to `n` new programs, best first; fewer when the space has no more."""
         if n <= 0:
             return []
-        rng = np.random.default_rng([self.seed_number, len(self._known)])
-        out = self._from_seeds(n)
-        if len(out) < n:
+        out = self._keep(self._from_seeds(n))
+        if len(out) < n and self.field.live:
+            rng = np.random.default_rng([self.seed_number, len(self._known)])
             out += self._keep(self._propose(n - len(out), rng))
         return out
 
@@ -146,36 +148,40 @@ class Search:
                 self._known.discard(number(candidate.key))
             elif x is not None:
                 speed = self._speed(measurement.min_ms if measurement.status == "ok" else None)
-                self._remember(speed, candidate.variant, candidate.row)
+                self.history.observe(speed, candidate.variant, candidate.row, number(candidate.key), x)
                 xs.append(x)
                 speeds.append(speed)
                 predicted.append(math.nan if candidate.predicted is None else candidate.predicted)
         if xs:
-            self.held_out.observe(predicted, speeds)
-            self._rounds = [*self._rounds[-7:], (predicted, speeds)]
-            self.model.update(self._task.key, np.stack(xs), np.array(speeds))
+            self._learn(np.stack(xs), speeds, predicted)
 
     def restore(self, records: Sequence[Record]) -> None:
-        """Take measurements from a log, as if they had been told."""
-        by_variant: dict[int, list[Record]] = {}
-        for r in records:
-            if r.status == "cancelled":
-                continue
-            if r.key:
-                self._known.add(number(r.key))
-            if 0 <= r.variant < len(self.space.variants) and getattr(r, "space", self.space.id) == self.space.id:
-                by_variant.setdefault(r.variant, []).append(r)
-        xs, speeds = [], []
+        """Take the task's measurements from a log, as if they had been told; best before the first `ask`.
+
+        Records of other spaces, and schedules that are no rows, count as known programs; `seeds` makes more of them.
+        """
+        kept = [r for r in records if r.status != "cancelled"]
+        self._known |= {number(r.key) for r in kept if r.key}
+        own = [r for r in kept if getattr(r, "space", self.space.id) == self.space.id]
+        by_variant: dict[int, list[tuple[int, Picks]]] = {}
+        for k, r in enumerate(own):
+            inside = 0 <= r.variant < len(self.space.variants)
+            picks = self.space.variants[r.variant].sampler.find(r.row) if inside else None
+            if picks is not None:
+                by_variant.setdefault(r.variant, []).append((k, picks))
+        x = np.zeros((len(own), len(COLUMNS)), np.float32)
         for index, group in by_variant.items():
-            variant = self.space.variants[index]
-            found = [(r, p) for r in group if (p := variant.sampler.find(r.row)) is not None]
-            if found:
-                xs.append(variant.features(np.stack([p for _, p in found])))
-                speeds += [self._speed(r.latency_ms if r.ok else None) for r, _ in found]
-                for r, _ in found:
-                    self._remember(self._speed(r.latency_ms if r.ok else None), index, r.row)
-        if xs:
-            self.model.update(self._task.key, np.concatenate(xs), np.array(speeds))
+            if self.learns:
+                x[[k for k, _ in group]] = self.space.variants[index].features(np.stack([p for _, p in group]))
+        placed = sorted(k for group in by_variant.values() for k, _ in group)
+        speeds = {k: self._speed(own[k].latency_ms if own[k].ok else None) for k in placed}
+        for k in placed:
+            self.history.observe(speeds[k], own[k].variant, own[k].row, number(own[k].key), x[k])
+        for at in _rounds([own[k] for k in placed]):
+            guesses = [getattr(own[placed[k]], "predicted", None) for k in at]
+            self.history.round([math.nan if g is None else g for g in guesses], [speeds[placed[k]] for k in at])
+        if placed and self.learns:
+            self.model.update(self._task.key, x[placed], np.array([speeds[k] for k in placed]))
 
     def seed(self, seeds: Iterable[Seed]) -> None:
         """Take programs to propose before all others; those that are known are left out when their turn comes."""
@@ -203,8 +209,8 @@ class Search:
             "steer.hole", "steer.value", "steer.variant" or "steer.empty" when nothing in the space meets it; the
             search then goes on as before.
         """
-        self._variants = restricted(self.space.variants, Restriction.of(pins, forbids, variants))
-        self._pools_changed()
+        self.field = Field(restricted(self.space.variants, Restriction.of(pins, forbids, variants)))
+        self._memory = {}
 
     @property
     def epsilon(self) -> float:
@@ -221,23 +227,93 @@ class Search:
     @property
     def quality(self) -> Quality:
         """How well the model's predictions of the last rounds were confirmed."""
-        return Quality(self.held_out.correlation(), _spearman(self._rounds))
+        return self.history.quality
 
     # ---- for strategies ----
 
-    def _propose(self, n: int, rng: np.random.Generator) -> list[tuple[Candidate, NDArray[np.float32]]]:
+    def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
         """Return up to `n` new candidates with their features, best first."""
         raise NotImplementedError
 
-    def _pools_changed(self) -> None:
-        """The variants were restricted: rows drawn before count no more."""
+    def known_keys(self) -> Keys:
+        """Keys of what was measured or is being measured."""
+        return np.fromiter(self._known, np.uint64, len(self._known))
 
-    def _find(self, variant: int, row: Mapping[str, int]) -> Picks | None:
-        """Picks of a row in its variant as it is restricted now, or None."""
-        found = self._variants[variant]
-        return None if found is None else found.sampler.find(row)
+    def score(self, rows: Rows) -> Scores:
+        """The model's scores."""
+        return self.model.predict(rows.x) if len(rows) else np.zeros(0)
 
-    def _keep(self, chosen: Iterable[tuple[Candidate, NDArray[np.float32]]]) -> list[Candidate]:
+    def remembered(self, kind: str, key: Any, work: Callable[[], _T], most: int = 96) -> _T:
+        """What `work` gives, worked out once; forgotten when the restriction changes, or as the oldest of `most`."""
+        memory = self._memory.setdefault(kind, {})
+        value: _T = memory.pop(key) if key in memory else work()
+        memory[key] = value
+        if len(memory) > most:
+            memory.pop(next(iter(memory)))
+        return value
+
+    def sample(self, epoch: int) -> Rows:
+        """Rows of all variants; another sample after every `epoch` programs."""
+        index = len(self._known) // epoch
+
+        def work() -> Rows:
+            rng = np.random.default_rng([self.seed_number, index, 1])
+            return self.field.rows(*self.field.draw(self.options.pool, rng), np.zeros(0, np.uint64))
+
+        return self.remembered("sample", index, work, 1)
+
+    def placed(self, most: int) -> list[tuple[Best, Picks]]:
+        """The fastest measured rows that are still allowed, with their padded picks."""
+        out = []
+        for best in self.history.best:
+            picks = self.remembered("picks", best.number, partial(self._place, best), 1024)
+            if picks is not None:
+                out.append((best, picks))
+                if len(out) == most:
+                    break
+        return out
+
+    def _place(self, best: Best) -> Picks | None:
+        variant = self.field.variants[best.variant]
+        found = None if variant is None else variant.sampler.find(best.row)
+        return None if found is None else self.field.wide(found[None])[0]
+
+    def neighbourhood(self, best: Best, picks: Picks) -> Rows:
+        """All rows one step away from a measured one."""
+
+        def work() -> Rows:
+            near, how = self.field.around(best.variant, picks)
+            owner, parent = np.full(len(near), best.variant), np.full(len(near), best.number, np.uint64)
+            return self.field.rows(owner, near, parent[:1], parent, how)
+
+        return self.remembered("near", best.number, work)
+
+    def leftovers(self, n: int, taken: Iterable[Proposal], rng: np.random.Generator) -> list[Proposal]:
+        """What is left of the space when the usual ways find nothing new, the model's favourites first."""
+        known = np.concatenate([self.known_keys(), np.array([number(c.key) for c, _ in taken], np.uint64)])
+        owner, picks = self.field.every(2048, rng)
+        keys = self.field.keys(owner, picks)
+        fresh = rng.permutation(distinct(keys, known))[: 16 * n]
+        if not self.learns:
+            rows = Rows.bare(owner[fresh[:n]], picks[fresh[:n]], keys[fresh[:n]])
+            return [self.candidate(rows, i, "random", None) for i in range(len(rows))]
+        rows = self.field.rows(owner[fresh], picks[fresh], known)
+        score = self.score(rows)
+        order = np.argsort(-score, kind="stable")[:n]
+        return [self.candidate(rows, int(i), "sketch", float(score[i])) for i in order]
+
+    def candidate(self, rows: Rows, i: int, origin: str, score: float | None) -> Proposal:
+        """Candidate of one of the rows."""
+        k, parent, how = int(rows.owner[i]), int(rows.parent[i]), int(rows.how[i])
+        sampler = self.field.variant(k).sampler
+        row = sampler.row(self.field.narrow(k, rows.picks[i][None])[0])
+        changed = ", ".join(sampler.domain.groups[how].holes) if parent and how >= 0 else None
+        key = text(int(rows.keys[i]))
+        return Candidate(k, row, origin, score, key, text(parent) if parent else None, changed), rows.x[i]
+
+    # ---- inside ----
+
+    def _keep(self, chosen: Iterable[Proposal]) -> list[Candidate]:
         out = []
         for candidate, x in chosen:
             self._known.add(number(candidate.key))
@@ -245,77 +321,33 @@ class Search:
             out.append(candidate)
         return out
 
-    def _from_seeds(self, n: int) -> list[Candidate]:
-        taken: list[tuple[Candidate, NDArray[np.float32]]] = []
-        rest = list(self._seeds)
-        while rest and len(taken) < n:
-            seed = rest.pop(0)
-            fits = seed.variant < 0 or self._find(seed.variant, seed.row) is not None
-            fresh = number(seed.key) not in self._known and all(seed.key != c.key for c, _ in taken)
-            if fits and fresh:
-                score = float(self.model.predict(seed.x[None])[0])
-                candidate = Candidate(
-                    seed.variant, seed.row, "seed", score, seed.key, seed.parent, seed.note, seed.schedule
-                )
-                taken.append((candidate, seed.x))
-        self._seeds = rest
-        return self._keep(taken)
+    def _from_seeds(self, n: int) -> list[Proposal]:
+        taken: list[Proposal] = []
+        while self._seeds and len(taken) < n:
+            seed = self._seeds.pop(0)
+            variant = self.field.variants[seed.variant] if seed.variant >= 0 else None
+            fits = seed.variant < 0 or (variant is not None and variant.sampler.find(seed.row) is not None)
+            if fits and number(seed.key) not in self._known and all(seed.key != c.key for c, _ in taken):
+                score = float(self.model.predict(seed.x[None])[0]) if self.learns else None
+                made = Candidate(seed.variant, seed.row, "seed", score, seed.key, seed.parent, seed.note, seed.schedule)
+                taken.append((made, seed.x))
+        return taken
+
+    def _learn(self, x: Matrix, speeds: list[float], predicted: list[float]) -> None:
+        self.history.round(predicted, speeds)
+        if self.learns:
+            self.model.update(self._task.key, x, np.array(speeds))
 
     def _speed(self, ms: float | None) -> float:
         return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan
 
-    def _remember(self, speed: float, variant: int, row: Mapping[str, int]) -> None:
-        if variant >= 0 and math.isfinite(speed):
-            self._best.append((speed, variant, row))
-            self._best.sort(key=lambda b: -b[0])
-            del self._best[256:]
 
-
-# ---------------------------------------------------------------------------------------------------------- registry
-
-
-@dataclass(frozen=True, slots=True)
-class Strategy:
-    """One declared strategy: its name, what it does in a sentence, and how it is made."""
-
-    name: str
-    doc: str
-    make: type[Search]
-
-
-SEARCHES: dict[str, Strategy] = {}
-_S = TypeVar("_S", bound=type[Search])
-
-
-def strategy(name: str) -> Callable[[_S], _S]:
-    """Declare a search strategy; the first line of the class's text says what it does."""
-
-    def register(cls: _S) -> _S:
-        cls.name = name
-        SEARCHES[name] = Strategy(name, (cls.__doc__ or "").strip().splitlines()[0], cls)
-        return cls
-
-    return register
-
-
-def make_search(
-    name: str, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
-) -> Search:
-    """Search by the name of its strategy; see `SEARCHES`.
-
-    Raises
-    ------
-    UsageError
-        "usage.search" for a name that is not declared.
-    """
-    found = SEARCHES.get(name)
-    if found is None:
-        hint = did_you_mean(name, SEARCHES)
-        raise UsageError("usage.search", f"There is no search strategy {name!r}.", (str(name),), hint)
-    return found.make(task, space, model, seed, options)
-
-
-# ----------------------------------------------------------------------------------------------------------- numbers
+def _rounds(records: Sequence[Any]) -> list[list[int]]:
+    """Positions of the records of each round, in order."""
+    out: dict[int, list[int]] = {}
+    for k, r in enumerate(records):
+        out.setdefault(getattr(r, "round", 0), []).append(k)
+    return list(out.values())
 
 
 def text(key: int) -> str:
@@ -329,29 +361,3 @@ def number(key: str) -> int:
         return int(key, 16)
     except ValueError:
         return 0
-
-
-def _spearman(rounds: Sequence[tuple[list[float], list[float]]]) -> float | None:
-    """Mean of the rounds' rank correlations, weighted by their sizes."""
-    total, weight = 0.0, 0
-    for predicted, speed in rounds:
-        a, b = np.array(predicted), np.array(speed)
-        ok = np.isfinite(a) & np.isfinite(b)
-        if ok.sum() < 3 or np.ptp(a[ok]) == 0 or np.ptp(b[ok]) == 0:
-            continue
-        total += float(np.corrcoef(_ranks(a[ok]), _ranks(b[ok]))[0, 1]) * int(ok.sum())
-        weight += int(ok.sum())
-    return total / weight if weight else None
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ranks from 0; equal values share the mean of theirs."""
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return np.asarray((ends - (counts + 1) / 2)[inverse], np.float64)
-
-
-__all__ = [
-    "SEARCHES", "Candidate", "Quality", "Search", "SearchOptions", "Strategy", "make_search", "number",
-    "strategy", "text",
-]  # fmt: skip

@@ -1,202 +1,140 @@
-"""Evolutionary search: every variant keeps a pool of rows with their features.
+"""Evolutionary search, led by a cost model.
 
-`ask` scores the pools with the current model, breeds from the best (mutation and crossover of whole columns), and picks
-programs that are good and different from each other, plus a small random share.
+Each `ask` starts from the same two things: a sample of every variant, drawn once and scored by the model as it is now,
+and the programs that were measured to be the fastest. It breeds from both by mutation and crossover of whole columns,
+and picks what is good and different from each other. Nothing bred is carried from one `ask` to the next, so a search
+that is restored from a log stands exactly where the first one stood.
+
+While the best does not improve, part of the batch goes to the neighbours of the fastest programs, whatever the model
+thinks of them (`polish`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.tune.cost_model import Matrix, Scores
-from workbench.tune.features import INDEX
+from workbench.tune.cost_model import Scores
 from workbench.tune.sample import Keys, Picks
-from workbench.tune.search.base import Candidate, Search, SearchOptions, strategy, text
+from workbench.tune.search.base import Proposal, Search, number
+from workbench.tune.search.choice import candidates, diverse, drift
+from workbench.tune.search.descent import polish
+from workbench.tune.search.registry import strategy
+from workbench.tune.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
 
-if TYPE_CHECKING:
-    from workbench.tune.cost_model import CostModel
-    from workbench.tune.space import Space, Variant
+#: Trials after which another sample of the space is drawn.
+EPOCH = 512
+#: Measured programs, and rows of the sample, that children come from.
+MEASURED, ELITE = 24, 64
+#: Trials without a gain after which polishing joins in; it is a gain to be faster by `GAIN` in log2.
+STALL, GAIN = 32, 0.005
+#: Variants that one generation breeds at most: each costs as much as a hundred rows.
+BRED_VARIANTS = 3
 
 
 @dataclass(slots=True)
-class _Pool:
-    """Rows of one variant; `parent` and `group` say how a row came about (0 and -1: drawn from the sketch)."""
+class _Parents:
+    """What children come from, and how likely."""
 
+    owner: Ints
     picks: Picks
-    x: Matrix
     keys: Keys
-    parent: Keys
-    group: NDArray[np.int64]
-
-    def take(self, index: NDArray[Any]) -> _Pool:
-        return _Pool(self.picks[index], self.x[index], self.keys[index], self.parent[index], self.group[index])
-
-    def join(self, other: _Pool) -> _Pool:
-        pairs = (
-            (self.picks, other.picks),
-            (self.x, other.x),
-            (self.keys, other.keys),
-            (self.parent, other.parent),
-            (self.group, other.group),
-        )
-        return _Pool(*(np.concatenate(p) for p in pairs))  # type: ignore[arg-type]
-
-
-_CROSSED = -2
+    weight: NDArray[np.float64]
 
 
 @strategy("evolutionary")
 class EvolutionarySearch(Search):
     """Breeds rows by mutation and crossover and measures those that the model likes best."""
 
-    def __init__(
-        self, task: Any, space: Space, model: CostModel, seed: int = 0, options: SearchOptions | None = None
-    ) -> None:
-        super().__init__(task, space, model, seed, options)
-        self._pools: list[_Pool] = []
-        self._live: list[Variant] = []
+    def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
+        known = self.known_keys()
+        sample = self.sample(EPOCH)
+        rows = sample.take(distinct(sample.keys, known))
+        score = self.score(rows)
+        for generation in range(self.options.generations):
+            children = self._breed(rows, score, known, generation, rng)
+            if children is not None:
+                rows = Rows.join([rows, children])
+                score = np.concatenate([score, self.model.predict(children.x)])
+        polished = polish(self, n // 2, MEASURED) if self._stalled() else []
+        chosen = self._choose(n - len(polished), rows, score, {c.key for c, _ in polished}, rng)
+        if len(chosen) + len(polished) < n:
+            chosen += self.leftovers(n - len(chosen) - len(polished), [*chosen, *polished], rng)
+        return [*chosen, *polished]
 
-    def _pools_changed(self) -> None:
-        self._pools, self._live = [], []
+    # ---- breeding ----
 
-    def _propose(self, n: int, rng: np.random.Generator) -> list[tuple[Candidate, NDArray[np.float32]]]:
-        self._fill_pools(rng)
-        for _ in range(self.options.generations):
-            self._breed(rng)
-        return self._choose(n, rng)
+    def _breed(self, rows: Rows, score: Scores, known: Keys, generation: int, rng: np.random.Generator) -> Rows | None:
+        parents = self._parents(rows, score, generation)
+        count = self.options.children
+        if not len(parents.keys):
+            return None
+        first = rng.choice(len(parents.keys), count, p=parents.weight)
+        mass = np.bincount(parents.owner[first], minlength=len(self.field.variants))
+        kept = np.argsort(-mass, kind="stable")[:BRED_VARIANTS]
+        first = first[np.isin(parents.owner[first], kept)]
+        second = self._mates(parents, first, rng)
+        owner = parents.owner[first]
+        children, how = self.field.mutate(owner, parents.picks[first], rng)
+        mixed = self.field.cross(owner, parents.picks[first], parents.picks[second], rng)
+        crossed = rng.random(len(first)) < 0.4
+        children[crossed], how[crossed] = mixed[crossed], CROSSED
+        again, group = self.field.mutate(owner, children, rng)
+        twice = (rng.random(len(first)) < 0.3) & (group >= 0)
+        children[twice] = again[twice]
+        how[twice] = CROSSED
+        return self.field.rows(owner, children, np.union1d(known, rows.keys), parents.keys[first], how)
 
-    # ---- pools ----
+    def _parents(self, rows: Rows, score: Scores, generation: int) -> _Parents:
+        """Half of the children come from what was measured to be fast, half from what the model believes to be."""
+        elite = np.argsort(-score, kind="stable")[:ELITE]
+        measured = self.placed(MEASURED)
+        owner = np.concatenate([rows.owner[elite], np.array([b.variant for b, _ in measured], np.int64)])
+        picks = np.concatenate([rows.picks[elite], *[p[None] for _, p in measured]])
+        keys = np.concatenate([rows.keys[elite], np.array([b.number for b, _ in measured], np.uint64)])
+        weight = np.concatenate([_ranked(len(elite)), _ranked(len(measured))])
+        return _Parents(owner, picks, keys, weight / max(weight.sum(), 1e-9))
 
-    def _pool(
-        self, variant: Variant, picks: Picks, parent: Keys | None = None, group: NDArray[np.int64] | None = None
-    ) -> _Pool:
-        n = len(picks)
-        return _Pool(
-            picks,
-            variant.features(picks),
-            variant.keys(picks),
-            np.zeros(n, np.uint64) if parent is None else parent,
-            np.full(n, -1) if group is None else group,
-        )
-
-    def _fill_pools(self, rng: np.random.Generator) -> None:
-        if self._pools:
-            return
-        self._live = [v for v in self._variants if v is not None]
-        share = max(64, self.options.pool // max(1, len(self._live)))
-        self._pools = [self._pool(v, v.sampler.draw(share, rng)) for v in self._live]
-
-    def _breed(self, rng: np.random.Generator) -> None:
-        """One generation: each variant breeds in proportion to how many of the best rows are its own."""
-        scores = [self.model.predict(p.x) if len(p.keys) else np.zeros(0) for p in self._pools]
-        every = np.concatenate(scores)
-        owner = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
-        top = np.argsort(-every, kind="stable")[:128]
-        counts = np.bincount(owner[top], minlength=len(scores))
-        for v in np.argsort(-counts, kind="stable")[:2]:
-            variant = self._live[v]
-            quota = int(self.options.children * counts[v] / max(1, len(top)))
-            pool = self._pools[v]
-            if quota >= 16 and len(pool.keys) < variant.sampler.size:
-                self._pools[v] = self._grow(variant, pool, scores[v], quota, rng)
-
-    def _grow(self, variant: Variant, pool: _Pool, score: Scores, quota: int, rng: np.random.Generator) -> _Pool:
-        elite = np.argsort(-score, kind="stable")[: max(16, quota // 4)]
-        best = [variant.sampler.find(row) for _, v, row in self._best[:16] if v == variant.index]
-        seeds = [p for p in best if p is not None]
-        parents = np.concatenate([pool.picks[elite], np.stack(seeds)]) if seeds else pool.picks[elite]
-        keys = np.concatenate([pool.keys[elite], variant.keys(np.stack(seeds))]) if seeds else pool.keys[elite]
-        half = quota // 2
-        chance = 0.5 ** (np.arange(len(parents)) / max(1.0, len(elite) / 4))
-        chance[len(elite) :] = 1.0
-        chance /= chance.sum()
-        first, second = (rng.choice(len(parents), quota, p=chance) for _ in range(2))
-        children, group = variant.sampler.mutate(parents[first], rng)
-        crossed = variant.sampler.cross(parents[first[half:]], parents[second[half:]], rng)
-        again, _ = variant.sampler.mutate(crossed, rng)
-        children[half:] = np.where(rng.random((quota - half, 1)) < 0.3, again, crossed)
-        group[half:] = _CROSSED
-        fresh = _distinct(variant.keys(children), pool.keys, self._known)
-        if not len(fresh):
-            return pool
-        grown = pool.join(self._pool(variant, children[fresh], keys[first[fresh]], group[fresh]))
-        limit = max(64, self.options.pool // len(self._pools)) * 2
-        if len(grown.keys) > limit:
-            kept = np.argsort(-self.model.predict(grown.x), kind="stable")[: limit // 2]
-            grown = grown.take(np.sort(kept))
-        return grown
+    def _mates(self, parents: _Parents, first: Ints, rng: np.random.Generator) -> Ints:
+        """A second parent of the same variant for each first one."""
+        second = first.copy()
+        for k in np.unique(parents.owner[first]):
+            at, of = np.flatnonzero(parents.owner[first] == k), np.flatnonzero(parents.owner == k)
+            chance = parents.weight[of]
+            second[at] = rng.choice(of, len(at), p=chance / chance.sum())
+        return second
 
     # ---- proposals ----
 
-    def _choose(self, n: int, rng: np.random.Generator) -> list[tuple[Candidate, NDArray[np.float32]]]:
-        keys = np.concatenate([p.keys for p in self._pools])
-        scores = np.concatenate([self.model.predict(p.x) if len(p.keys) else np.zeros(0) for p in self._pools])
-        owner = np.repeat(np.arange(len(self._pools)), [len(p.keys) for p in self._pools])
-        at = np.concatenate([np.arange(len(p.keys)) for p in self._pools])
-        order = np.argsort(-scores, kind="stable")
-        order = order[_distinct(keys[order], keys[:0], self._known)]
-        lucky = int(rng.binomial(n, self.epsilon)) if self._best else 0
-        picked = self._diverse(order[: max(256, 8 * n)], scores, owner, at, n - lucky)
+    def _stalled(self) -> bool:
+        return self.history.since_gain(GAIN) >= STALL
+
+    def _choose(self, n: int, rows: Rows, score: Scores, taken: set[str], rng: np.random.Generator) -> list[Proposal]:
+        order = np.argsort(-score, kind="stable")
+        if taken:
+            order = order[~np.isin(rows.keys[order], np.array([number(k) for k in taken], np.uint64))]
+        lucky = int(rng.binomial(n, self.epsilon)) if self.history.best else 0
+        chance = candidates(rows, score, n)
+        chance = chance[np.isin(chance, order)]
+        guess = drift(self, max(1, n - lucky), rng)
+        picked = diverse(chance, rows, score, n - lucky, 0.4 if self.history.best else 1.0, guess)
+        out = [self.candidate(rows, i, _origin(rows, i), float(score[i])) for i in picked]
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)  # at random among what is not hopeless
         if lucky and len(rest):
-            picked += [int(i) for i in rng.choice(rest, min(lucky, len(rest)), replace=False)]
-        return [
-            self._candidate(int(owner[i]), int(at[i]), float(scores[i]), k >= n - lucky) for k, i in enumerate(picked)
-        ]
-
-    def _diverse(
-        self, order: NDArray[np.int64], scores: Scores, owner: NDArray[np.int64], at: NDArray[np.int64], n: int
-    ) -> list[int]:
-        """Greedy choice by score, where what resembles an earlier choice of this round costs a few per cent."""
-        if not len(order) or n <= 0:
-            return []
-        x = np.stack([self._pools[owner[i]].x[at[i]] for i in order])
-        marks = [np.round(x[:, INDEX[c]], 2) for c in _SIGNATURE]
-        value = scores[order].astype(np.float64)
-        weight = 1.0 if not self._best else 0.4
-        picked: list[int] = []
-        for _ in range(min(n, len(order))):
-            k = int(np.argmax(value))
-            picked.append(int(order[k]))
-            same = [m == m[k] for m in marks]
-            value = value - weight * (
-                0.02 * (owner[order] == owner[order[k]])
-                + 0.05 * (same[0] & same[1] & same[2])
-                + 0.02 * same[3]
-                + 0.03 * (same[4] & same[0])
-            )
-            value[k] = -np.inf
-        return picked
-
-    def _candidate(self, v: int, k: int, score: float, lucky: bool) -> tuple[Candidate, NDArray[np.float32]]:
-        pool, variant = self._pools[v], self._live[v]
-        parent, group = int(pool.parent[k]), int(pool.group[k])
-        origin = "random" if lucky else "sketch" if not parent else "crossover" if group == _CROSSED else "mutation"
-        changed = ", ".join(variant.sampler.domain.groups[group].holes) if parent and group >= 0 else None
-        candidate = Candidate(
-            variant.index,
-            variant.sampler.row(pool.picks[k]),
-            origin,
-            score,
-            text(int(pool.keys[k])),
-            text(parent) if parent else None,
-            changed,
-        )
-        return candidate, pool.x[k]
+            drawn = rng.choice(rest, min(lucky, len(rest)), replace=False)
+            out += [self.candidate(rows, int(i), "random", float(score[i])) for i in drawn]
+        return out
 
 
-_SIGNATURE = ("main.accumulators", "main.vector", "main.fma", "main.tasks", "main.bodies_per_visit")
+def _ranked(n: int) -> NDArray[np.float64]:
+    """Chances that halve with every quarter of the ranks; they add up to 1."""
+    weight: NDArray[np.float64] = 0.5 ** (np.arange(n) / max(1.0, n / 4))
+    return weight / weight.sum() if n else weight
 
 
-def _distinct(keys: Keys, others: Keys, known: Iterable[int]) -> NDArray[np.int64]:
-    """Positions of the first occurrence of every key that is in neither `others` nor `known`, in order."""
-    _, first = np.unique(keys, return_index=True)
-    first = np.sort(first)
-    bad = np.isin(keys[first], others) | np.isin(keys[first], np.fromiter(known, np.uint64))
-    result: NDArray[np.int64] = first[~bad]
-    return result
+def _origin(rows: Rows, i: int) -> str:
+    how: Any = rows.how[i]
+    return "sketch" if not rows.parent[i] or how == DRAWN else "crossover" if how == CROSSED else "mutation"
