@@ -90,8 +90,8 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
         Round(
             round=2, task_key="3f2a91c0", task="dense 512→10", trials=16, best_ms=0.0019, total_ms=0.0019,
             reason="gains of the last rounds", gain=0.0004, backward=0.0004, optimism=0.0002, similarity=0.0,
-            epsilon=0.08, tau=0.62, spearman=0.81, model="xgboost-3", ask_s=0.05, tell_s=0.02, measure_s=0.7, elapsed_s=3.7,
-            timestamp=1750000003.7,
+            epsilon=0.08, tau=0.62, spearman=0.81, model="xgboost-3", ask_s=0.05, tell_s=0.02, measure_s=0.7,
+            elapsed_s=3.7, timestamp=1750000003.7,
         ),
     ),
     (
