@@ -8,6 +8,11 @@ import time
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+from workbench.errors import UsageError
+from workbench.runtime.contest import Contest
+from workbench.runtime.results import Measurement
+from workbench.tune.parts import Given
+
 
 @dataclass(frozen=True)
 class FakeTask:
@@ -53,9 +58,13 @@ class FakeSearch:
         self.random = random.Random(seed)
         self.size = size
         self.known: set[int] = set()
+        self.epsilon = 0.08
+        self.seeds: list = []
+        self.pins, self.forbids, self.variants = {}, {}, set()
 
     def ask(self, n):
-        free = [x for x in range(self.size) if x not in self.known]
+        free = [x for x in range(self.size) if x not in self.known and self.pins.get("x", x) == x]
+        free = [x for x in free if x not in self.forbids.get("x", ())]
         return [FakeCandidate(0, {"x": x}, "random", 1.0, f"x{x}") for x in self.random.sample(free, min(n, len(free)))]
 
     def tell(self, results):
@@ -64,13 +73,45 @@ class FakeSearch:
     def restore(self, records):
         self.known |= {record.row["x"] for record in records}
 
+    def seed(self, seeds):
+        self.seeds += list(seeds)
+
+    def restrict(self, pins, forbids, variants):
+        self.pins, self.forbids, self.variants = pins, forbids, variants
+
 
 class FakeToolbox:
     def __init__(self, size: int = 1000) -> None:
         self.size = size
 
+    def prepare(self):
+        pass
+
     def space(self, task):
         return FakeSpace()
+
+    def remark(self, task):
+        return ""
+
+    def seeds(self, task, space):
+        return []
+
+    def check_wishes(self, space, wishes):
+        """x is the one hole; it is below `size`."""
+        for hole, value in wishes.pins.items():
+            if hole != "x":
+                raise UsageError("steer.hole", f"No variant of the space has a hole '{hole}'.", (hole,))
+            if not 0 <= value < self.size or value in wishes.forbids.get(hole, ()):
+                raise UsageError("steer.value", f"'{hole}' cannot be {value}.", (hole,))
+
+    def given(self, task, space, variant, row, trace):
+        x = trace[0]["args"]["x"] if trace else row.get("x", -1)
+        if not 0 <= x < self.size:
+            raise UsageError("steer.row", "not a row of the space", (str(x),))
+        return Given(f"x{x}", "manual", variant if not trace else -1, {"x": x}, FakeSchedule(x) if trace else None)
+
+    def schedule(self, task, record):
+        return FakeSchedule(record.row.get("x", -1))
 
     def search(self, task, space, seed):
         return FakeSearch(seed, self.size)
@@ -80,6 +121,10 @@ class FakeToolbox:
 
     def model_version(self):
         return "fake-1"
+
+
+def latency(x):
+    return 10.0 if x < 0 else 1.0 + (x * 7919 % 1000) / 1000
 
 
 def measurement(status="ok", ms=1.0, error=""):
@@ -98,6 +143,9 @@ class FakeMeasurer:
     killed: bool = False
     closed: bool = False
     count: int = 0
+    contests: int = 0
+    started: bool = False
+    bias: object = lambda x: 1.0  # in a contest a candidate takes so many times its latency
     gate: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event = field(default_factory=threading.Event)
 
@@ -114,8 +162,15 @@ class FakeMeasurer:
                 return
             self.count += 1
             status = self.fail(task, schedule.x) if self.fail else "ok"
-            ms = 10.0 if schedule.x < 0 else 1.0 + (schedule.x * 7919 % 1000) / 1000
-            yield position, measurement(status, ms, "" if status == "ok" else "Traceback: why")
+            yield position, measurement(status, latency(schedule.x), "" if status == "ok" else "Traceback: why")
+
+    def start(self):
+        self.started = True
+
+    def compare(self, task, schedules):
+        self.contests += 1
+        costs = [[latency(s.x) * self.bias(s.x) * (1 + k / 1e4) for k in range(9)] for s in schedules]
+        return Contest(measurements=tuple(Measurement(status="ok", costs_ms=tuple(c)) for c in costs))
 
     def hold(self, on):
         self.held = on

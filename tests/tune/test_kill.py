@@ -12,7 +12,9 @@ import textwrap
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
+from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
+from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
@@ -84,9 +86,13 @@ def test_the_restored_state_equals_that_of_a_replay(tmp_path):
     session = TuningSession(
         tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=TRIALS, resume=True
     )
-    scheduler = type(session._loop.scheduler)(tasks(3))
-    for record in load_log(log).records:
-        scheduler.observe(record)
+    scheduler = type(session._loop.scheduler)(tasks(3), confirm=True)
+    for line in load_log(log).lines:
+        if isinstance(line, Record):
+            scheduler.observe(line)
+        elif isinstance(line, Comparison):
+            scheduler.compare(line)
+    assert any(state.compared for state in scheduler.states)
     assert scheduler.states == session._loop.scheduler.states
     assert scheduler.next() == session._loop.scheduler.next()
     session.cancel()

@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.record import Record
 
 State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "failed"]
 FINAL: tuple[State, ...] = ("done", "cancelled", "failed")
 """States that a session does not leave any more."""
 
-EventKind = Literal["state", "round", "trial", "best", "warning"]
+EventKind = Literal["state", "round", "trial", "compare", "best", "command", "seed", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,11 @@ class Event:
     ----------
     kind : str
         ``state`` (the session's state changed, see `message`), ``round`` (a batch for `task` ended), ``trial``
-        (`record` is in the log), ``best`` (`record` is the fastest of its task so far), ``warning``.
+        (`record` is in the log), ``compare`` (`line` is a comparison: see `message` for who won), ``best`` (`record` is
+        the best of its task so far), ``command`` (`line` says what became of it), ``seed`` (`message` says what the
+        search of `task` starts from), ``warning``.
+    line : Comparison, Round, Command or None
+        The line of the log that the event is about, where it is no trial.
     elapsed_s : float
         Tuning time of the log, in seconds.
     """
@@ -36,11 +41,26 @@ class Event:
     message: str = ""
     task: str | None = None
     record: Record | None = None
+    line: Comparison | Round | Command | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One line of the task table; `state` is waiting, tuning, measured, no result, exhausted or skipped."""
+    """One line of the task table.
+
+    Attributes
+    ----------
+    state : str
+        waiting, tuning, measured, resting, no result, exhausted or skipped.
+    reason : str
+        Why the task would get the next trials, or why not.
+    spread, confidence : float or None
+        Relative spread of the best trial's repeats, and how sure its last comparison was that it is the best.
+    compared : int
+        Comparisons that were made.
+    quality : float or None
+        Rank correlation of the model's predictions with the measurements that came after them.
+    """
 
     id: int
     key: str
@@ -53,6 +73,10 @@ class TaskRow:
     untuned_ms: float | None
     state: str
     reason: str = ""
+    spread: float | None = None
+    confidence: float | None = None
+    compared: int = 0
+    quality: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

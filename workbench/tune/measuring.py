@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.runtime.contest import Contest
 from workbench.runtime.measure import LocalRunner, MeasureInput, Runner
 from workbench.runtime.results import Measurement, MeasureOptions
-from workbench.tune.loop import TuneOptions
+from workbench.tune.options import TuneOptions
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

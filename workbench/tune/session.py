@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
-import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import path, real, whole
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, State, TaskRow
+from workbench.tune import views
+from workbench.tune.control import SessionControl
+from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, State
+from workbench.tune.helm import Helm
+from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, to_frame
 from workbench.tune.log_writer import LogWriter
-from workbench.tune.loop import Measurer, Toolbox, TuneOptions, TuningLoop
-from workbench.tune.record import Record, speed
+from workbench.tune.loop import TuningLoop
+from workbench.tune.options import TuneOptions
+from workbench.tune.parts import Measurer, Toolbox
+from workbench.tune.record import Record
 from workbench.tune.selection import position, select_tasks
-from workbench.tune.weights import total
+from workbench.tune.steering import documentation
 
 if TYPE_CHECKING:
     import pandas
@@ -27,50 +33,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
 
-
-class SessionControl:
-    """The session's state machine; the loop asks `proceed` between trials."""
-
-    def __init__(self, changed: Callable[[State], None]) -> None:
-        self.state: State = "idle"
-        self._condition = threading.Condition()
-        self._changed = changed
-        self._paused_s = 0.0
-        self._paused_at: float | None = None
-
-    def move(self, state: State, *, only_from: tuple[State, ...]) -> bool:
-        """Change the state if it is one of `only_from`; return whether it was changed."""
-        with self._condition:
-            if self.state not in only_from:
-                return False
-            if self._paused_at is not None:
-                self._paused_s += time.monotonic() - self._paused_at
-                self._paused_at = None
-            if state == "paused":
-                self._paused_at = time.monotonic()
-            self.state = state
-            self._condition.notify_all()
-        self._changed(state)
-        return True
-
-    def proceed(self) -> bool:
-        """Wait while paused; False once the session is to end."""
-        with self._condition:
-            while self.state == "paused":
-                self._condition.wait()
-            return self.state == "running"
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether the trial in flight is to be thrown away."""
-        return self.state == "cancelled"
-
-    @property
-    def paused_s(self) -> float:
-        """Seconds spent paused so far."""
-        with self._condition:
-            now = time.monotonic() - self._paused_at if self._paused_at is not None else 0.0
-            return self._paused_s + now
+__all__ = ["SessionControl", "TuningSession"]
 
 
 class TuningSession:
@@ -104,6 +67,7 @@ class TuningSession:
         target: str = "",
         only_tasks: Sequence[int | str] | None = None,
         options: TuneOptions | None = None,
+        ahead: bool = False,
     ) -> None:
         if not tasks:
             raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
@@ -112,8 +76,9 @@ class TuningSession:
         active = select_tasks(self.tasks, only_tasks)
         self.events = EventBus()
         self.log = path("log", log) if log is not None else None
+        options = options or TuneOptions()
         self._control = SessionControl(self._state_changed)
-        self._measurer = measurer
+        self._measurer, self._toolbox = measurer, toolbox
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
@@ -128,14 +93,19 @@ class TuningSession:
             toolbox=toolbox,
             measurer=measurer,
             writer=self._writer,
-            options=options or TuneOptions(),
+            options=options,
             trials=trials,
             seconds=seconds,
             seed=seed,
             target=target,
             control=self._control,
             publish=self.events.publish,
+            ahead=ahead,
         )
+        self._begun = (trials, seconds, options)
+        self._helm = Helm(self._loop, toolbox, self._move)
+        if self.log is not None:
+            self._helm.listen(self.log)
         _LIVE.add(self)
 
     # ---- steering ----
@@ -147,40 +117,137 @@ class TuningSession:
 
     def start(self) -> TuningSession:
         """Begin, or go on after `pause`."""
+        if self.state == "idle":
+            self._helm.begin(*self._begun)
         if self._control.move("running", only_from=("idle",)):
+            begin = getattr(self._measurer, "start", None)
+            if begin is not None:
+                begin()
             self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
             self._thread.start()
+            threading.Thread(target=self._prepare, name="workbench-prepare", daemon=True).start()
+            self._helm.start()
         else:
             self.resume()
         return self
 
+    def _prepare(self) -> None:
+        with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
+            self._toolbox.prepare()
+
+    def steer(self, name: str, *, source: str = "python", **args: Any) -> Command:
+        """Carry out a command; `commands` lists all of them.
+
+        Parameters
+        ----------
+        name : str
+            The command.
+        source : {"python", "widget", "control file", "command line"}
+            Who sent it, for the log.
+        **args
+            Its arguments.
+
+        Returns
+        -------
+        Command
+            The line that stands in the log.
+
+        Raises
+        ------
+        WorkbenchError
+            ``steer.*`` and ``usage.task``: why it was refused; ``steer.ended`` after the end.
+        """
+        if self.state in FINAL:
+            raise TuneError("steer.ended", f"The session has ended ({self.state})", [name])
+        return self._helm.steer(name, args, source)
+
+    @staticmethod
+    def commands() -> list[dict[str, Any]]:
+        """Return all commands with what they do and their arguments."""
+        return documentation()
+
+    def _quietly(self, name: str, states: tuple[State, ...]) -> TuningSession:
+        """Carry out a command that means nothing in other states: calling it twice is no mistake."""
+        if self.state in states:
+            try:
+                self.steer(name)
+            except WorkbenchError:  # it ended just now, or the log cannot be written any more
+                self._move(name)
+        return self
+
     def pause(self) -> TuningSession:
         """Hold after the trial in flight."""
-        self._control.move("paused", only_from=("running",))
-        self._measurer.hold(self.state == "paused")
-        return self
+        return self._quietly("pause", ("running",))
 
     def resume(self) -> TuningSession:
         """Go on after `pause`."""
-        self._control.move("running", only_from=("paused",))
-        self._measurer.hold(self.state == "paused")
-        return self
+        return self._quietly("resume", ("paused",))
 
     def stop(self) -> TuningSession:
         """End after the trial in flight and keep everything; returns at once, `wait` waits for the end."""
-        if self._control.move("done", only_from=("idle",)):
-            self._finish()
-        else:
-            self._control.move("stopping", only_from=("running", "paused"))
-        return self
+        return self._quietly("stop", ("idle", "running", "paused"))
 
     def cancel(self) -> TuningSession:
         """End now: workers are killed and the trial in flight is thrown away; the log keeps what it has."""
-        if self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
+        return self._quietly("cancel", ("idle", "running", "paused", "stopping"))
+
+    def pin(self, task: Task | int | str, hole: str, value: int) -> Command:
+        """Hold a hole of a task's space at one value in all candidates that are proposed from now on."""
+        return self.steer("pin", task=task, hole=hole, value=value)
+
+    def forbid(
+        self, task: Task | int | str, hole: str | None = None, values: Any = None, *, variant: int | None = None
+    ) -> Command:
+        """Propose no more candidates with certain values of a hole, or of one variant of the space."""
+        return self.steer("forbid", task=task, hole=hole, values=values, variant=variant)
+
+    def release(self, task: Task | int | str, hole: str | None = None, *, variant: int | None = None) -> Command:
+        """Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task."""
+        return self.steer("release", task=task, hole=hole, variant=variant)
+
+    def add(
+        self,
+        task: Task | int | str,
+        schedule: Schedule | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        variant: int | None = None,
+        row: Mapping[str, int] | None = None,
+    ) -> Command:
+        """Measure a candidate next: a concrete schedule (or its trace), or a row of a variant of the space."""
+        made = getattr(schedule, "to_json", None)
+        trace = made() if made is not None else schedule
+        return self.steer("add", task=task, trace=trace, variant=variant, row=row)
+
+    def budget(
+        self,
+        *,
+        trials: int | None = None,
+        seconds: float | None = None,
+        task: Task | int | str | None = None,
+        more: int | None = None,
+    ) -> Command:
+        """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
+        return self.steer("budget", trials=trials, seconds=seconds, task=task, more=more)
+
+    def epsilon(self, value: float) -> Command:
+        """Change the share of candidates that are drawn at random."""
+        return self.steer("epsilon", value=value)
+
+    def _move(self, how: str) -> None:
+        """Pause, resume, stop or cancel; nothing where it means nothing."""
+        if how in ("pause", "resume"):
+            state: State = "paused" if how == "pause" else "running"
+            self._control.move(state, only_from=("running",) if how == "pause" else ("paused",))
+            self._measurer.hold(self.state == "paused")
+        elif how == "stop":
+            if self._control.move("done", only_from=("idle",)):
+                self._finish()
+            else:
+                self._control.move("stopping", only_from=("running", "paused"))
+        elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
             self._measurer.kill()
             if self._thread is None:
                 self._finish()
-        return self
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the session has ended.
@@ -240,8 +307,8 @@ class TuningSession:
                 self._measurer.kill()
             self._measurer.close()
         finally:
-            if self._writer is not None:
-                self._writer.close()
+            self._helm.close()
+            self._loop.journal.close()
             _LIVE.discard(self)
             self._ended.set()
             self.events.close()
@@ -255,7 +322,17 @@ class TuningSession:
     @property
     def records(self) -> tuple[Record, ...]:
         """All trials of the log so far, those of earlier runs included."""
-        return tuple(self._loop.records)
+        return tuple(self._loop.standing.records)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All comparisons of the log so far."""
+        return tuple(self._loop.standing.comparisons)
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """All rounds of the log so far."""
+        return tuple(self._loop.standing.rounds)
 
     @property
     def failure(self) -> BaseException | None:
@@ -270,86 +347,32 @@ class TuningSession:
     @property
     def progress(self) -> Progress:
         """Trials done and allowed, time used and expected."""
-        loop = self._loop
-        done, elapsed = len(loop.records), loop.elapsed
-        here = max(1e-9, elapsed - loop.elapsed_before)
-        rate = loop.new_trials / here
-        shares: list[float] = []
-        rests: list[float] = []
-        if loop.trials is not None:
-            shares.append(min(1.0, done / max(1, loop.trials)))
-            if rate > 0:
-                rests.append(max(0, loop.trials - done) / rate)
-        if loop.seconds is not None:
-            shares.append(min(1.0, here / max(1e-9, loop.seconds)))
-            rests.append(max(0.0, loop.seconds - here))
-        fraction = 1.0 if self.state == "done" and not self._error else max(shares, default=0.0)
-        eta = 0.0 if self.state in FINAL else (min(rests) if rests else None)
-        return Progress(done, loop.trials, elapsed, eta, fraction, rate)
+        return views.progress(self._loop, self.state, self._error is not None)
 
     def snapshot(self) -> Snapshot:
         """Return everything that a display shows, as one value."""
-        loop = self._loop
-        scheduler = loop.scheduler
-        rows = tuple(self._row(i) for i in range(len(self.tasks)))
-        shown = [rows[i] for i in scheduler.active]
-        next_id = None if self.state in FINAL else loop.current
-        untuned = total([(r.weight, r.untuned_ms) for r in shown])
-        tuned = total([(r.weight, r.latency_ms) for r in shown])
-        return Snapshot(self.state, rows, self.progress, tuned, untuned, next_id)
-
-    def _row(self, index: int) -> TaskRow:
-        loop, task = self._loop, self.tasks[index]
-        state = loop.scheduler.states[index]
-        latency = state.best_ms if state.best_ms < float("inf") else None
-        if index not in loop.scheduler.active:
-            word = "skipped"
-        elif index == loop.current and self.state not in FINAL:
-            word = "tuning"
-        elif state.exhausted:
-            word = "exhausted"
-        elif state.rounds == 0:
-            word = "waiting"
-        else:
-            word = "no result" if latency is None else "measured"
-        untuned = loop.untuned.get(task.key)
-        flops = int(task.flops)
-        return TaskRow(
-            index,
-            task.key,
-            task.name,
-            task.weight,
-            latency,
-            speed(flops, latency),
-            state.trials,
-            state.failed,
-            untuned,
-            word,
-            loop.scheduler.terms(index).reason,
-        )
+        return views.snapshot(self._loop, self.state, self._error is not None)
 
     def table(self) -> pandas.DataFrame:
-        """Return the task table: one row per task."""
-        import pandas
+        """Return the task table: one row per task, with what decides about its next trials."""
+        return views.table(self.snapshot().rows)
 
-        rows = self.snapshot().rows
-        columns = {
-            "id": [r.id for r in rows],
-            "task": [r.name for r in rows],
-            "weight": [r.weight for r in rows],
-            "latency_ms": [r.latency_ms for r in rows],
-            "gflops": [r.gflops for r in rows],
-            "trials": [r.trials for r in rows],
-            "failed": [r.failed for r in rows],
-            "untuned_ms": [r.untuned_ms for r in rows],
-            "state": [r.state for r in rows],
-        }
-        frame = pandas.DataFrame(columns)
-        return frame.astype({"latency_ms": "float64", "gflops": "float64", "untuned_ms": "float64"})
+    def why(self) -> str:
+        """Return which task goes next and why: the scheduler's terms of all tasks."""
+        return views.why(self._loop)
+
+    def explain(self, task: Task | int | str | None = None) -> str:
+        """Return what is known about a task: its best trial, comparisons, the model's quality, what is held."""
+        return views.explain(self._loop, self._position(task))
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
-        return to_frame(self._loop.records)
+        return to_frame(self._loop.standing.records)
+
+    def _position(self, task: Task | int | str | None) -> int:
+        if task is None and len(self.tasks) > 1:
+            raise UsageError("usage.task", "The session has several tasks; say which one", (), "best(0) or best(task)")
+        return 0 if task is None else position(self.tasks, getattr(task, "key", task))
 
     def best(self, task: Task | int | str | None = None) -> Schedule:
         """Return the fastest schedule found for a task.
@@ -364,21 +387,17 @@ class TuningSession:
         UsageError
             ``usage.task`` for an unknown task; ``usage.nothing_measured`` when no trial of it was valid.
         """
-        from workbench.tune.database import Database
-        from workbench.tune.replay import schedule_of
-
-        if task is None and len(self.tasks) > 1:
-            raise UsageError("usage.task", "The session has several tasks; say which one", (), "best(0) or best(task)")
-        found = self.tasks[0] if task is None else self.tasks[position(self.tasks, getattr(task, "key", task))]
-        record = Database(self._loop.records).best(found.key)
+        index = self._position(task)
+        found = self.tasks[index]
+        record = self._loop.standing.trial(self._loop.scheduler.states[index].champion)
         if record is None:
             hint = "let the session measure some trials first, or read the errors in frame()"
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
-        return schedule_of(found, record)
+        return self._toolbox.schedule(found, record)
 
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
-        done, total = len(self._loop.records), self._loop.trials
+        done, total = len(self._loop.standing.records), self._loop.standing.budget.trials
         return f"<TuningSession {self.state}: {tasks}, {done}{f' of {total}' if total is not None else ''} trials>"
 
     def _repr_html_(self) -> str:

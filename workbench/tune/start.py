@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
-from workbench.errors import UsageError
+from workbench.errors import UsageError, did_you_mean
+from workbench.host import usable_threads
 from workbench.tune.log import Header
-from workbench.tune.loop import TuneOptions
 from workbench.tune.measuring import LocalMeasurer, constants_of
+from workbench.tune.options import Objective, TuneOptions
 from workbench.tune.session import TuningSession
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.toolbox import LocalToolbox, check_seeds
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -41,6 +42,10 @@ def tune(
     only_tasks: Sequence[int | str] | None = None,
     batch: int | None = None,
     options: TuneOptions | None = None,
+    seeds: Any = None,
+    template: str | None = None,
+    objective: Objective | None = None,
+    runner: Any = None,
 ) -> TuningSession:
     """Tune in the background.
 
@@ -69,6 +74,15 @@ def tune(
         Trials of a round; the same as ``options.batch``.
     options : TuneOptions, optional
         How to tune.
+    seeds : Schedule, Record, path, or an iterable of them, optional
+        What the searches start from: schedules by hand, trials, logs of this or of similar tasks, of this or of other
+        machines. What was adapted is said in events (``seed``) and in the records.
+    template : str, optional
+        Take the candidates from this template; the same as ``options.template`` with ``space="template"``.
+    objective : callable, optional
+        What is to become small; the same as ``options.objective``.
+    runner : object, optional
+        Who measures; the same as ``options.runner``.
 
     Returns
     -------
@@ -94,7 +108,13 @@ def tune(
         batch=options.batch if batch is None else batch,
         baseline=options.baseline and not space_of,
         constants=constants_of(tasks, resolved) if options.constants is None else options.constants,
+        objective=options.objective if objective is None else objective,
+        runner=options.runner if runner is None else runner,
+        template=options.template if template is None else template,
     )
+    if options.template is not None and options.space == "sketch":
+        options = replace(options, space="template")
+    _check_names(options, tasks)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
     header = Header(
@@ -107,8 +127,8 @@ def tune(
     )
     session = TuningSession(
         tasks,
-        toolbox=LocalToolbox(resolved, options.model, seed, space_of),
-        measurer=LocalMeasurer(resolved, options, seed),
+        toolbox=LocalToolbox(resolved, options.model, seed, space_of, options, check_seeds(seeds)),
+        measurer=LocalMeasurer(resolved, options, seed, options.runner),
         log=log,
         header=header,
         resume=resume,
@@ -118,8 +138,37 @@ def tune(
         target=str(resolved),
         only_tasks=only_tasks,
         options=options,
+        ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
     )
     return session.start() if start else session
+
+
+def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
+    """Raise for a search, a structure or a template that does not exist, before anything is written."""
+    from workbench.tune.search import SEARCHES
+
+    if options.search not in SEARCHES:
+        hint = did_you_mean(options.search, SEARCHES)
+        raise UsageError("usage.search", f"There is no search strategy '{options.search}'", (), hint)
+    if options.structure is not None:
+        from workbench.tune.sketch.structure import Structure
+
+        Structure.parse(options.structure)
+    if options.template is not None:
+        from workbench.tune.template import TEMPLATES
+
+        TEMPLATES[options.template]
+        fitting = [task for task in tasks if _fits(options.template, task)]
+        if tasks and not fitting:
+            hint = "templates_for(task) lists those that do; space='both' searches the sketch rules too"
+            message = f"The template '{options.template}' fits none of the tasks"
+            raise UsageError("usage.template", message, [task.name for task in tasks[:3]], hint)
+
+
+def _fits(template: str, task: Task) -> bool:
+    from workbench.tune.template import templates_for
+
+    return any(t.name == template for t in templates_for(task))
 
 
 def _target(what: Any, target: Target | str | None) -> Target:

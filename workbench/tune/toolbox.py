@@ -1,15 +1,23 @@
-"""Spaces, searches and default schedules of this machine, as the tuning loop wants them."""
+"""Spaces, searches, seeds and default schedules of this machine, as the tuning loop wants them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import is_a
+from workbench.errors import UsageError, WorkbenchError
+from workbench.tune.options import TuneOptions
+from workbench.tune.parts import Given
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.loop import Search, Space
+    from workbench.tune.parts import Search, Space
+    from workbench.tune.record import Record
+    from workbench.tune.standing import Wishes
 
 
 class LocalToolbox:
@@ -19,30 +27,104 @@ class LocalToolbox:
     ----------
     given : mapping of str to Schedule
         Task key -> schedule with holes that takes the place of the task's own space.
+    options : TuneOptions, optional
+        Which search, which space.
+    seeds : iterable of Schedule, Record or path
+        What the searches start from; paths are logs.
     """
 
-    def __init__(self, target: Target, model: str, seed: int, given: Mapping[str, Schedule]) -> None:
+    def __init__(
+        self,
+        target: Target,
+        model: str,
+        seed: int,
+        given: Mapping[str, Schedule],
+        options: TuneOptions | None = None,
+        seeds: Iterable[Any] = (),
+    ) -> None:
         self._target, self._kind, self._seed, self._given = target, model, seed, dict(given)
+        self._options = options or TuneOptions()
+        self._seeds = tuple(seeds)
+        self._logs: Any = None
         self._model: Any = None
+        self._remarks: dict[str, str] = {}
+
+    def prepare(self) -> None:
+        """Load what the cost model needs."""
+        begin = getattr(self._shared_model(), "prepare", None)
+        if begin is not None:
+            begin()
+
+    # ---- spaces ----
 
     def space(self, task: Task) -> Space:
         """Return the space of a task."""
-        from workbench.tune.space import make_space, space_from_schedule
+        from workbench.tune.space import join_spaces, make_space, space_from_schedule
 
         schedule = self._given.get(task.key)
-        return make_space(task, self._target) if schedule is None else space_from_schedule(schedule)
+        if schedule is not None:
+            return space_from_schedule(schedule)
+        kind, structure = self._options.space, self._options.structure
+        template = self._template(task) if kind != "sketch" else None
+        found = [make_space(task, self._target, template=template)] if template is not None else []
+        if kind != "template" or not found:
+            found.append(make_space(task, self._target, structure=structure))
+        return found[0] if len(found) == 1 else join_spaces(*found)
+
+    def _template(self, task: Task) -> str | None:
+        """Return the name of the template that suits a task; where none does, the sketch rules stand in for it."""
+        from workbench.tune.template import templates_for
+
+        known = [t.name for t in templates_for(task)]
+        wanted = self._options.template
+        if wanted is not None and (wanted in known or len(known) == 0):
+            if wanted in known:
+                return wanted
+        elif wanted is None and known:
+            return known[0]
+        told = f"the template '{wanted}' does not fit" if wanted is not None else "no template fits"
+        self._remarks[task.key] = f"{told} this task; its space comes from the sketch rules"
+        return None
+
+    def remark(self, task: Task) -> str:
+        """Return what is to be said about a task's space; empty when there is nothing."""
+        return self._remarks.get(task.key, "")
+
+    def check_wishes(self, space: Any, wishes: Wishes) -> None:
+        """Raise ``steer.*`` when no candidate of the space meets what was pinned and forbidden."""
+        from workbench.tune.search.restrict import Restriction, restricted
+
+        restricted(space.variants, Restriction.of(wishes.pins, wishes.forbids, wishes.variants))
+
+    # ---- searches ----
 
     def search(self, task: Task, space: Any, seed: int) -> Search:
         """Return a new search over a space."""
-        from workbench.tune.search import EvolutionarySearch
+        from workbench.tune.search import SearchOptions, make_search
 
-        return EvolutionarySearch(task, space, self._shared_model(), seed)
+        options = SearchOptions(epsilon=self._options.epsilon)
+        return make_search(self._options.search, task, space, self._shared_model(), seed, options)
 
-    def default(self, task: Task) -> Schedule:
-        """Return the schedule that a task gets without tuning."""
-        from workbench.tune.default import default_schedule
+    def seeds(self, task: Task, space: Any) -> list[Any]:
+        """Return the programs that the search of a task starts from."""
+        if not self._seeds:
+            return []
+        from workbench.tune.record import Record
+        from workbench.tune.seeds import adapt
 
-        return default_schedule(task, self._target)
+        sources = [s for s in self._seeds if not isinstance(s, str | os.PathLike) and _is_of(s, task)]
+        records = [s for s in self._seeds if isinstance(s, Record)]
+        sources += [r for r in self._database(records).nearest(task, self._target)[0] if r not in sources]
+        return [seed for source in sources for seed in adapt(source, task, space)]
+
+    def _database(self, records: Iterable[Record]) -> Any:
+        if self._logs is None:
+            from workbench.tune.database import Database
+
+            self._logs = Database(records)
+            paths = [s for s in self._seeds if isinstance(s, str | os.PathLike)]
+            self._logs.update(Database.load(*paths))
+        return self._logs
 
     def model_version(self) -> str:
         """Return what the records say about the model that predicted."""
@@ -54,3 +136,89 @@ class LocalToolbox:
 
             self._model = make_model(self._kind, self._seed)
         return self._model
+
+    # ---- schedules ----
+
+    def default(self, task: Task) -> Schedule:
+        """Return the schedule that a task gets without tuning."""
+        from workbench.tune.default import default_schedule
+
+        return default_schedule(task, self._target)
+
+    def schedule(self, task: Task, record: Record) -> Schedule:
+        """Return the schedule of a trial."""
+        from workbench.tune.replay import schedule_of
+
+        return schedule_of(task, record)
+
+    def given(self, task: Task, space: Any, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
+        """Return the candidate that a person has given as a row of a variant or as a trace."""
+        return _by_trace(task, trace) if variant < 0 and trace else _by_row(space, variant, row)
+
+
+def check_seeds(seeds: Any) -> tuple[Any, ...]:
+    """Return what a search may start from as a tuple; `UsageError` for what is none."""
+    from workbench.schedule import Schedule
+    from workbench.tune.log import load_log
+    from workbench.tune.record import Record
+
+    if seeds is None:
+        return ()
+    single = isinstance(seeds, str | os.PathLike | Schedule | Record)
+    found = (seeds,) if single else tuple(is_a("seeds", seeds, Iterable))
+    for seed in found:
+        is_a("seeds", seed, (str, os.PathLike, Schedule, Record), "give schedules, records and paths of logs")
+        if isinstance(seed, str | os.PathLike):
+            load_log(seed)  # told now if it cannot be read
+    return found
+
+
+def _is_of(source: Any, task: Task) -> bool:
+    from workbench.graph.tasks import Task
+
+    key = getattr(source, "task_key", None)
+    return bool((Task.of_schedule(source).key if key is None else key) == task.key)
+
+
+def _by_row(space: Any, variant: int, row: Mapping[str, int]) -> Given:
+    import numpy as np
+
+    variants = space.variants
+    if not 0 <= variant < len(variants):
+        hint = f"variants are numbered 0 to {len(variants) - 1}"
+        raise UsageError("steer.variant", f"The space has no variant {variant}", (), hint)
+    sampler = variants[variant].sampler
+    holes = {hole for group in sampler.domain.groups for hole in group.holes}
+    if set(row) != holes:
+        odd = sorted(set(row) ^ holes)
+        raise UsageError("steer.row", f"The row does not name the holes of variant {variant}", odd[:8])
+    picks = sampler.find(row)
+    if picks is None:
+        raise UsageError("steer.row", "A hole cannot have the value that the row gives it", sorted(row)[:8])
+    if not sampler.mask(picks[None])[0]:
+        limits = [c.label for c in sampler.domain.constraints if not _holds(c, row)]
+        raise UsageError("steer.row", "The row breaks a limit of the space", limits)
+    key = f"{int(variants[variant].keys(np.asarray(picks)[None])[0]):016x}"
+    return Given(key, "manual", variant, dict(row))
+
+
+def _holds(constraint: Any, row: Mapping[str, int]) -> bool:
+    from workbench.ir.poly import evaluate
+
+    return bool(evaluate(constraint.expr, dict(row), {}) >= 0)
+
+
+def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
+    from workbench.ir.compact import compact
+    from workbench.schedule import Schedule
+    from workbench.tune.sample import structure_keys
+
+    try:
+        schedule = Schedule.from_json(task, [dict(step) for step in trace])
+    except WorkbenchError as error:
+        message = f"The trace does not apply to this task: {error.message}"
+        raise UsageError("steer.trace", message, error.where, error.hint) from error
+    if not schedule.is_concrete:
+        raise UsageError("steer.trace", "The schedule has open holes", schedule.holes, "fill them first")
+    key = f"{int(structure_keys(compact(schedule.func), {}, 1)[0]):016x}"
+    return Given(key, "manual", schedule=schedule)

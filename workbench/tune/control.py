@@ -1,0 +1,210 @@
+"""Steering from outside: the session's state machine, and the control file by which other processes reach it.
+
+A control file lies beside the log (``LOG.control``). Every line is a JSON object: ``id``, ``name``, ``args`` and
+``source``. It is only ever appended to, so several processes may write at once. The session reads what was written
+since it took the log, and answers in the log, with a `Command` line of the same ``id``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import TuneError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from workbench.tune.events import State
+
+LINE_LIMIT = 1 << 20
+"""Bytes of the longest line that is read; what is longer is passed over."""
+
+_SOURCES = ("control file", "command line")
+
+
+class SessionControl:
+    """The session's state machine; the loop asks `proceed` between trials."""
+
+    def __init__(self, changed: Callable[[State], None]) -> None:
+        self.state: State = "idle"
+        self._condition = threading.Condition()
+        self._changed = changed
+        self._paused_s = 0.0
+        self._paused_at: float | None = None
+
+    def move(self, state: State, *, only_from: tuple[State, ...]) -> bool:
+        """Change the state if it is one of `only_from`; return whether it was changed."""
+        with self._condition:
+            if self.state not in only_from:
+                return False
+            if self._paused_at is not None:
+                self._paused_s += time.monotonic() - self._paused_at
+                self._paused_at = None
+            if state == "paused":
+                self._paused_at = time.monotonic()
+            self.state = state
+            self._condition.notify_all()
+        self._changed(state)
+        return True
+
+    def proceed(self) -> bool:
+        """Wait while paused; False once the session is to end."""
+        with self._condition:
+            while self.state == "paused":
+                self._condition.wait()
+            return self.state == "running"
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the trial in flight is to be thrown away."""
+        return self.state == "cancelled"
+
+    @property
+    def paused_s(self) -> float:
+        """Seconds spent paused so far."""
+        with self._condition:
+            now = time.monotonic() - self._paused_at if self._paused_at is not None else 0.0
+            return self._paused_s + now
+
+
+# --------------------------------------------------------------------------------------------------- the control file
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One line of a control file; `problem` says why it cannot be a command."""
+
+    id: str = ""
+    name: object = None
+    args: Mapping[str, Any] | None = None
+    source: str = "control file"
+    problem: str = ""
+
+
+def control_path(log: str | os.PathLike[str]) -> Path:
+    """Return where the control file of a log lies."""
+    path = Path(log)
+    return path.with_name(path.name + ".control")
+
+
+class Mailbox:
+    """Reads a control file from where it ended when the mailbox was made: what was there before is stale."""
+
+    def __init__(self, log: str | os.PathLike[str]) -> None:
+        self.path = control_path(log)
+        self._at, self._inode = self._size()
+        self._part = b""
+        self._skipping = False
+
+    def _size(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return 0, 0
+        return found.st_size, found.st_ino
+
+    def poll(self) -> list[Message]:
+        """Return what has come in since the last call; a line without its end waits for it."""
+        size, inode = self._size()
+        if inode != self._inode or size < self._at:  # another file: nothing of it has been read
+            self._at, self._inode, self._part, self._skipping = 0, inode, b"", False
+        if size <= self._at:
+            return []
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._at)
+                data = file.read(min(size - self._at, 4 * LINE_LIMIT))
+        except OSError:
+            return []
+        self._at += len(data)
+        out: list[Message] = []
+        for piece in data.splitlines(keepends=True):
+            self._part += piece if not self._skipping else b""
+            if piece.endswith(b"\n"):
+                out += [read_message(self._part)] if not self._skipping and self._part.strip() else []
+                self._part, self._skipping = b"", False
+            elif len(self._part) > LINE_LIMIT:
+                out.append(Message(problem=f"a line of more than {LINE_LIMIT} bytes was passed over"))
+                self._part, self._skipping = b"", True
+        return out
+
+    def discard(self) -> None:
+        """Remove the file: the session has ended."""
+        with suppress(OSError):
+            self.path.unlink()
+
+
+def read_message(raw: bytes) -> Message:
+    """Read one line; never raises."""
+    if len(raw) > LINE_LIMIT:
+        return Message(problem=f"a line of more than {LINE_LIMIT} bytes was passed over")
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError):
+        return Message(problem="a line is not JSON")
+    if not isinstance(data, dict) or not isinstance(data.get("id"), str) or not 0 < len(data["id"]) <= 64:
+        return Message(problem="a line is not a command: it needs an id of 1 to 64 characters")
+    args = data.get("args", {})
+    if not isinstance(args, dict):
+        return Message(data["id"], data.get("name"), None, problem="args has to be an object")
+    source = data.get("source")
+    return Message(data["id"], data.get("name"), args, source if source in _SOURCES else "control file")
+
+
+def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source: str = "command line") -> str:
+    """Append a command to the control file of a log; return its id.
+
+    Raises
+    ------
+    UsageError
+        ``steer.size`` for a command that is too long to be read.
+    TuneError
+        ``steer.unwritable`` when the file cannot be written.
+    """
+    path, name_ = control_path(log), uuid.uuid4().hex
+    line = json.dumps({"id": name_, "name": name, "args": dict(args), "source": source}).encode() + b"\n"
+    if len(line) > LINE_LIMIT:
+        raise UsageError("steer.size", f"A command may have {LINE_LIMIT} bytes, not {len(line)}", [name])
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        try:
+            with _alone(file):
+                end = os.fstat(file).st_size
+                if end and _last_byte(file, end) != b"\n":  # half a line of a process that was killed
+                    line = b"\n" + line
+                os.write(file, line)
+        finally:
+            os.close(file)
+    except OSError as error:
+        message = f"The control file cannot be written: {error.strerror or error}"
+        raise TuneError("steer.unwritable", message, [str(path)]) from error
+    return name_
+
+
+def _last_byte(file: int, end: int) -> bytes:
+    os.lseek(file, end - 1, os.SEEK_SET)
+    return os.read(file, 1)
+
+
+@contextmanager
+def _alone(file: int) -> Iterator[None]:
+    """Keep other writers out; where there are no such locks, appending one line at once has to do."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)

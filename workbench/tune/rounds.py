@@ -1,0 +1,305 @@
+"""One round of one task: propose, measure, compare, learn, write down."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import WorkbenchError
+from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
+from workbench.tune.lines import Comparison, Round
+from workbench.tune.parts import Given, Measurer, Toolbox
+from workbench.tune.standing import Standing
+from workbench.tune.task_scheduler import TaskScheduler, Terms
+from workbench.tune.workshop import Workshops
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.runtime.results import Measurement
+    from workbench.schedule import Schedule
+
+CHALLENGERS = 3
+"""Trials of a round that are compared with the best so far."""
+
+FINALISTS = 4
+"""Participants of a play-off."""
+
+
+class Rounds:
+    """Runs rounds and play-offs.
+
+    Parameters
+    ----------
+    going_on : callable
+        Whether another trial may be made; waits while the session is paused.
+    cancelled : callable
+        Whether what is in flight is to be thrown away.
+    baseline : bool
+        Whether a task's first trial is its default schedule.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        scheduler: TaskScheduler,
+        standing: Standing,
+        journal: Journal,
+        workshops: Workshops,
+        toolbox: Toolbox,
+        measurer: Measurer,
+        stamp: Stamp,
+        *,
+        going_on: Callable[[], bool],
+        cancelled: Callable[[], bool],
+        baseline: bool,
+    ) -> None:
+        self._tasks, self._scheduler, self._standing, self._journal = tuple(tasks), scheduler, standing, journal
+        self._workshops, self._toolbox, self._measurer, self._stamp = workshops, toolbox, measurer, stamp
+        self._going_on, self._cancelled, self._baseline = going_on, cancelled, baseline
+        self._number = 0
+
+    def run(self, index: int, count: int, ahead: Callable[[], None] | None = None) -> bool:
+        """Run a round of up to `count` trials.
+
+        Parameters
+        ----------
+        ahead : callable, optional
+            Called once measuring has begun: proposes for another task meanwhile.
+
+        Returns
+        -------
+        bool
+            False when nothing was measured: the space is exhausted, the time is up, or the session was cancelled.
+        """
+        self._number = self._standing.next_round
+        terms = self._scheduler.terms(index)
+        terms = replace(terms, reason=self._scheduler.why(index))
+        began = time.monotonic()
+        self._workshops.of(index)  # now, while the workers may still be starting
+        batch = self._candidates(index, count)
+        asked = time.monotonic()
+        if not batch:
+            self._scheduler.exhaust(index)
+            return False
+        if not self._going_on():
+            return False
+        before = self._standing.next_trial
+        results = self._measure(index, batch, ahead)
+        if results is None:
+            return False
+        self._confirm(index)
+        measured = time.monotonic()
+        if results:
+            self._workshops.tell(index, results)
+        spent = (asked - began, measured - asked, time.monotonic() - measured)
+        self._close(index, terms, self._standing.next_trial - before, spent)
+        return True
+
+    # ---- proposing ----
+
+    def _candidates(self, index: int, count: int) -> list[Any]:
+        """Return new candidates: the default schedule first, then what was given by hand, then proposals."""
+        task = self._tasks[index]
+        seen = self._standing.measured[task.key]
+        batch: list[Any] = []
+        key = f"default:{task.key}"
+        if self._baseline and self._scheduler.states[index].rounds == 0 and key not in seen:
+            batch.append(Given(key, "default"))
+        batch += self._by_hand(index)
+        batch = batch[: max(1, count)]
+        attempts = 0
+        while len(batch) < count and attempts < 3:
+            fresh: list[Any] = []
+            for candidate in self._workshops.ask(index, count - len(batch)):
+                if candidate.key not in seen and all(candidate.key != other.key for other in (*batch, *fresh)):
+                    fresh.append(candidate)
+            batch += fresh[: count - len(batch)]
+            attempts = 0 if fresh and attempts == 0 else attempts + 1
+        return batch
+
+    def _by_hand(self, index: int) -> list[Any]:
+        task = self._tasks[index]
+        found: list[Any] = []
+        wishes = self._standing.wishes[task.key]
+        for added in list(wishes.added):
+            space = self._workshops.space(index)
+            try:
+                args = (added.get("variant", -1), added.get("row", {}), added.get("trace", ()))
+                found.append(self._toolbox.given(task, space, *args))
+            except WorkbenchError as error:  # the log of another version
+                self._journal.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
+                wishes.added.remove(added)
+        return found
+
+    def _schedule(self, index: int, candidate: Any) -> Schedule:
+        schedule: Schedule | None = getattr(candidate, "schedule", None)
+        if schedule is not None:
+            return schedule
+        if candidate.variant < 0:
+            return self._toolbox.default(self._tasks[index])
+        return self._workshops.space(index).schedule(candidate)
+
+    # ---- measuring ----
+
+    def _measure(
+        self, index: int, batch: Sequence[Any], ahead: Callable[[], None] | None
+    ) -> list[tuple[Any, Measurement]] | None:
+        """Measure and write down; None when the session was cancelled meanwhile."""
+        results: list[tuple[Any, Measurement]] = []
+        ready: list[tuple[Any, Schedule]] = []
+        for candidate in batch:
+            try:
+                ready.append((candidate, self._schedule(index, candidate)))
+            except WorkbenchError:
+                self._add(index, candidate, None, None, traceback.format_exc())
+        if not ready:
+            return results
+        best_ms = self._scheduler.states[index].best_ms
+        stream = self._measurer.measure(self._tasks[index], [s for _, s in ready], best_ms)
+        try:
+            if ahead is not None:
+                ahead()
+            for position, measurement in stream:
+                candidate, schedule = ready[position]
+                if self._cancelled() or measurement.status == "cancelled":
+                    return None
+                self._add(index, candidate, schedule, measurement)
+                if not isinstance(candidate, Given):
+                    results.append((candidate, measurement))
+                if not self._going_on():
+                    break
+        finally:
+            close = getattr(stream, "close", None)
+            if close is not None:
+                close()
+        return results
+
+    def _add(
+        self, index: int, candidate: Any, schedule: Schedule | None, measurement: Measurement | None, error: str = ""
+    ) -> None:
+        task, number = self._tasks[index], self._standing.next_trial
+        record = trial_line(
+            task,
+            candidate,
+            schedule,
+            measurement,
+            self._stamp,
+            error=error,
+            trial=number,
+            round=self._number,
+            space=self._workshops.space(index).id if candidate.variant >= 0 else "",
+            model=self._toolbox.model_version() if candidate.predicted is not None else None,
+            elapsed_s=round(self._journal.elapsed(), 4),
+        )
+        claimed = self._journal.write(record)
+        if schedule is not None and record.ok:
+            self._workshops.of(index).schedules[number] = schedule
+        self._journal.tell("trial", "", task.name, record=record)
+        if claimed:
+            self._tell_best(index)
+        if isinstance(candidate, Given) and candidate.origin != "default":
+            self._workshops.learn(index, record)
+
+    def _tell_best(self, index: int) -> None:
+        state = self._scheduler.states[index]
+        record = self._standing.trial(state.champion)
+        self._journal.tell("best", f"{state.best_ms:.4f} ms", self._tasks[index].name, record=record)
+
+    # ---- comparing ----
+
+    def _confirm(self, index: int) -> None:
+        """Let the round's best trials challenge the champion."""
+        state = self._scheduler.states[index]
+        challengers = state.challengers(CHALLENGERS)
+        if challengers and not self._cancelled():
+            self._contest(index, challengers, "new best")
+        kept = {state.champion, *state.challengers(CHALLENGERS)}
+        shop = self._workshops.of(index)
+        shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
+
+    def play_off(self, index: int) -> None:
+        """Let the task's best trials run against each other, unless they just did."""
+        state = self._scheduler.states[index]
+        pending = state.challengers(FINALISTS - 1)
+        rivals = [*pending, *(t for t in state.rivals(FINALISTS - 1) if t not in pending)][: FINALISTS - 1]
+        if rivals and not {state.champion, *rivals} <= set(state.playoff):
+            self._number = max(0, self._standing.next_round - 1)
+            self._contest(index, rivals, "play-off")
+
+    def _contest(self, index: int, challengers: Sequence[int], reason: str) -> None:
+        task, state = self._tasks[index], self._scheduler.states[index]
+        trials = [state.champion, *challengers]
+        try:
+            schedules = [self._schedule_of(index, trial) for trial in trials]
+            contest = self._measurer.compare(task, schedules)
+        except WorkbenchError as error:
+            self._journal.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
+            return
+        if contest.status == "cancelled" or self._cancelled():
+            return
+        elapsed = round(self._journal.elapsed(), 4)
+        line = comparison_line(task, trials, contest, reason, self._stamp, round=self._number, elapsed_s=elapsed)
+        if line is None:
+            self._journal.tell("warning", f"no comparison: {contest.error}", task.name)
+            return
+        claimed = self._journal.write(line)
+        self._journal.tell("compare", verdict(line), task.name, record=self._standing.trial(line.winner), line=line)
+        if claimed:
+            self._tell_best(index)
+
+    def _schedule_of(self, index: int, trial: int) -> Schedule:
+        shop = self._workshops.of(index)
+        if trial not in shop.schedules:
+            record = self._standing.trial(trial)
+            assert record is not None
+            shop.schedules[trial] = self._toolbox.schedule(self._tasks[index], record)
+        return shop.schedules[trial]
+
+    # ---- the round's own line ----
+
+    def _close(self, index: int, terms: Terms, trials: int, spent: tuple[float, float, float]) -> None:
+        task, state, quality = self._tasks[index], self._scheduler.states[index], self._quality(index)
+        line = Round(
+            round=self._number,
+            task_key=task.key,
+            task=task.name,
+            trials=trials,
+            best_ms=state.best_ms,
+            total_ms=self._scheduler.total_ms,
+            reason=terms.reason,
+            gain=terms.gain,
+            backward=terms.backward,
+            optimism=terms.optimism,
+            similarity=terms.similarity,
+            epsilon=self._standing.epsilon,
+            tau=getattr(quality, "tau", None),
+            spearman=getattr(quality, "spearman", None),
+            model=self._toolbox.model_version(),
+            ask_s=round(spent[0], 4),
+            measure_s=round(spent[1], 4),
+            tell_s=round(spent[2], 4),
+            elapsed_s=round(self._journal.elapsed(), 4),
+            timestamp=time.time(),
+        )
+        self._journal.write(line)
+        self._journal.tell("round", f"{trials} trials: {terms.reason}", task.name, line=line)
+
+    def _quality(self, index: int) -> Any:
+        return getattr(self._workshops.of(index).search, "quality", None)
+
+
+def verdict(line: Comparison) -> str:
+    """Say in a sentence what a comparison showed."""
+    who = " and ".join([", ".join(map(str, line.trials[1:-1])), str(line.trials[-1])] if len(line.trials) > 2 else [])
+    who = who or str(line.trials[-1])
+    told = f"trial {who} against trial {line.trials[0]}"
+    if line.confidence is None or line.ratio is None:
+        return f"{told}: trial {line.winner} stays the best" if not line.new_best else f"{told}: {line.winner} wins"
+    faster = 100.0 * (1.0 - line.ratio)
+    if line.new_best:
+        return f"{told}: {line.winner} is {faster:.1f} % faster (confidence {line.confidence:.3f})"
+    far = f"{faster:.1f} % faster" if faster > 0 else f"{-faster:.1f} % slower"
+    return f"{told}: lost; the best of them was {far} (confidence {line.confidence:.3f})"

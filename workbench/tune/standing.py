@@ -1,0 +1,166 @@
+"""Where a tuning run stands: everything that follows from the lines of its log.
+
+A line is taken in by one function, whether it was just written or is read again after a kill. So a resumed run stands
+where the killed one stood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.tune.lines import AnyLine, Command, Comparison, Round
+from workbench.tune.record import Record
+
+if TYPE_CHECKING:
+    from workbench.tune.task_scheduler import TaskLike, TaskScheduler
+
+
+START = "start"
+"""Name of the command that stands in the log where a run begins."""
+
+
+@dataclass(slots=True)
+class Wishes:
+    """What a person has ruled out for one task, and added to it.
+
+    Attributes
+    ----------
+    pins, forbids, variants
+        Values that holes must have, values that they must not have, and variants that must not be tried.
+    added : list of mapping
+        Candidates by hand that are still to be measured: ``key``, and ``variant`` and ``row``, or ``trace``.
+    version : int
+        Grows with every change of what is ruled out.
+    """
+
+    pins: dict[str, int] = field(default_factory=dict)
+    forbids: dict[str, set[int]] = field(default_factory=dict)
+    variants: set[int] = field(default_factory=set)
+    added: list[Mapping[str, Any]] = field(default_factory=list)
+    version: int = 0
+
+    def allow(self, variant: int, row: Mapping[str, int]) -> bool:
+        """Whether a row may be tried."""
+        if variant in self.variants:
+            return False
+        if any(hole in row and row[hole] != value for hole, value in self.pins.items()):
+            return False
+        return not any(row.get(hole) in values for hole, values in self.forbids.items())
+
+
+@dataclass(slots=True)
+class Budget:
+    """How much may be tried: trials in all, and seconds of this run; None is without limit."""
+
+    trials: int | None = None
+    seconds: float | None = None
+
+
+class Standing:
+    """The run's state.
+
+    Parameters
+    ----------
+    tasks : sequence of tasks
+    scheduler : TaskScheduler
+        Gets trials and comparisons as they come.
+    budget : Budget
+        As the run was started; commands change it.
+    epsilon : float
+        The same.
+
+    Attributes
+    ----------
+    records, comparisons, rounds, commands : list
+        The lines by kind.
+    measured : dict of str to set of str
+        Task key -> keys of the candidates that were tried.
+    untuned : dict of str to float
+        Task key -> latency of its default schedule in ms.
+    quality : dict of str to Round
+        Task key -> its last round that knew how good the model is.
+    wishes : dict of str to Wishes
+    next_trial, next_round : int
+    elapsed_s : float
+        Tuning time of the log.
+    """
+
+    def __init__(self, tasks: Sequence[TaskLike], scheduler: TaskScheduler, budget: Budget, epsilon: float) -> None:
+        self.scheduler, self.budget, self.epsilon = scheduler, budget, epsilon
+        self.records: list[Record] = []
+        self.comparisons: list[Comparison] = []
+        self.rounds: list[Round] = []
+        self.commands: list[Command] = []
+        self.measured: dict[str, set[str]] = {task.key: set() for task in tasks}
+        self.untuned: dict[str, float] = {}
+        self.quality: dict[str, Round] = {}
+        self.wishes: dict[str, Wishes] = {task.key: Wishes() for task in tasks}
+        self.next_trial = 0
+        self.next_round = 0
+        self.elapsed_s = 0.0
+        self._begun: tuple[object, object] | None = None
+        self._trials: dict[int, Record] = {}
+        self._ids: set[str] = set()
+
+    def take(self, line: AnyLine) -> None:
+        """Take a line of the log in."""
+        self.elapsed_s = max(self.elapsed_s, getattr(line, "elapsed_s", 0.0))
+        if isinstance(line, Record):
+            self._trial(line)
+        elif isinstance(line, Comparison):
+            self.comparisons.append(line)
+            self.scheduler.compare(line)
+        elif isinstance(line, Round):
+            self.rounds.append(line)
+            self.next_round = max(self.next_round, line.round + 1)
+            if line.spearman is not None or line.tau is not None:
+                self.quality[line.task_key] = line
+        elif isinstance(line, Command):
+            self._command(line)
+
+    def _trial(self, record: Record) -> None:
+        self.records.append(record)
+        self._trials[record.trial] = record
+        self.next_trial = max(self.next_trial, record.trial + 1)
+        self.next_round = max(self.next_round, record.round + 1)
+        self.scheduler.observe(record)
+        key = record.task_key
+        if key in self.measured and record.key:
+            self.measured[key].add(record.key)
+            wishes = self.wishes[key]
+            wishes.added = [a for a in wishes.added if a.get("key") != record.key]
+        if record.origin == "default" and record.ok and record.latency_ms is not None:
+            self.untuned.setdefault(key, record.latency_ms)
+
+    def _command(self, line: Command) -> None:
+        from workbench.tune.steering import parse_order
+
+        self.commands.append(line)
+        if line.id:
+            self._ids.add(line.id)
+        if line.name == START:
+            self.begin(line.args.get("trials"), line.args.get("epsilon"))
+            return
+        order = parse_order(line.name, line.args) if line.accepted else None
+        if order is not None:
+            order.apply(self)
+
+    def begin(self, trials: object, epsilon: object) -> None:
+        """Take in with what a run was started: what differs from the start before it is newer than all commands."""
+        if self._begun is None or self._begun[0] != trials:
+            self.budget.trials = trials if isinstance(trials, int) else None
+        if (self._begun is None or self._begun[1] != epsilon) and isinstance(epsilon, int | float):
+            self.epsilon = float(epsilon)
+        self._begun = (trials, epsilon)
+
+    # ---- looking up ----
+
+    def trial(self, number: int) -> Record | None:
+        """Return a trial by its number."""
+        return self._trials.get(number)
+
+    def knows(self, command: str) -> bool:
+        """Whether a command with this identifier was carried out or refused before."""
+        return command in self._ids

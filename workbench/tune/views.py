@@ -1,0 +1,157 @@
+"""What a session shows of itself: the task table, how far it has come, why it does what it does."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from workbench.tune.events import FINAL, Progress, Snapshot, State, TaskRow
+from workbench.tune.record import speed
+from workbench.tune.rounds import verdict
+from workbench.tune.weights import total
+
+if TYPE_CHECKING:
+    import pandas
+
+    from workbench.tune.loop import TuningLoop
+
+LAST = 5
+"""Comparisons that `explain` lists."""
+
+
+def progress(loop: TuningLoop, state: State, failed: bool) -> Progress:
+    """Return trials done and allowed, time used and expected."""
+    done, elapsed, budget = len(loop.standing.records), loop.elapsed, loop.standing.budget
+    here = max(1e-9, elapsed - loop.elapsed_before)
+    rate = loop.new_trials / here
+    shares: list[float] = []
+    rests: list[float] = []
+    if budget.trials is not None:
+        shares.append(min(1.0, done / max(1, budget.trials)))
+        if rate > 0:
+            rests.append(max(0, budget.trials - done) / rate)
+    if budget.seconds is not None:
+        shares.append(min(1.0, here / max(1e-9, budget.seconds)))
+        rests.append(max(0.0, budget.seconds - here))
+    fraction = 1.0 if state == "done" and not failed else max(shares, default=0.0)
+    eta = 0.0 if state in FINAL else (min(rests) if rests else None)
+    return Progress(done, budget.trials, elapsed, eta, fraction, rate)
+
+
+def snapshot(loop: TuningLoop, state: State, failed: bool) -> Snapshot:
+    """Return everything that a display shows, as one value."""
+    rows = tuple(_row(loop, state, i) for i in range(len(loop.tasks)))
+    shown = [rows[i] for i in loop.scheduler.active]
+    next_id = None if state in FINAL else loop.current
+    untuned = total([(r.weight, r.untuned_ms) for r in shown])
+    tuned = total([(r.weight, r.latency_ms) for r in shown])
+    return Snapshot(state, rows, progress(loop, state, failed), tuned, untuned, next_id)
+
+
+def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
+    task, scheduler, standing = loop.tasks[index], loop.scheduler, loop.standing
+    state = scheduler.states[index]
+    latency = state.best_ms if state.best_ms < math.inf else None
+    best = standing.trial(state.champion)
+    quality = standing.quality.get(task.key)
+    return TaskRow(
+        index,
+        task.key,
+        task.name,
+        task.weight,
+        latency,
+        speed(int(task.flops), latency),
+        state.trials,
+        state.failed,
+        standing.untuned.get(task.key),
+        _word(loop, session, index),
+        scheduler.why(index) if index in scheduler.active else "",
+        spread=best.spread if best is not None else None,
+        confidence=state.confidence,
+        compared=state.compared,
+        quality=quality.spearman if quality is not None else None,
+    )
+
+
+def _word(loop: TuningLoop, session: State, index: int) -> str:
+    state = loop.scheduler.states[index]
+    if index not in loop.scheduler.active:
+        return "skipped"
+    if index == loop.current and session not in FINAL:
+        return "tuning"
+    if state.exhausted:
+        return "exhausted"
+    if state.rounds == 0:
+        return "waiting"
+    if loop.scheduler.resting(index):
+        return "resting"
+    return "no result" if state.best_ms == math.inf else "measured"
+
+
+def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
+    """Return the task table: one row per task."""
+    import pandas
+
+    names = {
+        "id": "id",
+        "task": "name",
+        "weight": "weight",
+        "latency_ms": "latency_ms",
+        "gflops": "gflops",
+        "trials": "trials",
+        "failed": "failed",
+        "untuned_ms": "untuned_ms",
+        "state": "state",
+        "spread": "spread",
+        "confidence": "confidence",
+        "quality": "quality",
+        "why": "reason",
+    }
+    frame = pandas.DataFrame({column: [getattr(r, name) for r in rows] for column, name in names.items()})
+    floats = ("latency_ms", "gflops", "untuned_ms", "spread", "confidence", "quality")
+    return frame.astype(dict.fromkeys(floats, "float64"))
+
+
+def why(loop: TuningLoop) -> str:
+    """Return which task goes next and why, and what the others stand at."""
+    scheduler = loop.scheduler
+    index = loop.current if loop.current is not None else scheduler.next()
+    if index is None:
+        return "No task goes next: every candidate of every task has been measured."
+    lines = [f"Next: task {index} {loop.tasks[index].name}: {scheduler.why(index)}."]
+    lines.append(f"{'ID':>4} {'gain':>10} {'backward':>10} {'optimism':>10} {'similarity':>10}  why")
+    terms = {i: scheduler.terms(i) for i in scheduler.active}
+    for i in sorted(terms, key=lambda i: (-terms[i].gain, i)):
+        t = terms[i]
+        numbers = " ".join(f"{x:>10.4g}" for x in (t.gain, t.backward, t.optimism, t.similarity))
+        lines.append(f"{i:>4} {numbers}  {scheduler.why(i)}")
+    return "\n".join(lines)
+
+
+def explain(loop: TuningLoop, index: int) -> str:
+    """Return what is known about one task."""
+    task, state, standing = loop.tasks[index], loop.scheduler.states[index], loop.standing
+    lines = [f"task {index} {task.name}: {state.trials} trials in {state.rounds} rounds, {state.failed} failed"]
+    best = standing.trial(state.champion)
+    if best is None:
+        lines.append("  no trial was valid so far")
+    else:
+        spread = f", spread {best.spread:.1%}" if best.spread is not None else ""
+        lines.append(f"  best: trial {best.trial}, {state.best_ms:.4f} ms{spread}, origin {best.origin}")
+    if state.pending:
+        lines.append(f"  still to be compared with it: trials {', '.join(map(str, sorted(state.pending)))}")
+    compared = [c for c in standing.comparisons if c.task_key == task.key]
+    lines += [f"  {c.reason}: {verdict(c)}" for c in compared[-LAST:]]
+    known = standing.quality.get(task.key)
+    if known is not None and known.spearman is not None:
+        lines.append(f"  model {known.model}: rank correlation {known.spearman:.2f} with what came after")
+    wishes = standing.wishes[task.key]
+    held = [f"{hole} = {value}" for hole, value in wishes.pins.items()]
+    held += [f"{hole} ≠ {', '.join(map(str, sorted(values)))}" for hole, values in wishes.forbids.items()]
+    held += [f"variant ≠ {v}" for v in sorted(wishes.variants)]
+    if held:
+        lines.append(f"  held: {'; '.join(held)}")
+    if wishes.added:
+        lines.append(f"  by hand, to be measured next: {len(wishes.added)}")
+    lines.append(f"  why it is where it is: {loop.scheduler.why(index)}")
+    return "\n".join(lines)
