@@ -1,0 +1,142 @@
+"""Which step of one trace is which step of another: what a schedule says about the holes of a variant.
+
+Two steps are alike when they are the same primitive with the same names; numbers and holes do not count.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import Any
+
+Step = Mapping[str, Any]
+
+
+def alike(steps: Sequence[Step], pattern: Sequence[Step]) -> float:
+    """How much two traces have in common, 0 to 1.
+
+    Half of it is the share of steps that have a counterpart with the same names, half the share of those that do the
+    same to the same axes, in however many parts and in whatever order.
+    """
+    a, b = Counter(_coarse(s) for s in steps), Counter(_coarse(s) for s in pattern)
+    common = 2 * (a & b).total() / max(1, a.total() + b.total())
+    return (_matcher(steps, pattern).ratio() + common) / 2
+
+
+def wanted(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int]:
+    """Numbers that a trace has where another one has holes.
+
+    Parameters
+    ----------
+    steps : sequence of mapping
+        A trace with numbers, as `Schedule.to_json` gives it.
+    pattern : sequence of mapping
+        A trace with holes.
+
+    Returns
+    -------
+    dict of str to int
+        Hole -> number. Where no step is alike, a loop that both split gives its factors from both ends: the innermost
+        one is the innermost, the outermost the outermost.
+    """
+    out: dict[str, int] = {}
+    for block in _matcher(steps, pattern).get_matching_blocks():
+        for k in range(block.size):
+            for hole, value in _pairs(pattern[block.b + k].get("args"), steps[block.a + k].get("args")):
+                out.setdefault(hole, value)
+    splits = {s["args"].get("loop"): s["args"].get("factors") for s in reversed(steps) if _is_split(s)}
+    for step in pattern:
+        if _is_split(step) and isinstance(factors := splits.get(step["args"]["loop"]), list | tuple):
+            for hole, value in _folded(step["args"]["factors"], factors):
+                out.setdefault(hole, value)
+    return out
+
+
+def holes_of(pattern: Sequence[Step]) -> frozenset[str]:
+    """Names of the holes that a trace opens."""
+    return frozenset(name for step in pattern for name in _opened(step))
+
+
+def _opened(node: Any) -> Iterator[str]:
+    if isinstance(node, Mapping):
+        if isinstance(name := node.get("hole"), str):
+            yield name
+        else:
+            for child in node.values():
+                yield from _opened(child)
+    elif isinstance(node, list | tuple):
+        for child in node:
+            yield from _opened(child)
+
+
+def _matcher(steps: Sequence[Step], pattern: Sequence[Step]) -> SequenceMatcher[str]:
+    names = holes_of(pattern)
+    return SequenceMatcher(None, [_token(s, names) for s in steps], [_token(s, names) for s in pattern], autojunk=False)
+
+
+def _token(step: Step, names: frozenset[str]) -> str:
+    """Text of a step without its numbers."""
+
+    def plain(node: Any) -> Any:
+        if node is None or isinstance(node, int | float) or (isinstance(node, str) and node in names):
+            return "#"
+        if isinstance(node, Mapping):
+            return "#" if "hole" in node else {k: plain(v) for k, v in node.items()}
+        return [plain(v) for v in node] if isinstance(node, list | tuple) else node
+
+    return json.dumps(plain(step), sort_keys=True, default=str)
+
+
+def _coarse(step: Step) -> str:
+    """Primitive and axes of a step: the names before the first dot."""
+
+    def names(node: Any) -> Iterator[str]:
+        if isinstance(node, str):
+            yield node.split(".")[0]
+        elif isinstance(node, list | tuple):
+            for child in node:
+                yield from names(child)
+
+    args = step.get("args")
+    found = {n for child in args.values() for n in names(child)} if isinstance(args, Mapping) else set()
+    return f"{step.get('primitive')} {sorted(found)}"
+
+
+def _pairs(pattern: Any, given: Any) -> Iterator[tuple[str, int]]:
+    """Holes of one step with the numbers that stand at their places in another one."""
+    if isinstance(pattern, Mapping):
+        name = pattern.get("hole")
+        if isinstance(name, str):
+            if isinstance(given, int) and not isinstance(given, bool):
+                yield name, given
+        elif isinstance(given, Mapping):
+            for key, child in pattern.items():
+                yield from _pairs(child, given.get(key))
+    elif isinstance(pattern, list | tuple) and isinstance(given, list | tuple) and len(pattern) == len(given):
+        for a, b in zip(pattern, given, strict=True):
+            yield from _pairs(a, b)
+
+
+def _is_split(step: Step) -> bool:
+    args = step.get("args")
+    return step.get("primitive") == "split" and isinstance(args, Mapping) and "loop" in args and "factors" in args
+
+
+def _folded(pattern: Sequence[Any], factors: Sequence[Any]) -> Iterator[tuple[str, int]]:
+    """Factors of a split for the holes of one with more or fewer parts."""
+    if not isinstance(pattern, list | tuple) or len(pattern) < 2 or len(factors) < 2:
+        return
+    names = [part.get("hole") if isinstance(part, Mapping) else None for part in pattern]
+    numbers = [f if isinstance(f, int) and not isinstance(f, bool) else None for f in factors]
+    inner = min(len(names), len(numbers)) - 1
+    for k in range(1, inner + 1):
+        name, value = names[-k], numbers[-k]
+        if isinstance(name, str) and value is not None:
+            yield name, value
+    for name in names[1 : len(names) - inner]:  # levels that the other one does not have
+        if isinstance(name, str):
+            yield name, 1
+    if isinstance(names[0], str) and numbers[0] is not None:
+        yield names[0], numbers[0]
