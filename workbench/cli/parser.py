@@ -60,6 +60,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
         "lab": commands.add_parser("lab", help="copy the notebooks to a folder and open JupyterLab on the tour"),
         "tasks": commands.add_parser("tasks", help="list the tasks that a model consists of"),
         "tune": commands.add_parser("tune", help="search for fast schedules of a model's tasks"),
+        "steer": commands.add_parser("steer", help="tell a running tuning session what to do"),
         "run": commands.add_parser("run", help="compile a model and run or time it"),
         "export": commands.add_parser("export", help="compile a model to a shared library with a C header"),
         "passes": commands.add_parser("passes", help="list the graph passes, or what they do to a model"),
@@ -72,6 +73,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _target(built["tasks"])
     built["tasks"].set_defaults(module="workbench.cli.model", function="tasks")
     _tune(built["tune"])
+    _steer(built["steer"])
     _run(built["run"])
     _export(built["export"])
     _log(built["log"])
@@ -83,7 +85,7 @@ def _build() -> tuple[Parser, dict[str, Parser]]:
     _shape(built["passes"])
     _without(built["passes"])
     built["passes"].set_defaults(module="workbench.cli.passes", function="passes")
-    for name in ("tasks", "tune", "run", "export", "passes", "cache", "doctor"):
+    for name in ("tasks", "tune", "steer", "run", "export", "passes", "cache", "doctor"):
         _json(built[name])
     return parser, built
 
@@ -169,9 +171,53 @@ def _tune(command: Parser) -> None:
     )
     command.add_argument("--scheduler", default="gradient", metavar="NAME", help="gradient (default) or round-robin")
     command.add_argument(
-        "--cost-model", default="xgboost", metavar="NAME", help="xgboost (default), analytic or random"
-    )
+        "--model", "--cost-model", dest="cost_model", default="xgboost", metavar="NAME",
+        help="cost model: xgboost (default), analytic or random",
+    )  # fmt: skip
+    _searching(command)
     command.set_defaults(module="workbench.cli.tune", function="tune")
+
+
+def _searching(command: Parser) -> None:
+    command.add_argument(
+        "--search", default="evolutionary", metavar="NAME", help="evolutionary (default), random, descent"
+    )
+    command.add_argument(
+        "--epsilon", type=share, default=0.08, metavar="E", help="share of random candidates, 0 to 1 (default 0.08)"
+    )
+    command.add_argument(
+        "--early-stop", type=positive, metavar="R", help="let a task rest after so many rounds without a gain"
+    )
+    command.add_argument("--early-end", action="store_true", help="end the run when all tasks rest (with --early-stop)")
+    command.add_argument(
+        "--seed-log",
+        action="append",
+        default=[],
+        metavar="F",
+        help="start from the trials of this log; may be repeated",
+    )
+    command.add_argument("--template", metavar="NAME", help="take the candidates from this template")
+    command.add_argument(
+        "--space", choices=("sketch", "template", "both"), default="sketch",
+        help="where candidates come from: the sketch rules (default), templates, or both",
+    )  # fmt: skip
+    command.add_argument("--structure", metavar="SSRSRS", help="loop structure of multi-level tiling")
+    command.add_argument(
+        "--no-confirm", action="store_true", help="call a trial the best without comparing it with the best before"
+    )
+
+
+def _steer(command: Parser) -> None:
+    command.add_argument("log", metavar="LOG", nargs="?", help="the log of the running session")
+    command.add_argument("name", metavar="COMMAND", nargs="?", help="such as pause or pin; --list lists all")
+    command.add_argument(
+        "arguments", metavar="ARGUMENT", nargs="*", help="NAME=VALUE, or values in order; @FILE is the JSON in a file"
+    )
+    command.add_argument("--list", action="store_true", help="list the commands and their arguments")
+    command.add_argument(
+        "--wait", type=positive_number, default=30.0, metavar="S", help="how long to wait for the answer (default 30)"
+    )
+    command.set_defaults(module="workbench.cli.steer", function="steer")
 
 
 def _run(command: Parser) -> None:
@@ -203,11 +249,17 @@ def _log(command: Parser) -> None:
         "summary": "what was tuned and how far it came",
         "best": "the best trials of every task",
         "distill": "write a log that holds the best trials only",
+        "merge": "write one log that holds several, for instance of several machines",
     }
     for name, text in texts.items():
         action = actions.add_parser(name, help=text)
-        action.add_argument("log", metavar="F", help="a tuning log")
-        if name != "summary":
+        if name == "merge":
+            action.add_argument("logs", nargs="+", metavar="F", help="tuning logs")
+            action.add_argument("-o", "--output", required=True, metavar="OUT", help="file to write; it must not exist")
+            action.add_argument("--force", action="store_true", help="merge logs of different models, too")
+        else:
+            action.add_argument("log", metavar="F", help="a tuning log")
+        if name in ("best", "distill"):
             action.add_argument("-k", type=positive, default=1, metavar="K", help="trials of each task (default 1)")
         if name == "distill":
             action.add_argument(
@@ -244,4 +296,15 @@ def positive_number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
     if not 0.0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def share(text: str) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number") from None
+    if not 0.0 <= value <= 1.0:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0 to 1")
     return value

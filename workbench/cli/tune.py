@@ -23,7 +23,7 @@ _POLL_S = 0.1
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.tune.log_writer import check_writable
-    from workbench.tune.loop import TuneOptions
+    from workbench.tune.options import TuneOptions
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
@@ -37,6 +37,14 @@ def tune(options: Namespace, output: Output) -> int:
         min_repeat_ms=options.min_repeat_ms,
         flush_cache=options.flush_cache,
         constants=options.constants,
+        search=options.search,
+        epsilon=options.epsilon,
+        early_stop=options.early_stop,
+        early_end=options.early_end,
+        template=options.template,
+        space=options.space,
+        structure=options.structure,
+        confirm=not options.no_confirm,
     )
     check_writable(options.log, options.resume)
     load_heavy_modules()
@@ -56,6 +64,7 @@ def tune(options: Namespace, output: Output) -> int:
         resume=options.resume,
         only_tasks=only,
         options=tune_options,
+        seeds=options.seed_log,
     )
     return _drive(session, options, output, str(target))
 

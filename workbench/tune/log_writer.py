@@ -186,6 +186,21 @@ def check_writable(path: str | os.PathLike[str], resume: bool = False) -> None:
         raise LogError("log.unwritable", f"The log cannot be written: {reason}", [str(file)], hint)
 
 
+def is_open(path: str | os.PathLike[str]) -> bool:
+    """Whether some process has a log open for writing."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return False
+    try:
+        _lock(file, shared=True)  # so that two who look do not take each other for a writer
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
 def _open_locked(path: Path) -> int:
     """Open `path` for appending and take the writer's lock, or raise ``log.unwritable`` / ``log.locked``."""
     try:
@@ -206,8 +221,8 @@ def _open_locked(path: Path) -> int:
     return file
 
 
-def _lock(file: int) -> None:
-    """Take an exclusive lock that ends with the process, however it ends."""
+def _lock(file: int, shared: bool = False) -> None:
+    """Take a lock that ends with the process, however it ends."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -218,7 +233,7 @@ def _lock(file: int) -> None:
         )  # far behind the data: this lock keeps others from reading the bytes it covers
         msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         return
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 _WRITERS: weakref.WeakSet[LogWriter] = weakref.WeakSet()

@@ -155,7 +155,7 @@ class Release(_OfTask):
         for table in (wishes.pins, wishes.forbids):
             for hole in list(table):
                 if everything or hole == self.hole:
-                    del table[hole]  # type: ignore[attr-defined]
+                    del table[hole]
         if everything:
             wishes.variants.clear()
         elif self.variant is not None:

@@ -219,6 +219,8 @@ def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
         message = f"The trace does not apply to this task: {error.message}"
         raise UsageError("steer.trace", message, error.where, error.hint) from error
     if not schedule.is_concrete:
-        raise UsageError("steer.trace", "The schedule has open holes", schedule.holes, "fill them first")
+        raise UsageError(
+            "steer.trace", "The schedule has open holes", [h.name for h in schedule.holes], "fill them first"
+        )
     key = f"{int(structure_keys(compact(schedule.func), {}, 1)[0]):016x}"
     return Given(key, "manual", schedule=schedule)
