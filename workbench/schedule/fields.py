@@ -156,10 +156,9 @@ class Factors(FieldKind):
         return tuple(self._factor(f) for f in factors)
 
     def _factor(self, f: object) -> object:
-        if isinstance(f, Hole):
-            return (
-                f if f.choices is None else Hole(f.name, tuple(number(c, "a choice of a factor", 1) for c in f.choices))
-            )
+        if isinstance(f, Hole):  # a plain one, whatever kind of hole was given
+            choices = f.choices and tuple(number(c, "a choice of a factor", 1) for c in f.choices)
+            return Hole(f.name, choices)
         if f is None or isinstance(f, str):
             return f
         if isinstance(f, bool) or not isinstance(f, int | np.integer):

@@ -15,6 +15,7 @@ any other. The templates of this package stand in a file each: `matmul`, `conv2d
 
 from __future__ import annotations
 
+from workbench.tune.template import conv2d_nhwc, depthwise_conv2d_nhwc, matmul  # noqa: F401 (declares)
 from workbench.tune.template.config import Config
 from workbench.tune.template.patterns import Found, Mismatch
 from workbench.tune.template.registry import TEMPLATES, Template, apply, knobs, template, templates_for

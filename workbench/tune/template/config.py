@@ -9,7 +9,7 @@ from workbench.arguments import is_a, whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.func import Constraint
 from workbench.tune.machine import Machine
-from workbench.tune.template.knobs import Annotate, Choice, Knob, Reorder, Split, make_split, marks, orders
+from workbench.tune.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
 from workbench.tune.template.numbers import Arithmetic, Condition, Number, Run
 
 if TYPE_CHECKING:
@@ -68,7 +68,8 @@ class Config:
         name : str
             Of the knob; the holes are called ``name_0``, ``name_1``, …, outermost first.
         axis : str or int
-            A loop, or an extent. There are no rests: every factor divides. `Schedule.pad` makes room first.
+            A loop, or an extent. There are no rests: every factor divides. `Schedule.pad` makes room first. A loop
+            that another knob has cut off may be cut again, without restrictions.
         policy : {"factors", "power2", "verbose", "candidate"}
             "power2": all but the outermost are powers of two. "verbose" is "factors", as there are no rests.
         num_outputs : int
@@ -87,10 +88,14 @@ class Config:
             Also ``cfg[name]``; `apply` it to the loop.
         """
         extent = axis if isinstance(axis, int) else self._schedule.func.loop(is_a("axis", axis, str))[0].extent
-        if not isinstance(extent, int):
-            text = f"Loop {axis!r} has an open extent, {extent}, so knob {name!r} cannot list its factors."
-            raise TemplateError("template.knob", text, (name,), "cut the loop once, into as many parts as are needed")
         whole("num_outputs", num_outputs, 2)
+        if not isinstance(extent, int):
+            if policy not in ("factors", "verbose") or max_factor or candidate or filter:
+                text = f"Loop {axis!r} has an open extent, {extent}, so knob {name!r} can have any of its factors only."
+                raise TemplateError("template.knob", text, (name,), "cut the loop once, or say it with cfg.limit")
+            again = Resplit(self, name, str(axis), extent, num_outputs)
+            self._add(again)
+            return again
         if policy == "candidate" and not candidate:
             raise TemplateError("template.knob", f"Knob {name!r} has no candidate.", (name,), "candidate=[[-1, 8]]")
         knob, limit = make_split(self, name, axis, extent, policy, num_outputs, max_factor, candidate, filter)
@@ -149,6 +154,14 @@ class Config:
             raise LeftOut(f"{label}: not so")
 
     # ----- asking
+
+    def extent(self, loop: str) -> int:
+        """Number of iterations of a loop that is not cut yet."""
+        extent = self._schedule.func.loop(loop)[0].extent
+        if not isinstance(extent, int):
+            text = f"Loop {loop!r} has an open extent, {extent}."
+            raise TemplateError("template.knob", text, (loop,), "ask before the loop is cut")
+        return extent
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.knobs:

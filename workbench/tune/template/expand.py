@@ -122,9 +122,9 @@ class Expander:
             yield from self._runs({**values, needed: value})
 
     def _leaf(self, config: Config, schedule: Schedule) -> None:
-        said = ", ".join(f"{n} = {v}" for n, v in config.values.items())
-        note = Note("template", self.template.name + (f": {said}" if said else ""))
-        draft = Draft(schedule, (note,), closed=True)
+        summary = self.template.doc.split("\n\n")[0] or self.template.name
+        told = [Note("knob", f"{n} = {v}", tag=f"{n}={v}") for n, v in config.values.items()]
+        draft = Draft(schedule, (Note("template", summary, tag=self.template.name), *told), closed=True)
         try:
             draft = _with_limits(draft, config, schedule.func)
             if schedule.func.holes and not _has_rows(draft):

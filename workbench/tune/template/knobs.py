@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from workbench.arguments import is_a, shown
 from workbench.errors import TemplateError, did_you_mean
+from workbench.ir.poly import Poly
 from workbench.schedule.domain import MOST_WAYS, factor_table, ways
 from workbench.tune.template.numbers import Closed, Condition, Number, Open
 
@@ -96,7 +97,7 @@ class Split(Knob):
         super().__init__(config, name, [tuple(map(int, row)) for row in table])
         self.axis, self.extent, self.parts = axis, extent, table.shape[1]
         self.joint = False
-        self._sets = [tuple(map(int, np.unique(table[:, k]))) for k in range(self.parts)]
+        self._sets = [set(map(int, np.unique(table[:, k]))) for k in range(self.parts)]
 
     @property
     def size(self) -> tuple[Number, ...]:
@@ -110,11 +111,26 @@ class Split(Knob):
         """Factors as holes."""
         self.holes = tuple(f"{self.name}_{k}" for k in range(self.parts))
         run = self.config.run
-        every = [set(map(int, factor_table(self.extent, self.parts)[:, k])) for k in range(self.parts)]
         return tuple(
-            Open(self.name, run, hole, None if set(allowed) == all_ else allowed)
-            for hole, allowed, all_ in zip(self.holes, self._sets, every, strict=True)
+            Open(self.name, run, hole, None if choices is None else tuple(sorted(choices)))
+            for hole, choices in zip(self.holes, self._needed(), strict=True)
         )
+
+    def _needed(self) -> list[set[int] | None]:
+        """The values of each factor, None where those of the others already see to it."""
+        out: list[set[int] | None] = [*self._sets]
+        least = self._ways(out)
+        for k in range(self.parts):
+            without = [*out[:k], None, *out[k + 1 :]]
+            out = without if self._ways(without) == least else out
+        return out
+
+    def _ways(self, sets: Sequence[set[int] | None]) -> int:
+        table = factor_table(self.extent, self.parts)
+        ok = np.ones(len(table), np.bool_)
+        for k, allowed in enumerate(sets):
+            ok &= True if allowed is None else np.isin(table[:, k], list(allowed))
+        return int(ok.sum())
 
     def apply(self, s: Schedule, loop: str | None = None) -> tuple[str, ...]:
         """Split a loop by the factors; returns the new loops, outermost first.
@@ -146,11 +162,30 @@ class Split(Knob):
     @property
     def is_box(self) -> bool:
         """Whether the candidates are all ways that the values of each factor, taken alone, leave."""
-        table = factor_table(self.extent, self.parts)
-        ok = np.ones(len(table), np.bool_)
-        for k, allowed in enumerate(self._sets):
-            ok &= np.isin(table[:, k], allowed)
-        return int(ok.sum()) == len(self.candidates)
+        return self._ways(self._sets) == len(self.candidates)
+
+
+class Resplit(Split):
+    """Factors of a loop whose extent another knob decides: any that divide it."""
+
+    def __init__(self, config: Config, name: str, axis: str, extent: Poly, parts: int) -> None:
+        Knob.__init__(self, config, name, (None,))
+        self.axis, self.extent, self.parts = axis, 0, parts
+        self.candidates, self.joint, self.of = (), False, str(extent)
+
+    @property
+    def value(self) -> Any:
+        if not self.closed:
+            text = f"Knob {self.name!r} cuts a loop of {self.of} iterations, so its values cannot be listed."
+            raise TemplateError("template.knob", text, (self.name,), f"ask for {self.of} first, or use it as a hole")
+        return super().value
+
+    def _needed(self) -> list[set[int] | None]:
+        return [None] * self.parts
+
+    def check(self, value: Any) -> tuple[int, ...]:
+        text = f"the loop has {self.of} iterations; fix that first"
+        raise ValueError(text)
 
 
 class Reorder(Knob):

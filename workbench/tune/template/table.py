@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
 from workbench.arguments import whole
-from workbench.errors import TemplateError
+from workbench.errors import TemplateError, did_you_mean
+from workbench.ir.poly import concrete, substitute
 from workbench.tune.template.knobs import Knob
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ class KnobRow:
     name, kind : str
         Kinds are "split", "knob", "reorder" and "annotate".
     candidates : tuple
-        Its values.
+        Its values; where variants have other ones, the longest list.
     becomes : str
-        "holes …", "variants", "fixed", or "unused"; several where that differs between variants.
+        "3 holes", "variants", "fixed" or "unused"; several where that differs between variants.
     variants : tuple of int
         Those that have it.
+    of : str
+        What it cuts, where another knob decides that.
     """
 
     name: str
@@ -39,15 +42,18 @@ class KnobRow:
     candidates: tuple[Any, ...]
     becomes: str
     variants: tuple[int, ...]
+    of: str = ""
 
     @property
     def size(self) -> int:
-        """Number of candidates."""
+        """Number of candidates; 0 where another knob decides that."""
         return len(self.candidates)
 
     @property
     def text(self) -> str:
         """The first candidates."""
+        if not self.candidates:
+            return f"factors of {self.of}"
         listed = ", ".join(_short(c) for c in self.candidates[:_SHOWN])
         return listed + (", …" if self.size > _SHOWN else "")
 
@@ -84,8 +90,6 @@ class Knobs:
         for row in self.rows:
             if row.name == name:
                 return row
-        from workbench.errors import did_you_mean
-
         hint = did_you_mean(name, [r.name for r in self.rows], "knobs")
         raise TemplateError("template.knob", f"There is no knob {name!r}.", (str(name),), hint)
 
@@ -103,7 +107,9 @@ class Knobs:
             text = f"The template has {len(self._leaves)} variants, and none with number {variant}."
             raise TemplateError("template.knob", text, ("variant",), "see space.variants")
         out: dict[str, Any] = {}
-        for name, knob in self._leaves[variant].config.knobs.items():
+        leaf = self._leaves[variant]
+        row = {**row, **{n: concrete(substitute(d, dict(row))) for n, d in leaf.draft.func.aliases}}
+        for name, knob in leaf.config.knobs.items():
             if knob.closed:
                 out[name] = knob.value
             elif knob.holes and all(h in row for h in knob.holes):
@@ -112,7 +118,7 @@ class Knobs:
         return out
 
     def __repr__(self) -> str:
-        cells = [[r.name, r.kind, r.text, str(r.size), r.becomes] for r in self.rows]
+        cells = [[r.name, r.kind, r.text, str(r.size or "–"), r.becomes] for r in self.rows]
         wide = [max(len(x) for x in column) for column in zip(_HEAD, *cells, strict=True)]
         lines = ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in (_HEAD, *cells)]
         many = m.plural(len(self._leaves), "variant")
@@ -122,7 +128,8 @@ class Knobs:
     def _repr_html_(self) -> str:
         columns = [m.Column(name, number=name == "Size") for name in _HEAD]
         rows: list[Sequence[object]] = [
-            [m.mono(r.name), r.kind, m.mono(r.text, 90), m.counted(r.size), m.text(r.becomes, 60)] for r in self.rows
+            [m.mono(r.name), r.kind, m.mono(r.text, 90), m.counted(r.size or None), m.text(r.becomes, 60)]
+            for r in self.rows
         ]
         facts = (m.plural(len(self.rows), "knob"), m.plural(len(self._leaves), "variant"))
         gone = [m.line(m.faint("left out: "), _said(values), ": ", m.text(why, 300)) for values, why in self.left_out]
@@ -131,17 +138,24 @@ class Knobs:
 
 
 def _row(name: str, uses: list[tuple[int, Knob]]) -> KnobRow:
-    first = uses[0][1]
-    kinds = dict.fromkeys(_becomes(knob) for _, knob in uses)
-    return KnobRow(name, first.kind, first.candidates, ", ".join(kinds), tuple(k for k, _ in uses))
+    knobs = [knob for _, knob in uses]
+    most = max(knobs, key=lambda knob: len(knob.candidates))
+    becomes = " or ".join(_becomes(knobs))
+    return KnobRow(name, most.kind, most.candidates, becomes, tuple(k for k, _ in uses), getattr(most, "of", ""))
 
 
-def _becomes(knob: Knob) -> str:
-    if knob.is_fixed:
-        return "fixed"
-    if knob.closed:
-        return "variants"
-    return f"holes {', '.join(knob.holes)}" if knob.holes else "unused"
+def _becomes(knobs: Sequence[Knob]) -> Iterator[str]:
+    """Say what a knob is in the variants that have it."""
+    if knobs[0].is_fixed:
+        yield "fixed"
+        return
+    many = sorted({len(knob.holes) for knob in knobs if knob.holes and not knob.closed})
+    if many:
+        yield f"{many[0]} to {many[-1]} holes" if len(many) > 1 else m.plural(many[0], "hole")
+    if any(knob.closed for knob in knobs):
+        yield "variants"
+    if not any(knob.used for knob in knobs):
+        yield "unused"
 
 
 def _short(value: Any) -> str:

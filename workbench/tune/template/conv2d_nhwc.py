@@ -1,0 +1,75 @@
+"""The template for convolutions of NHWC images with kernels HWIO; bias, residual and activation behind them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.tune.template.config import Config
+from workbench.tune.template.registry import template
+from workbench.tune.template.shared import (
+    MAX_BODY,
+    fetch_ahead,
+    finish,
+    lanes_of,
+    lengthen,
+    parallel_limits,
+    place_frame,
+    product,
+    vectors,
+)
+from workbench.tune.template.winograd import winograd
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+
+@template("conv2d_nhwc", matches="conv2d_nhwc")
+def conv2d_nhwc(cfg: Config, s: Schedule) -> None:
+    """A tile of pixels by output channels in registers; packed weights stream past it."""
+    m = cfg.match
+    lanes = lanes_of(cfg, s, m.block)
+    for stage in m.between:
+        s.compute_inline(stage)
+
+    # Few multiplications, if the kernel is 3x3 and moves by one; the transforms have to pay.
+    three = cfg.extent(m.kh) == cfg.extent(m.kw) == 3 and m.constant
+    if three and (size := cfg.define_knob("winograd", [0, 4, 2]).val):
+        return winograd(cfg, s, m, size, cfg.define_knob("data first", [False, True]).val)
+
+    copy, last = lengthen(cfg, s, m.block, m.w, m.o, None if m.constant else m.weights)
+
+    # Levels 0: parallel blocks. 1: order inside of a block. 2: with panels of channels. Last: the register tile.
+    panels = cfg.extent(m.c) >= 64 and cfg.define_knob("panels", [False, True]).val
+    levels = 4 if panels else 3
+    tiles = [
+        cfg.define_split("tile_h", m.h, num_outputs=levels),
+        cfg.define_split("tile_w", m.w, num_outputs=levels),
+        cfg.define_split("tile_o", m.o, num_outputs=levels, filter=vectors(cfg, m.o, lanes)),
+    ]
+    h, w, o = (tile.apply(s) for tile in tiles)
+    c = cfg.define_split("tile_c", m.c, num_outputs=2).apply(s) if panels else (m.c,)
+    between = [h[2], w[2], o[2]] if panels else []
+    s.reorder(m.n, h[0], w[0], o[0], h[1], w[1], o[1], *c[:-1], *between, m.kh, m.kw, c[-1], h[-1], w[-1], o[-1])
+
+    pixels, width = tiles[0].size[-1] * tiles[1].size[-1], tiles[2].size[-1]
+    cfg.limit("the register tile fits the registers", (pixels + 1) * width <= (cfg.machine.registers - 1) * lanes)
+    cfg.limit("the unrolled body stays small", pixels * width <= MAX_BODY * lanes)
+    parallel_limits(cfg, product(tile.size[0] for tile in tiles))
+
+    if m.constant:
+        s.transform_layout(m.weights, 3, width)  # blocks of the tile's channels, ahead of time
+    elif copy is not None:
+        s.transform_layout(s.func.block(copy)[0].buffer, 3, width)
+        s.compute_at(copy, o[0])
+        s.vectorize(s.func.block(copy)[1][-1].name)
+    if last is not None:
+        finish(s, last, at=o[1], vector=o[-1], unrolled=not panels)
+    if m.pad is not None:  # zeros around the image: written first, written for each block, or asked for when read
+        place_frame(cfg, s, m.pad, cfg.define_knob("pad", ["first", "in blocks", "inline"]).val, o[0])
+
+    for loop in (h[-1], w[-1]):
+        s.unroll(loop)
+    s.vectorize(o[-1])
+    if cfg.machine.threads > 1:
+        s.parallel(m.n, h[0], w[0], o[0])
+    fetch_ahead(cfg, s, m, rows=(m.n, m.h, m.w), along=c[-1], panel=o[0])

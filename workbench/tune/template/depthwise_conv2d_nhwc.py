@@ -1,0 +1,60 @@
+"""The template for depthwise convolutions of NHWC images: every channel has a kernel of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.tune.template.config import Config
+from workbench.tune.template.registry import template
+from workbench.tune.template.shared import (
+    MAX_BODY,
+    finish,
+    lanes_of,
+    parallel_limits,
+    place_frame,
+    product,
+    vectors,
+)
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+#: Kernels of at most this many taps are written out; larger ones keep the loop over rows.
+UNROLLED_TAPS = 16
+
+
+@template("depthwise_conv2d_nhwc", matches="depthwise_conv2d_nhwc")
+def depthwise_conv2d_nhwc(cfg: Config, s: Schedule) -> None:
+    """A tile of pixels by channels in registers; neighbours share most of what they read."""
+    m = cfg.match
+    lanes = lanes_of(cfg, s, m.block)
+    for stage in m.between:
+        s.compute_inline(stage)
+
+    tiles = [
+        cfg.define_split("tile_h", m.h, num_outputs=3),
+        cfg.define_split("tile_w", m.w, num_outputs=3),
+        cfg.define_split("tile_c", m.c, num_outputs=3, filter=vectors(cfg, m.c, lanes)),
+    ]
+    h, w, c = (tile.apply(s) for tile in tiles)
+    s.reorder(m.n, h[0], w[0], c[0], h[1], w[1], c[1], m.kh, m.kw, h[2], w[2], c[2])
+
+    taps = cfg.extent(m.kh) * cfg.extent(m.kw)
+    written = taps if taps <= UNROLLED_TAPS else 1
+    pixels, width = tiles[0].size[-1] * tiles[1].size[-1], tiles[2].size[-1]
+    cfg.limit("the register tile fits the registers", (pixels + 1) * width <= (cfg.machine.registers - 1) * lanes)
+    cfg.limit("the unrolled body stays small", pixels * width * written <= MAX_BODY * lanes)
+    parallel_limits(cfg, product(tile.size[0] for tile in tiles))
+
+    if m.constant:
+        s.transform_layout(m.weights, len(s.func.buffer(m.weights).shape) - 1, width)
+    if m.last is not None:
+        finish(s, m.last, at=c[1], vector=c[2], unrolled=True)
+    if m.pad is not None:  # zeros around the image: written first, written for each block, or asked for when read
+        place_frame(cfg, s, m.pad, cfg.define_knob("pad", ["first", "in blocks", "inline"]).val, c[0], width)
+
+    for loop in (h[2], w[2], *((m.kh, m.kw) if written > 1 else ())):
+        s.unroll(loop)
+    s.vectorize(c[2])
+    if cfg.machine.threads > 1:
+        s.parallel(m.n, h[0], w[0], c[0])

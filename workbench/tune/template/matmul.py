@@ -1,0 +1,60 @@
+"""The template for products of matrices: ``C[i, j] = sum(A[i, k] * B[k, j])``, dense layers included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.tune.template.config import Config
+from workbench.tune.template.registry import template
+from workbench.tune.template.shared import MAX_BODY, finish, lanes_of, lengthen, parallel_limits, vectors
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+
+@template("matmul", matches="matmul")
+def matmul(cfg: Config, s: Schedule) -> None:
+    """Parallel blocks, tiles for the caches, and a tile of C in vector registers while the sum runs."""
+    m = cfg.match
+    lanes = lanes_of(cfg, s, m.block)
+    for stage in m.between:
+        s.compute_inline(stage)
+
+    # What no good tile divides gets longer; there is no other way for B than a copy with room for zeros.
+    rows, columns = cfg.extent(m.i), cfg.extent(m.j)
+    copy, last = lengthen(cfg, s, m.block, m.i, m.j, None if m.constant else m.weights)
+
+    # B lies in the order in which the tile reads it: ahead of time, by a copy inside the blocks, or not at all.
+    packed = m.constant or copy is not None
+    if not packed and rows >= 32 and columns >= 16 * lanes and cfg.define_knob("pack", [False, True]).val:
+        copy, packed = s.cache_read(m.block, m.weights), True
+
+    # With panels the sum is cut as well: parts of A and B stay in a cache while all tiles use them.
+    depth = cfg.extent(m.k)
+    panels = depth >= 64 and cfg.define_knob("panels", [False, True]).val
+    levels = 4 if panels else 3
+    tile_i = cfg.define_split("tile_i", m.i, num_outputs=levels, filter=lambda e: e.size[-1] <= cfg.machine.registers)
+    tile_j = cfg.define_split("tile_j", m.j, num_outputs=levels, filter=vectors(cfg, m.j, lanes))
+    i, j = tile_i.apply(s), tile_j.apply(s)
+    k = cfg.define_split("tile_k", m.k, num_outputs=2).apply(s) if panels else (m.k,)
+    between = [i[2], j[2]] if panels else []
+    s.reorder(i[0], j[0], i[1], j[1], *k[:-1], *between, k[-1], i[-1], j[-1])
+
+    # The tile of C, one row of A and one vector of B are in registers at the same time.
+    height, width = tile_i.size[-1], tile_j.size[-1]
+    cfg.limit("the register tile fits the registers", (height + 1) * width <= (cfg.machine.registers - 1) * lanes)
+    cfg.limit("the unrolled body stays small", height * width <= MAX_BODY * lanes)
+    parallel_limits(cfg, tile_i.size[0] * tile_j.size[0])
+
+    if copy is not None:
+        s.transform_layout(s.func.block(copy)[0].buffer, 1, width)
+        s.compute_at(copy, k[0] if panels else j[0])
+        s.vectorize(s.func.block(copy)[1][-1].name)
+    elif packed:
+        s.transform_layout(m.weights, 1, width)
+    if last is not None:
+        finish(s, last, at=j[1], vector=j[-1], unrolled=not panels)
+    s.unroll(i[-1])
+    s.vectorize(j[-1])
+    if cfg.machine.threads > 1:
+        s.parallel(i[0], j[0])
