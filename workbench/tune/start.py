@@ -166,9 +166,9 @@ def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
 
 
 def _fits(template: str, task: Task) -> bool:
-    from workbench.tune.template import templates_for
+    from workbench.tune.template import TEMPLATES
 
-    return any(t.name == template for t in templates_for(task))
+    return TEMPLATES[template].fits(task)
 
 
 def _target(what: Any, target: Target | str | None) -> Target:

@@ -73,15 +73,12 @@ class LocalToolbox:
 
     def _template(self, task: Task) -> str | None:
         """Return the name of the template that suits a task; where none does, the sketch rules stand in for it."""
-        from workbench.tune.template import templates_for
+        from workbench.tune.template import TEMPLATES, templates_for
 
-        known = [t.name for t in templates_for(task)]
         wanted = self._options.template
-        if wanted is not None and (wanted in known or len(known) == 0):
-            if wanted in known:
-                return wanted
-        elif wanted is None and known:
-            return known[0]
+        known = templates_for(task) if wanted is None else [TEMPLATES[wanted]]
+        if known and known[0].fits(task):
+            return known[0].name
         told = f"the template '{wanted}' does not fit" if wanted is not None else "no template fits"
         self._remarks[task.key] = f"{told} this task; its space comes from the sketch rules"
         return None

@@ -61,6 +61,14 @@ class Template:
             )
         return found
 
+    def fits(self, task: Any) -> bool:
+        """Whether it is for a task; one without a pattern is for any."""
+        try:
+            self.match(func_of(task))
+        except TemplateError:
+            return False
+        return True
+
     def expand(
         self, func: Func, target: Any = None, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None
     ) -> Expansion:
@@ -155,16 +163,7 @@ def template(name: str, matches: str | Pattern | None = None) -> Callable[[_T], 
 
 def templates_for(task: Any) -> list[Template]:
     """Templates that fit a task (or a bare `Func`), in the order of declaration."""
-    func = func_of(task)
-    out = []
-    for t in TEMPLATES:
-        try:
-            if t.pattern is not None:
-                t.match(func)
-                out.append(t)
-        except TemplateError:
-            continue
-    return out
+    return [t for t in TEMPLATES if t.pattern is not None and t.fits(task)]
 
 
 def apply(name: str, task: Any, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None) -> list[Draft]:
