@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
+    from workbench.tune.parts import Space
+    from workbench.tune.standing import Wishes
+    from workbench.tune.task_scheduler import Terms
 
 __all__ = ["SessionControl", "TuningSession"]
 
@@ -233,6 +236,10 @@ class TuningSession:
         """Change the share of candidates that are drawn at random."""
         return self.steer("epsilon", value=value)
 
+    def hold(self, on: bool) -> None:
+        """Hold for a moment, or go on: `pause` and `resume` without a command in the log, for a measurement by hand."""
+        self._move("pause" if on else "resume")
+
     def _move(self, how: str) -> None:
         """Pause, resume, stop or cancel; nothing where it means nothing."""
         if how in ("pause", "resume"):
@@ -333,6 +340,23 @@ class TuningSession:
     def rounds(self) -> tuple[Round, ...]:
         """All rounds of the log so far."""
         return tuple(self._loop.standing.rounds)
+
+    @property
+    def steered(self) -> tuple[Command, ...]:
+        """All commands of the log so far, refused ones included."""
+        return tuple(self._loop.standing.commands)
+
+    def held(self, task: Task | int | str | None = None) -> Wishes:
+        """Return what is pinned and forbidden for a task, and what waits to be measured because somebody added it."""
+        return self._loop.standing.wishes[self.tasks[self._position(task)].key].copy()
+
+    def terms(self, task: Task | int | str | None = None) -> Terms:
+        """Return what the task scheduler expects of a task, and why."""
+        return self._loop.scheduler.terms(self._position(task))
+
+    def space(self, task: Task | int | str | None = None) -> Space:
+        """Return the space that the candidates of a task come from."""
+        return self._loop.workshops.space(self._position(task))
 
     @property
     def failure(self) -> BaseException | None:

@@ -7,7 +7,7 @@ where the killed one stood.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.tune.lines import AnyLine, Command, Comparison, Round
@@ -40,6 +40,13 @@ class Wishes:
     variants: set[int] = field(default_factory=set)
     added: list[Mapping[str, Any]] = field(default_factory=list)
     version: int = 0
+
+    def copy(self) -> Wishes:
+        """Return a copy that nobody else changes."""
+        forbids = {hole: set(values) for hole, values in self.forbids.items()}
+        held = replace(self, pins=dict(self.pins), forbids=forbids, variants=set(self.variants))
+        held.added = list(self.added)
+        return held
 
     def allow(self, variant: int, row: Mapping[str, int]) -> bool:
         """Whether a row may be tried."""

@@ -66,7 +66,7 @@ class _OfTask(Order):
     def _checked(self, desk: Desk) -> Any:
         """Try it on a copy of what is ruled out so far."""
         settled = self._settled(desk)
-        wishes = _copy(desk.standing.wishes[settled.task])
+        wishes = desk.standing.wishes[settled.task].copy()
         settled.change(wishes)
         desk.check_wishes(self._index(desk), wishes)
         return settled
@@ -80,11 +80,6 @@ class _OfTask(Order):
 
     def change(self, wishes: Wishes) -> None:
         """Change what is ruled out."""
-
-
-def _copy(wishes: Wishes) -> Wishes:
-    forbids = {hole: set(values) for hole, values in wishes.forbids.items()}
-    return replace(wishes, pins=dict(wishes.pins), forbids=forbids, variants=set(wishes.variants))
 
 
 @order("pin")
@@ -141,7 +136,7 @@ class Release(_OfTask):
         """Refuse when there is nothing to take back."""
         settled: Release = self._settled(desk)
         wishes = desk.standing.wishes[settled.task]
-        changed = _copy(wishes)
+        changed = wishes.copy()
         settled.change(changed)
         if changed == wishes:
             held = [*wishes.pins, *wishes.forbids, *(f"variant {v}" for v in sorted(wishes.variants))]
