@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self, TypeAlias
 from workbench.errors import LogError
 
 
-def column(doc: str, *, positive: bool = False, **kwargs: Any) -> Any:
+def column(doc: str, *, positive: bool = False, gaps: bool = False, **kwargs: Any) -> Any:
     """Declare a field of a line.
 
     Parameters
@@ -25,8 +25,10 @@ def column(doc: str, *, positive: bool = False, **kwargs: Any) -> Any:
         Its meaning, with its unit.
     positive : bool
         Refuse numbers that are not above 0 and finite: a latency of 0 would rank before all real ones.
+    gaps : bool
+        Whether numbers of a list may be missing (null, read as NaN).
     """
-    return field(metadata={"doc": doc, "positive": positive}, **kwargs)
+    return field(metadata={"doc": doc, "positive": positive, "gaps": gaps}, **kwargs)
 
 
 def unknown_fields() -> Any:
@@ -83,7 +85,7 @@ def _columns(cls: type[Line]) -> _Columns:
         out = []
         for item in dataclasses.fields(cls):  # type: ignore[arg-type]
             if item.name != "extra":
-                read = VALUES[str(item.type)].read
+                read = _many(_sample) if item.metadata["gaps"] else VALUES[str(item.type)].read
                 required = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
                 out.append((item.name, _above_zero(read) if item.metadata["positive"] else read, required))
         _KNOWN[cls] = tuple(out)
@@ -131,6 +133,8 @@ def _whole(value: Any) -> int:
         raise TypeError
     if isinstance(value, float) and not value.is_integer():
         raise ValueError
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError
     return int(value)
 
 
@@ -199,8 +203,8 @@ VALUES: dict[str, Value] = {
     "float": Value("number", _real),
     "float | None": Value("number or null", _optional(_real)),
     "tuple[int, ...]": Value("list of whole numbers", _many(_whole)),
-    "tuple[float, ...]": Value("list of numbers", _many(_sample)),
-    "tuple[tuple[float, ...], ...]": Value("list of lists of numbers", _many(_many(_sample))),
+    "tuple[float, ...]": Value("list of numbers", _many(_real)),
+    "tuple[tuple[float, ...], ...]": Value("list of lists of numbers", _many(_many(_real))),
     "Mapping[str, int]": Value("object of whole numbers", _mapping(_whole)),
     "Mapping[str, Any]": Value("object", _mapping(lambda value: value)),
     "tuple[Mapping[str, Any], ...]": Value("list of objects", _many(_mapping(lambda value: value))),

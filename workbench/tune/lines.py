@@ -28,7 +28,9 @@ class Comparison(Line):
         "timed repeats of each participant in milliseconds; repeats of the same position were neighbours in time",
         default=(),
     )
-    latency_ms: tuple[float, ...] = column("least repeat of each participant in milliseconds; null for one that failed")
+    latency_ms: tuple[float, ...] = column(
+        "least repeat of each participant in milliseconds; null for one that failed", gaps=True
+    )
     ratio: float | None = column(
         "median, over pairs of neighbouring repeats, of the time of the winner over the time of the best so far; when"
         " the best so far won, that of the best challenger",

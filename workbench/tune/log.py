@@ -9,18 +9,19 @@ leaves behind: readers skip it, and `resume` removes it.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from workbench.arguments import path as as_path
-from workbench.errors import LogError
+from workbench.errors import LogError, UsageError, did_you_mean
 from workbench.tune.columns import Line, column, unknown_fields
-from workbench.tune.lines import AnyLine, Command, Comparison, Round, Unknown, parse_line
+from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.tune.record import SCHEMA, Record
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 COLUMNS: tuple[str, ...] = (
     "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
     "row", "trace", "parent", "mutation", "seed", "round", "elapsed_s", "compile_s", "run_s", "max_rel_error", "model",
-    "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error",
+    "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "confirmed",
+    "compared_ms", "rank",
 )  # fmt: skip
 
 
@@ -172,37 +174,93 @@ def collected(path: Path, header: Header | None, lines: Iterable[AnyLine], torn:
     )
 
 
-def to_frame(records: Iterable[Record]) -> pandas.DataFrame:
+def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) -> pandas.DataFrame:
     """Return records as a table with the columns `COLUMNS`."""
     from workbench.tune.log_frame import LogFrame
 
-    rows = [[getattr(record, name) for name in COLUMNS] for record in records]
+    records, comparisons = tuple(records), tuple(comparisons)
+    compared, won = _compared(comparisons)
+    ranks = _ranks(records, comparisons)
+    rows = [
+        [*(getattr(r, name) for name in COLUMNS[:-3]), r.trial in won, compared.get((r.task_key, r.trial)), rank]
+        for r, rank in zip(records, ranks, strict=True)
+    ]
     frame = LogFrame(rows, columns=list(COLUMNS))
-    for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error"):
+    for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error", "compared_ms"):
         frame[name] = frame[name].astype("float64")
+    frame["confirmed"] = frame["confirmed"].astype("bool")
+    frame["rank"] = frame["rank"].astype("Int64")
     return frame
 
 
-def read_log(path: str | os.PathLike[str]) -> pandas.DataFrame:
-    """Read a tuning log into a table, one row per trial.
+def _ranks(records: Sequence[Record], comparisons: Sequence[Comparison]) -> list[int | None]:
+    """Return the place of each record among those of its task and target, from 1; None for those that failed."""
+    from workbench.tune.ranking import ranked
+
+    parts: dict[tuple[str, str], list[Record]] = {}
+    compared: dict[str, list[Comparison]] = {}
+    for record in records:
+        parts.setdefault((record.task_key, record.target), []).append(record)
+    for item in comparisons:
+        compared.setdefault(item.task_key, []).append(item)
+    places: dict[int, int] = {}
+    for (key, _), part in parts.items():
+        order = ranked(part, compared.get(key, ()), lambda r: (not r.as_in_network, r.latency_ms))
+        places.update((id(record), place) for place, record in enumerate(order, 1))
+    return [places.get(id(record)) for record in records]
+
+
+def _compared(comparisons: Iterable[Comparison]) -> tuple[dict[tuple[str, int], float], set[int]]:
+    """Return the latency of each trial in its latest comparison, and the trials that won one."""
+    compared: dict[tuple[str, int], float] = {}
+    won: set[int] = set()
+    for item in sorted(comparisons, key=lambda c: c.timestamp):
+        won |= {item.winner} if item.losers else set()
+        for trial in item.trials:
+            latency = item.latency_of(trial)
+            if latency is not None:
+                compared[item.task_key, trial] = latency
+    return compared, won
+
+
+def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFrame:
+    """Read a tuning log into a table, one row per trial or per line of another kind.
 
     Parameters
     ----------
     path : path
-        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill``.
+        A log written by `tune`, by ``workbench tune`` or by ``workbench log distill`` or ``merge``.
+    kind : {"trial", "comparison", "round", "command"}
+        The lines to read.
 
     Returns
     -------
     pandas.DataFrame
-        Columns `COLUMNS`: times are in the unit that the name ends with, `gflops` is in GFLOP/s, `row` is a dict and
-        `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
+        Of trials: columns `COLUMNS`; times are in the unit that the name ends with, `gflops` is in GFLOP/s, `row` is a
+        dict and `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
+        `confirmed` trials won a comparison; `compared_ms` is the latency in the latest comparison, NaN without one;
+        `rank` is the place among the trials of the task and target, from 1 (`workbench.tune.ranking`).
+        Of other kinds: one column per field, see ``docs/log-format.md``.
 
     Raises
     ------
     LogError
         ``log.missing``, ``log.unreadable``, or ``log.corrupt`` with the number of the line.
+    UsageError
+        ``usage.kind`` for lines of which there are none.
     """
-    return to_frame(load_log(path).records)
+    if kind not in KINDS:
+        raise UsageError(
+            "usage.kind", f"A log has no lines of kind {kind!r}", ("kind",), did_you_mean(str(kind), KINDS)
+        )
+    log = load_log(path)
+    if kind == Record.kind:
+        return to_frame(log.records, log.comparisons)
+    import pandas
+
+    names = [item.name for item in dataclasses.fields(KINDS[kind]) if item.name != "extra"]
+    rows = [[getattr(line, name) for name in names] for line in log.lines if line.kind == kind]
+    return pandas.DataFrame(rows, columns=names)
 
 
 def check_model(header: Header | None, records: Iterable[Record], keys: Iterable[str], path: object) -> None:

@@ -1,0 +1,196 @@
+"""``workbench log``: merge, distill and summary of logs with all kinds of lines; damaged logs of every kind."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+
+import pytest
+from errors.test_cli_errors import check_error, invoke
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tune.test_log import HEADER, filled, record
+
+from workbench.cli import main
+from workbench.errors import LogError, UsageError
+from workbench.tune.lines import KINDS, Command, Comparison, Round, Unknown
+from workbench.tune.log import load_log, read_log, write_log
+from workbench.tune.log_docs import _EXAMPLES
+from workbench.tune.log_writer import LogWriter
+
+COMPARISON = Comparison(
+    task_key="k0", task="conv", trials=(0, 2, 3), latency_ms=(1.25, 1.5, math.nan), costs_ms=((1.25,), (1.5,), ()),
+    winner=0, reason="new best", timestamp=9.0,
+)  # fmt: skip
+TRACE = 'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    g()\n\nValueError: no such loop\nmore'
+
+
+def full(path, **kwargs):
+    """Write a log with everything in it."""
+    records = [
+        record(0, ms=1.0), record(1, status="run_error", error="signal 11\nin the kernel"), record(2, ms=0.9),
+        record(3, ms=0.8, **kwargs), record(4, status="run_error", error="signal 11\nelsewhere"),
+        record(5, status="run_error", error="signal 4"), record(6, status="build_error", error=TRACE),
+        record(7, key="k1", ms=3.0),
+    ]  # fmt: skip
+    lines = [
+        *records, COMPARISON,
+        Round(task_key="k0", task="conv", round=0, spearman=0.75, ask_s=1.0, tell_s=0.5, measure_s=8.0),
+        Command(name="pin", args={"hole": "j"}), Unknown({"kind": "note", "text": "hello"}),
+    ]  # fmt: skip
+    write_log(path, HEADER, lines)
+    return path
+
+
+def test_the_tables_of_all_kinds(tmp_path):
+    log = full(tmp_path / "a.jsonl")
+    frame = read_log(log)
+    assert frame["rank"].fillna(0).tolist() == [1, 0, 3, 2, 0, 0, 0, 1]
+    assert frame["confirmed"].tolist() == [True] + [False] * 7
+    assert frame["compared_ms"].iloc[2] == 1.5
+    assert math.isnan(frame["compared_ms"].iloc[3])
+    assert "conv: best 1.25 ms, 7 trials" in repr(frame)
+    assert read_log(log, kind="comparison")["winner"].tolist() == [0]
+    assert read_log(log, kind="round")["spearman"].tolist() == [0.75]
+    assert read_log(log, kind="command")["args"].tolist() == [{"hole": "j"}]
+    assert "ask_s" in read_log(filled(tmp_path / "b.jsonl"), kind="round").columns
+    with pytest.raises(UsageError) as caught:
+        read_log(log, kind="comparisons")
+    assert caught.value.code == "usage.kind"
+    assert "comparison" in (caught.value.hint or "")
+
+
+def test_the_summary_tells_what_there_is(capfd, tmp_path):
+    log = full(tmp_path / "a.jsonl", target="llvm -mcpu=host -threads=8", host="B", caches="warm")
+    code, out, err = invoke(capfd, "log", "summary", log, "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert data["tasks"][0]["latency_ms"] == 1.25
+    assert data["failures"] == [
+        {"status": "run_error", "count": 3, "error": "signal 11", "error_count": 2},
+        {"status": "build_error", "count": 1, "error": "ValueError: no such loop", "error_count": 1},
+    ]
+    assert data["comparisons"] == {"count": 1, "new_best": 0}
+    assert data["rounds"]["spearman"] == {"k0": 0.75}
+    assert (data["commands"], data["unknown_lines"], data["hosts"]) == (1, {"note": 1}, {"": 7, "B": 1})
+    assert "2 targets are in this log" in err
+    assert "threads=8 instead of 2" in err
+    assert "3 not told, 1 warm" in err
+    code, out, _ = invoke(capfd, "log", "summary", log)
+    for text in ("3 run_error: signal 11 (2 times)", "Comparisons: 1, of which 0", "8.0 s measuring, 1.5 s searching",
+                 "Commands: 1", "unknown (7), B (1)", "passed over: 1 note"):  # fmt: skip
+        assert text in out
+    assert invoke(capfd, "log", "summary", filled(tmp_path / "b.jsonl"))[2] == ""
+
+
+def test_machines_that_share_a_target_are_told(capfd, tmp_path):
+    write_log(tmp_path / "a", HEADER, [record(0, host="A"), record(1, host="B")])
+    assert "several machines (A, B)" in invoke(capfd, "log", "summary", tmp_path / "a")[2]
+
+
+def test_distilling_keeps_the_comparisons_of_what_is_kept(capfd, tmp_path):
+    log = full(tmp_path / "a.jsonl")
+    code, out, _ = invoke(capfd, "log", "distill", log, "-o", tmp_path / "b", "--json")
+    assert (code, json.loads(out)["trials"], json.loads(out)["comparisons"]) == (0, 2, 1)
+    small = load_log(tmp_path / "b")
+    assert [r.trial for r in small.records] == [0, 7]
+    assert [c.trials for c in small.comparisons] == [(0, 2, 3)]
+    assert [u.data["text"] for u in small.unknown] == ["hello"]
+    code, out, _ = invoke(capfd, "log", "best", tmp_path / "b", "--json")
+    assert [(r["trial"], r["latency_ms"], r["trial_ms"]) for r in json.loads(out)["records"]] == [
+        (0, 1.25, 1.0),
+        (7, 3, 3),
+    ]
+
+
+def test_merging_on_the_command_line(capfd, tmp_path):
+    a, b = full(tmp_path / "a.jsonl"), filled(tmp_path / "b.jsonl", 2)
+    with open(b, "a") as file:
+        file.write('{"kind"')
+    write_log(tmp_path / "small", HEADER, [record(5), COMPARISON])
+    code, out, err = invoke(capfd, "log", "merge", a, b, tmp_path / "small", "-o", tmp_path / "c", "--json")
+    data = json.loads(out)
+    assert code == 0
+    assert (data["trials"], data["duplicates"], data["lost_comparisons"]) == (10, 1, 1)
+    assert "b.jsonl is not complete" in err
+    assert "1 comparisons are left out" in err
+    assert len(load_log(tmp_path / "c").records) == 10
+    check_error(capfd, ["log", "merge", a, b, "-o", tmp_path / "c"], "log.exists", 3)
+    check_error(capfd, ["log", "merge", a, b, "-o", a], "log.exists", 3)
+    check_error(capfd, ["log", "merge", a, tmp_path / "none", "-o", tmp_path / "d"], "log.missing", 3)
+    check_error(capfd, ["log", "merge", a], "usage.arguments", 2)
+    other = tmp_path / "other"
+    write_log(other, None, [record(0, key="z")])
+    check_error(capfd, ["log", "merge", a, other, "-o", tmp_path / "d"], "log.other_model", 3)
+    assert invoke(capfd, "log", "merge", a, other, "-o", tmp_path / "d", "--force")[0] == 0
+
+
+def loaded(path):
+    try:
+        return load_log(path), None
+    except LogError as error:
+        return None, error
+
+
+def quiet(*arguments):
+    """Return a command's exit code."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return main([str(a) for a in arguments])
+
+
+@pytest.mark.parametrize("line", [example for _, _, example in _EXAMPLES], ids=lambda line: line.kind)
+@pytest.mark.parametrize("bad", [[], {}, "x", -1.5, True, [None], [["x"]], 10**400], ids=str)
+def test_a_wrong_value_in_any_field_is_a_corrupt_line_or_harmless(tmp_path, line, bad):
+    """Every field of every kind with a value of another type: told with its line, or read as what it says."""
+    plain = line.to_json()
+    for name in plain:
+        path = tmp_path / "log"
+        lines = [HEADER.to_json(), {**plain, name: bad}]
+        path.write_text("".join(json.dumps(x) + "\n" for x in lines))
+        log, error = loaded(path)
+        if log is None:
+            assert (error.code, error.where) == ("log.corrupt", (f"{path}:2",))
+            continue
+        assert isinstance(read_log(path).shape, tuple)
+        if name != "kind" and line.kind in KINDS and type(bad) is not type(plain[name]):
+            assert log.lines[0].to_json()[name] == bad or plain[name] is None or bad == [] or isinstance(bad, float)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_damaged_logs_never_crash(tmp_path_factory, data):
+    """Bytes changed, cut out and put in; fields of any value: a `LogError` or a log, and the tools work on it."""
+    folder = tmp_path_factory.getbasetemp()
+    path = folder / "fuzzed.jsonl"
+    lines = [example.to_json() for _, _, example in _EXAMPLES] + [record(3).to_json(), COMPARISON.to_json()]
+    for line in data.draw(st.lists(st.sampled_from(lines), max_size=2)):
+        name = data.draw(st.sampled_from([*line, "new"]))
+        line[name] = data.draw(VALUES)
+    raw = bytearray("".join(json.dumps(x) + "\n" for x in lines).encode())
+    for at in data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=2)):
+        raw[at : at + data.draw(st.integers(0, 3))] = data.draw(st.binary(max_size=3))
+    path.write_bytes(raw)
+    log, error = loaded(path)
+    if log is None:
+        assert error.code == "log.corrupt"
+        assert error.where
+        return
+    out = folder / "fuzzed.out"
+    out.unlink(missing_ok=True)
+    assert quiet("log", "summary", path) == 0
+    assert quiet("log", "distill", path, "-o", out) == 0
+    out.unlink()
+    assert quiet("log", "merge", path, path, "-o", out) == 0
+    assert len(load_log(out).records) <= len(log.records)
+    if log.header is not None:
+        LogWriter(path, log.header, resume=True).close()
+        assert load_log(path).torn is None

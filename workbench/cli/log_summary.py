@@ -1,0 +1,177 @@
+"""``workbench log summary``: what was tuned, how far it came, what failed, and what does not fit together."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from workbench.cli.output import Output, columns, number
+from workbench.tune.database import Database
+from workbench.tune.log import Log, load_log
+from workbench.tune.record import Record, speed
+from workbench.tune.similar import differences
+from workbench.tune.table import latency_text
+
+
+def load(options: Namespace, output: Output) -> Log:
+    """Read the log that is meant, and warn of a torn last line."""
+    log = load_log(options.log)
+    if log.torn is not None:
+        output.warn("the last line of the log is not complete; it is left out")
+    return log
+
+
+def names(log: Log) -> dict[str, str]:
+    """Return the tasks of a log in the model's order."""
+    found = dict(log.header.tasks) if log.header is not None else {}
+    for record in log.records:
+        found[record.task_key] = record.task
+    return found
+
+
+def summary(options: Namespace, output: Output) -> int:
+    """Say what was tuned, how often, how well, and what failed."""
+    log = load(options, output)
+    tasks = _tasks(log)
+    known = [t["weight"] * t["latency_ms"] for t in tasks if t["latency_ms"] is not None]
+    total = sum(known) if tasks and len(known) == len(tasks) else None
+    data = {
+        "log": str(options.log),
+        "model": log.header.model if log.header else None,
+        "target": log.header.target if log.header else None,
+        "trials": len(log.records),
+        "seconds": max((r.elapsed_s for r in log.records), default=0.0),
+        "total_latency_ms": total,
+        "tasks": tasks,
+        "failures": _failures(log.records),
+        "comparisons": {"count": len(log.comparisons), "new_best": sum(c.new_best for c in log.comparisons)},
+        "rounds": _rounds(log),
+        "commands": len(log.commands),
+        "hosts": dict(Counter(r.host for r in log.records)),
+        "caches": dict(Counter(r.caches for r in log.records)),
+        "unknown_lines": dict(Counter(line.kind for line in log.unknown)),
+    }
+    for text in _mixed(log):
+        output.warn(text)
+    output.result(data, "\n\n".join(_text(data)))
+    return 0
+
+
+def _tasks(log: Log) -> list[dict[str, Any]]:
+    database = Database(log.records, log.comparisons)
+    by_task: dict[str, list[Record]] = {}
+    for record in log.records:
+        by_task.setdefault(record.task_key, []).append(record)
+    compared = Counter(c.task_key for c in log.comparisons)
+    found = []
+    for index, (key, name) in enumerate(names(log).items()):
+        records = by_task.get(key, [])
+        best = database.best(key)
+        latency = database.latency_ms(best) if best else None
+        found.append({
+            "id": index, "key": key, "name": name, "weight": records[0].weight if records else None,
+            "trials": len(records), "failed": dict(Counter(r.status for r in records if not r.ok)),
+            "latency_ms": latency, "gflops": speed(best.flops, latency) if best else None, "comparisons": compared[key],
+        })  # fmt: skip
+    return found
+
+
+def _failures(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Return each kind of failure with its number and the first line of its commonest error."""
+    found = []
+    for status, count in Counter(r.status for r in records if not r.ok).most_common():
+        errors = Counter(_first_line(r.error) for r in records if r.status == status and not r.ok)
+        text, times = errors.most_common(1)[0]
+        found.append({"status": status, "count": count, "error": text, "error_count": times})
+    return found
+
+
+def _first_line(error: str) -> str:
+    """The first line that says something: of a traceback, what was raised."""
+    lines = [line.strip() for line in error.splitlines() if line.strip()]
+    if lines and lines[0].startswith("Traceback"):
+        raised = [line for line, raw in zip(lines, filter(str.strip, error.splitlines()), strict=True) if raw[0] != " "]
+        return raised[1] if len(raised) > 1 else lines[-1]
+    return lines[0] if lines else ""
+
+
+def _rounds(log: Log) -> dict[str, Any]:
+    """Return the number of rounds, where their time went, and the latest rank correlation of each task's model."""
+    ranks = {r.task_key: r.spearman for r in log.rounds if r.spearman is not None}
+    return {
+        "count": len(log.rounds),
+        "ask_s": sum(r.ask_s for r in log.rounds),
+        "tell_s": sum(r.tell_s for r in log.rounds),
+        "measure_s": sum(r.measure_s for r in log.rounds),
+        "spearman": ranks,
+    }
+
+
+def _mixed(log: Log) -> list[str]:
+    """Say which of the trials cannot be compared with each other."""
+    out = []
+    targets = list(dict.fromkeys(r.target for r in log.records))
+    if len(targets) > 1:
+        apart = differences(targets[1], targets[0])
+        out.append(f"trials of {len(targets)} targets are in this log; each is ranked by itself ({apart})")
+    caches = Counter(r.caches or "not told" for r in log.records if r.ok)
+    if len(caches) > 1:
+        parts = ", ".join(f"{count} {name}" for name, count in caches.most_common())
+        out.append(f"trials found different things in the caches ({parts}): their latencies are not comparable")
+    hosts = {(r.host, r.target) for r in log.records if r.host}
+    if len(hosts) > len({target for _, target in hosts}):
+        machines = ", ".join(sorted({host for host, _ in hosts}))
+        out.append(
+            f"trials of one target come from several machines ({machines}): their latencies may differ by machine"
+        )
+    return out
+
+
+def _text(data: dict[str, Any]) -> list[str]:
+    rows = []
+    for t in data["tasks"]:
+        bad = ", ".join(f"{n} {status}" for status, n in sorted(t["failed"].items())) or "-"
+        latency = "-" if t["latency_ms"] is None else latency_text(t["latency_ms"])
+        rows.append(
+            [str(t["id"]), t["name"], str(t["weight"] or "-"), str(t["trials"]), latency, number(t["gflops"], 2),
+             str(t["comparisons"] or "-"), bad]
+        )  # fmt: skip
+    heads = ["ID", "Task", "Weight", "Trials", "Latency (ms)", "GFLOP/s", "Compared", "Failed"]
+    total = data["total_latency_ms"]
+    estimate = "-" if total is None else f"{latency_text(total, 3)} ms"
+    parts = [columns(heads, rows, {0, 2, 3, 4, 5, 6})]
+    parts.append(
+        f"Trials: {data['trials']}   Tuning time: {data['seconds']:.1f} s   Estimated total latency: {estimate}"
+    )
+    parts += ["\n".join(lines) for lines in (_failure_lines(data), _other_lines(data)) if lines]
+    return parts
+
+
+def _failure_lines(data: dict[str, Any]) -> list[str]:
+    out = []
+    for item in data["failures"]:
+        often = f" ({item['error_count']} times)" if item["error_count"] > 1 else ""
+        out.append(f"{item['count']} {item['status']}" + (f": {item['error']}{often}" if item["error"] else ""))
+    return out
+
+
+def _other_lines(data: dict[str, Any]) -> list[str]:
+    out = []
+    compared, rounds = data["comparisons"], data["rounds"]
+    if compared["count"]:
+        out.append(f"Comparisons: {compared['count']}, of which {compared['new_best']} gave a new best")
+    if rounds["count"]:
+        spent = f"{rounds['measure_s']:.1f} s measuring, {rounds['ask_s'] + rounds['tell_s']:.1f} s searching"
+        ranks = sorted(rounds["spearman"].values())
+        quality = f"; rank correlation of the model {ranks[len(ranks) // 2]:.2f} (median)" if ranks else ""
+        out.append(f"Rounds: {rounds['count']}, {spent}{quality}")
+    if data["commands"]:
+        out.append(f"Commands: {data['commands']}")
+    if len(data["hosts"]) > 1:
+        out.append("Machines: " + ", ".join(f"{host or 'unknown'} ({n})" for host, n in data["hosts"].items()))
+    if data["unknown_lines"]:
+        kinds = ", ".join(f"{n} {kind}" for kind, n in data["unknown_lines"].items())
+        out.append(f"Lines of a newer version, passed over: {kinds}")
+    return out
