@@ -101,28 +101,35 @@ class Mailbox:
 
     def __init__(self, log: str | os.PathLike[str]) -> None:
         self.path = control_path(log)
-        self._at, self._inode = self._size()
         self._part = b""
         self._skipping = False
+        self._file = self._open()
+        self._at = 0 if self._file is None else os.fstat(self._file).st_size
 
-    def _size(self) -> tuple[int, int]:
+    def _open(self) -> int | None:
+        """Open the file; while it is open, no other file can have its number."""
         try:
-            found = os.stat(self.path)
+            return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         except OSError:
-            return 0, 0
-        return found.st_size, found.st_ino
+            return None
+
+    def _is_current(self) -> bool:
+        """Whether the file that is open is the one that lies there."""
+        try:
+            return self._file is not None and os.path.samestat(os.fstat(self._file), os.stat(self.path))
+        except OSError:
+            return True  # it was removed: there is nothing else to read
 
     def poll(self) -> list[Message]:
         """Return what has come in since the last call; a line without its end waits for it."""
-        size, inode = self._size()
-        if inode != self._inode or size < self._at:  # another file: nothing of it has been read
-            self._at, self._inode, self._part, self._skipping = 0, inode, b"", False
-        if size <= self._at:
+        if not self._is_current() or (self._file is not None and os.fstat(self._file).st_size < self._at):
+            self._close()
+            self._file, self._at, self._part, self._skipping = self._open(), 0, b"", False
+        if self._file is None:
             return []
         try:
-            with open(self.path, "rb") as file:
-                file.seek(self._at)
-                data = file.read(min(size - self._at, 4 * LINE_LIMIT))
+            os.lseek(self._file, self._at, os.SEEK_SET)
+            data = os.read(self._file, 4 * LINE_LIMIT)
         except OSError:
             return []
         self._at += len(data)
@@ -139,8 +146,14 @@ class Mailbox:
 
     def discard(self) -> None:
         """Remove the file: the session has ended."""
+        self._close()
         with suppress(OSError):
             self.path.unlink()
+
+    def _close(self) -> None:
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
 
 def read_message(raw: bytes) -> Message:

@@ -175,6 +175,8 @@ class Helm:
     def close(self) -> None:
         """Take no more commands."""
         self._ended.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
         if self._mailbox is not None:
             self._mailbox.discard()
 

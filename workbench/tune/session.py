@@ -105,8 +105,8 @@ class TuningSession:
             publish=self.events.publish,
             ahead=ahead,
         )
-        self._begun = (trials, seconds, options)
         self._helm = Helm(self._loop, toolbox, self._move)
+        self._helm.begin(trials, seconds, options)
         if self.log is not None:
             self._helm.listen(self.log)
         _LIVE.add(self)
@@ -120,8 +120,6 @@ class TuningSession:
 
     def start(self) -> TuningSession:
         """Begin, or go on after `pause`."""
-        if self.state == "idle":
-            self._helm.begin(*self._begun)
         if self._control.move("running", only_from=("idle",)):
             begin = getattr(self._measurer, "start", None)
             if begin is not None:
