@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from workbench.tune.sketch.report import RuleRecord, report, rule_records
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
+    from workbench.tune.template import Knobs
 
 
 @dataclass(slots=True)
@@ -112,6 +113,7 @@ class Space:
     id: str
     variants: tuple[Variant, ...]
     asked: tuple[str, ...] = ()
+    _knobs: Knobs | None = field(default=None, repr=False, compare=False)
 
     @property
     def size(self) -> int:
@@ -128,6 +130,19 @@ class Space:
     def rules(self) -> list[RuleRecord]:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
         return rule_records(self.variants, self.asked)
+
+    def knobs(self) -> Knobs:
+        """Knob table of the template that the space comes from; ``space.knobs().values(variant, row)`` reads a row.
+
+        Raises
+        ------
+        UsageError
+            "space.knobs" where there is no template.
+        """
+        if self._knobs is None:
+            text = f"Space {self.id} does not come from a template, so it has no knobs."
+            raise UsageError("space.knobs", text, (self.id,), "see space.explain(), or make_space(task, template=...)")
+        return self._knobs
 
     def explain(self) -> str:
         """Which rules made each variant, and for each block which ones applied (+), which did not (-), and why."""
@@ -151,6 +166,7 @@ def make_space(
     structure: str | None = None,
     rules: Sequence[Any] | None = None,
     template: str | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> Space:
     """Space of a task (or of a bare `Func`) from the sketch rules, or from a template.
 
@@ -167,32 +183,40 @@ def make_space(
         Names of the rules to apply; ``"-name"`` for all rules but these; what `sketch_rule` made for one more.
     template : str, optional
         Name of a template that takes the place of the rules.
+    fixed : mapping, optional
+        Knobs of the template that are not left open -> their values: factors of a split (-1 is the rest), a candidate.
 
     Raises
     ------
     UsageError
         "usage.type" for anything else; "space.structure" for levels that make no sense, "space.rules" for rules that do
-        not exist, "space.template" for a template together with either.
+        not exist, "space.template" for a template together with either, or for fixed knobs without one.
     TuneError
         "space.rule" when a custom rule fails.
+    TemplateError
+        "template.*" when there is no such template, or when it does not fit or does not work.
     """
     from workbench.schedule import Schedule
 
-    func, machine = _func(task), Machine.of(target)
+    func, machine, table = _func(task), Machine.of(target), None
+    if template is None and fixed is not None:
+        text = "Only a template has knobs that can be fixed."
+        raise UsageError("space.template", text, ("fixed",), "name the template too")
     if template is not None:
         if structure is not None or rules is not None:
             text = "A template says itself how it tiles and what it applies."
             raise UsageError("space.template", text, (template,), "leave structure and rules out")
-        from workbench.tune.template import apply
+        from workbench.tune.template import TEMPLATES, Knobs
 
         asked: tuple[str, ...] = ("template",)
-        drafts = apply(template, task, machine)
+        found = TEMPLATES[template].expand(func, target, machine, fixed)
+        drafts, table = found.drafts, Knobs.of(template, found)
     else:
         form = None if structure is None else Structure.parse(structure)
         chosen = RULES.chosen(rules)
         asked = tuple(r.name for r in chosen)
         drafts = sketches(Schedule(func, target), machine, structure=form, rules=chosen)
-    return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)), asked)
+    return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)), asked, table)
 
 
 def _func(task: Any) -> Func:
@@ -218,7 +242,9 @@ def join_spaces(*spaces: Space) -> Space:
         raise UsageError("space.join", text, [s.id for s in spaces])
     asked = tuple(dict.fromkeys(name for s in spaces for name in s.asked))
     joined = tuple(replace(v, index=k) for k, v in enumerate(variants))
-    return _space(variants[0].schedule.base.name, joined, asked)
+    starts = [sum(len(s.variants) for s in spaces[:k]) for k in range(len(spaces))]
+    tables = [replace(s._knobs, first=at) for s, at in zip(spaces, starts, strict=True) if s._knobs is not None]
+    return _space(variants[0].schedule.base.name, joined, asked, tables[0] if len(tables) == 1 else None)
 
 
 def space_from_schedule(schedule: Schedule) -> Space:
@@ -251,6 +277,6 @@ def _variant(index: int, d: Draft, machine: Machine) -> Variant:
     return Variant(index, d.schedule, machine, d.notes, d.skips, d.limits, d.wishes)
 
 
-def _space(name: str, variants: tuple[Variant, ...], asked: tuple[str, ...]) -> Space:
+def _space(name: str, variants: tuple[Variant, ...], asked: tuple[str, ...], knobs: Knobs | None = None) -> Space:
     text = json.dumps([v.schedule.to_json() for v in variants], sort_keys=True, default=str)
-    return Space(f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", variants, asked)
+    return Space(f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", variants, asked, knobs)

@@ -43,6 +43,11 @@ class Expansion:
     leaves: list[Leaf] = field(default_factory=list)
     left_out: list[tuple[dict[str, Any], str]] = field(default_factory=list)
 
+    @property
+    def drafts(self) -> list[Draft]:
+        """The schedules."""
+        return [leaf.draft for leaf in self.leaves]
+
 
 @dataclass(slots=True)
 class Expander:

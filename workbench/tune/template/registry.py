@@ -183,8 +183,7 @@ def apply(name: str, task: Any, machine: Machine | None = None, fixed: Mapping[s
     TemplateError
         "template.unknown", "template.mismatch", and those of `Expander.expand`.
     """
-    found = TEMPLATES[name].expand(func_of(task), getattr(task, "target", None), machine, fixed)
-    return [leaf.draft for leaf in found.leaves]
+    return TEMPLATES[name].expand(func_of(task), getattr(task, "target", None), machine, fixed).drafts
 
 
 def knobs(name: str, task: Any, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None) -> Knobs:

@@ -69,6 +69,8 @@ class Knobs:
     rows: tuple[KnobRow, ...]
     left_out: tuple[tuple[Mapping[str, Any], str], ...]
     _leaves: tuple[Leaf, ...]
+    #: Number of the first of its variants in the space.
+    first: int = 0
 
     @staticmethod
     def of(template: str, found: Expansion) -> Knobs:
@@ -103,11 +105,12 @@ class Knobs:
         row : mapping
             Hole -> number.
         """
-        if not 0 <= whole("variant", variant, 0) < len(self._leaves):
-            text = f"The template has {len(self._leaves)} variants, and none with number {variant}."
+        at = whole("variant", variant, None) - self.first
+        if not 0 <= at < len(self._leaves):
+            text = f"Template {self.template!r} has {len(self._leaves)} variants, and none with number {variant}."
             raise TemplateError("template.knob", text, ("variant",), "see space.variants")
         out: dict[str, Any] = {}
-        leaf = self._leaves[variant]
+        leaf = self._leaves[at]
         row = {**row, **{n: concrete(substitute(d, dict(row))) for n, d in leaf.draft.func.aliases}}
         for name, knob in leaf.config.knobs.items():
             if knob.closed:
