@@ -20,7 +20,8 @@ def alike(steps: Sequence[Step], pattern: Sequence[Step]) -> float:
     Half of it is the share of steps that have a counterpart with the same names, half the share of those that do the
     same to the same axes, in however many parts and in whatever order.
     """
-    a, b = Counter(_coarse(s) for s in steps), Counter(_coarse(s) for s in pattern)
+    holes = holes_of(pattern)
+    a, b = Counter(_coarse(s, holes) for s in steps), Counter(_coarse(s, holes) for s in pattern)
     common = 2 * (a & b).total() / max(1, a.total() + b.total())
     return (_matcher(steps, pattern).ratio() + common) / 2
 
@@ -89,11 +90,11 @@ def _token(step: Step, names: frozenset[str]) -> str:
     return json.dumps(plain(step), sort_keys=True, default=str)
 
 
-def _coarse(step: Step) -> str:
+def _coarse(step: Step, holes: frozenset[str]) -> str:
     """Primitive and axes of a step: the names before the first dot."""
 
     def names(node: Any) -> Iterator[str]:
-        if isinstance(node, str):
+        if isinstance(node, str) and node not in holes:
             yield node.split(".")[0]
         elif isinstance(node, list | tuple):
             for child in node:

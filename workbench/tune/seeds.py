@@ -114,7 +114,7 @@ def _adapt(source: Schedule | Record, func: Func, space: Space) -> list[Seed]:
     exact = None if given is None or not isinstance(source, Record) else _exact(source.variant, given, space)
     if exact is not None:
         v, picks = exact
-        return [_row_seed(v, picks, f"{origin}, as it was", parent)]
+        return [_row_seed(v, picks, f"{origin}: as it was", parent)]
     concrete = _concrete(steps, func, space, origin, parent)
     near = _nearest(steps, space, origin, parent)
     if concrete is None:
@@ -158,7 +158,7 @@ def _concrete(steps: Sequence[Step], func: Func, space: Space, origin: str, pare
         return None
     key = f"{int(structure_keys(compact(s.func), {}, 1)[0]):016x}"
     x = features_of(s, first.machine)
-    return Seed(-1, {}, key, x, f"{origin}, as it was", parent if parent != key else None, s)
+    return Seed(-1, {}, key, x, f"{origin}: as it was", parent if parent != key else None, s)
 
 
 def features_of(schedule: Schedule, machine: Machine) -> NDArray[np.float32]:
@@ -196,8 +196,9 @@ def _nearest(steps: Sequence[Step], space: Space, origin: str, parent: str | Non
             best = _Found(likeness, found[1], variant, _free(variant, found[0], wishes), wishes)
     if best is None:
         return None
-    what = _changes(best)
-    return _row_seed(best.variant, best.picks, f"{origin}: {what}" if what else f"{origin}, as it was", parent)
+    form = "" if best.alike == 1.0 else f" in the form of variant {best.variant.index}"
+    what = _changes(best) or ("with the same numbers" if form else "as it was")
+    return _row_seed(best.variant, best.picks, f"{origin}{form}: {what}", parent)
 
 
 def _nearest_row(sampler: Sampler, wishes: Mapping[str, int]) -> tuple[Picks, float] | None:

@@ -1,0 +1,347 @@
+"""Every declared search strategy keeps the promises of the protocol, on spaces drawn at random."""
+
+from __future__ import annotations
+
+import random
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.errors import UsageError
+from workbench.target import Target
+from workbench.tune.cost_model import AnalyticModel, XGBoostModel
+from workbench.tune.search import SEARCHES, Search, SearchOptions, make_search, strategy
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+TASK = SimpleNamespace(key="task", flops=10**8)
+NAMES = sorted(SEARCHES)
+SMALL = SearchOptions(pool=128, generations=1, children=48)
+
+
+def _func(rng: random.Random):
+    kind = rng.choice(["matmul", "conv", "depthwise", "odd"])
+    if kind == "matmul":
+        return workloads.matmul(rng.choice([8, 24, 60]), rng.choice([16, 48, 96]), rng.choice([4, 32, 128]))
+    if kind == "odd":
+        return workloads.matmul(rng.choice([7, 13]), rng.choice([17, 30]), rng.choice([5, 66]))
+    if kind == "conv":
+        return workloads.conv2d_nhwc(rng.choice([7, 14]), 14, rng.choice([16, 24]), rng.choice([16, 48]), relu=True)
+    return workloads.depthwise_conv2d_nhwc(14, rng.choice([14, 28]), 32)
+
+
+@pytest.fixture(scope="module")
+def spaces():
+    rng = random.Random(11)
+    return [make_space(_func(rng), TARGET) for _ in range(3)]
+
+
+@pytest.fixture(scope="module")
+def conv():
+    return make_space(workloads.conv2d_nhwc(14, 14, 16, 48, bias=True, relu=True), TARGET)
+
+
+def measured(candidate) -> SimpleNamespace:
+    """A made-up machine: some programs fail, the others take a time that their key decides."""
+    number = int(candidate.key, 16)
+    if number % 11 == 0:
+        return SimpleNamespace(status="run_error", min_ms=float("inf"))
+    wide = max([v for h, v in candidate.row.items() if v % 16 == 0] or [1])
+    return SimpleNamespace(status="ok", min_ms=1.0 + abs(np.log2(wide / 32)) + number % 97 / 970)
+
+
+def record(candidate, m, number: int, space) -> SimpleNamespace:
+    ok = m.status == "ok"
+    return SimpleNamespace(
+        key=candidate.key, variant=candidate.variant, row=dict(candidate.row), status=m.status, ok=ok,
+        latency_ms=m.min_ms if ok else None, predicted=candidate.predicted, round=number, space=space.id,
+    )  # fmt: skip
+
+
+def rounds(search: Search, space, count: int, n: int = 7):
+    """Ask and tell; returns batches and the records of a log of it."""
+    batches, log = [], []
+    for k in range(count):
+        batch = search.ask(n)
+        told = [(c, measured(c)) for c in batch]
+        search.tell(told)
+        batches.append(batch)
+        log += [record(c, m, k, space) for c, m in told]
+    return batches, log
+
+
+def legal(space, candidate) -> bool:
+    variant = space.variants[candidate.variant]
+    picks = variant.sampler.find(candidate.row)
+    return picks is not None and bool(variant.sampler.mask(picks[None])[0])
+
+
+# ---- the registry
+
+
+def test_strategies_are_declared():
+    assert {"evolutionary", "random", "descent"} <= set(SEARCHES)
+    for name, found in SEARCHES.items():
+        assert found.name == found.make.name == name
+        assert found.doc.endswith(".")
+
+
+def test_a_new_strategy_is_one_declaration(conv):
+    @strategy("first")
+    class First(Search):
+        """Proposes what is left, in no order."""
+
+        def _propose(self, n, rng):
+            return self.leftovers(n, [], rng)
+
+    try:
+        search = make_search("first", TASK, conv, AnalyticModel(), 0, SMALL)
+        assert isinstance(search, First)
+        batch = search.ask(5)
+        assert len({c.key for c in batch}) == 5
+        assert all(legal(conv, c) for c in batch)
+    finally:
+        del SEARCHES["first"]
+
+
+def test_unknown_strategy(conv):
+    with pytest.raises(UsageError) as e:
+        make_search("evolutionery", TASK, conv, AnalyticModel())
+    assert e.value.code == "usage.search"
+    assert "evolutionary" in e.value.hint
+
+
+# ---- what holds for all of them
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_proposals_are_legal_and_new(name, spaces):
+    for k, space in enumerate(spaces):
+        search = make_search(name, TASK, space, XGBoostModel(), k, SMALL)
+        batches, _ = rounds(search, space, 4)
+        keys = [c.key for batch in batches for c in batch]
+        assert len(set(keys)) == len(keys)
+        for c in (c for batch in batches for c in batch):
+            assert legal(space, c)
+            assert (
+                c.key
+                == f"{int(space.variants[c.variant].keys(space.variants[c.variant].sampler.find(c.row)[None])[0]):016x}"
+            )
+            assert not space.schedule(c).func.holes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_small_spaces_are_exhausted(name):
+    space = make_space(workloads.matmul(4, 32, 6), TARGET)
+    every = {
+        int(k) for v in space.variants for k in v.keys(v.sampler.draw(10**6, np.random.default_rng(0)))
+    }  # fmt: skip
+    search = make_search(name, TASK, space, AnalyticModel(), 3, SMALL)
+    seen: list[str] = []
+    while batch := search.ask(9):
+        seen += [c.key for c in batch]
+        search.tell([(c, measured(c)) for c in batch])
+        assert len(seen) <= len(every)
+    assert {int(k, 16) for k in seen} == every
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_proposals_follow_from_seed_and_log(name, conv):
+    one, _ = rounds(make_search(name, TASK, conv, XGBoostModel(), 5, SMALL), conv, 3)
+    two, _ = rounds(make_search(name, TASK, conv, XGBoostModel(), 5, SMALL), conv, 3)
+    other, _ = rounds(make_search(name, TASK, conv, XGBoostModel(), 6, SMALL), conv, 3)
+    assert one == two
+    assert one != other
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("stop", [1, 4])
+def test_restored_at_any_point_it_goes_on_as_if_nothing_had_happened(name, stop, conv):
+    batches, log = rounds(make_search(name, TASK, conv, AnalyticModel(), 2, SMALL), conv, 6)
+    resumed = make_search(name, TASK, conv, AnalyticModel(), 2, SMALL)
+    resumed.restore([r for r in log if r.round < stop])
+    again, _ = rounds(resumed, conv, 6 - stop)
+    assert again == batches[stop:]
+
+
+def test_restored_with_a_trained_model_it_goes_on_too(conv):
+    batches, log = rounds(make_search("evolutionary", TASK, conv, XGBoostModel(), 2, SMALL), conv, 6, 12)
+    resumed = make_search("evolutionary", TASK, conv, XGBoostModel(), 2, SMALL)
+    resumed.restore([r for r in log if r.round < 4])
+    again, _ = rounds(resumed, conv, 2, 12)
+    assert again == batches[4:]
+    assert resumed.quality.tau is not None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_killed_in_the_middle_of_a_round_nothing_is_repeated(name, conv):
+    _, log = rounds(make_search(name, TASK, conv, AnalyticModel(), 2, SMALL), conv, 4)
+    kept = log[:-3]
+    resumed = make_search(name, TASK, conv, AnalyticModel(), 2, SMALL)
+    resumed.restore(kept)
+    batches, _ = rounds(resumed, conv, 4)
+    assert not {c.key for b in batches for c in b} & {r.key for r in kept}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_cancelled_candidates_may_come_again_and_pending_ones_do_not(name, conv):
+    search = make_search(name, TASK, conv, AnalyticModel(), 2, SMALL)
+    first, second = search.ask(6), search.ask(6)
+    assert not {c.key for c in first} & {c.key for c in second}
+    search.tell([(c, SimpleNamespace(status="cancelled", min_ms=float("inf"))) for c in (*first, *second)])
+    assert [c.key for c in search.ask(6)] == [c.key for c in first]
+
+
+# ---- epsilon
+
+
+def test_epsilon_is_the_share_of_random_proposals(conv):
+    def origins(epsilon: float) -> list[str]:
+        search = make_search("evolutionary", TASK, conv, AnalyticModel(), 1, SMALL)
+        rounds(search, conv, 1)
+        search.epsilon = epsilon
+        batches, _ = rounds(search, conv, 3, 10)
+        return [c.origin for b in batches for c in b]
+
+    assert origins(0.0).count("random") == 0
+    assert origins(1.0).count("random") == 30
+    assert 3 <= origins(0.4).count("random") <= 21
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "much"])
+def test_epsilon_is_a_share(value, conv):
+    search = make_search("random", TASK, conv, AnalyticModel())
+    with pytest.raises(UsageError) as e:
+        search.epsilon = value
+    assert e.value.code == "usage.epsilon"
+    assert search.epsilon == SearchOptions().epsilon
+
+
+# ---- pins and forbids
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pins_and_forbids_hold_for_all_that_follows(name, conv):
+    search = make_search(name, TASK, conv, AnalyticModel(), 4, SMALL)
+    rounds(search, conv, 3)
+    search.restrict({"o_2": 16}, {"h_0": {1, 2}}, {1})
+    batches, _ = rounds(search, conv, 6)
+    after = [c for b in batches for c in b]
+    assert len(after) == 42
+    assert any("o_2" in c.row for c in after)
+    for c in after:
+        assert legal(conv, c)
+        assert c.variant != 1
+        assert c.row.get("o_2", 16) == 16
+        assert c.row.get("h_0") not in {1, 2}
+    search.restrict()
+    batches, _ = rounds(search, conv, 8)
+    released = [c for b in batches for c in b]
+    assert any(c.row.get("o_2", 16) != 16 or c.row.get("h_0") in {1, 2} or c.variant == 1 for c in released)
+
+
+@pytest.mark.parametrize(
+    ("pins", "forbids", "variants", "code", "word"),
+    [
+        ({"o_7": 3}, {}, (), "steer.hole", "o_7"),
+        ({}, {"nothing": {1}}, (), "steer.hole", "nothing"),
+        ({"o_2": 13}, {}, (), "steer.value", "13"),
+        ({}, {}, (999,), "steer.variant", "999"),
+        ({"h_0": 14, "h_1": 14}, {}, (), "steer.empty", "h_0 = 14"),
+        ({"h_0": 2}, {"h_0": {2}}, (), "steer.empty", "h_0 ≠ 2"),
+        ({}, {}, range(99), "steer.variant", ""),
+    ],
+)
+def test_what_nothing_can_meet_is_refused_and_changes_nothing(pins, forbids, variants, code, word, conv):
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 4, SMALL)
+    same = make_search("evolutionary", TASK, conv, AnalyticModel(), 4, SMALL)
+    with pytest.raises(UsageError) as e:
+        search.restrict(pins, forbids, variants)
+    assert e.value.code == code
+    assert word in str(e.value)
+    assert search.ask(5) == same.ask(5)
+
+
+def test_all_variants_forbidden_is_refused(conv):
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 4, SMALL)
+    with pytest.raises(UsageError) as e:
+        search.restrict(variants=range(len(conv.variants)))
+    assert e.value.code == "steer.empty"
+
+
+# ---- what makes each of them what it is
+
+
+def test_random_search_is_uniform_over_the_legal_rows_of_all_variants():
+    space = make_space(workloads.conv2d_nhwc(28, 28, 64, 64, relu=True), TARGET)
+    got = np.bincount(
+        [c.variant for c in make_search("random", TASK, space, XGBoostModel(), 0).ask(800)],
+        minlength=len(space.variants),
+    )
+    rng = np.random.default_rng(1)
+    rows = np.array([v.sampler.size * v.sampler.legal_share(20_000, rng) for v in space.variants])
+    expected = 800 * rows / rows.sum()
+    assert expected.max() > 20 * np.sort(expected)[1] or (expected > 30).sum() > 1
+    assert (abs(got - expected) <= 4 * np.sqrt(expected) + 3).all()
+
+
+def test_random_search_asks_no_model(conv):
+    search = make_search("random", TASK, conv, model := XGBoostModel(), 0)
+    rounds(search, conv, 4)
+    assert not model.trained
+    assert all(c.predicted is None for c in search.ask(3))
+
+
+def test_descent_changes_one_group_of_the_best(conv):
+    search = make_search("descent", TASK, conv, AnalyticModel(), 0, SMALL)
+    search.epsilon = 0.0
+    _, log = rounds(search, conv, 3)
+    best = min((r for r in log if r.ok), key=lambda r: r.latency_ms)
+    near = [c for c in search.ask(4) if c.origin == "polish"]
+    assert near
+    groups = conv.variants[best.variant].sampler.domain.groups
+    for c in near:
+        assert c.parent == best.key
+        changed = [g for g in groups if any(c.row[h] != best.row[h] for h in g.holes)]
+        assert len(changed) == 1
+        assert c.mutation == ", ".join(changed[0].holes)
+
+
+def test_descent_reaches_a_local_optimum_and_starts_again(conv):
+    search = make_search("descent", TASK, conv, AnalyticModel(), 0, SMALL)
+    search.epsilon = 0.0
+    _, log = rounds(search, conv, 12, 20)
+    best = min((r for r in log if r.ok), key=lambda r: r.latency_ms)
+    variant = conv.variants[best.variant]
+    near, _ = search.field.around(best.variant, search.field.wide(variant.sampler.find(best.row)[None])[0])
+    keys = {f"{int(k):016x}" for k in variant.keys(search.field.narrow(best.variant, near))}
+    assert keys <= {r.key for r in log}
+    assert len(log) == 240
+
+
+def test_the_evolutionary_search_polishes_when_it_stalls(conv):
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
+    flat = SimpleNamespace(status="ok", min_ms=1.0)
+    origins = []
+    for _ in range(8):
+        batch = search.ask(8)
+        origins.append([c.origin for c in batch])
+        search.tell([(c, flat) for c in batch])
+    assert all("polish" not in o for o in origins[:4])
+    assert all("polish" in o for o in origins[6:])
+
+
+def test_every_variant_gets_its_chance(conv):
+    """Where the model is wrong about a whole variant, trials find out and follow."""
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
+    probe = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL).ask(16)
+    other = next(v.index for v in reversed(conv.variants) if v.index not in {c.variant for c in probe})
+    tried = []
+    for _ in range(6):
+        batch = search.ask(16)
+        tried.append(sum(c.variant == other for c in batch))
+        search.tell([(c, SimpleNamespace(status="ok", min_ms=0.5 if c.variant == other else 3.0)) for c in batch])
+    assert tried[0] == 0
+    assert sum(tried) > 24
