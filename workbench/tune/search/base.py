@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from workbench.arguments import real
 from workbench.errors import UsageError
-from workbench.tune.cost_model import CostModel, Matrix, Scores
+from workbench.tune.cost_model import CostModel, Scores
 from workbench.tune.features import COLUMNS
 from workbench.tune.sample import Keys, Picks
 from workbench.tune.search.history import Best, History, Quality
@@ -152,8 +152,9 @@ class Search:
                 xs.append(x)
                 speeds.append(speed)
                 predicted.append(math.nan if candidate.predicted is None else candidate.predicted)
-        if xs:
-            self._learn(np.stack(xs), speeds, predicted)
+        self.history.round(predicted, speeds)
+        if xs and self.learns:
+            self.model.update(self._task.key, np.stack(xs), np.array(speeds))
 
     def restore(self, records: Sequence[Record]) -> None:
         """Take the task's measurements from a log, as if they had been told; best before the first `ask`.
@@ -332,11 +333,6 @@ class Search:
                 made = Candidate(seed.variant, seed.row, "seed", score, seed.key, seed.parent, seed.note, seed.schedule)
                 taken.append((made, seed.x))
         return taken
-
-    def _learn(self, x: Matrix, speeds: list[float], predicted: list[float]) -> None:
-        self.history.round(predicted, speeds)
-        if self.learns:
-            self.model.update(self._task.key, x, np.array(speeds))
 
     def _speed(self, ms: float | None) -> float:
         return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan

@@ -1,0 +1,223 @@
+"""Searches that start from schedules by hand and from records: what is adapted, and what is said about it."""
+
+from __future__ import annotations
+
+import platform
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.errors import UsageError
+from workbench.schedule import Hole, Schedule
+from workbench.target import Target
+from workbench.tune.alignment import alike, wanted
+from workbench.tune.cost_model import AnalyticModel
+from workbench.tune.record import Record
+from workbench.tune.search import SEARCHES, SearchOptions, make_search
+from workbench.tune.seeds import adapt
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+HERE = f"{platform.node()} {platform.machine()}"
+SMALL = SearchOptions(pool=128, generations=1, children=48)
+MATMUL = workloads.matmul(64, 96, 128)
+
+
+@pytest.fixture(scope="module")
+def space():
+    return make_space(MATMUL, TARGET)
+
+
+@pytest.fixture(scope="module")
+def other():
+    """A space of a similar task, with other extents."""
+    return make_space(workloads.matmul(80, 64, 128), TARGET)
+
+
+def record(of, variant=0, host=HERE, **change) -> Record:
+    v = of.variants[variant]
+    row = v.sampler.row(v.sampler.draw(64, np.random.default_rng(2))[5])
+    s = v.schedule.fill(row)
+    known = {
+        "task_key": "m", "task": "matmul 64", "trial": 17, "status": "ok", "target": str(TARGET), "host": host,
+        "space": of.id, "variant": variant, "row": row, "trace": tuple(s.to_json()), "key": "00000000000000ab",
+        "latency_ms": 1.0,
+    }  # fmt: skip
+    return Record(**{**known, **change})
+
+
+def by_hand(func=MATMUL, rows=8, columns=32) -> Schedule:
+    s = Schedule(func, TARGET)
+    s.split("i", [None, rows])
+    s.split("j", [None, columns])
+    s.reorder("i.0", "j.0", "k", "i.1", "j.1")
+    s.unroll("i.1").vectorize("j.1")
+    return s
+
+
+def test_a_record_of_the_same_space_is_its_row(space):
+    r = record(space)
+    (seed,) = adapt(r, MATMUL, space)
+    assert (seed.variant, dict(seed.row)) == (r.variant, dict(r.row))
+    assert seed.note == "from matmul 64 trial 17: as it was"
+    assert seed.parent == r.key
+
+
+def test_a_record_of_the_same_task_in_another_space_is_found_by_its_trace(space):
+    r = record(space, 1, host="far x86_64", space="of-another-version")
+    (seed,) = adapt(r, MATMUL, space)
+    assert (seed.variant, dict(seed.row)) == (1, dict(r.row))
+    assert seed.note == "from matmul 64 trial 17 on another machine: as it was"
+
+
+def test_a_record_of_a_similar_task_is_moved_to_the_nearest_legal_numbers(space, other):
+    for k in range(min(len(space.variants), len(other.variants))):
+        r = record(other, k)
+        seeds = [s for s in adapt(r, MATMUL, space) if s.variant >= 0]
+        assert len(seeds) == 1
+        variant = space.variants[seeds[0].variant]
+        picks = variant.sampler.find(seeds[0].row)
+        assert variant.sampler.mask(picks[None])[0]
+        assert seeds[0].key == f"{int(variant.keys(picks[None])[0]):016x}"
+        np.testing.assert_array_equal(seeds[0].x, variant.features(picks[None])[0])
+        assert alike(r.trace, variant.schedule.to_json()) == 1.0
+
+
+def test_what_was_adapted_is_said_with_the_reason(space, other):
+    v = other.variants[0]
+    rows = v.sampler.draw(4096, np.random.default_rng(0))
+    row = next(r for p in rows if (r := v.sampler.row(p))["i_1"] == 5 and r["j_2"] == 16)
+    r = record(other, 0, row=row, trace=tuple(v.schedule.fill(row).to_json()))
+    (seed,) = [s for s in adapt(r, MATMUL, space) if s.variant >= 0]
+    assert f"i_1 5 → {seed.row['i_1']} because 5 does not divide 64" in seed.note
+    assert seed.row["i_1"] in {4, 8}
+    assert seed.row["j_2"] == 16  # the width stays, the rest of the axis gives way
+    assert "j_2" not in seed.note.split("j_0, j_1")[0]
+
+
+def test_limits_are_kept_and_named(space):
+    v = space.variants[0]
+    steps = v.schedule.fill(v.sampler.row(v.sampler.draw(8, np.random.default_rng(0))[0])).to_json()
+    for step in steps:
+        if step["primitive"] == "split":
+            step["args"]["factors"] = {"i": [1, 1, 64], "j": [1, 3, 32]}[step["args"]["loop"]]
+    seed = next(s for s in adapt(record(space, trace=tuple(steps), space="x"), MATMUL, space) if s.variant >= 0)
+    assert v.sampler.mask(v.sampler.find(seed.row)[None])[0]
+    assert "because of the limit 'the register tile and its operands fit the registers'" in seed.note
+
+
+def test_a_schedule_by_hand_gives_itself_and_the_nearest_row(space):
+    s = by_hand()
+    concrete, near = adapt(s, MATMUL, space)
+    assert concrete.variant == -1
+    assert concrete.schedule.to_json() == s.to_json()
+    assert concrete.note == "from a schedule by hand: as it was"
+    assert near.variant >= 0
+    assert near.schedule is None
+    inner = space.variants[near.variant].schedule.func
+    assert {near.row[h] for h in near.row if h in {"i_2", "i_3"}} == {8}
+    assert {near.row[h] for h in near.row if h in {"j_2", "j_3"}} == {32}
+    assert inner.holes
+    assert near.note.startswith(f"from a schedule by hand in the form of variant {near.variant}: ")
+
+
+def test_a_schedule_by_hand_for_other_extents_is_only_moved(space):
+    seeds = adapt(by_hand(workloads.matmul(64, 112, 128), columns=56), MATMUL, space)
+    assert [s.variant >= 0 for s in seeds] == [True]
+    assert "56 does not divide 96" in seeds[0].note
+
+
+def test_a_filled_row_by_hand_is_that_row_once(space):
+    v = space.variants[0]
+    row = v.sampler.row(v.sampler.draw(8, np.random.default_rng(0))[3])
+    filled = v.schedule.fill(row)
+    (seed,) = adapt([filled, filled], MATMUL, space)
+    assert (seed.variant, dict(seed.row)) == (0, row)
+
+
+def test_what_the_source_says_nothing_about_is_chosen_by_the_estimate():
+    func = workloads.conv2d_nhwc(14, 14, 32, 32, relu=True)
+    space = make_space(func, TARGET)
+    v = next(v for v in space.variants if any("pad" in h for g in v.sampler.domain.groups for h in g.holes))
+    row = v.sampler.row(v.sampler.draw(8, np.random.default_rng(0))[1])
+    steps = [s for s in v.schedule.fill(row).to_json() if "pad" not in str(s["args"].get("loop"))]
+    seeds = adapt(record(space, v.index, trace=tuple(steps), space="x"), func, space)
+    near = next(s for s in seeds if s.variant == v.index)
+    assert "by the estimate" in near.note
+    assert all(near.row[h] == row[h] for h in row if "pad" not in h)
+
+
+def test_nothing_comes_of_what_is_like_no_variant(space):
+    strange = ({"primitive": "split", "args": {"loop": "q", "factors": [2, 4]}},)
+    assert adapt(record(space, trace=strange, space="x"), MATMUL, space) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [(lambda: Schedule(MATMUL, TARGET).split("i", [None, Hole()]), "seed.holes"), (lambda: 3, "seed.source")],
+)
+def test_refusals(source, code, space):
+    made = source()
+    if code == "seed.holes":
+        made = Schedule(MATMUL, TARGET)
+        made.split("i", [None, Hole()])
+    with pytest.raises(UsageError) as e:
+        adapt([made], MATMUL, space)
+    assert e.value.code == code
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHES))
+def test_seeds_are_proposed_first_and_once(name, space):
+    search = make_search(name, SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    seeds = adapt([by_hand(), record(space)], MATMUL, space)
+    search.seed([*seeds, *seeds])
+    batch = search.ask(8)
+    assert [c.key for c in batch[:3]] == [s.key for s in seeds]
+    assert [c.origin for c in batch].count("seed") == 3
+    assert batch[0].schedule is not None
+    assert batch[0].mutation == seeds[0].note
+    search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0)) for c in batch])
+    search.seed(seeds)
+    assert all(c.origin != "seed" for c in search.ask(8))
+
+
+def test_seeds_that_a_pin_rules_out_are_not_proposed(space):
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    seeds = [s for s in adapt(by_hand(), MATMUL, space) if s.variant >= 0]
+    hole = next(h for h in seeds[0].row if seeds[0].row[h] == 32)
+    search.restrict({hole: 16})
+    search.seed(seeds)
+    assert all(c.origin != "seed" for c in search.ask(4))
+
+
+def test_the_fastest_seed_is_bred_from(space):
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=10**6), space, AnalyticModel(), 0, SMALL)
+    search.seed(adapt(record(space, 1), MATMUL, space))
+    batch = first = search.ask(8)
+    parents = set()
+    for _ in range(8):
+        search.tell([(c, SimpleNamespace(status="ok", min_ms=0.1 if c.origin == "seed" else 5.0)) for c in batch])
+        batch = search.ask(8)
+        parents |= {c.parent for c in batch}
+    assert first[0].key in parents
+
+
+def test_numbers_are_read_off_traces_step_by_step():
+    pattern = [
+        {"primitive": "split", "args": {"loop": "i", "factors": [{"hole": "a"}, {"hole": "b"}, {"hole": "c"}]}},
+        {"primitive": "transform_layout", "args": {"buffer": "W", "dim": 3, "block": "c"}},
+    ]
+    same = [
+        {"primitive": "split", "args": {"loop": "i", "factors": [2, 3, 4]}},
+        {"primitive": "transform_layout", "args": {"buffer": "W", "dim": 3, "block": 4}},
+    ]
+    assert alike(same, pattern) == 1.0
+    assert wanted(same, pattern) == {"a": 2, "b": 3, "c": 4}
+    fewer = [{"primitive": "split", "args": {"loop": "i", "factors": [6, 4]}}]
+    assert wanted(fewer, pattern) == {"a": 6, "b": 1, "c": 4}
+    more = [{"primitive": "split", "args": {"loop": "i", "factors": [None, 5, 3, 4]}}]
+    assert wanted(more, pattern) == {"b": 3, "c": 4}
+    assert wanted([{"primitive": "split", "args": {"loop": "j", "factors": [6, 4]}}], pattern) == {}
+    assert alike([], pattern) == 0.0
