@@ -1,15 +1,22 @@
-"""From a record back to a schedule."""
+"""From a record back to a schedule, and from a log back to its measurements."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, WorkbenchError
+from workbench.tune.log import Log, load_log
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.ir.func import Func
+    from workbench.runtime.contest import Contest
+    from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
+    from workbench.tune.lines import Comparison
     from workbench.tune.record import Record
 
 
@@ -30,3 +37,114 @@ def schedule_of(task: Task | Func, record: Record) -> Schedule:
         place = [f"trial {record.trial}", record.task]
         hint = "the log was changed, or was written by another version; tune this task again"
         raise LogError("log.replay", f"The schedule in the log does not apply: {error.message}", place, hint) from error
+
+
+class ReplayMeasurer:
+    """Answers with what a log says instead of measuring; a `Measurer` of `workbench.tune.parts`.
+
+    A search with the seed of the log proposes the same candidates again, since all that it learns from is the same. A
+    candidate or comparison that is not in the log is answered with the status ``cancelled``, which ends a round.
+
+    Parameters
+    ----------
+    log : path or Log
+
+    Attributes
+    ----------
+    missing : list of (str, str)
+        Task key and trace (as JSON) of each candidate that was asked for and is not in the log.
+    answered : list of int
+        Trial numbers in the order in which they were asked for.
+    """
+
+    def __init__(self, log: str | os.PathLike[str] | Log) -> None:
+        read = log if isinstance(log, Log) else load_log(log)
+        self.missing: list[tuple[str, str]] = []
+        self.answered: list[int] = []
+        self._records: dict[tuple[str, str], list[Record]] = {}
+        names: dict[int, tuple[str, str]] = {}
+        for record in read.records:
+            name = names[record.trial] = (record.task_key, _text(record.trace))
+            if record.status != "cancelled":
+                self._records.setdefault(name, []).append(record)
+        self._comparisons: dict[tuple[tuple[str, str], ...], list[Comparison]] = {}
+        for item in read.comparisons:
+            if all(trial in names for trial in item.trials):
+                self._comparisons.setdefault(tuple(names[trial] for trial in item.trials), []).append(item)
+
+    def start(self) -> None:
+        """Nothing to start."""
+
+    def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
+        """Yield (position, measurement) for each schedule, in their order."""
+        from workbench.runtime.results import Measurement
+
+        for position, schedule in enumerate(schedules):
+            name = (task.key, _text(schedule.to_json()))
+            if name in self._records:
+                record = _next(self._records[name])
+                self.answered.append(record.trial)
+                yield position, measurement_of(record)
+            else:
+                self.missing.append(name)
+                yield position, Measurement(status="cancelled")
+
+    def compare(self, task: Task, schedules: Sequence[Schedule]) -> Contest:
+        """Return the contest of these schedules, in this order, that the log holds."""
+        from workbench.runtime.contest import Contest
+        from workbench.runtime.results import Measurement
+
+        found = self._comparisons.get(tuple((task.key, _text(s.to_json())) for s in schedules))
+        if not found:
+            return Contest(measurements=tuple(Measurement(status="cancelled") for _ in schedules))
+        item = _next(found)
+        results = []
+        timed = [*item.costs_ms, *[()] * len(item.trials)]
+        for trial, costs in zip(item.trials, timed, strict=False):
+            least = item.latency_of(trial)
+            if costs and least is not None:
+                results.append(Measurement(status="ok", costs_ms=_exact(costs, least), flops=int(task.flops)))
+            else:
+                results.append(Measurement(status="run_error", error="it failed in the comparison of the log"))
+        return Contest(measurements=tuple(results))
+
+    def hold(self, on: bool) -> None:
+        """Nothing runs that could be held."""
+
+    def kill(self) -> None:
+        """Nothing runs that could be killed."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def measurement_of(record: Record) -> Measurement:
+    """Return the measurement that a record was made of, as far as the record holds it."""
+    from workbench.runtime.results import Measurement
+
+    least = record.latency_ms
+    costs = record.costs_ms if least is None else _exact(record.costs_ms or (least,), least)
+    return Measurement(
+        status=record.status,  # type: ignore[arg-type]
+        costs_ms=costs,
+        error=record.error,
+        flops=record.flops,
+        compile_s=record.compile_s,
+        run_s=record.run_s,
+        max_rel_error=record.max_rel_error,
+    )
+
+
+def _exact(costs: tuple[float, ...], least: float) -> tuple[float, ...]:
+    """Put the exact least repeat among repeats that were rounded for the log, each in its place."""
+    at = costs.index(min(costs))
+    return tuple(least if i == at else max(c, least) for i, c in enumerate(costs))
+
+
+def _text(trace: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps([dict(step) for step in trace], sort_keys=True)
+
+
+def _next(found: list[Any]) -> Any:
+    """Take what was measured several times in its order; the last one stays."""
+    return found.pop(0) if len(found) > 1 else found[0]
