@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -267,13 +268,13 @@ class Rounds:
             task_key=task.key,
             task=task.name,
             trials=trials,
-            best_ms=state.best_ms,
+            best_ms=finite(state.best_ms),
             total_ms=self._scheduler.total_ms,
             reason=terms.reason,
-            gain=terms.gain,
-            backward=terms.backward,
-            optimism=terms.optimism,
-            similarity=terms.similarity,
+            gain=finite(terms.gain),
+            backward=finite(terms.backward),
+            optimism=finite(terms.optimism),
+            similarity=finite(terms.similarity),
             epsilon=self._standing.epsilon,
             tau=getattr(quality, "tau", None),
             spearman=getattr(quality, "spearman", None),
@@ -291,11 +292,16 @@ class Rounds:
         return getattr(self._workshops.of(index).search, "quality", None)
 
 
+def finite(value: float) -> float | None:
+    """Return a number as the log can hold it."""
+    return value if math.isfinite(value) else None
+
+
 def verdict(line: Comparison) -> str:
     """Say in a sentence what a comparison showed."""
-    who = " and ".join([", ".join(map(str, line.trials[1:-1])), str(line.trials[-1])] if len(line.trials) > 2 else [])
-    who = who or str(line.trials[-1])
-    told = f"trial {who} against trial {line.trials[0]}"
+    others = [str(trial) for trial in line.trials[1:]]
+    who = " and ".join(part for part in (", ".join(others[:-1]), others[-1]) if part)
+    told = f"trial{'s' if len(others) > 1 else ''} {who} against trial {line.trials[0]}"
     if line.confidence is None or line.ratio is None:
         return f"{told}: trial {line.winner} stays the best" if not line.new_best else f"{told}: {line.winner} wins"
     faster = 100.0 * (1.0 - line.ratio)

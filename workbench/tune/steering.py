@@ -77,6 +77,7 @@ class _OfTask(Order):
         if wishes is not None:
             self.change(wishes)
             wishes.version += 1
+            standing.scheduler.reopen(self.task)
 
     def change(self, wishes: Wishes) -> None:
         """Change what is ruled out."""

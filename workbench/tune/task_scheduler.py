@@ -110,6 +110,12 @@ class TaskScheduler:
         """Note that the search has no further candidate for a task."""
         self.states[index].exhausted = True
 
+    def reopen(self, key: str) -> None:
+        """Note that the search of a task may have candidates again: what is ruled out has changed."""
+        index = self._index.get(key)
+        if index is not None:
+            self.states[index].exhausted = False
+
     def promise(self, key: str, until: int) -> None:
         """Let a task go before all others until it has had so many trials."""
         index = self._index.get(key)

@@ -1,0 +1,194 @@
+"""Where a run stands follows from its log: at every line, a resumed run stands where the living one stood."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import random
+
+import pytest
+from tune.fakes import FakeMeasurer, FakeToolbox, latency, tasks
+
+from workbench.errors import UsageError
+from workbench.tune.journal import Journal
+from workbench.tune.lines import Command, Comparison
+from workbench.tune.log import load_log
+from workbench.tune.options import TuneOptions
+from workbench.tune.record import Record
+from workbench.tune.session import TuningSession
+
+
+def state_of(standing):
+    scheduler = copy.deepcopy(standing.scheduler)
+    for state in scheduler.states:
+        state.exhausted = False  # the search says so again
+    return {
+        "states": scheduler.states,
+        "next": scheduler.next(),
+        "terms": [scheduler.terms(i) for i in range(len(scheduler.tasks))],
+        "why": [scheduler.why(i) for i in range(len(scheduler.tasks))],
+        "resting": [scheduler.resting(i) for i in range(len(scheduler.tasks))],
+        "budget": standing.budget.trials,
+        "epsilon": standing.epsilon,
+        "wishes": copy.deepcopy(standing.wishes),
+        "measured": copy.deepcopy(standing.measured),
+        "untuned": dict(standing.untuned),
+        "quality": dict(standing.quality),
+        "numbers": (standing.next_trial, standing.next_round),
+        "lines": tuple(map(len, (standing.records, standing.comparisons, standing.rounds, standing.commands))),
+    }
+
+
+def steer_at_random(session, rng):
+    """One command; what is refused is in the log as well."""
+    choices = [
+        lambda: session.pin(rng.randrange(3), "x", rng.randrange(1100)),
+        lambda: session.forbid(rng.randrange(3), "x", [rng.randrange(1000) for _ in range(3)]),
+        lambda: session.release(rng.randrange(3)),
+        lambda: session.add(rng.randrange(3), variant=0, row={"x": rng.randrange(1000)}),
+        lambda: session.budget(task=rng.randrange(3), more=3),
+        lambda: session.epsilon(rng.random()),
+        lambda: session.budget(trials=rng.randrange(100, 140)),
+    ]
+    with contextlib.suppress(UsageError):
+        rng.choice(choices)()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_resumed_run_stands_where_the_living_one_stood(tmp_path, monkeypatch, seed):
+    rng = random.Random(seed)
+    living = []
+    write = Journal.write
+
+    def noted(self, line):
+        answer = write(self, line)
+        living.append(state_of(self._standing))
+        return answer
+
+    options = TuneOptions(early_stop=rng.choice([None, 2]), confirm=seed != 3, batch=5)
+    log = tmp_path / "a.jsonl"
+    measurer = FakeMeasurer(
+        fail=lambda task, x: "run_error" if (x * 31) % 7 == 0 else "ok", bias=lambda x: 1 + (x * 13 % 50) / 100
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "write", noted)
+        session = TuningSession(
+            tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=100, seed=seed, options=options
+        )
+        due = lambda event: event.kind == "trial" and not rng.randrange(6)  # noqa: E731
+        session.events.subscribe(lambda event: steer_at_random(session, rng) if due(event) else None)
+        session.start().wait(60)
+    raw = log.read_bytes().splitlines(keepends=True)
+    assert len(raw) == len(living) + 1  # and the header
+    parsed = load_log(log).lines
+    assert {Record, Comparison, Command} <= {type(line) for line in parsed} | ({Comparison} if seed == 3 else set())
+    for cut in [*sorted(rng.sample(range(2, len(raw)), 25)), len(raw)]:
+        part = tmp_path / f"{cut}.jsonl"
+        torn = raw[cut][: rng.randrange(1, len(raw[cut]))] if cut < len(raw) else b""
+        part.write_bytes(b"".join(raw[:cut]) + torn)
+        again = TuningSession(
+            tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=part, trials=100, seed=seed, options=options,
+            resume=True,
+        )  # fmt: skip
+        expected, found = living[cut - 2], state_of(again._loop.standing)
+        expected = {**expected, "lines": (*expected["lines"][:3], expected["lines"][3] + 1)}  # its own start
+        assert found == expected
+        again.cancel()
+
+
+# ---- comparisons ----
+
+
+def run(n=1, **kwargs):
+    measurer = kwargs.pop("measurer", None) or FakeMeasurer()
+    events = []
+    kwargs.setdefault("trials", 60)
+    session = TuningSession(tasks(n), toolbox=FakeToolbox(), measurer=measurer, **kwargs)
+    session.events.subscribe(events.append)
+    session.start().wait(60)
+    return session, events, measurer
+
+
+def test_a_new_best_is_claimed_only_after_a_comparison_that_it_won():
+    session, events, _ = run()
+    champion = None
+    for event in events:
+        if event.kind == "compare" and event.line.new_best:
+            champion = event.line.winner
+        if event.kind == "best":
+            assert champion is None or event.record.trial == champion
+            champion = champion if champion is not None else event.record.trial
+    assert champion == session._loop.scheduler.states[0].champion
+    assert session.best().x == session.records[champion].row["x"]
+    # honest measurements: the best of all is found to be the best
+    assert latency(session.best().x) == min(latency(r.row["x"]) for r in session.records if r.row)
+
+
+def test_what_only_seems_faster_is_no_new_best():
+    """Alone every candidate looks faster than the default schedule; side by side none is."""
+    session, events, measurer = run(measurer=FakeMeasurer(bias=lambda x: 1.0 if x < 0 else 100.0))
+    assert measurer.contests > 1
+    assert [e.record.trial for e in events if e.kind == "best"] == [0]
+    assert session.snapshot().rows[0].latency_ms == pytest.approx(10.0)
+    lost = [e.message for e in events if e.kind == "compare"]
+    assert all("lost" in text for text in lost)
+    assert session.snapshot().rows[0].confidence > 0.9
+
+
+def test_without_confirmation_the_least_latency_counts():
+    session, events, measurer = run(options=TuneOptions(confirm=False))
+    assert measurer.contests == 0
+    assert not session.comparisons
+    assert session.snapshot().rows[0].latency_ms == min(r.latency_ms for r in session.records)
+    assert [e for e in events if e.kind == "compare"] == []
+
+
+def test_a_contest_that_fails_blocks_nothing():
+    class Failing(FakeMeasurer):
+        def compare(self, task, schedules):
+            from workbench.errors import RunError
+
+            raise RunError("run.worker", "the worker is gone")
+
+    session, events, _ = run(measurer=Failing())
+    assert any("worker is gone" in e.message for e in events if e.kind == "warning")
+    assert session.snapshot().rows[0].latency_ms < 2.0
+    assert len(session.records) == 60
+
+
+def test_a_play_off_ends_a_task_once():
+    session, _, _ = run(n=2, trials=80)
+    finals = [c for c in session.comparisons if c.reason == "play-off"]
+    assert len({c.task_key for c in finals}) == len(finals)
+    assert all(2 <= len(c.trials) <= 4 for c in finals)
+
+
+def test_a_stopped_run_has_no_play_off():
+    measurer = FakeMeasurer(delay=0.002)
+    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=100_000)
+    session.events.subscribe(lambda e: session.stop() if e.kind == "round" else None)
+    session.start().wait(60)
+    assert not [c for c in session.comparisons if c.reason == "play-off"]
+
+
+def test_rounds_are_in_the_log_with_the_terms_of_the_choice(tmp_path):
+    log = tmp_path / "a.jsonl"
+    session, _, _ = run(n=3, log=log, trials=90)
+    rounds = load_log(log).rounds
+    assert tuple(rounds) == session.rounds
+    assert sum(r.trials for r in rounds) == 90
+    assert [r.round for r in rounds] == list(range(len(rounds)))
+    assert {r.reason for r in rounds[:3]} == {"has not been tried yet"}
+    assert all(r.gain is not None and r.optimism is not None for r in rounds[3:])
+    assert all(r.measure_s >= 0 and r.ask_s >= 0 and r.model == "fake-1" for r in rounds)
+    assert rounds[-1].total_ms == pytest.approx(session.snapshot().total_ms, rel=0.2)
+
+
+def test_a_session_says_why_and_explains():
+    session, _, _ = run(n=2, trials=60)
+    assert "Next: task" in session.why()
+    text = session.explain(0)
+    assert "best: trial" in text
+    assert "against trial" in text
+    assert "why it is where it is" in text
+    assert {"spread", "confidence", "quality", "why"} <= set(session.table().columns)
