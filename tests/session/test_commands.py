@@ -22,7 +22,8 @@ def test_the_first_state_is_complete(session):
     s = session()
     slices = s.snapshot().slices
     assert set(slices) == {
-        "meta", "graph", "tasks", "head", "stages", "nest", "selection", "palette", "history", "tuning", "status",
+        "meta", "graph", "tasks", "head", "stages", "nest", "selection", "palette", "history", "tuning", "steering",
+        "status",
     }  # fmt: skip
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None

@@ -11,7 +11,7 @@ from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.schedule.primitive import from_json
 
-from . import tuning
+from . import steering, tuning
 from .desk import NO_PROGRAM_HINT, Desk
 from .history import View, open_parts
 from .view import known, note
@@ -203,31 +203,49 @@ def _watch(host: Host) -> tuning.TuningWatch:
 @command
 def pause(host: Host) -> None:
     """Hold tuning after the trial in flight."""
-    _watch(host).pause()
+    _watch(host).move("pause")
 
 
 @command
 def resume(host: Host) -> None:
     """Go on with tuning."""
-    _watch(host).resume()
+    _watch(host).move("resume")
 
 
 @command
 def stop(host: Host) -> None:
     """End tuning after the trial in flight."""
-    _watch(host).tuning.stop()
+    _watch(host).move("stop")
 
 
 @command
 def cancel(host: Host) -> None:
     """End tuning now; the trial in flight is thrown away."""
-    _watch(host).tuning.cancel()
+    _watch(host).move("cancel")
+
+
+@command
+def steer(host: Host, name: str, args: object = None) -> None:
+    """Give the tuning run one of its own commands; `TuningSession.commands` lists them.
+
+    An argument that holds a trace may be ``true``: the schedule on show.
+    """
+    given = {} if args is None else args
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) and k != "source" for k in given):
+        raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
+    _watch(host).steer(name, steering.completed(name, given, host.desk.view()))
 
 
 @command
 def adopt(host: Host, task: object = None) -> None:
     """Show the tuner's best schedule of a task."""
     host.desk.adopt(task)
+
+
+@command
+def open_trial(host: Host, trial: int, task: object = None) -> None:
+    """Show a trial's schedule, to go on with it by hand; `back` returns."""
+    host.desk.adopt(task, whole("trial", trial, 0))
 
 
 @command

@@ -8,6 +8,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
+from workbench.tune.record import Record
 from workbench.tune.replay import schedule_of
 from workbench.tune.selection import position
 from workbench.tune.session import TuningSession
@@ -38,6 +39,7 @@ class Desk:
         self.infos = opened.tasks
         self.history, self.stats = History(), Stats()
         self.stats.add(opened.records)
+        self.stats.add(opened.comparisons)
         self.peak = self.target.stored_peak()
         self.selected = ""
         #: Whether another schedule is shown than a moment ago, so that something has to be selected first.
@@ -112,11 +114,11 @@ class Desk:
         self.watch = TuningWatch(tuning, scope, self._tuned)
         self.stats.add(self.watch.fresh())
 
-    def adopt(self, item: object) -> None:
-        """Show the tuner's best schedule of a task; `back` returns."""
+    def adopt(self, item: object, trial: int | None = None) -> None:
+        """Show the tuner's best schedule of a task, or that of a trial; `back` returns."""
         index = self.find(item)
         info = self.infos[index]
-        record = self.stats.of(info.key).best
+        record = self.stats.of(info.key).best if trial is None else self._trial(info.key, trial)
         if info.task is None:
             raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
         if record is None:
@@ -133,6 +135,14 @@ class Desk:
         self.history.results[view.key] = Result.of_record(record)
         self._cursors[index] = found
         self._show(found)
+
+    def _trial(self, key: str, trial: int) -> Record:
+        found = [r for r in self.stats.records if r.task_key == key and r.trial == trial]
+        if not found:
+            raise UsageError("session.trial", f"There is no trial {trial} of this task", (), "the log numbers them")
+        if not found[-1].trace and not found[-1].ok:
+            raise UsageError("session.trial", f"Trial {trial} has no schedule", (), "its program could not be made")
+        return found[-1]
 
     @property
     def can_back(self) -> bool:

@@ -20,6 +20,7 @@ from .history import View
 from .pace import TUNING_GAP_S
 from .palette import verdict
 from .protocol import Snapshot, error_json, state_message
+from .steering import choices
 from .subject import open_subject
 from .view import Slices, first_note, note
 from .worker import Call, Worker
@@ -171,7 +172,8 @@ class Session:
     def ask(self, q: str, args: Any, reply: Deliver) -> None:
         """Ask a question; `reply` gets ``{ok, value}`` or ``{ok, error}`` in the session's thread.
 
-        The only question is "judge": ``{step: {primitive, args}}``. A newer question takes the place of one that waits,
+        The questions are "judge": ``{step: {primitive, args}}``, and "space": ``{task}``, what can be pinned and
+        forbidden for a task of the tuning run. A newer question of the same kind takes the place of one that waits,
         which is answered with the error "session.superseded".
         """
         with self._lock:
@@ -265,17 +267,28 @@ class Session:
             return
         args, reply = found
         try:
-            value = self._judge(q, args)
+            value = self._reply(q, args)
             hand_over(reply, {"ok": True, "value": value})
         except Exception as error:
             _report(error)
             hand_over(reply, {"ok": False, "error": error_json(error)})
 
-    def _judge(self, q: str, args: Any) -> Any:
-        if q != "judge":
+    def _reply(self, q: str, args: Any) -> Any:
+        questions = {"judge": self._judge, "space": self._space}
+        if q not in questions:
             raise _usage(
-                "session.question", f"There is no question {q!r}", did_you_mean(str(q), ["judge"], "questions")
+                "session.question", f"There is no question {q!r}", did_you_mean(str(q), questions, "questions")
             )
+        return questions[q](args)
+
+    def _space(self, args: Any) -> Any:
+        if not isinstance(args, Mapping) or "task" not in args:
+            raise _usage("session.arguments", "space needs a task")
+        if self.tuning is None:
+            raise _usage("session.no_tuning", "No tuning was started", "start it with tune")
+        return choices(self.tuning, args["task"])
+
+    def _judge(self, args: Any) -> Any:
         view = self.desk.view()
         if not isinstance(args, Mapping) or "step" not in args:
             raise _usage("session.arguments", "judge needs a step")

@@ -1,12 +1,16 @@
-"""Trials of a tuning log, task by task, as they come in: best so far, failures, the little curve of a table."""
+"""Trials and comparisons of a log, task by task, as they come in: best so far, failures, the curve of a table."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench.tune.events import TaskRow
+from workbench.tune.lines import Comparison
+from workbench.tune.ranking import latency_shown, preferences
 from workbench.tune.record import Record
 
 SPARK_POINTS = 24
@@ -15,23 +19,26 @@ DELTA_TRIALS = 20
 
 @dataclass(slots=True)
 class TaskStats:
-    """What is known about one task."""
+    """What is known about one task.
+
+    The best is the fastest trial, but for those that lost a comparison: the rule of `workbench.tune.ranking`.
+    """
 
     best: Record | None = None
+    #: Its latency: that of its latest comparison, else its own.
+    best_ms: float | None = None
     untuned_ms: float | None = None
     failures: Counter[str] = field(default_factory=Counter)
     #: Best latency after each trial; None before the first valid one.
     curve: list[float | None] = field(default_factory=list)
+    _valid: dict[int, Record] = field(default_factory=dict)
+    _comparisons: list[Comparison] = field(default_factory=list)
+    _losers: frozenset[int] = frozenset()
 
     @property
     def trials(self) -> int:
         """Number of trials, failed ones included."""
         return len(self.curve)
-
-    @property
-    def best_ms(self) -> float | None:
-        """Latency of the fastest trial."""
-        return None if self.best is None else self.best.latency_ms
 
     @property
     def spark(self) -> list[float]:
@@ -54,11 +61,31 @@ class TaskStats:
         """Take a trial in."""
         if not record.ok:
             self.failures[record.status] += 1
-        elif self.best_ms is None or (record.latency_ms or 0.0) < self.best_ms:
-            self.best = record
+        elif self._valid.setdefault(record.trial, record) is record and self._leads(record):
+            self._choose(record)
         if record.ok and record.origin == "default" and self.untuned_ms is None:
             self.untuned_ms = record.latency_ms
         self.curve.append(self.best_ms)
+
+    def compare(self, line: Comparison) -> None:
+        """Take a comparison in."""
+        self._comparisons.append(line)
+        self._losers = frozenset(preferences(self._comparisons, self._valid))
+        left = [r for trial, r in self._valid.items() if trial not in self._losers]
+        if left:
+            self._choose(min(left, key=_place))
+        if self.curve:
+            self.curve[-1] = self.best_ms
+
+    def _leads(self, record: Record) -> bool:
+        return record.trial not in self._losers and (self.best is None or _place(record) < _place(self.best))
+
+    def _choose(self, record: Record) -> None:
+        self.best, self.best_ms = record, latency_shown(record, self._comparisons)
+
+
+def _place(record: Record) -> tuple[bool, float, int]:
+    return (not record.as_in_network, record.latency_ms or 0.0, record.trial)
 
 
 class Stats:
@@ -68,26 +95,45 @@ class Stats:
         self.records: list[Record] = []
         self._tasks: dict[str, TaskStats] = {}
         self._seen: set[tuple[object, ...]] = set()
+        self._claimed: dict[str, float] = {}
 
-    def add(self, records: Iterable[Record]) -> None:
-        """Take trials in; those that are known already are left out."""
-        for record in records:
-            mark = (record.task_key, record.trial, record.key, record.timestamp)
+    def add(self, lines: Iterable[Record | Comparison]) -> None:
+        """Take trials and comparisons in; those that are known already are left out."""
+        for line in lines:
+            mark = _mark(line)
             if mark in self._seen:
                 continue
             self._seen.add(mark)
-            self.records.append(record)
-            self._tasks.setdefault(record.task_key, TaskStats()).add(record)
+            task = self._tasks.setdefault(line.task_key, TaskStats())
+            if isinstance(line, Record):
+                self.records.append(line)
+                task.add(line)
+            else:
+                task.compare(line)
 
     def of(self, key: str) -> TaskStats:
         """Return what is known about a task; empty when nothing is."""
         return self._tasks.get(key) or TaskStats()
+
+    def follow(self, rows: Iterable[TaskRow]) -> None:
+        """Let a run say how fast its tasks are: it claims nothing before it has compared."""
+        self._claimed = {row.key: row.latency_ms for row in rows if row.latency_ms is not None}
+
+    def best_ms(self, key: str) -> float | None:
+        """Return the best latency of a task."""
+        return self._claimed.get(key, self.of(key).best_ms)
 
     def counts(self) -> dict[str, Any]:
         """Return trials and failures over all tasks."""
         return {"trials": len(self.records), "failed": sum(t.failures.total() for t in self._tasks.values())}
 
 
+def _mark(line: Record | Comparison) -> tuple[object, ...]:
+    if isinstance(line, Record):
+        return (line.task_key, line.trial, line.key, line.timestamp)
+    return (line.task_key, line.trials, line.elapsed_s, line.timestamp)
+
+
 def rounded(value: float | None, digits: int = 5) -> Any:
     """Return `value` with so many significant digits: what is shown needs no more, and it is shorter on the wire."""
-    return None if value is None else float(f"{value:.{digits}g}")
+    return None if value is None or not math.isfinite(value) else float(f"{value:.{digits}g}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,7 @@ from workbench.graph.tasks import Task, extract_tasks
 from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.target import Target
+from workbench.tune.lines import Comparison
 from workbench.tune.log import check_model, load_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -56,6 +57,7 @@ class Opened:
     schedule: Schedule | None = None
     tuning: TuningSession | None = None
     records: tuple[Record, ...] = field(default=())
+    comparisons: tuple[Comparison, ...] = field(default=())
 
 
 def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened:
@@ -75,9 +77,8 @@ def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened
     keys = [t.key for t in opened.tasks]
     check_model(found.header, found.records, keys, log)
     records = tuple(r for r in found.records if r.task_key in set(keys))
-    return Opened(
-        opened.kind, opened.title, opened.target, opened.tasks, opened.graph, opened.schedule, opened.tuning, records
-    )
+    comparisons = tuple(c for c in found.comparisons if c.task_key in set(keys))
+    return replace(opened, records=records, comparisons=comparisons)
 
 
 def _open(subject: Any, target: Target | None) -> Opened:
@@ -106,7 +107,7 @@ def _file(path: str, target: Target | None) -> Opened:
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
-        return _log(Path(path).name, log.records, names, target)
+        return _log(Path(path).name, log.records, names, target, log.comparisons)
     from workbench.graph import load_onnx
 
     return _graph(load_onnx(path), target)
@@ -161,11 +162,18 @@ def _plain(row: dict[Any, Any]) -> dict[str, Any]:
     return out
 
 
-def _log(title: str, records: tuple[Record, ...], names: list[tuple[str, str]], target: Target | None) -> Opened:
+def _log(
+    title: str,
+    records: tuple[Record, ...],
+    names: list[tuple[str, str]],
+    target: Target | None,
+    comparisons: tuple[Comparison, ...] = (),
+) -> Opened:
     found = {key: TaskInfo(key, name, 1, 0) for key, name in names}
     for r in records:
         found[r.task_key] = TaskInfo(r.task_key, r.task, int(r.weight), int(r.flops))
-    return Opened("log", title, target or _recorded(records), tuple(found.values()), records=records)
+    tasks = tuple(found.values())
+    return Opened("log", title, target or _recorded(records), tasks, records=records, comparisons=comparisons)
 
 
 def _recorded(records: tuple[Record, ...]) -> Target:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import LogError, WorkbenchError
+from workbench.errors import LogError, TuneError, WorkbenchError
 from workbench.tune.events import FINAL, Event, Snapshot
+from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -30,6 +32,13 @@ NONE: dict[str, Any] = {
 }  # fmt: skip
 
 
+_MOVES = {
+    "pause": ("running", "paused"), "resume": ("paused",), "stop": ("idle", "running", "paused"),
+    "cancel": ("idle", "running", "paused", "stopping"),
+}  # fmt: skip
+"""States in which a person's command means something."""
+
+
 class TuningWatch:
     """Follows one tuning run.
 
@@ -43,22 +52,25 @@ class TuningWatch:
         self.tuning, self.scope = tuning, scope
         self.message = ""
         self.told = False  # whether the failure was told
-        self._new: deque[Record] = deque()
+        self._new: deque[Record | Comparison] = deque()
         self._changed = changed
         self._hold = threading.Lock()
         self.held = False
         self._unsubscribe = tuning.events.subscribe(self._event)
-        self._new.extend(tuning.records)  # what came before; one that comes twice is left out by `Stats`
+        self._new.extend(tuning.records)  # what came before; a line that comes twice is left out by `Stats`
+        self._new.extend(tuning.comparisons)
 
     def _event(self, event: Event) -> None:
         if event.record is not None and event.kind == "trial":
             self._new.append(event.record)
+        if isinstance(event.line, Comparison):
+            self._new.append(event.line)
         if event.kind == "warning":
             self.message = event.message
-        self._changed(event.kind == "state")
+        self._changed(event.kind in ("state", "command"))
 
-    def fresh(self) -> list[Record]:
-        """Return the trials that came in since the last call."""
+    def fresh(self) -> list[Record | Comparison]:
+        """Return the trials and comparisons that came in since the last call."""
         out = []
         while self._new:
             out.append(self._new.popleft())
@@ -88,7 +100,7 @@ class TuningWatch:
             if self.tuning.state != "running":
                 return False
             self.held = True
-            self.tuning.pause()
+            self.tuning.hold(True)
             return True
 
     def release(self) -> None:
@@ -96,19 +108,23 @@ class TuningWatch:
         with self._hold:
             if self.held:
                 self.held = False
-                self.tuning.resume()
+                self.tuning.hold(False)
 
-    def pause(self) -> None:
-        """Pause because a person wants it."""
+    def steer(self, name: str, args: Mapping[str, Any]) -> None:
+        """Carry out a declared command of the run."""
         with self._hold:
-            self.held = False
-            self.tuning.pause()
+            if name in ("pause", "resume"):  # a person decides now, whatever held the run
+                self.held = False
+            self.tuning.steer(name, source="widget", **args)
 
-    def resume(self) -> None:
-        """Go on."""
-        with self._hold:
-            self.held = False
-            self.tuning.resume() if self.tuning.state != "idle" else self.tuning.start()
+    def move(self, name: str) -> None:
+        """Pause, resume, stop or cancel; nothing where that means nothing."""
+        state = self.tuning.state
+        if name == "resume" and state == "idle":
+            self.tuning.start()
+        elif state in _MOVES[name]:
+            with suppress(TuneError):  # it ended just now
+                self.steer(name, {})
 
     def slice(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the slice `tuning`, but for `best_ready`."""

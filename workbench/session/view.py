@@ -11,7 +11,7 @@ from workbench.tune.events import Snapshot as TuningSnapshot
 from workbench.tune.events import TaskRow
 from workbench.tune.weights import shares, total
 
-from . import palette
+from . import palette, steering
 from .desk import NO_PROGRAM_HINT
 from .history import View, open_parts
 from .stats import rounded
@@ -39,6 +39,7 @@ class Slices:
         tuning = desk.watch.tuning.snapshot() if desk.watch is not None else None
         nest = self._nest(view)
         self._choose(view, nest)
+        desk.stats.follow(tuning.rows if tuning is not None else ())
         return {
             "meta": self._keep("meta", (desk.peak,), lambda: meta(desk)),
             "graph": self._keep("graph", (), self._graph),
@@ -50,6 +51,7 @@ class Slices:
             "palette": self._palette(view, nest),
             "history": history(desk, view),
             "tuning": tuning_slice(desk, tuning, view),
+            "steering": steering.steering(desk, tuning),
             "status": status(desk, view),
         }
 
@@ -140,7 +142,7 @@ def meta(desk: Desk) -> dict[str, Any]:
         "version": __version__, "kind": desk.opened.kind, "title": desk.opened.title, "target": target_text(target),
         "threads": target.threads, "peak_gflops": rounded(peak(desk)),
         "caches": [{"name": name, "bytes": size} for name, size in caches if size],
-        "primitives": palette.primitives(), "panels": list(panels(desk)),
+        "primitives": palette.primitives(), "orders": steering.forms(), "panels": list(panels(desk)),
     }  # fmt: skip
 
 
@@ -192,7 +194,8 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
         "gflops": rounded(info.flops / (ms * 1e6)) if ms and info.flops else None, "trials": stats.trials,
         "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
-        "spark": stats.spark,
+        "spark": stats.spark, "spread": rounded(row.spread, 3) if row is not None else None,
+        "compared": row.compared if row is not None else 0,
     }  # fmt: skip
 
 
@@ -203,7 +206,7 @@ def best(desk: Desk, index: int) -> tuple[float | None, str | None]:
         (ms, by)
         for ms, by in (
             (by_hand.ms if by_hand is not None else None, "hand"),
-            (desk.stats.of(desk.infos[index].key).best_ms, "tuner"),
+            (desk.stats.best_ms(desk.infos[index].key), "tuner"),
         )
         if ms is not None
     ]

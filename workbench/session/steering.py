@@ -1,0 +1,184 @@
+"""Steering a tuning run from a front end: forms made from the declared commands, choices, and what came of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import UsageError
+from workbench.tune.events import Snapshot as TuningSnapshot
+from workbench.tune.events import TaskRow
+from workbench.tune.lines import Command, Comparison
+from workbench.tune.rounds import verdict
+from workbench.tune.session import TuningSession
+
+from .history import open_parts
+from .stats import rounded
+
+if TYPE_CHECKING:
+    from workbench.tune.standing import Wishes
+
+    from .desk import Desk
+    from .history import View
+
+SHOWN = 8
+"""Commands that are listed; all of them are in the log."""
+
+_WIDGETS = {
+    "whole number": "number", "whole number or null": "number", "number": "real", "number or null": "real",
+    "text": "text", "text or null": "text", "true or false": "checkbox", "list of whole numbers": "numbers",
+    "list of objects": "shown",
+}  # fmt: skip
+"""Input of a form by what an argument may hold; a list of objects is a trace: that of the schedule on show."""
+
+_NAMES = {"task": "task", "hole": "hole", "variant": "variant"}
+_OF = {"value": "hole", "values": "hole"}
+_ROW = "object of whole numbers"
+
+
+def forms() -> list[dict[str, Any]]:
+    """Describe the declared commands that take arguments, each with the inputs of its form.
+
+    A field has `name`, `widget`, `label` and `required`; `names` says what its text or number names (task, hole or
+    variant), and `of` which field its values belong to.
+    """
+    out = []
+    for order in TuningSession.commands():
+        arguments = order["arguments"]
+        rows = any(
+            a["values"] == _ROW for a in arguments
+        )  # nobody writes a row into a form, so its variant is not asked
+        fields = [_field(a) for a in arguments if a["values"] in _WIDGETS and not (rows and a["name"] == "variant")]
+        named = {f["name"] for f in fields}
+        if fields and all(a["name"] in named for a in arguments if a["required"]):
+            out.append({"name": order["name"], "summary": order["doc"], "fields": fields})
+    return out
+
+
+def _field(argument: Mapping[str, Any]) -> dict[str, Any]:
+    name = argument["name"]
+    out = {
+        "name": name, "widget": _WIDGETS[argument["values"]], "label": argument["doc"],
+        "required": argument["required"],
+    }  # fmt: skip
+    if name in _NAMES:
+        out["names"] = _NAMES[name]
+    if name in _OF:
+        out["of"] = _OF[name]
+    return out
+
+
+def completed(name: str, args: Mapping[str, Any], view: View | None) -> dict[str, Any]:
+    """Return the arguments with the schedule on show where a command wants a trace and a front end sent ``true``."""
+    fields: list[dict[str, Any]] = next((form["fields"] for form in forms() if form["name"] == name), [])
+    out = dict(args)
+    for field in fields:
+        if field["widget"] == "shown" and out.get(field["name"]) is True:
+            if view is None:
+                raise UsageError("session.no_program", "There is no schedule on show", (), "open a task first")
+            if names := open_parts(view.schedule):
+                text = f"It cannot be measured while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
+                raise UsageError("steer.trace", text, names, "choose numbers first")
+            out[field["name"]] = view.schedule.to_json()
+    return out
+
+
+def choices(tuning: TuningSession, task: object) -> dict[str, Any]:
+    """Return what can be pinned and forbidden: the holes of a task's space with their values, and its variants."""
+    space = tuning.space(task)  # type: ignore[arg-type]
+    holes: dict[str, tuple[set[int], list[int]]] = {}
+    for variant in space.variants:  # type: ignore[attr-defined]
+        for group in variant.sampler.domain.groups:
+            for k, hole in enumerate(group.holes):
+                values, variants = holes.setdefault(hole, (set(), []))
+                values.update(int(x) for x in group.table[:, k])
+                variants.append(variant.index)
+    return {
+        "holes": [{"name": h, "values": sorted(values), "variants": vs} for h, (values, vs) in holes.items()],
+        "variants": [
+            {"id": v.index, "label": v.label, "rows": v.sampler.size}
+            for v in space.variants  # type: ignore[attr-defined]
+        ],
+    }
+
+
+def steering(desk: Desk, snapshot: TuningSnapshot | None) -> dict[str, Any] | None:
+    """Return the slice `steering`; None when no run was followed."""
+    if desk.watch is None or snapshot is None:
+        return None
+    tuning = desk.watch.tuning
+    steered = tuning.steered
+    return {
+        "next": _next(tuning, snapshot),
+        "task": _task(desk, tuning, snapshot.rows),
+        "held": [row for i, task in enumerate(tuning.tasks) for row in _held(tuning.held(i), task.key, task.name)],
+        "values": _values(tuning, snapshot),
+        "commands": [_command(c, n, tuning) for n, c in reversed([*enumerate(steered)][-SHOWN:])],
+        "count": len(steered),
+        "refused": sum(not c.accepted for c in steered),
+    }
+
+
+def _next(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any] | None:
+    """Say which task is tuned now, and what the scheduler expects of it."""
+    if snapshot.next_id is None:
+        return None
+    row, terms = snapshot.rows[snapshot.next_id], tuning.terms(snapshot.next_id)
+    numbers = {name: rounded(getattr(terms, name), 3) for name in ("gain", "backward", "optimism", "similarity")}
+    return {"name": row.name, "reason": row.reason, **numbers}
+
+
+def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[str, Any] | None:
+    """Say what is known about the task on show."""
+    key = None if desk.index is None else desk.infos[desk.index].key
+    row = next((r for r in rows if r.key == key), None)
+    if row is None:
+        return None
+    lines = [c for c in tuning.comparisons if c.task_key == key]
+    best = desk.stats.of(row.key).best
+    return {
+        "trial": best.trial if best is not None else None, "ms": rounded(row.latency_ms),
+        "spread": rounded(row.spread, 3), "origin": best.origin if best is not None else "",
+        "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
+        "compared": len(lines), "won": sum(c.new_best for c in lines),
+        "last": _comparison(lines[-1]) if lines else None, "waiting": len(tuning.held(row.id).added),
+    }  # fmt: skip
+
+
+def _comparison(line: Comparison) -> dict[str, Any]:
+    return {
+        "text": verdict(line), "won": line.new_best, "why": line.reason, "trials": list(line.trials),
+        "winner": line.winner, "ms": [rounded(line.latency_of(trial)) for trial in line.trials],
+    }  # fmt: skip
+
+
+def _held(wishes: Wishes, key: str, name: str) -> list[dict[str, Any]]:
+    """Return what is pinned and forbidden, each with the arguments that release it."""
+    said: list[tuple[str, dict[str, Any]]]
+    said = [(f"{hole} = {value}", {"hole": hole}) for hole, value in wishes.pins.items()]
+    said += [(f"{h} ≠ {', '.join(map(str, sorted(vs)))}", {"hole": h}) for h, vs in wishes.forbids.items() if vs]
+    said += [(f"variant ≠ {v}", {"variant": v}) for v in sorted(wishes.variants)]
+    return [{"task": name, "text": text, "args": {"task": key, **args}} for text, args in said]
+
+
+def _values(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any]:
+    """Return what commands would change, as it is now: by command and argument."""
+    told = [c.args.get("value") for c in tuning.steered if c.accepted and c.name == "epsilon"]
+    told = told or [r.epsilon for r in tuning.rounds[-1:]]
+    return {"budget": {"trials": snapshot.progress.total}, "epsilon": {"value": told[-1] if told else None}}
+
+
+def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any]:
+    names = {task.key: task.name for task in tuning.tasks}
+    said = {k: v for k, v in line.args.items() if k not in ("key", "until", "task")}
+    words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items()]
+    return {
+        "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),
+        "source": line.source, "accepted": line.accepted, "error": line.error, "at": round(line.elapsed_s, 1),
+    }  # fmt: skip
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    return str(value)
