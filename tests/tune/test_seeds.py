@@ -12,12 +12,13 @@ from workbench import workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole, Schedule
 from workbench.target import Target
-from workbench.tune.alignment import alike, wanted
+from workbench.tune.alignment import alike, unify, wanted
 from workbench.tune.cost_model import AnalyticModel
 from workbench.tune.record import Record
 from workbench.tune.search import SEARCHES, SearchOptions, make_search
 from workbench.tune.seeds import adapt
 from workbench.tune.space import make_space
+from workbench.tune.transfer import facts
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 HERE = f"{platform.node()} {platform.machine()}"
@@ -221,3 +222,41 @@ def test_numbers_are_read_off_traces_step_by_step():
     assert wanted(more, pattern) == {"b": 3, "c": 4}
     assert wanted([{"primitive": "split", "args": {"loop": "j", "factors": [6, 4]}}], pattern) == {}
     assert alike([], pattern) == 0.0
+
+
+# ---- what the model learns from
+
+
+def test_facts_of_records_are_features_and_speeds_by_task_and_machine(space, other):
+    far = {"host": "far x86_64", "space": "of-another-version", "flops": 10**6}
+    records = [
+        record(space, 0, flops=10**6), record(space, 1, flops=10**6, status="run_error", latency_ms=None),
+        record(space, 1, **far), record(space, 0, status="cancelled"), record(other, 0, task_key="unknown"),
+    ]  # fmt: skip
+    found = facts(records, {"m": space})
+    assert [len(x) for x, _ in found.values()] == [2, 1]
+    (x, speed), (away, _) = found.values()
+    assert speed[0] == pytest.approx(0.0)
+    assert np.isnan(speed[1])
+    variant = space.variants[1]
+    np.testing.assert_array_equal(away[0], variant.features(variant.sampler.find(records[2].row)[None])[0])
+    np.testing.assert_array_equal(x[1], away[0])
+
+
+def test_facts_of_many_records_keep_the_fastest_and_some_of_the_others(space):
+    records = [record(space, 0, flops=10**6, trial=k, latency_ms=1.0 + k) for k in range(100)]
+    ((x, speed),) = facts(records, {"m": space}, most=20).values()
+    assert 15 <= len(x) <= 20
+    np.testing.assert_allclose(speed[:10], [-np.log2(1.0 + k) for k in range(10)], atol=1e-12)
+    assert speed.min() < -6.0
+
+
+def test_a_trace_is_a_row_only_where_all_but_the_holes_is_the_same(space):
+    r = record(space, 1)
+    pattern = space.variants[1].schedule.to_json()
+    assert unify(r.trace, pattern) == dict(r.row)
+    assert unify(r.trace, space.variants[0].schedule.to_json()) is None
+    assert unify(r.trace[:-1], pattern) is None
+    changed = [dict(s) for s in r.trace]
+    changed[0] = {"primitive": "split", "args": {**changed[0]["args"], "loop": "elsewhere"}}
+    assert unify(changed, pattern) is None

@@ -55,6 +55,23 @@ def wanted(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int]:
     return out
 
 
+def unify(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int] | None:
+    """Numbers of the holes with which a pattern is exactly the given trace; None where it is another schedule."""
+    names, out = holes_of(pattern), dict[str, int]()
+
+    def same(a: Any, b: Any) -> bool:
+        name = a.get("hole") if isinstance(a, Mapping) else a if isinstance(a, str) and a in names else None
+        if isinstance(name, str):
+            return isinstance(b, int) and out.setdefault(name, b) == b
+        if isinstance(a, Mapping):
+            return isinstance(b, Mapping) and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+        if isinstance(a, list | tuple):
+            return isinstance(b, list | tuple) and len(a) == len(b) and all(map(same, a, b))
+        return bool(a == b)
+
+    return out if same(list(pattern), list(steps)) else None
+
+
 def holes_of(pattern: Sequence[Step]) -> frozenset[str]:
     """Names of the holes that a trace opens."""
     return frozenset(name for step in pattern for name in _opened(step))
