@@ -16,7 +16,7 @@ from workbench.intrinsics import registry
 from workbench.ir import interp, reference, te
 from workbench.ir.func import Func
 from workbench.ir.stmt import loops
-from workbench.runtime import trial
+from workbench.runtime import operands
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -303,8 +303,8 @@ def test_a_bfloat16_answer_is_checked():
     """The runner sees a wrong element of a type that NumPy does not know as a float."""
     x = te.placeholder((4, 8), "bfloat16", "X")
     func = te.func(te.compute((4, 8), lambda i, j: x[i, j] * 2.0, name="Y"))
-    task = trial.prepare(func, 0)
+    task = operands.prepare(func, 0)
     good = task.expected["Y"].array.copy()
-    assert trial.relative_error(good, task.expected["Y"]) == 0
+    assert operands.relative_error(good, task.expected["Y"]) == 0
     good[1, 2] += 1
-    assert trial.relative_error(good, task.expected["Y"]) > 0.1
+    assert operands.relative_error(good, task.expected["Y"]) > 0.1

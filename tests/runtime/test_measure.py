@@ -16,7 +16,7 @@ import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime import measure, trial
+from workbench.runtime import measure, operands, trial
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
 from workbench.runtime.pool import Worker
@@ -63,7 +63,7 @@ def test_asked_for_repeats(runner):
 def test_hopeless_candidates_stop_early(runner):
     done = runner.run(replace(job(ADD), best_ms=1e-9))
     assert done.status == "ok"
-    assert len(done.costs_ms) <= 3
+    assert len(done.costs_ms) < len(runner.run(job(ADD)).costs_ms) / 2
 
 
 @pytest.mark.parametrize(
@@ -83,10 +83,10 @@ def test_relative_error_and_values_that_are_not_numbers():
     def expected(values):
         array = np.array(values, "float32")
         finite = bool(np.isfinite(array).all())
-        return trial._Expected(array, float(np.abs(array[np.isfinite(array)]).max(initial=0)), finite)
+        return operands.Expected(array, float(np.abs(array[np.isfinite(array)]).max(initial=0)), finite)
 
     def error(result, reference):
-        return trial.relative_error(np.array(result, "float32"), expected(reference))
+        return operands.relative_error(np.array(result, "float32"), expected(reference))
 
     assert error([1, 2], [1, 2]) == 0
     assert error([1, 3], [1, 2]) == 0.5

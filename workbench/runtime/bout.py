@@ -8,14 +8,19 @@ import time
 from collections.abc import Callable
 
 from workbench.runtime.contest import ContestRules, enough, order
+from workbench.runtime.operands import GUARD
+from workbench.runtime.repeats import Timer
 from workbench.runtime.results import ContestDone, ContestJob, TrialDone, error_text
-from workbench.runtime.trial import GUARD, Candidate, Timer, TrialRunner
+from workbench.runtime.trial import Candidate, TrialRunner
 
 #: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
 _STRETCH_MS = 0.1
 
-#: Stretches of a block at least, those included that do not count because they are its first.
-_STRETCHES = 4
+#: Stretches of a block at least, unless they are long.
+_STRETCHES = 3
+
+#: So many times longer a block becomes when other programs disturb its stretches.
+_PATIENCE = 3
 
 
 def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None]) -> TrialDone | ContestDone:
@@ -79,7 +84,7 @@ class _Bout:
         seconds = self._seconds() / len(blocks)
         return ContestDone(
             tuple(
-                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock)
+                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock, b.disturbed)
                 for c, e, b in zip(costs, errors, blocks, strict=True)
             )
         )
@@ -121,9 +126,21 @@ class _Blocks:
         self._skip = 1 if stretch >= block_ms / 4 else round(block_ms / 4 / stretch)
         if each > 4 * block_ms:
             self._skip = 0  # so long a call warms itself
-        self._count = max(1 if not self._skip else _STRETCHES, round(block_ms / stretch))
+        self._count = max(1 if not self._skip else _STRETCHES, round(0.75 * block_ms / stretch))
+        self.disturbed = 0
 
     def time(self) -> float:
         """Run a block; return milliseconds per call, of a stretch that few others were faster than."""
-        times = self.timer.run(self._count, self.number)[self._skip :]
-        return times[0] if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0]
+        clean: list[float] = []
+        noisy: list[float] = []
+        if self._skip:
+            self.timer.run(self._skip, self.number)
+        watch = self.timer.watch
+        if watch is not None:
+            watch.begin()
+        while len(clean) < self._count and len(clean) + len(noisy) < _PATIENCE * self._count:
+            cost = self.timer.run(1, self.number)[0]
+            (clean if watch is None or watch.absent() else noisy).append(cost)
+        self.disturbed += len(noisy)
+        times = clean or noisy
+        return min(times) if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0]

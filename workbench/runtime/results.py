@@ -48,7 +48,8 @@ class MeasureOptions:
     budget_ms : float
         Time per candidate after which an adaptive measurement stops, in milliseconds.
     early_stop : float
-        Stop after the first repetitions when they are so many times slower than the task's best; 0 never stops.
+        Stop after the first repetitions when they are so many times slower than the task's best, and by twice their
+        spread more; 0 never stops.
     seed : int
         Seed of the input data.
 
@@ -66,7 +67,7 @@ class MeasureOptions:
     build_timeout_s: float = 30.0
     setup_timeout_s: float = 300.0
     budget_ms: float = 50.0
-    early_stop: float = 3.0
+    early_stop: float = 1.3
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -107,6 +108,9 @@ class Measurement:
         Calls per repetition.
     clock : str
         ``cpu`` (one thread) or ``wall``.
+    disturbed : int
+        Repetitions during which other programs kept a thread of the kernel from running. They are not among the costs,
+        unless there are no others.
     """
 
     status: Status
@@ -118,6 +122,7 @@ class Measurement:
     max_rel_error: float | None = None
     number: int = 0
     clock: str = ""
+    disturbed: int = 0
 
     @property
     def ok(self) -> bool:
@@ -236,6 +241,7 @@ class TrialDone:
     max_rel_error: float | None = None
     number: int = 0
     clock: str = ""
+    disturbed: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -354,6 +354,7 @@ class Shift:
             max_rel_error=done.max_rel_error,
             number=done.number,
             clock=done.clock,
+            disturbed=done.disturbed,
         )
         self._report(trial, result)
 

@@ -28,6 +28,8 @@ class Stream:
 
     def __init__(self) -> None:
         self._ring: Array | None = None
+        self._constants: list[Array] = []  # those that the ring has copies of
+        self._found: list[list[Array]] = []
 
     def copies(self, params: Sequence[Buffer], arrays: Sequence[Array]) -> list[list[Array]]:
         """Operand lists to cycle through: the given one, and others with copies of its constants."""
@@ -36,12 +38,23 @@ class Stream:
         count = min(MOST_COPIES, -(-STREAM_BYTES // each)) if each else 1
         if count > 1 and self._ring is None:
             self._ring = aligned_empty((STREAM_BYTES,), "uint8")  # all but the first copy take less
-        found, offset = [list(arrays)], 0
-        for _ in range(count - 1):
-            mine = list(arrays)
-            for i in at:
-                mine[i], offset = self._copy(arrays[i], offset)
-            found.append(mine)
+        constants = [arrays[i] for i in at]
+        if len(constants) != len(self._constants) or any(
+            a is not b for a, b in zip(constants, self._constants, strict=True)
+        ):
+            self._constants, offset, self._found = constants, 0, []
+            for _ in range(count - 1):
+                mine = []
+                for array in constants:
+                    copy, offset = self._copy(array, offset)
+                    mine.append(copy)
+                self._found.append(mine)
+        found = [list(arrays)]
+        for mine in self._found:
+            whole = list(arrays)
+            for i, copy in zip(at, mine, strict=True):
+                whole[i] = copy
+            found.append(whole)
         return found
 
     def _copy(self, array: Array, offset: int) -> tuple[Array, int]:
@@ -56,31 +69,43 @@ def _padded(nbytes: int) -> int:
 
 
 class CallCycle:
-    """A kernel called with one operand list after the other, timed in machine code."""
+    """A kernel called with one operand list after the other, timed in machine code; goes on where it left off."""
 
     def __init__(self, fn: int, operands: Sequence[Sequence[Array]], clock: int) -> None:
         self._tables = [pointer_table([a.ctypes.data for a in arrays]) for arrays in operands]
         rows = [number for t in self._tables for number in (fn, int(t.ctypes.data))]
+        self._rows = np.array(rows * 2, np.uintp)  # twice, so that so many calls in a row begin anywhere
         self._walk = harness.call_table(rows)
         self._walk[harness.CLOCK] = clock
         self._clock, self._stamps = clock, np.zeros(len(operands) + 1, np.int64)
+        self._next = 0
 
     def __len__(self) -> int:
         return len(self._tables)
 
+    def _take(self, calls: int) -> None:
+        """Make the next calls those that the walk makes."""
+        harness.set_calls(self._walk, self._rows[2 * self._next : 2 * (self._next + calls)])
+        self._next = (self._next + calls) % len(self)
+
     def times(self, repeat: int, number: int, workspace: int, rt: RuntimeStruct) -> list[float]:
         """Return nanoseconds per call: of `repeat` single calls, or of as many averages over `number` or more calls."""
         walk, table = harness.walk_address(), int(self._walk.ctypes.data)
-        if number > 1:
-            rounds = -(-number // len(self))
-            spent = harness.time_calls(walk, table, workspace, rt, repeat, rounds, self._clock)
-            return [float(t) / len(self) for t in spent]
         out: list[float] = []
+        if number > 1:
+            calls, rounds = min(number, len(self)), -(-number // len(self))
+            for _ in range(repeat):
+                self._take(calls)
+                spent = harness.time_calls(walk, table, workspace, rt, 1, rounds, self._clock)
+                out.append(float(spent[0]) / calls)
+            return out
         self._walk[harness.STAMPS] = self._stamps.ctypes.data
         try:
             while len(out) < repeat:
+                calls = min(repeat - len(out), len(self))
+                self._take(calls)
                 harness.time_calls(walk, table, workspace, rt, 1, 1, self._clock)
-                out += [float(t) for t in np.diff(self._stamps)]
+                out += [float(t) for t in np.diff(self._stamps[: calls + 1])]
         finally:
             self._walk[harness.STAMPS] = 0
-        return out[:repeat]
+        return out

@@ -1,0 +1,151 @@
+"""How often a kernel is repeated until its time is known: seldom when far from the best, on and on when disturbed."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Sequence
+
+from workbench.runtime import harness
+from workbench.runtime.buffers import Array
+from workbench.runtime.interference import Interference
+from workbench.runtime.loaded import Surroundings
+from workbench.runtime.results import MeasureOptions, TrialJob
+from workbench.runtime.streaming import CallCycle
+
+#: Shortest repetition in ms: reading the processor-time clock is a system call of a few tenths of a microsecond.
+SHORTEST_MS = 0.02
+
+#: So long in ms repetitions go on before anybody asks whether they were disturbed, or were enough.
+LOT_MS = 0.3
+
+#: Undisturbed repetitions after which a candidate far from the best stops.
+FIRST = 3
+
+#: Repetitions that rank a candidate near the best: at least so many, and for so many milliseconds.
+ENOUGH, ENOUGH_MS = 10, 3.0
+
+#: Disturbed repetitions in a row, several times slower than the best, after which a candidate stops, too.
+NOISY = 12
+NOISY_FACTOR = 3.0
+
+
+def far(costs: Sequence[float], best_ms: float, limit: float) -> bool:
+    """Whether these first repetitions show that a candidate is no match for the best.
+
+    Parameters
+    ----------
+    costs : sequence of float
+        Milliseconds per call of each repetition.
+    best_ms : float
+        Least time of the task so far.
+    limit : float
+        How many times the best it takes; twice the spread of the repetitions comes on top. 0: never.
+    """
+    least = min(costs)
+    spread = (statistics.median(costs) - least) / least if least > 0 else 0.0
+    return limit > 0 and least > best_ms * (limit + 2.0 * spread)
+
+
+class Timer:
+    """Repetitions of one loaded kernel.
+
+    Parameters
+    ----------
+    fn : int
+        Address of the kernel.
+    table : array
+        Its buffers' addresses.
+    around : Surroundings
+        Threads and workspace.
+    job : TrialJob
+        What is measured and how.
+    arrays : list of array
+        The buffers.
+    """
+
+    def __init__(self, fn: int, table: Array, around: Surroundings, job: TrialJob, arrays: list[Array]) -> None:
+        self._fn, self._table, self._around = fn, table, around
+        self._options: MeasureOptions = job.options
+        self._best_ms = job.best_ms
+        self._clock = harness.clock_for(job.threads)
+        self._cycle: CallCycle | None = None
+        self._flush: Array | None = None
+        if job.options.flush_cache:
+            space = around.reserve(job.image.workspace_bytes(job.threads))
+            self._flush = harness.flush_table([*arrays, space])
+        elif job.options.constants == "memory":
+            weights = [a for b, a in zip(job.params, arrays, strict=True) if b.role == "const"]
+            self._flush = harness.flush_table(weights) if weights else None
+        self.watch: Interference | None = None
+        self.number = 1
+        self.disturbed = 0
+        self.clock = "cpu" if job.threads == 1 else "wall"
+
+    @property
+    def flushes(self) -> bool:
+        """Whether something is evicted from the caches before each repetition, so that one is one call."""
+        return self._flush is not None
+
+    def stream(self, operands: list[list[Array]]) -> None:
+        """Cycle through these operand lists where there are several."""
+        if len(operands) > 1:
+            self._cycle = CallCycle(self._fn, operands, self._clock)
+
+    def run(self, repeat: int, number: int) -> list[float]:
+        """Return milliseconds per call for each repetition."""
+        workspace, rt = self._around.workspace, self._around.rt
+        if self._cycle is not None:
+            return [t * 1e-6 for t in self._cycle.times(repeat, number, workspace, rt)]
+        table = int(self._table.ctypes.data)
+        times = harness.time_calls(self._fn, table, workspace, rt, repeat, number, self._clock, self._flush)
+        return [float(t) * 1e-6 for t in times]
+
+    def measure(self, first_ms: float) -> list[float]:
+        """Time the kernel; `first_ms` is what the checking run took, with cold caches.
+
+        Returns
+        -------
+        list of float
+            Milliseconds per call of each repetition; in an adaptive measurement of those that nobody disturbed, if
+            there are any. `number` says then how many calls each had, `disturbed` how many repetitions were disturbed.
+        """
+        options = self._options
+        if options.repeat is None and first_ms > 2 * options.budget_ms and far([first_ms / 2], self._best_ms, 3.0):
+            return [first_ms]
+        if self.flushes or first_ms > options.budget_ms:
+            each = first_ms
+        else:
+            each = min(self.run(2 if first_ms < 1.0 else 1, 1))
+        shortest = SHORTEST_MS if options.min_repeat_ms is None else options.min_repeat_ms
+        if not self.flushes:
+            self.number = max(1, math.ceil(shortest / max(each, 1e-6)))
+        if options.repeat is not None:
+            return self.run(options.repeat, self.number)
+        return self._adapt(each * self.number)
+
+    def _adapt(self, each: float) -> list[float]:
+        """Repeat until enough is known; a repetition takes about `each` milliseconds."""
+        clean: list[float] = []
+        noisy: list[float] = []
+        begin = time.perf_counter()
+        if self.watch is not None:
+            self.watch.begin()
+        while not self._enough(clean, noisy, (time.perf_counter() - begin) * 1e3):
+            lot = max(1, min(round(LOT_MS / max(each, 1e-3)), 64))
+            costs = self.run(lot, self.number)
+            each = min(costs) * self.number
+            (clean if self.watch is None or self.watch.absent() else noisy).extend(costs)
+        self.disturbed = len(noisy)
+        return clean or noisy
+
+    def _enough(self, clean: list[float], noisy: list[float], spent_ms: float) -> bool:
+        options, best_ms = self._options, self._best_ms
+        if len(clean) >= FIRST and far(clean, best_ms, options.early_stop):
+            return True
+        if not clean:
+            hopeless = len(noisy) >= NOISY and bool(options.early_stop) and min(noisy) > NOISY_FACTOR * best_ms
+            return hopeless or spent_ms >= 2 * options.budget_ms
+        each = max(min(clean) * self.number, 1e-3)
+        return len(clean) >= max(ENOUGH, math.ceil(ENOUGH_MS / each)) or spent_ms >= options.budget_ms
