@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
 from tune.fakes import FakeTask
 
+from workbench.errors import UsageError
+from workbench.tune.lines import Comparison
 from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
 
@@ -134,3 +137,158 @@ def test_kinds_group_by_name_and_size():
     assert kind_of(conv) == kind_of(FakeTask("b", "conv2d_7 1x1", flops=10**9))
     assert kind_of(conv) != kind_of(FakeTask("c", "pool 3x3", flops=10**9))
     assert kind_of(conv) != kind_of(FakeTask("d", "conv2d_4", flops=10**7))
+
+
+# ---- comparisons ----
+
+
+def versus(task, round_, incumbent, challenger, ms, ratio, winner=None, reason="new best"):
+    winner = challenger if winner is None else winner
+    return Comparison(
+        task_key=task.key, task=task.name, round=round_, trials=(incumbent, challenger), latency_ms=ms, ratio=ratio,
+        confidence=0.999 if winner == challenger else 0.2, winner=winner, reason=reason,
+    )  # fmt: skip
+
+
+def confirming(n=1, **kwargs):
+    return GradientScheduler(tasks((1,) * n), confirm=True, **kwargs)
+
+
+def test_what_a_comparison_says_is_what_was_saved():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    scheduler.observe(record(task, 0, 0, 10.0))
+    scheduler.observe(record(task, 0, 1, 8.0))
+    assert (state.champion, state.best_ms, state.challengers(3)) == (0, 10.0, [1])
+    scheduler.compare(versus(task, 0, 0, 1, (11.0, 9.9), 0.9))
+    assert (state.champion, state.best_ms, state.measured_ms, state.pending) == (1, 9.9, 8.0, {})
+    assert state.savings == [math.inf]
+    scheduler.observe(record(task, 1, 2, 7.0))
+    scheduler.compare(versus(task, 1, 1, 2, (8.0, 6.0), 0.75))
+    assert state.savings[1] == pytest.approx(9.9 * 0.25)  # by the ratio, not by latencies of different minutes
+    assert scheduler.terms(0).backward == pytest.approx(9.9 * 0.25)
+    assert state.confidence == 0.999
+
+
+def test_a_champion_that_is_slower_when_timed_again_has_lost_nothing():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    scheduler.observe(record(task, 0, 0, 5.0))
+    scheduler.observe(record(task, 1, 1, 4.9))
+    scheduler.compare(versus(task, 1, 0, 1, (6.0, 6.6), 1.1, winner=0))
+    assert (state.champion, state.best_ms, state.history, state.savings[1]) == (0, 6.0, [5.0, 6.0], 0.0)
+    assert state.lost == {1}
+    assert state.confidence == pytest.approx(0.8)
+    assert scheduler.terms(0).gain >= 0
+    scheduler.observe(record(task, 2, 2, 5.5))  # below what it takes now
+    assert state.challengers(3) == [2]
+
+
+def test_old_logs_rank_as_before():
+    """Without any comparison the least latency of earlier rounds counts."""
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    for n, ms in enumerate((10.0, 4.0, 6.0)):
+        scheduler.observe(record(task, 0, n, ms))
+    assert state.champion == 0
+    scheduler.observe(record(task, 1, 3, 9.0))
+    assert (state.champion, state.best_ms, state.pending) == (1, 4.0, {})
+
+
+def test_comparisons_of_strangers_are_ignored():
+    scheduler = confirming()
+    task = scheduler.tasks[0]
+    scheduler.observe(record(task, 0, 0, 5.0))
+    before = [scheduler.terms(0), scheduler.states[0].compared]
+    scheduler.compare(versus(task, 0, 7, 8, (1.0, 0.5), 0.5))
+    scheduler.compare(versus(FakeTask("other", "other"), 0, 0, 1, (1.0, 0.5), 0.5))
+    assert [scheduler.terms(0), scheduler.states[0].compared] == before
+
+
+def test_rivals_are_near_and_have_not_lost():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    for n, ms in enumerate((1.0, 1.02, 1.05, 1.5)):
+        scheduler.observe(record(task, 0, n, ms))
+    scheduler.compare(versus(task, 0, 0, 1, (1.0, 1.02), 1.02, winner=0))
+    assert state.rivals(3) == [2]
+
+
+# ---- a user's objective ----
+
+
+def test_an_objective_decides_who_gets_the_trials():
+    pair = tasks((1, 1))
+    only_second = GradientScheduler(pair, objective=lambda ms: ms["k1"])
+    _, order = drive(only_second, lambda i, n: 8.0 / (n + 1), 30)
+    assert order.count(0) == 1
+    slowest = GradientScheduler(pair, objective=lambda ms: max(ms["conv0"], ms["conv1"]))
+    _, order = drive(slowest, lambda i, n: (9.0, 3.0)[i] / (n + 1), 30)
+    assert order.count(0) > order.count(1) > 1
+
+
+def test_an_objective_that_is_the_default_decides_the_same():
+    def total(ms):
+        return sum(w * ms[f"k{i}"] for i, w in enumerate((1, 2, 3, 4)))
+
+    orders = []
+    for objective in (None, total):
+        scheduler = GradientScheduler(tasks((1, 2, 3, 4)), objective=objective)
+        orders.append(drive(scheduler, lambda i, n: (i + 1.1) ** 0.7 / (n + 1.3) ** 0.9, 40)[1])
+    assert orders[0] == orders[1]
+
+
+@pytest.mark.parametrize("wrong", [lambda ms: 1 / 0, lambda ms: math.nan, lambda ms: "fast", lambda ms: ms["nobody"]])
+def test_an_objective_that_makes_no_sense_is_refused_at_once(wrong):
+    with pytest.raises(UsageError) as caught:
+        GradientScheduler(tasks(), objective=wrong)
+    assert caught.value.code == "usage.objective"
+
+
+def test_an_objective_that_fails_later_kills_nothing():
+    def moody(ms):
+        if ms["k0"] < 0.2:
+            raise RuntimeError("enough")
+        return sum(ms[f"k{i}"] for i in range(4))
+
+    scheduler = GradientScheduler(tasks(), objective=moody)
+    _, order = drive(scheduler, lambda i, n: 1.0 / (n + 1), 60)
+    assert len(order) == 60
+    assert scheduler.goal.problem is not None
+    assert scheduler.goal.problem.code == "tune.objective"
+    assert "enough" in scheduler.goal.problem.message
+
+
+def test_an_objective_that_nothing_improves_takes_turns():
+    scheduler = GradientScheduler(tasks(), objective=lambda ms: 1.0)
+    _, order = drive(scheduler, lambda i, n: 1.0 / (n + 1), 40)
+    assert {order.count(i) for i in range(4)} == {10}
+
+
+# ---- rests ----
+
+
+def test_a_task_rests_after_rounds_without_a_gain_and_all_wake_together():
+    scheduler = RoundRobin(tasks(), early_stop=3)
+    _, order = drive(scheduler, lambda i, n: 1.0 if i != 2 else 1.0 / (n + 1), 40)
+    assert order.count(2) > 20  # the others rest
+    assert all(scheduler.resting(i) for i in (0, 1, 3))
+    assert "rests" in scheduler.why(0)
+    _, order = drive(scheduler, lambda i, n: 1.0, 40)
+    assert min(order.count(i) for i in range(4)) >= 8
+
+
+def test_when_all_rest_it_is_known():
+    for rounds, rest in ((8, False), (12, True)):
+        scheduler = RoundRobin(tasks(), early_stop=2)
+        drive(scheduler, lambda i, n: 1.0, rounds)
+        assert scheduler.all_rest == rest
+    scheduler.promise("k0", 100)
+    assert not scheduler.all_rest
+    assert scheduler.next() == 0
+
+
+def test_a_task_that_fails_rests_and_wakes_too():
+    scheduler = GradientScheduler(tasks(), early_stop=2)
+    _, order = drive(scheduler, lambda i, n: None if i == 0 else 1.0, 80)
+    assert order.count(0) >= 5
