@@ -11,6 +11,7 @@
     │   ├── ModelError                  an ONNX model cannot be imported          "model.*"
     │   ├── ShapeError                  shapes or dtypes do not fit               "shape.*"
     │   ├── LogError                    a tuning log cannot be used               "log.*"
+    │   ├── CostModelError              a file of a cost model cannot be used     "cost_model.*"
     │   ├── TargetError                 a target is unknown or cannot do this     "target.*"
     │   ├── TemplateError               a template does not fit, or does not work  "template.*"
     │   └── ExportError                 no library of a network can be made or opened  "export.*"
@@ -115,6 +116,10 @@ class ShapeError(InputError):
 
 class LogError(InputError):
     """A tuning log cannot be read, written or used here."""
+
+
+class CostModelError(InputError):
+    """The file of a cost model cannot be read, written or used here."""
 
 
 class TargetError(InputError):

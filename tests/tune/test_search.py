@@ -6,17 +6,11 @@ import numpy as np
 import pytest
 
 from workbench import workloads
-from workbench.errors import UsageError
 from workbench.target import Target
 from workbench.tune.cost_model import (
     AnalyticModel,
-    HeldOut,
-    RandomModel,
     XGBoostModel,
-    make_model,
-    training_set,
 )  # fmt: skip
-from workbench.tune.features import COLUMNS, INDEX
 from workbench.tune.search import EvolutionarySearch
 from workbench.tune.space import make_space
 
@@ -143,78 +137,3 @@ def test_a_model_trained_on_one_task_helps_another(space):
     other = make_space(workloads.conv2d_nhwc(28, 28, 64, 64, bias=True, relu=True), TARGET)
     batch = EvolutionarySearch(SimpleNamespace(key="other", flops=1), other, model, 0).ask(8)
     assert len(batch) == 8
-
-
-# ---- models
-
-
-def _rows(n=400, seed=0):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((n, len(COLUMNS))).astype(np.float32)
-    truth = (
-        x[:, INDEX["speed"]]
-        + np.where(x[:, INDEX["main.accumulators"]] > 0, 1.5, 0.0)
-        + 0.5 * x[:, INDEX["main.tasks"]]
-    )
-    return x, truth.astype(np.float64)
-
-
-def _tau(a, b) -> float:
-    held = HeldOut()
-    held.observe(list(a), list(b))
-    value = held.correlation()
-    assert value is not None
-    return value
-
-
-def test_boosted_trees_correct_the_estimate():
-    model = XGBoostModel()
-    x, y = _rows()
-    before = model.predict(x)
-    for k in range(0, 300, 50):
-        model.update("a", x[k : k + 50], y[k : k + 50])
-    assert model.trained
-    assert _tau(model.predict(x[300:]), y[300:]) > _tau(before[300:], y[300:]) + 0.1
-    assert model.version != XGBoostModel().version
-    same = XGBoostModel()
-    for k in range(0, 300, 50):
-        same.update("a", x[k : k + 50], y[k : k + 50])
-    np.testing.assert_array_equal(same.predict(x), model.predict(x))
-
-
-def test_labels_are_centred_per_task_and_failures_are_slow():
-    x, y = _rows(20)
-    y[0] = np.nan
-    xs, labels = training_set([(x[:10], y[:10] + 100.0), (x[10:], y[10:]), (x[:2], np.array([np.nan, np.nan]))])
-    assert len(xs) == len(labels) == 20
-    assert abs(np.median(labels[1:10])) < 0.5
-    assert np.isfinite(labels).all()
-    assert labels[0] == pytest.approx(np.clip(labels[0], -4, 4))
-
-
-def test_analytic_and_random_models_do_not_learn():
-    x, y = _rows(50)
-    for model in (AnalyticModel(), RandomModel(3)):
-        before = model.predict(x)
-        model.update("a", x, y)
-        np.testing.assert_array_equal(before, model.predict(x))
-        assert not model.trained
-    assert abs(_tau(RandomModel(0).predict(x), y)) < 0.4
-    assert not np.array_equal(RandomModel(0).predict(x), RandomModel(1).predict(x))
-
-
-def test_models_by_name():
-    assert {make_model(n).version.split("-")[0] for n in ("xgboost", "analytic", "random")} == {"analytic", "random"}
-    with pytest.raises(UsageError, match="no cost model"):
-        make_model("magic")
-
-
-def test_held_out_correlation_compares_within_a_round():
-    held = HeldOut()
-    assert held.correlation() is None
-    held.observe([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
-    assert held.correlation() == 1.0
-    held.observe([1.0, 2.0], [2.0, 1.0])
-    assert held.correlation() == pytest.approx((3 - 1) / 4)
-    held.observe([1.0, float("nan")], [1.0, 2.0])
-    assert held.correlation() == pytest.approx((3 - 1) / 4)

@@ -1,0 +1,128 @@
+"""Models that need no training: the analytic estimate, and chance."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from workbench.tune.cost_model.base import Matrix, Rows, Scores, cost_model
+from workbench.tune.cost_model.storage import number_in, write
+from workbench.tune.features import COLUMNS, INDEX, VERSION
+from workbench.tune.machine import Machine
+
+
+class _Untrained:
+    """What models have in common that do not learn."""
+
+    bias = 0.0
+    trained = False
+
+    def update(self, task: str, x: Matrix, speed: Scores) -> None:
+        """Nothing to learn."""
+
+    def warm_start(self, rows: Rows) -> None:
+        """Nothing to learn."""
+
+    def prepare(self) -> None:
+        """Nothing to load."""
+
+
+@cost_model("analytic")
+class AnalyticModel(_Untrained):
+    """The roofline estimate of `roofline`: what the core has to issue and the caches have to deliver.
+
+    Parameters
+    ----------
+    machine : Machine, optional
+        Where its constants come from; they are in the features, here they are only named.
+    """
+
+    def __init__(self, seed: int = 0, machine: Machine | None = None) -> None:
+        self.constants = "fitted" if machine is None else getattr(machine, "constants", "fitted")
+
+    @property
+    def version(self) -> str:
+        """The version of the features and where the constants come from."""
+        return f"analytic-{VERSION}-{self.constants}"
+
+    def predict(self, x: Matrix) -> Scores:
+        """Score by the column "speed"."""
+        return x[:, INDEX["speed"]].astype(np.float64)
+
+    def contributions(self, x: Matrix) -> Scores:
+        """Split log2 of the estimated cycles over what takes them, in proportion; "flops" stands for the work."""
+        return analytic_terms(x)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON."""
+        write(path, "analytic", self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` needs."""
+        return {"constants": self.constants}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> AnalyticModel:
+        """Read a model back."""
+        model = cls()
+        model.constants = str(data.get("constants", "fitted"))
+        return model
+
+
+#: Columns that hold log2(1 + cycles) of a part of the estimate.
+_PARTS = ("main.compute", "main.memory", "before.compute", "before.memory", "after.compute", "after.memory")
+
+
+def analytic_terms(x: Matrix) -> Scores:
+    """Contributions of the analytic estimate ``[N, F]``; their sum is the column "speed"."""
+    out = np.zeros((len(x), len(COLUMNS)))
+    total = x[:, INDEX["estimate"]].astype(np.float64)
+    parts = np.exp2(x[:, [INDEX[p] for p in _PARTS]].astype(np.float64)) - 1.0
+    # Starting parallel work is no part of a block; what overlaps is in the parts but not in the sum.
+    launching = np.maximum(0.0, np.exp2(total) - parts.sum(axis=1))
+    shares = np.concatenate([parts, launching[:, None]], axis=1)
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-9)
+    out[:, [INDEX[p] for p in (*_PARTS, "regions")]] = -total[:, None] * shares
+    out[:, INDEX["flops"]] += x[:, INDEX["speed"]] + total
+    return out
+
+
+@cost_model("random")
+class RandomModel(_Untrained):
+    """Scores without meaning, a function of the features and the seed only; the baseline for comparisons."""
+
+    def __init__(self, seed: int = 0, machine: Machine | None = None) -> None:
+        self.seed = seed
+
+    @property
+    def version(self) -> str:
+        """The seed."""
+        return f"random-{self.seed}"
+
+    def predict(self, x: Matrix) -> Scores:
+        """Score by chance, the same for equal rows."""
+        weights = np.random.default_rng(self.seed).standard_normal(x.shape[1])
+        noise = np.sin((x.astype(np.float64) @ weights) * 12.9898) * 43758.5453
+        return noise - np.floor(noise)
+
+    def contributions(self, x: Matrix) -> Scores:
+        """Equal parts: no feature means anything here."""
+        return np.repeat(self.predict(x)[:, None] / len(COLUMNS), len(COLUMNS), axis=1)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON."""
+        write(path, "random", self.to_json())
+
+    def to_json(self) -> dict[str, Any]:
+        """What `from_json` needs."""
+        return {"seed": self.seed}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> RandomModel:
+        """Read a model back."""
+        seed = number_in(data, "seed")
+        return cls(int(seed) if math.isfinite(seed) else 0)
