@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from errors import models
+from errors.test_cli_errors import invoke
 
 import workbench as wb
 from workbench.errors import LogError
@@ -90,6 +93,42 @@ def test_a_partial_log_is_enough(tmp_path):
     with pytest.raises(LogError) as caught:
         compile(other, tmp_path / "a.jsonl", TARGET)
     assert caught.value.code == "log.other_model"
+
+
+def test_a_task_without_a_record_gets_the_nearest_one_adapted(tmp_path, capfd):
+    with tune(chain(tmp_path / "m.onnx"), trials=6, log=tmp_path / "a.jsonl", target=TARGET) as session:
+        assert session.wait(60)
+    wider = chain(tmp_path / "w.onnx", n=48)
+    with pytest.raises(LogError) as caught:
+        compile(wider, tmp_path / "a.jsonl", TARGET)
+    assert caught.value.code == "log.other_model"
+    executable = compile(wider, tmp_path / "a.jsonl", TARGET, nearest=True)
+    assert executable.untuned == ()
+    ((task, how),) = executable.borrowed.items()
+    assert task == "matmul 8x48 · 48x48 + relu"
+    assert "nearest of its kind is matmul 8x32 · 32x32 + relu (32 for 48" in how
+    assert " trial " in how
+    check(wider, executable)
+    arguments = ["run", tmp_path / "w.onnx", "--log", tmp_path / "a.jsonl", "--nearest", "--threads", 1]
+    code, out, err = invoke(capfd, *arguments, "--json")
+    assert code == 0
+    assert json.loads(out)["borrowed"] == executable.borrowed
+    assert f"borrowed for {task}" in err
+    from onnx import helper
+
+    path = models.save(tmp_path / "r.onnx", [helper.make_node("Relu", ["x"], ["y"])], {"x": [8, 32]}, {"y": [8, 32]})
+    other = compile(load_onnx(path), tmp_path / "a.jsonl", TARGET, nearest=True)  # nothing of its kind
+    assert (other.borrowed, len(other.untuned)) == ({}, 1)
+
+
+def test_a_record_for_other_threads_is_used_and_told(tmp_path):
+    graph = chain(tmp_path / "m.onnx")
+    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET) as session:
+        assert session.wait(60)
+    assert compile(graph, tmp_path / "a.jsonl", TARGET).borrowed == {}
+    executable = compile(graph, tmp_path / "a.jsonl", Target.host(threads=2))
+    assert [how.split(" for ", 1)[1] for how in executable.borrowed.values()] == ["threads=1 instead of 2"]
+    assert executable.untuned == ()
 
 
 def test_a_trace_that_does_not_apply_is_reported(tmp_path):

@@ -24,7 +24,7 @@ def export(options: Namespace, output: Output) -> int:
     graph = load_graph(options, output, target)
     from workbench.tune.compile import compile
 
-    executable = compile(graph, log=options.log, target=target)
+    executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
     if options.log is not None:
         warn_untuned(executable, output)
     made = executable.export(options.output, name=options.name)
@@ -37,6 +37,7 @@ def export(options: Namespace, output: Output) -> int:
         "bytes": size,
         "threads": executable.threads,
         "untuned": list(executable.untuned),
+        "borrowed": executable.borrowed,
     }
     functions = f"functions begin with {made.prefix}_"
     output.result(data, f"{made.library} ({size / 1e6:.1f} MB)\n{made.header} ({functions})")

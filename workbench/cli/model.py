@@ -98,8 +98,16 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
     return load_onnx(model, shapes)
 
 
+SHOWN = 8
+"""Borrowed schedules that are told one by one."""
+
+
 def warn_untuned(executable: Executable, output: Output) -> None:
-    """Name the tasks that a log does not know."""
+    """Name the tasks that a log does not know, and say what they have instead."""
+    for task, how in list(executable.borrowed.items())[:SHOWN]:
+        output.say(f"borrowed for {task}: {how}")
+    if len(executable.borrowed) > SHOWN:
+        output.say(f"... and for {len(executable.borrowed) - SHOWN} more tasks (--json lists them all)")
     if executable.untuned:
         names = ", ".join(executable.untuned[:3]) + (", …" if len(executable.untuned) > 3 else "")
         output.warn(f"{len(executable.untuned)} tasks are not in the log and use default schedules: {names}")

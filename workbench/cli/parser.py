@@ -224,6 +224,9 @@ def _run(command: Parser) -> None:
     _model(command)
     _target(command)
     command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument(
+        "--nearest", action="store_true", help="tasks that the log does not know take the nearest task's, adapted"
+    )
     command.add_argument("--inputs", metavar="IN.npz", help="inputs by their ONNX names; missing ones are random")
     command.add_argument("--outputs", metavar="OUT.npz", help="save the outputs under their ONNX names")
     command.add_argument("--seed", type=int, default=0, metavar="K", help="seed of the random inputs (default 0)")
@@ -239,6 +242,9 @@ def _export(command: Parser) -> None:
     _target(command)
     command.add_argument("-o", "--output", required=True, metavar="NET.so", help="the library; its header is NET.h")
     command.add_argument("--log", metavar="F", help="take the best schedules from this log")
+    command.add_argument(
+        "--nearest", action="store_true", help="tasks that the log does not know take the nearest task's, adapted"
+    )
     command.add_argument("--name", metavar="NAME", help="what functions begin with (default: the network's name)")
     command.set_defaults(module="workbench.cli.export", function="export")
 

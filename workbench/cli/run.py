@@ -45,13 +45,14 @@ def run(options: Namespace, output: Output) -> int:
     inputs = complete_inputs(graph, given, options.seed)
     from workbench.tune.compile import compile
 
-    executable = compile(graph, log=options.log, target=target)
+    executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
     if options.log is not None:
         warn_untuned(executable, output)
     results = executable.run(inputs)
     if options.outputs is not None:
         write_npz(options.outputs, results)
     data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
+    data["borrowed"] = executable.borrowed
     data["outputs"] = {n: {"shape": list(a.shape), "dtype": str(a.dtype)} for n, a in results.items()}
     text = [_describe(results)]
     text += _measured(executable, inputs, options, data)

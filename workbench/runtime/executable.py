@@ -99,6 +99,11 @@ class Executable:
         return self.plan.untuned
 
     @property
+    def borrowed(self) -> dict[str, str]:
+        """Tasks whose schedule is that of another task or machine -> where it comes from and what was adapted."""
+        return dict(self.plan.borrowed)
+
+    @property
     def threads(self) -> int:
         """Number of threads that a run may use."""
         return self._threads

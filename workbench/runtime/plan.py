@@ -157,6 +157,8 @@ class ExecutablePlan:
         where an output is an input, a constant or an intermediate result as it is.
     untuned : tuple of str
         Descriptions of the tasks that run with their default schedule.
+    borrowed : tuple of (str, str)
+        Description of each task whose schedule is that of another task or machine, and where it comes from.
     name : str
         For display.
     target : str
@@ -177,6 +179,7 @@ class ExecutablePlan:
     name: str = "network"
     target: str = ""
     least_bytes: int = 0
+    borrowed: tuple[tuple[str, str], ...] = ()
 
 
 def check_plan(plan: ExecutablePlan) -> None:

@@ -29,11 +29,13 @@ from workbench.runtime.buffers import as_aligned
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.plan import Use
+from workbench.tune.borrow import borrow
 from workbench.tune.build import KernelBuilder
 from workbench.tune.code_cache import code_cache
 from workbench.tune.database import Database
 from workbench.tune.log import check_model, load_log
 from workbench.tune.replay import schedule_of
+from workbench.tune.similar import differences
 
 if TYPE_CHECKING:
     from workbench.codegen import ObjectCode
@@ -58,12 +60,16 @@ class Kernels:
         Task key -> description, of the tasks that have their default schedule.
     reuses : dict of Variant to tuple of (int, int)
         Positions of an operand and of the result that the kernel may write over it.
+    borrowed : dict of str to (str, str)
+        Task key -> description, and where the schedule comes from, of the tasks that have that of another machine, or
+        (adapted) of another task.
     """
 
     funcs: dict[Variant, Func]
     codes: dict[Variant, ObjectCode]
     untuned: dict[str, str]
     reuses: dict[Variant, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+    borrowed: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def compile(
@@ -73,6 +79,7 @@ def compile(
     *,
     threads: int | None = None,
     without: Iterable[str] | str = (),
+    nearest: bool = False,
 ) -> Executable:
     """Compile a network.
 
@@ -88,11 +95,16 @@ def compile(
         Threads to run with; those of the target by default.
     without : str or iterable of str
         Graph passes to leave out, see `Graph.optimize`; for a graph that is not optimised yet.
+    nearest : bool
+        Whether a task without a record gets the schedule of the nearest one (the same task on another machine, else a
+        task of the same kind), adapted.
 
     Returns
     -------
     Executable
-        Its `untuned` lists the tasks without a record, which have their default schedule.
+        Its `untuned` lists the tasks without a record, which have their default schedule; `borrowed` those whose record
+        is not their own (another number of threads, other caches; with `nearest` also that of another task), and says
+        where it comes from and what was adapted.
 
     Raises
     ------
@@ -111,8 +123,9 @@ def compile(
     check_memory(graph)
     graph = optimized(graph, without)
     groups = partition(graph)
-    database = _database(log, {g.key for g in groups if g.func is not None})
-    kernels = make_kernels(groups, database, resolved)
+    is_a("nearest", nearest, bool)
+    database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
+    kernels = make_kernels(groups, database, resolved, nearest)
     plan = make_plan(graph, groups, kernels, threads, str(resolved))
     check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
     return Executable(plan)
@@ -132,42 +145,49 @@ def _resolve(target: Target | str | None) -> Target:
     return found
 
 
-def _database(log: Any, keys: set[str]) -> Database:
+def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
     if log is None:
         return Database()
     if isinstance(log, Database):
         return log
     read = load_log(log)
-    check_model(read.header, read.records, keys, log)
-    return Database(read.records)
+    if not nearest:  # or else another model's log is of use, too
+        check_model(read.header, read.records, keys, log)
+    return Database(read.records, read.comparisons)
 
 
-def make_kernels(groups: Sequence[Group], database: Database, target: Target) -> Kernels:
+def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
     """Schedule and compile every distinct kernel once."""
     from workbench.tune.default import default_schedule
 
     scheduled: dict[str, Func] = {}
     funcs: dict[Variant, Func] = {}
     untuned: dict[str, str] = {}
+    borrowed: dict[str, tuple[str, str]] = {}
     expected = len({_variant(g) for g in groups if g.func is not None})
     with KernelBuilder(target, cache=code_cache(target), expected=expected) as builder:
         for group in groups:
             if group.func is None or _variant(group) in funcs:
                 continue
-            record = database.best(group.key, str(target))
             if group.key in scheduled:
                 pass
-            elif record is None:
+            elif (record := database.best(group.key, str(target))) is not None:
+                scheduled[group.key] = schedule_of(group.func, record).func
+                if record.target != str(target):
+                    apart = differences(record.target, str(target))
+                    borrowed[group.key] = group.description, f"trial {record.trial} was measured for {apart}"
+            elif nearest and (other := borrow(group, database, target)) is not None:
+                scheduled[group.key] = other.schedule.func
+                borrowed[group.key] = group.description, other.how
+            else:
                 scheduled[group.key] = default_schedule(group.func, target).func
                 untuned[group.key] = group.description
-            else:
-                scheduled[group.key] = schedule_of(group.func, record).func
             funcs[_variant(group)] = _widened(scheduled[group.key], _variant(group))
             builder.add(funcs[_variant(group)])
         codes = builder.codes()
     overlaps = backend_for(target).overlaps
     reuses = {variant: overwritable(func) if overlaps else () for variant, func in funcs.items()}
-    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses)
+    return Kernels(funcs, dict(zip(funcs, codes, strict=True)), untuned, reuses, borrowed)
 
 
 def _variant(group: Group) -> Variant:
@@ -233,6 +253,7 @@ def make_plan(
         calls=tuple(calls),
         threads=threads,
         untuned=tuple(kernels.untuned.values()),
+        borrowed=tuple(kernels.borrowed.values()),
         name=graph.name,
         target=target,
     )

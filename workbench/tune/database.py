@@ -14,9 +14,8 @@ from workbench.tune.ranking import latency_shown, ranked
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
     from workbench.target import Target
-    from workbench.tune.similar import Lookup
+    from workbench.tune.similar import Lookup, Named
 
 
 def compatible(recorded: str, wanted: str | None) -> bool:
@@ -145,13 +144,13 @@ class Database:
                 return latency_shown(record, log.comparisons)
         return record.latency_ms
 
-    def lookup(self, task: Task, target: Target | str | None = None, k: int = 4) -> Lookup:
+    def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:
         """Return up to `k` records that are of use for a task, exact or not; see `nearest`."""
         from workbench.tune.similar import lookup
 
         return lookup(self, task, None if target is None else str(target), k)
 
-    def nearest(self, task: Task, target: Target | str | None = None, k: int = 4) -> tuple[list[Record], str]:
+    def nearest(self, task: Named, target: Target | str | None = None, k: int = 4) -> tuple[list[Record], str]:
         """Return records that are of use for a task, and a sentence that says where they come from.
 
         Parameters

@@ -11,12 +11,11 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
     from workbench.tune.database import Database
 
 Relation = Literal["exact", "target", "similar", "none"]
@@ -88,7 +87,16 @@ def _written_out(text: str) -> str:
     return " ".join(words)
 
 
-def lookup(database: Database, task: Task, target: str | None, k: int = 4) -> Lookup:
+class Named(Protocol):
+    """What a lookup needs to know of a task; `workbench.Task` has it."""
+
+    @property
+    def key(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+
+
+def lookup(database: Database, task: Named, target: str | None, k: int = 4) -> Lookup:
     """Find records for a task: exact ones, else those of another machine, else those of the nearest task."""
     exact = database.select(task.key, k, lambda r: target is None or r.target == target, target)
     if exact:
@@ -101,7 +109,7 @@ def lookup(database: Database, task: Task, target: str | None, k: int = 4) -> Lo
     return _similar(database, task, target, k)
 
 
-def _similar(database: Database, task: Task, target: str | None, k: int) -> Lookup:
+def _similar(database: Database, task: Named, target: str | None, k: int) -> Lookup:
     wanted = shape_of(task.name)
     near: list[tuple[float, bool, str, str]] = []
     for key, name, targets in _tasks(database):
