@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -182,6 +183,31 @@ def test_seeds_are_proposed_first_and_once(name, space):
     search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0)) for c in batch])
     search.seed(seeds)
     assert all(c.origin != "seed" for c in search.ask(8))
+
+
+def test_a_measured_seed_that_is_no_row_is_restored(space):
+    task = SimpleNamespace(key="m", flops=10**6)
+    search = make_search("evolutionary", task, space, AnalyticModel(), 0, SMALL)
+    seeds = adapt(by_hand(), MATMUL, space)
+    search.seed(seeds)
+    batch = search.ask(6)
+    search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0 + k)) for k, c in enumerate(batch)])
+    log = [
+        record(
+            space, variant=0, key=c.key, row=dict(c.row), latency_ms=1.0 + k, origin=c.origin, predicted=c.predicted,
+            trace=tuple((c.schedule or space.schedule(c)).to_json()),
+        )
+        for k, c in enumerate(batch)
+    ]  # fmt: skip
+    log = [
+        replace(r, variant=c.variant, space=space.id if c.variant >= 0 else "") for r, c in zip(log, batch, strict=True)
+    ]
+    resumed = make_search("evolutionary", task, space, AnalyticModel(), 0, SMALL)
+    resumed.restore(log)
+    resumed.seed(seeds)
+    assert resumed.ask(6) == search.ask(6)
+    assert resumed.history.trials == search.history.trials
+    assert -1 in resumed.history.trials
 
 
 def test_seeds_that_a_pin_rules_out_are_not_proposed(space):

@@ -13,6 +13,7 @@ from workbench.errors import UsageError
 from workbench.target import Target
 from workbench.tune.cost_model import AnalyticModel, XGBoostModel
 from workbench.tune.search import SEARCHES, Search, SearchOptions, make_search, strategy
+from workbench.tune.search.choice import DOUBT, drift
 from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -333,15 +334,27 @@ def test_the_evolutionary_search_polishes_when_it_stalls(conv):
     assert all("polish" in o for o in origins[6:])
 
 
-def test_every_variant_gets_its_chance(conv):
-    """Where the model is wrong about a whole variant, trials find out and follow."""
+def test_variants_are_tried_as_often_as_they_may_be_the_best(conv):
+    """What trials say about the model's error of a whole variant moves it; few trials leave doubt."""
     search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
-    probe = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL).ask(16)
-    other = next(v.index for v in reversed(conv.variants) if v.index not in {c.variant for c in probe})
-    tried = []
-    for _ in range(6):
-        batch = search.ask(16)
-        tried.append(sum(c.variant == other for c in batch))
-        search.tell([(c, SimpleNamespace(status="ok", min_ms=0.5 if c.variant == other else 3.0)) for c in batch])
-    assert tried[0] == 0
-    assert sum(tried) > 24
+    told = search.ask(12)
+    good = told[-1].variant
+    search.tell([(c, SimpleNamespace(status="ok", min_ms=0.5 if c.variant == good else 2.0)) for c in told])
+    guess = drift(search, 4000, np.random.default_rng(0))
+    tried = {c.variant for c in told}
+    for v in range(len(conv.variants)):
+        trials = sum(c.variant == v for c in told)
+        assert guess[:, v].std() == pytest.approx(DOUBT / (1 + trials) ** 0.5, rel=0.1)
+        if v not in tried:
+            assert abs(guess[:, v].mean()) < 0.05
+        elif v != good:
+            assert guess[:, v].mean() < guess[:, good].mean() - 0.3
+
+
+def test_a_variant_that_fails_is_tried_less(conv):
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
+    told = search.ask(12)
+    bad = told[0].variant
+    failed = SimpleNamespace(status="build_error", min_ms=float("inf"))
+    search.tell([(c, failed if c.variant == bad else measured(c)) for c in told])
+    assert drift(search, 1000, np.random.default_rng(0))[:, bad].mean() < -0.5

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from workbench.arguments import real
 from workbench.errors import UsageError
 from workbench.tune.cost_model import CostModel, Scores
-from workbench.tune.features import COLUMNS
 from workbench.tune.sample import Keys, Picks
 from workbench.tune.search.history import Best, History, Quality
+from workbench.tune.search.restoring import rounds, told
 from workbench.tune.search.restrict import Restriction, restricted
 from workbench.tune.search.rows import Field, Rows, distinct
 
@@ -62,6 +62,9 @@ class Candidate:
     mutation: str | None = None
     schedule: Schedule | None = field(default=None, compare=False)
 
+
+#: Rounds of a log that are told to the model one by one.
+EXACT_ROUNDS = 64
 
 #: A candidate and its features, as strategies return them.
 Proposal = tuple[Candidate, NDArray[np.float32]]
@@ -163,26 +166,20 @@ class Search:
         """
         kept = [r for r in records if r.status != "cancelled"]
         self._known |= {number(r.key) for r in kept if r.key}
-        own = [r for r in kept if getattr(r, "space", self.space.id) == self.space.id]
-        by_variant: dict[int, list[tuple[int, Picks]]] = {}
-        for k, r in enumerate(own):
-            inside = 0 <= r.variant < len(self.space.variants)
-            picks = self.space.variants[r.variant].sampler.find(r.row) if inside else None
-            if picks is not None:
-                by_variant.setdefault(r.variant, []).append((k, picks))
-        x = np.zeros((len(own), len(COLUMNS)), np.float32)
-        for index, group in by_variant.items():
-            if self.learns:
-                x[[k for k, _ in group]] = self.space.variants[index].features(np.stack([p for _, p in group]))
-        placed = sorted(k for group in by_variant.values() for k, _ in group)
-        speeds = {k: self._speed(own[k].latency_ms if own[k].ok else None) for k in placed}
-        for k in placed:
-            self.history.observe(speeds[k], own[k].variant, own[k].row, number(own[k].key), x[k])
-        for at in _rounds([own[k] for k in placed]):
-            guesses = [getattr(own[placed[k]], "predicted", None) for k in at]
-            self.history.round([math.nan if g is None else g for g in guesses], [speeds[placed[k]] for k in at])
-        if placed and self.learns:
-            self.model.update(self._task.key, x[placed], np.array([speeds[k] for k in placed]))
+        trials = told(kept, self.space, self.learns)
+        for t in trials:
+            self.history.observe(self._speed(t.latency_ms), t.variant, t.row, number(t.key), t.x)
+        batches = rounds(trials)
+        for batch in batches:
+            self.history.round([t.predicted for t in batch], [self._speed(t.latency_ms) for t in batch])
+        if not self.learns or not trials:
+            return
+        # Rounds one by one make the model that there was; many of them would take too long, and what other tasks
+        # have told it meanwhile is not known here.
+        exact = len(batches) <= EXACT_ROUNDS and not getattr(self.model, "rows", 0)
+        for batch in batches if exact else [trials]:
+            speeds = np.array([self._speed(t.latency_ms) for t in batch])
+            self.model.update(self._task.key, np.stack([t.x for t in batch]), speeds)
 
     def seed(self, seeds: Iterable[Seed]) -> None:
         """Take programs to propose before all others; those that are known are left out when their turn comes."""
@@ -336,14 +333,6 @@ class Search:
 
     def _speed(self, ms: float | None) -> float:
         return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan
-
-
-def _rounds(records: Sequence[Any]) -> list[list[int]]:
-    """Positions of the records of each round, in order."""
-    out: dict[int, list[int]] = {}
-    for k, r in enumerate(records):
-        out.setdefault(getattr(r, "round", 0), []).append(k)
-    return list(out.values())
 
 
 def text(key: int) -> str:
