@@ -75,7 +75,7 @@ def compare(name: str, options: argparse.Namespace, runner: LocalRunner, target:
     flops = count_flops(func)
     finalists = [(space, *f) for space, found in both.items() for f in found]
     inputs = [MeasureInput(name, func, f[3], "kernel", flops) for f in finalists]
-    contest = runner.contest(inputs, rules=ContestRules(budget_ms=600.0, most_ms=2000.0))
+    contest = runner.contest(inputs, rules=ContestRules(budget_ms=2000.0, most_ms=6000.0))
     first = {
         space: min((i for i, f in enumerate(finalists) if f[0] == space), key=lambda i: contest.ratio(i, 0))
         for space in both
