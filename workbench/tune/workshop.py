@@ -79,11 +79,8 @@ class Workshops:
             space = self.space(index)
             search = self._toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
             shop = self._made[index] = Workshop(space, search)
-            usable = [
-                r for r in self._standing.records if r.task_key == task.key and r.variant >= 0 and r.space == space.id
-            ]
-            if usable:
-                search.restore(usable)
+            if known := [r for r in self._standing.records if r.task_key == task.key]:
+                search.restore(known)
             self._plant(task, shop)
         return self._made[index]
 

@@ -165,7 +165,7 @@ class Search:
         Records of other spaces, and schedules that are no rows, count as known programs; `seeds` makes more of them.
         """
         kept = [r for r in records if r.status != "cancelled"]
-        self._known |= {number(r.key) for r in kept if r.key}
+        self._known |= {number(r.key) for r in kept if r.key} - {0}
         trials = told(kept, self.space, self.learns)
         for t in trials:
             self.history.observe(self._speed(t.latency_ms), t.variant, t.row, number(t.key), t.x)
