@@ -138,9 +138,17 @@ class Affine:
         return Affine.make(terms, const)
 
     def map_dims(self, fn: Callable[[Dim], Dim]) -> Affine:
-        """Apply `fn` to every coefficient, digit bound and the constant."""
+        """Apply `fn` to every coefficient, digit bound and the constant; the same form where it changes nothing."""
+        if (
+            all(
+                fn(c) is c and fn(d.lower) is d.lower and (d.extent is None or fn(d.extent) is d.extent)
+                for d, c in self.terms
+            )
+            and (const := fn(self.const)) is self.const
+        ):
+            return self
         if not self.terms:
-            return Affine((), fn(self.const))
+            return Affine((), const)
         return Affine.make(
             ((Digit(d.var, fn(d.lower), None if d.extent is None else fn(d.extent)), fn(c)) for d, c in self.terms),
             fn(self.const),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
@@ -174,8 +175,11 @@ def map_affine(e: Expr, fn: Callable[[Affine], Affine], dims: Callable[[Dim], Di
     """Apply `fn` to every index form (and `dims` to the limits of bounds) in the tree."""
     match e:
         case Load(buffer, index, at):
+            forms = tuple([fn(x) for x in index])
+            if not at and all(map(operator.is_, forms, index)):
+                return e
             picks = tuple(Pick(map_affine(p.value, fn, dims), dims(p.extent) if dims else p.extent) for p in at)
-            return tidy(Load(buffer, tuple(fn(x) for x in index), picks))
+            return tidy(Load(buffer, forms, picks))
         case Index(form):
             return Index(fn(form))
         case Select(conds, a, b):

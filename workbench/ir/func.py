@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ..errors import ScheduleError, ShapeError, did_you_mean
 from .affine import Affine
 from .poly import Dim, Relation, product, substitute
-from .stmt import Block, For, Stmt, blocks, loops, map_block, rewrite
+from .remembered import Remembered
+from .stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
 from .winograd import WinogradStep
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
@@ -193,9 +194,9 @@ class Func:
 
     def loop(self, name: str) -> tuple[For, tuple[For, ...]]:
         """Loop by name with the loops around it; `ScheduleError` "loop.unknown" when there is none."""
-        for lp, path in loops(self.body):
-            if lp.name == name:
-                return lp, path
+        found = _NAMED.of((self.body,), lambda: _named(self.body))[0].get(name)
+        if found is not None:
+            return found
         raise ScheduleError(
             "loop.unknown",
             f"There is no loop {name!r}.",
@@ -205,9 +206,9 @@ class Func:
 
     def block(self, name: str) -> tuple[Block, tuple[For, ...]]:
         """Block by name with the loops around it; `ScheduleError` "block.unknown" when there is none."""
-        for b, path in blocks(self.body):
-            if b.name == name:
-                return b, path
+        found = _NAMED.of((self.body,), lambda: _named(self.body))[1].get(name)
+        if found is not None:
+            return found
         raise ScheduleError(
             "block.unknown",
             f"There is no block {name!r}.",
@@ -237,6 +238,21 @@ class Func:
         return name
 
 
+_Named: TypeAlias = tuple[dict[str, tuple[For, tuple[For, ...]]], dict[str, tuple[Block, tuple[For, ...]]]]
+_NAMED: Remembered[_Named] = Remembered(256)
+
+
+def _named(body: tuple[Stmt, ...]) -> _Named:
+    """Loops and blocks by name, with the loops around them."""
+    out: _Named = ({}, {})
+    for s, path in walk(body):
+        if isinstance(s, For):
+            out[0].setdefault(s.name, (s, path))
+        else:
+            out[1].setdefault(s.name, (s, path))
+    return out
+
+
 def map_layout(layout: Layout, dims: Callable[[Dim], Dim]) -> Layout:
     """Apply `dims` to the block sizes of packing steps."""
     return tuple(replace(s, block=dims(s.block)) if isinstance(s, LayoutStep) else s for s in layout)
@@ -251,9 +267,10 @@ def subst_holes(func: Func, env: Mapping[str, Dim]) -> Func:
     def form(a: Affine) -> Affine:
         return a.map_dims(g)
 
-    def fn(s: Stmt) -> tuple[Stmt, ...]:
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
         if isinstance(s, For):
-            return (replace(s, extent=g(s.extent)),)
+            extent = g(s.extent)
+            return None if extent is s.extent else (replace(s, extent=extent),)
         return (map_block(s, form, form, g),)
 
     buffers = tuple(

@@ -6,6 +6,7 @@ it, so whether a loop may be moved, run in parallel or shared with another block
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -13,6 +14,7 @@ from typing import Literal, TypeAlias
 from .affine import Affine
 from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
 from .poly import Dim
+from .remembered import Remembered
 
 LoopKind: TypeAlias = Literal[
     "serial",
@@ -143,6 +145,16 @@ Stmt: TypeAlias = For | Block
 
 def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     """Yield every statement with the loops around it, in program order, outer before inner."""
+    if path:
+        return _walk(body, path)
+    # A body of one statement is often made for the question: the statement is what stays.
+    return iter(_WALKS.of(body if len(body) == 1 else (body,), lambda: tuple(_walk(body, ()))))
+
+
+_WALKS: Remembered[tuple[tuple[Stmt, tuple[For, ...]], ...]] = Remembered(512)
+
+
+def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     open_bodies = [(iter(body), path)]
     while open_bodies:
         rest, around = open_bodies[-1]
@@ -199,22 +211,23 @@ def map_block(
     dims: Callable[[Dim], Dim] | None = None,
 ) -> Block:
     """Map the bindings with `loop_form`, everything written in axes with `axis_form`, and extents and limits with
-    `dims`.
+    `dims`; the same block where nothing changes.
     """
     g = dims or (lambda d: d)
     binds = tuple(loop_form(x) for x in b.binds)
-    iters = tuple(Iter(i.name, g(i.extent), i.kind) for i in b.iters) if dims else b.iters
+    iters = b.iters
+    if dims and any(g(i.extent) is not i.extent for i in iters):
+        iters = tuple(Iter(i.name, g(i.extent), i.kind) for i in iters)
+    same = iters is b.iters and all(map(operator.is_, binds, b.binds))
     if axis_form is None:
-        return replace(b, iters=iters, binds=binds)
-    return replace(
-        b,
-        iters=iters,
-        binds=binds,
-        index=tuple(axis_form(x) for x in b.index),
-        value=map_affine(b.value, axis_form, dims),
-        init=None if b.init is None else map_affine(b.init, axis_form, dims),
-        guard=map_bounds(b.guard, axis_form, dims),
-    )
+        return b if same else replace(b, iters=iters, binds=binds)
+    index = tuple(axis_form(x) for x in b.index)
+    value = map_affine(b.value, axis_form, dims)
+    init = None if b.init is None else map_affine(b.init, axis_form, dims)
+    if same and value is b.value and init is b.init and not b.guard and all(map(operator.is_, index, b.index)):
+        return b
+    guard = map_bounds(b.guard, axis_form, dims)
+    return replace(b, iters=iters, binds=binds, index=index, value=value, init=init, guard=guard)
 
 
 def map_block_loads(b: Block, fn: Callable[[Load], Expr]) -> Block:
@@ -224,7 +237,13 @@ def map_block_loads(b: Block, fn: Callable[[Load], Expr]) -> Block:
 
 def subst_loops(body: tuple[Stmt, ...], env: dict[str, Affine | Callable[..., Affine]]) -> tuple[Stmt, ...]:
     """Replace loop variables in all bindings."""
-    return rewrite(body, lambda s: (map_block(s, lambda a: a.subst(env)),) if isinstance(s, Block) else None)
+
+    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
+        if not isinstance(s, Block) or not any(d.var in env for x in s.binds for d, _ in x.terms):
+            return None
+        return (map_block(s, lambda a: a.subst(env)),)
+
+    return rewrite(body, fn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +273,13 @@ def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
 
 def accesses(b: Block) -> list[Access]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
+    return list(_ACCESSES.of((b,), lambda: _accesses(b)))
+
+
+_ACCESSES: Remembered[list[Access]] = Remembered(1024)
+
+
+def _accesses(b: Block) -> list[Access]:
     env = b.env
     out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
     seen: set[Load] = set()

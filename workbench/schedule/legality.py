@@ -16,20 +16,31 @@ from ..ir.affine import Affine, Digit, digit_extent, split_base, width
 from ..ir.func import Func
 from ..ir.poly import Dim, Relation, equal, negative, normal
 from ..ir.poly import nonneg as _nonneg
+from ..ir.remembered import Remembered
 from ..ir.stmt import Block, For, accesses, blocks, loops
 from .refusal import Refusal, Witness, refuse
 
 # ---------------------------------------------------------------------------------------------------------------- facts
 
 
-@functools.lru_cache(maxsize=1 << 15)
-def _proved(dim: Dim, relations: tuple[Relation, ...]) -> bool | None:
-    return _nonneg(dim, relations)
+@functools.lru_cache(maxsize=256)
+def _answers(relations: tuple[Relation, ...]) -> dict[Dim, bool | None]:
+    return {}
+
+
+_ANSWERS: Remembered[dict[Dim, bool | None]] = Remembered(1024)
 
 
 def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
     """``dim >= 0`` for every filling, remembered: one nest asks the same questions at every step."""
-    return dim >= 0 if isinstance(dim, int) else _proved(dim, tuple(relations))
+    if isinstance(dim, int):
+        return dim >= 0
+    if not isinstance(relations, tuple):
+        return _nonneg(dim, relations)
+    known = _ANSWERS.of((relations,), lambda: _answers(relations))
+    if dim not in known:
+        known[dim] = _nonneg(dim, relations)
+    return known[dim]
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:
@@ -54,8 +65,15 @@ def spatial_loops(block: Block) -> set[str]:
 
 def reads(block: Block) -> set[str]:
     """Buffers that the block reads, its own accumulator not counted."""
+    return set(_READS.of((block,), lambda: _reads(block)))
+
+
+_READS: Remembered[frozenset[str]] = Remembered(1024)
+
+
+def _reads(block: Block) -> frozenset[str]:
     own = block.own_load() if block.is_reduction else None
-    return {ld.buffer for ld in block.loads() if ld != own}
+    return frozenset(ld.buffer for ld in block.loads() if ld != own)
 
 
 def writers(func: Func, buffer: str) -> list[tuple[Block, tuple[For, ...]]]:
@@ -141,7 +159,15 @@ def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) ->
     """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside
     do.
     """
-    varying = extents_of(chain(path, loop))
+    inner = chain(path, loop)
+    parts = (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
+    return _DISTINCT.of(parts, lambda: _writes_distinct(func, block, extents_of(inner), loop))
+
+
+_DISTINCT: Remembered[bool] = Remembered()
+
+
+def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop: str) -> bool:
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []
@@ -277,8 +303,8 @@ def check_marks(func: Func, step: str) -> None:
         try:
             if lp.kind == "parallel":
                 check_parallel(func, lp.name)
-            elif lp.kind == "vectorize":
-                check_vector(func, lp.name)
+            elif lp.kind == "vectorize":  # a question about the loop and what is in it alone
+                _VECTORS.of((lp, func.relations), lambda: check_vector(func, lp.name))  # noqa: B023
         except Refusal as e:
             raise Refusal(
                 "loop.mark",
@@ -287,6 +313,9 @@ def check_marks(func: Func, step: str) -> None:
                 f"do the {step} first and mark {lp.name!r} after it",
                 e.witness,
             ) from None
+
+
+_VECTORS: Remembered[None] = Remembered(1024)
 
 
 def check_affine(func: Func) -> None:

@@ -15,6 +15,7 @@ from ..ir.compact import shared_by
 from ..ir.func import Func
 from ..ir.poly import Dim
 from ..ir.region import Span, spans_of, union
+from ..ir.remembered import Remembered
 from ..ir.stmt import BLOCK_KINDS, BOUND_KINDS, Block, For, Stmt, accesses, blocks, loops, walk
 from . import legality
 from .refusal import Refusal, refuse
@@ -51,11 +52,18 @@ def check(before: Func, after: Func, step: str) -> None:
 
 
 def _units(body: tuple[Stmt, ...]) -> list[For]:
-    """Outermost units; this runs at every step, so it makes no paths."""
+    """Outermost units."""
+    return _UNITS.of((body,), lambda: _find_units(body))
+
+
+_UNITS: Remembered[list[For]] = Remembered(512)
+
+
+def _find_units(body: tuple[Stmt, ...]) -> list[For]:
     out: list[For] = []
     for s in body:
         if isinstance(s, For):
-            out += (s,) if s.is_unit else _units(s.body)
+            out += (s,) if s.is_unit else _find_units(s.body)
     return out
 
 

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from workbench import workloads
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block, blocks, map_block, walk
+
+
+def test_an_answer_belongs_to_the_objects_and_not_to_what_they_equal():
+    known: Remembered[int] = Remembered(most=3)
+    asked = []
+
+    def ask(*parts):
+        return known.of(parts, lambda: asked.append(parts) or len(asked))
+
+    a, b = (1, 2), tuple(range(1, 3))
+    assert ask(a) == ask(a) == 1
+    assert ask(b) == 2, "an equal object is another question"
+    assert ask(a, b) == 3
+    assert ask(b, a) == 4, "of very many, all are forgotten"
+    assert ask(a) == 5
+
+
+def test_objects_that_are_gone_leave_no_answer_behind():
+    known: Remembered[int] = Remembered()
+    seen = {known.of(((k, k),), lambda k=k: k) for k in range(100)}
+    assert seen == set(range(100)), "what is remembered is kept, so that its place in memory is not used again"
+
+
+def test_walking_gives_the_same_whether_it_was_walked_before():
+    body = workloads.softmax(4, 8).body
+    first = list(walk(body))
+    assert list(walk(body)) == first
+    inner = [(s, path[1:]) for s, path in first if path and path[0] is body[0]]
+    assert list(walk(body[0].body)) == inner
+    outer = first[0]
+    assert next(walk(body, (body[0],))) == (outer[0], (body[0],))
+
+
+def test_a_block_that_nothing_changes_stays_the_same_object():
+    ((block, _),) = blocks(workloads.matmul(4, 4, 4).body)
+    assert map_block(block, lambda x: x.subst({})) is block
+    assert map_block(block, lambda x: x, lambda x: x.map_dims(lambda d: d), lambda d: d) is block
+    changed = map_block(block, lambda x: x, lambda x: x * 2)
+    assert isinstance(changed, Block)
+    assert changed.index == tuple(x * 2 for x in block.index)
