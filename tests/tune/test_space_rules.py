@@ -140,8 +140,8 @@ def test_a_rule_need_not_be_in_the_table():
 def test_rules_left_out_and_rules_alone():
     every = make_space(conv(), TARGET)
     without = make_space(conv(), TARGET, rules=["-winograd", "-pad"])
-    assert len(without.variants) == 2
-    assert {v.label for v in without.variants} < {v.label for v in every.variants}
+    assert [v.label for v in without.variants] == ["SSRS", "SSRSRS"]
+    assert any("winograd" in v.label for v in every.variants)
     alone = make_space(conv(), TARGET, rules=["tile"])
     assert all({n.rule for n in v.notes} == {"tile"} for v in alone.variants)
     assert alone.asked == ("tile",)
@@ -230,7 +230,7 @@ def test_every_rule_speaks_of_every_block():
 def test_the_explanation_says_which_rule_fired_and_which_did_not():
     text = make_space(conv(), TARGET).explain()
     body = text.split("\n  conv\n")[1].split("\n  bias_add\n")[0]
-    assert re.search(r"\+ tile \[\d-\d\]: conv: every operand is reused along another axis; SSRSRS", body)
+    assert re.search(r"\+ tile \[\d-\d\]: conv: every operand is reused along another axis; SSRS", body)
     assert re.search(r"\+ winograd \[\d\]: .* 4x4", body)
     assert re.search(r"- tensorize: no instruction|- tensorize: the machine has no instruction", body)
     assert "- lengthen" in body

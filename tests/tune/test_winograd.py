@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,21 +43,29 @@ def variants(func, target=TARGET):
     return [v for v in make_space(func, target).variants if is_winograd(v)]
 
 
+def tiles(found) -> list[int]:
+    return [step.args["m"] for v in found for step in v.schedule.trace if step.name == "winograd"]
+
+
 @pytest.mark.parametrize(
-    ("options", "threads"),
+    ("options", "threads", "m"),
     [
-        ({"h": 12, "w": 12, "ci": 32, "co": 32, "bias": True, "relu": True}, 2),
-        ({"h": 9, "w": 6, "ci": 5, "co": 19, "batch": 2, "bias": True, "relu": True, "residual": True}, 2),
-        ({"h": 7, "w": 7, "ci": 16, "co": 16}, 1),
+        ({"h": 12, "w": 12, "ci": 32, "co": 32, "bias": True, "relu": True}, 2, 4),
+        ({"h": 9, "w": 6, "ci": 5, "co": 19, "batch": 2, "bias": True, "relu": True, "residual": True}, 2, 4),
+        ({"h": 7, "w": 7, "ci": 16, "co": 16}, 1, 4),
+        ({"h": 6, "w": 7, "ci": 16, "co": 24, "bias": True, "relu": True}, 2, 2),
+        ({"h": 5, "w": 5, "ci": 16, "co": 16}, 1, 2),
     ],
-    ids=["even", "odd", "bare"],
+    ids=["even", "odd", "bare", "few tiles", "few tiles, bare"],
 )
-def test_rows_of_the_sketches_are_right(options, threads):
+def test_rows_of_the_sketches_are_right(options, threads, m):
     func, target = workloads.conv2d_nhwc(**options), Target.host(threads=threads)
+    if m == 2:  # a machine that does not keep the weights of these few tiles near
+        target = replace(target, l1_bytes=4 << 10, l2_bytes=8 << 10)
     given = random_inputs(func, seed=1)
     (want,) = evaluate(func, given, precise=True).values()
     found = variants(func, target)
-    assert sorted(step.args["m"] for v in found for step in v.schedule.trace if step.name == "winograd") == [2, 2, 4, 4]
+    assert tiles(found) == [m, m]
     for variant in found:
         (row,) = variant.sampler.draw(1, np.random.default_rng(7))
         schedule = variant.schedule.fill(variant.sampler.row(row))

@@ -8,6 +8,7 @@ from itertools import islice
 from workbench.schedule import Schedule
 from workbench.tune.machine import Machine
 from workbench.tune.sketch import (  # noqa: F401 (registers)
+    factoring,
     fetching,
     fusing,
     lengthening,
@@ -39,4 +40,4 @@ def sketches(
         # Sliced before they are made: a rule that yields its drafts makes no more of them than are wanted.
         made = [[d] if d.closed else islice(r(d, machine), 1 if first_only else None) for d in drafts]
         drafts = [new for news in made for new in news]
-    return drafts
+    return [d.settled() for d in drafts]

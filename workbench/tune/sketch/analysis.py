@@ -48,12 +48,15 @@ def has_reuse(block: Block) -> bool:
     if not block.is_reduction:
         return False
     reused = [axes for axes in missing_axes(block).values() if axes]
-    return len(reused) >= 2 or (len(missing_axes(block)) >= 2 and any(_last(block) in axes for axes in reused))
+    return len(reused) >= 2 or (len(missing_axes(block)) >= 2 and any(lane_axis(block) in axes for axes in reused))
 
 
-def _last(block: Block) -> str | None:
-    spatial = [it.name for it in block.iters if it.kind == "S" and it.extent != 1]
-    return spatial[-1] if spatial else None
+def lane_axis(block: Block) -> str | None:
+    """Axis along which the results lie side by side in memory, if they do."""
+    moved = block.index[-1].vars if block.index else set()
+    return next(
+        (it.name for it in reversed(block.iters) if it.kind == "S" and it.extent != 1 and it.name in moved), None
+    )
 
 
 def operands(block: Block) -> list[Load]:
@@ -82,7 +85,7 @@ def points(block: Block) -> int:
 def rows_of(block: Block) -> int:
     """How often the vectorised operand is read again: points of the spatial axes but the last."""
     rows = 1
-    for it in [it for it in block.iters if it.kind == "S" and it.extent != 1][:-1]:
+    for it in [it for it in block.iters if it.kind == "S" and it.name != lane_axis(block)]:
         rows *= it.extent if isinstance(it.extent, int) else 1
     return rows
 
@@ -141,8 +144,30 @@ def loop_of_axis(block: Block, path: tuple[For, ...], axis: str) -> For | None:
     return next((lp for lp in path if lp.name == bind), None)
 
 
-def main_block(func: Func) -> Block | None:
-    """Reduction that does most of the work; None when there is none."""
+def whole_loops(func: Func, block: Block) -> bool:
+    """Whether every axis still has a loop of its own, without a mark."""
+    _, path = func.block(block.name)
+    return all(lp.kind == "serial" for lp in path) and all(loop_of_axis(block, path, it.name) for it in block.iters)
+
+
+def vectorisable(func: Func, block: Block) -> bool:
+    """Whether the loops are as they were, and one of them runs over results that lie side by side."""
+    return whole_loops(func, block) and lane_axis(block) is not None
+
+
+def axis_loops(func: Func, block: Block, kind: str) -> list[For]:
+    """Loops of the spatial ("S") or reduction ("R") axes: those that run once first, the one over lanes last."""
+    _, path = func.block(block.name)
+    names = [it.name for it in block.iters if it.kind == kind]
+    names.sort(key=lambda a: a == lane_axis(block))
+    loops = [lp for lp in (loop_of_axis(block, path, a) for a in names) if lp is not None]
+    return [lp for lp in loops if lp.extent == 1] + [lp for lp in loops if lp.extent != 1]
+
+
+def main_block(func: Func, focus: str | None = None) -> Block | None:
+    """Reduction that does most of the work (or the one that a rule has named); None when there is none."""
+    if focus is not None:
+        return func.block(focus)[0]
     best: tuple[tuple[bool, int], Block] | None = None
     for b, _ in blocks(func.body):
         if b.is_reduction:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from workbench.ir.func import Constraint, Func
-from workbench.ir.poly import Dim
+from workbench.ir.poly import Dim, holes_of, substitute
 from workbench.tune.sketch.structure import Structure
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Draft:
         Must hold.
     wishes : tuple of Constraint
         Are dropped, last first, when they leave no row.
+    focus : str or None
+        The block that is to be tiled, where a rule has made it; else the one that does most of the work.
     main : str or None
         The block that the tiling rule has taken, with the loops of its levels in `outer` (level 0), `middle` (the
         levels before the reduction begins) and `tile` (the innermost one), the loops over panels of the reduction, and
@@ -70,6 +72,7 @@ class Draft:
     skips: tuple[Note, ...] = ()
     limits: tuple[Constraint, ...] = ()
     wishes: tuple[Constraint, ...] = ()
+    focus: str | None = None
     main: str | None = None
     outer: tuple[str, ...] = ()
     middle: tuple[str, ...] = ()
@@ -122,6 +125,20 @@ class Draft:
             return self
         c = Constraint(label, expr)
         return replace(self, wishes=(*self.wishes, c)) if wish else replace(self, limits=(*self.limits, c))
+
+    def settled(self) -> Draft:
+        """Draft whose limits name the holes that there are now: later splits may have replaced older ones."""
+        names = dict(self.func.aliases)
+        if not names:
+            return self
+
+        def now(c: Constraint) -> Constraint:
+            expr = c.expr
+            while holes_of(expr) & names.keys():
+                expr = substitute(expr, names)
+            return Constraint(c.label, expr)
+
+        return replace(self, limits=tuple(map(now, self.limits)), wishes=tuple(map(now, self.wishes)))
 
     def _about(self, blocks: Sequence[str]) -> tuple[str, ...]:
         return tuple(blocks) or ((self.main,) if self.main else ())

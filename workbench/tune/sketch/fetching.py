@@ -24,8 +24,9 @@ LEAST = 256 << 10
 def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     """Fetch weights some iterations of the reduction ahead, where not too many rows share them.
 
-    Where enough rows do, also fetch the next panel evenly while the rows pass over this one. Weights that fit L2 come
-    without fetching as well: when a kernel runs alone, they are there.
+    Where enough rows do, also fetch the next panel evenly while the rows pass over this one; where the reduction is cut
+    into panels this was never slower than without. Weights that fit L2 come without fetching as well: when a kernel
+    runs alone, they are there.
     """
     if draft.main is None:
         return [draft.skip("fetch", "no block is tiled")]
@@ -43,6 +44,7 @@ def fetch(draft: Draft, machine: Machine) -> list[Draft]:
     if rows >= FEW and draft.outer:
         panel = draft.outer[-1]
         found.insert(0, _ahead(found[0], panel, 1, f"{what}: {panel} fetches the next panel during this one"))
+        found = found[:1] if draft.panels else found
     return found if size > machine.l2 else [draft.skip("fetch", "this form trusts the weights to be in L2"), found[0]]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.dtypes import itemsize
 from workbench.ir.func import Func
+from workbench.ir.poly import product
 from workbench.ir.stmt import Block, blocks
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
@@ -23,6 +25,9 @@ from workbench.tune.sketch.base import Draft, rule
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
+
+#: Lines that lie a multiple of this apart, in bytes, meet in one set of the first cache.
+PAGE = 4096
 
 
 @rule("inline", after=None)
@@ -74,23 +79,66 @@ def _names(users: Sequence[Block]) -> str:
     return ", ".join(b.name for b in users)
 
 
-@rule("fuse", after="copy")
-def fuse(draft: Draft, machine: Machine) -> list[Draft]:
-    """Finish a tile while it is in cache: the pointwise consumer moves inside the middle loops of the reduction."""
+@rule("cache_write", after="copy")
+def cache_write(draft: Draft, machine: Machine) -> list[Draft]:
+    """Accumulate panels of a reduction in a tile of its own, and write the finished tile out.
+
+    Lines of the result that lie far apart fall into few sets of the cache; a tile of its own is dense.
+    """
     if draft.main is None:
-        return [draft.skip("fuse", "no block is tiled")]
+        return [draft.skip("cache_write", "no block is tiled")]
+    block, _ = draft.func.block(draft.main)
+    user = epilogue(draft.func, block)
+    if user is not None:
+        return [draft.skip("cache_write", f"{user.name} takes its tiles as they are finished: they are local already")]
+    if not draft.panels:
+        return [draft.skip("cache_write", "its sums stay in registers until they are written")]
+    buffer = draft.func.buffer(block.buffer)
+    line = product(buffer.shape[-1:]) * itemsize(buffer.dtype)
+    if not isinstance(line, int) or line % PAGE:
+        return [draft.skip("cache_write", "the lines of its result do not fall into the same few sets of the cache")]
+    s = draft.schedule.copy()
+    try:
+        s.cache_write(block.name)
+    except ScheduleError as e:
+        return [draft.skip("cache_write", e.message)]
+    reason = f"panels of {block.name} add to one tile again and again, of lines {line} bytes apart"
+    return [
+        draft.skip("cache_write", "this form adds to the result where it lies"),
+        draft.change("cache_write", reason, s, tag="local sums"),
+    ]
+
+
+@rule("fuse", after="cache_write")
+def fuse(draft: Draft, machine: Machine) -> Iterator[Draft]:
+    """Finish a tile while it is in cache: the pointwise consumer moves inside the loops around the reduction.
+
+    At the innermost of them it takes the register tile. A costly one also gets a form in which it takes a whole
+    parallel block: the registers of the tile are free for it then, and its loops are longer.
+    """
+    if draft.main is None:
+        yield draft.skip("fuse", "no block is tiled")
+        return
     block, _ = draft.func.block(draft.main)
     user = epilogue(draft.func, block)
     if user is None:
-        return [draft.skip("fuse", "no pointwise stage alone reads what it writes, element by element")]
-    at = (*draft.outer, *draft.middle)[-1]
-    s = draft.schedule.copy()
-    try:
-        s.reverse_compute_at(user.name, at)
-    except ScheduleError as e:
-        return [draft.skip("fuse", e.message, user.name)]
-    _finish_epilogue(s, user.name, at, draft.tile[-1], in_registers=not draft.panels)
-    return [draft.change("fuse", f"{user.name} only needs the finished tile of {block.name}", s, user.name)]
+        yield draft.skip("fuse", "no pointwise stage alone reads what it writes, element by element")
+        return
+    inside = (*draft.outer, *draft.middle)[-1]
+    levels = [("finished tile", inside)]
+    if is_costly(user) and draft.outer and draft.outer[-1] != inside:
+        levels.append(("block", draft.outer[-1]))
+    for level, at in levels:
+        s = draft.schedule.copy()
+        try:
+            s.reverse_compute_at(user.name, at)
+        except ScheduleError as e:
+            yield draft.skip("fuse", e.message, user.name)
+            return
+        inner = level != "block"
+        _finish_epilogue(s, user.name, at, draft.tile[-1], in_registers=inner and not draft.panels)
+        reason = f"{user.name} only needs the {level} of {block.name}"
+        yield draft.change("fuse", reason, s, user.name, tag="" if inner else "fused outside")
 
 
 def _finish_epilogue(s: Schedule, name: str, at: str, vector: str, in_registers: bool) -> None:

@@ -9,6 +9,7 @@ from workbench.ir.func import Func
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
+    axis_loops,
     axis_of,
     has_reuse,
     is_padding,
@@ -17,10 +18,11 @@ from workbench.tune.sketch.analysis import (
     producers,
     rows_of,
     suited,
+    vectorisable,
 )
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.packing import MIN_ROWS
-from workbench.tune.sketch.tiling import MAX_VECTORS, axis_loops, vectorisable
+from workbench.tune.sketch.tiling import MAX_VECTORS
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
@@ -30,7 +32,7 @@ HOPELESS = 0.45
 GAIN = 1.01
 
 
-@rule("lengthen", after="rows")
+@rule("lengthen", after="lanes")
 def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     """Pad the axes of a register tile that no good tile divides: whole vectors along the last one, and as many rows as
     the registers hold along the one before.
@@ -38,7 +40,7 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     What is read beyond the end is zero, and what is computed there is thrown away. The better of the two comes first;
     where the extents as they are leave only single rows or broken vectors, there is no variant without.
     """
-    block = main_block(draft.func)
+    block = main_block(draft.func, draft.focus)
     if block is None or block.name in draft.done or not has_reuse(block) or not vectorisable(draft.func, block):
         about = () if block is None else (block.name,)
         return [draft.skip("lengthen", "only a reduction with reused operands has a register tile to fill", *about)]

@@ -110,9 +110,10 @@ def _where(draft: Draft) -> str:
 def _streams(draft: Draft, block: Block) -> list[tuple[Load, int]]:
     """Operands that the vectorised loop moves, with the one dimension that it moves."""
     axis = axis_of(block, draft.tile[-1])
+    reduced = {it.name for it in block.iters if it.kind == "R"}
     out = []
     for load in dict.fromkeys(operands(block)):
         dims = [d for d, x in enumerate(load.index) if axis is not None and axis in x.vars]
-        if len(dims) == 1:
+        if len(dims) == 1 and not reduced & load.index[dims[0]].vars:  # else the reduction goes on where it ends
             out.append((load, dims[0]))
     return out

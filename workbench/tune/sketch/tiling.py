@@ -14,14 +14,16 @@ from workbench.ir.stmt import Block, For
 from workbench.schedule.primitives.annotation import VECTOR_LIMIT
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
+    axis_loops,
     choices_of,
     fills_registers,
     has_reuse,
-    loop_of_axis,
     main_block,
     missing_axes,
     operands,
     suited,
+    vectorisable,
+    whole_loops,
 )
 from workbench.tune.sketch.base import Draft, rule
 from workbench.tune.sketch.structure import Structure
@@ -49,7 +51,7 @@ def tile(draft: Draft, machine: Machine) -> Iterator[Draft]:
     Operands that are reused also get a second form, in which the longest reduction axis is cut into panels that stay
     in cache (SSRSRS). A structure that is asked for takes the place of both.
     """
-    block = main_block(draft.func)
+    block = main_block(draft.func, draft.focus)
     if block is None:
         yield draft.skip("tile", "nothing is reduced")
     elif block.name in draft.done:
@@ -78,12 +80,9 @@ def _forms(draft: Draft, block: Block) -> list[tuple[Structure, str | None]]:
 
 
 def _why_not(func: Func, block: Block) -> str:
-    _, path = func.block(block.name)
-    if any(lp.kind != "serial" for lp in path):
-        return "its loops have been scheduled already"
-    if any(loop_of_axis(block, path, it.name) is None for it in block.iters):
-        return "an axis has no loop of its own"
-    return "its result is not contiguous along its last axis of more than one element"
+    return (
+        "its results do not lie side by side" if whole_loops(func, block) else "its loops have been scheduled already"
+    )
 
 
 def _tile(draft: Draft, block: Block, machine: Machine, form: Structure, panel: str | None) -> Draft:
@@ -238,24 +237,6 @@ def _small_reductions(func: Func, names: Sequence[str], most: int) -> list[str]:
         if extent > 1:
             out.append(name)
     return out
-
-
-def axis_loops(func: Func, block: Block, kind: str) -> list[For]:
-    """Loops of the spatial ("S") or reduction ("R") axes, those that run once first."""
-    _, path = func.block(block.name)
-    found = [loop_of_axis(block, path, it.name) for it in block.iters if it.kind == kind]
-    loops = [lp for lp in found if lp is not None]
-    longer = [lp for lp in loops if lp.extent != 1]
-    return [lp for lp in loops if lp.extent == 1] + longer
-
-
-def vectorisable(func: Func, block: Block) -> bool:
-    """Every axis has a loop of its own, and the last spatial one is where the output is contiguous."""
-    _, path = func.block(block.name)
-    if any(loop_of_axis(block, path, it.name) is None for it in block.iters) or any(lp.kind != "serial" for lp in path):
-        return False
-    spatial = [it.name for it in block.iters if it.kind == "S" and it.extent != 1]
-    return bool(spatial) and bool(block.index) and spatial[-1] in block.index[-1].vars
 
 
 def _panel_axis(func: Func, block: Block, least: int) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from workbench.errors import ScheduleError
 from workbench.ir.expr import loads
 from workbench.ir.poly import product
-from workbench.ir.winograd import KERNEL_MATRIX
+from workbench.ir.stmt import Block
 from workbench.schedule.convolution import match_conv
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import (
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 #: Registers of the widest vectorised loops: of the matrix product, and of the transforms (their bodies are large).
 PRODUCT_VECTORS, TRANSFORM_VECTORS = 4, 2
+#: With fewer tiles of 4x4 outputs than this, tiles of 2x2 were faster (7x7 images of 512 channels: 0.98 against 1.48
+#: ms on one core); with 16 of them (13x13, 14x14) they were slower by a tenth, with more by half.
+FEW_TILES = 8
 
 
 @rule("winograd", after="tensorize")
 def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
-    """Compute a 3x3 convolution by Winograd's algorithm with tiles of 4x4 and of 2x2 outputs.
+    """Compute a 3x3 convolution by Winograd's algorithm, with tiles of 4x4 outputs, or of 2x2 where there are few.
 
     The way back drives the nest: blocks of tiles in parallel, each with its matrix products and the transform of what
     they read. In a second form the data is transformed first, as a nest of its own, so that blocks may also share out
@@ -50,13 +53,23 @@ def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
         yield draft.skip("winograd", e.message, block.name)
         return
     yield draft.skip("winograd", "this form multiplies with the kernel as it is", block.name)
-    for m in sorted(KERNEL_MATRIX, reverse=True):
-        for outside in (False, True):
-            try:
-                made = _Sketch(draft, machine, m, outside).make()
-            except ScheduleError:  # no such convolution, or sizes that the loops below do not suit
-                continue
-            yield from (replace(d, closed=True) for d in pointwise(made, machine))
+    m = _tile(block, machine)
+    for outside in (False, True):
+        try:
+            made = _Sketch(draft, machine, m, outside).make()
+        except ScheduleError:  # sizes that the loops below do not suit
+            continue
+        yield from (replace(d, closed=True) for d in pointwise(made, machine))
+
+
+def _tile(block: Block, machine: Machine) -> int:
+    """Outputs of a tile along each dimension: 4, or 2 where so few tiles of 4 share the transformed weights that
+    fetching these (4 times the kernel's, against 1.8 times) decides.
+    """
+    extents = {k: [it.extent for it in block.iters if it.kind == k and isinstance(it.extent, int)] for k in "SR"}
+    n, h, w, o = extents["S"]
+    weights = 36 * o * max(extents["R"]) * 4
+    return 2 if n * -(-h // 4) * -(-w // 4) < FEW_TILES and weights > machine.l2 else 4
 
 
 def _loops(s: Schedule, name: str) -> dict[str, str]:
@@ -125,6 +138,8 @@ class _Sketch:
         wide = s.split(w, [Hole(), Hole(), self.m])
         channels = s.func.loop(o)[0].extent
         assert isinstance(channels, int)
+        if 2 * channels < self.machine.lanes:
+            raise ScheduleError("sketch.channels", f"{channels} channels fill no vectors.", (str(channels),))
         inner = Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))
         deep = s.split(o, [Hole(), Hole(), inner] if self.outside else [None, inner])
         blocks = [n, high[0], wide[0], *deep[:-2]]
