@@ -79,8 +79,10 @@ class Workshops:
             space = self.space(index)
             search = self._toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
             shop = self._made[index] = Workshop(space, search)
-            if known := [r for r in self._standing.records if r.task_key == task.key]:
-                search.restore(known)
+            known = [r for r in self._standing.records if r.task_key == task.key]
+            usable = [r for r in known if (r.variant >= 0 and r.space == space.id) or r.origin == "seed"]
+            if usable:
+                search.restore(usable)
             self._plant(task, shop)
         return self._made[index]
 
