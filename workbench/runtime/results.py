@@ -122,6 +122,7 @@ class Measurement:
     max_rel_error: float | None = None
     number: int = 0
     clock: str = ""
+    host: str = ""
     disturbed: int = 0
 
     @property

@@ -105,6 +105,7 @@ def trial_line(
     known: dict[str, Any] = {"status": "build_error", "error": error}
     if measurement is not None:
         known = outcome(measurement)
+    host = measurement.host if measurement is not None else ""
     return Record(
         task_key=task.key,
         task=task.name,
@@ -112,7 +113,7 @@ def trial_line(
         weight=task.weight,
         flops=int(task.flops),
         target=stamp.target,
-        host=stamp.host,
+        host=host or stamp.host,
         variant=candidate.variant,
         row={name: int(value) for name, value in candidate.row.items()},
         trace=tuple(schedule.to_json()) if schedule is not None else (),
@@ -159,7 +160,7 @@ def comparison_line(
         confidence=float(contest.confidence(best)),
         winner=trials[winner],
         reason=reason,
-        host=stamp.host,
+        host=contest.measurements[winner].host or stamp.host,
         timestamp=time.time(),
         **place,
     )
