@@ -71,7 +71,7 @@ class FakeSearch:
         self.known |= {candidate.row["x"] for candidate, _ in results}
 
     def restore(self, records):
-        self.known |= {record.row["x"] for record in records}
+        self.known |= {record.row["x"] for record in records if "x" in record.row}
 
     def seed(self, seeds):
         self.seeds += list(seeds)
@@ -130,7 +130,7 @@ def latency(x):
 def measurement(status="ok", ms=1.0, error=""):
     return SimpleNamespace(
         status=status, error=error, min_ms=ms, median_ms=ms, spread=0.01, costs_ms=(ms,), compile_s=0.0, run_s=0.0,
-        max_rel_error=0.0,
+        max_rel_error=0.0, host="",
     )  # fmt: skip
 
 
