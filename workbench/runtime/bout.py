@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable
 
-from workbench.runtime.contest import ContestRules, enough, order
+from workbench.runtime.contest import ContestRules, enough
 from workbench.runtime.operands import GUARD
 from workbench.runtime.repeats import Timer
 from workbench.runtime.results import ContestDone, ContestJob, TrialDone, error_text
@@ -90,25 +91,35 @@ class _Bout:
         )
 
     def _play(self, blocks: list[_Blocks], rules: ContestRules) -> list[list[float]]:
-        costs: list[list[float]] = [[] for _ in blocks]
-        warm, spent, round_ = 0.0, 0.0, 0
+        """Return the blocks of rounds in which nobody was disturbed, or of all where those are too few."""
+        chance = random.Random(0)  # an order by chance keeps in step with nothing that goes on beside it
+        everyone = list(range(len(blocks)))
+        quiet: list[list[float]] = [[] for _ in blocks]
+        every: list[list[float]] = [[] for _ in blocks]
+        warm = spent = 0.0
         while warm < rules.warm_ms:
-            warm += sum(self._block(i, blocks[i])[1] for i in range(len(blocks)))
-        while True:
-            for i in order(round_, len(blocks)):
-                cost, wall = self._block(i, blocks[i])
-                costs[i].append(cost)
+            warm += sum(self._block(i, blocks[i])[2] for i in everyone)
+        while not enough(quiet, spent, rules):
+            if spent >= rules.most_ms and len(every[0]) >= rules.least:
+                return every
+            undisturbed = True
+            chance.shuffle(everyone)
+            for i in everyone:
+                cost, clean, wall = self._block(i, blocks[i])
+                every[i].append(cost)
+                undisturbed = undisturbed and clean
                 spent += wall
-            round_ += 1
-            if enough(costs, spent, rules):
-                return costs
+            if undisturbed:
+                for costs, mine in zip(every, quiet, strict=True):
+                    mine.append(costs[-1])
+        return quiet
 
-    def _block(self, i: int, block: _Blocks) -> tuple[float, float]:
-        """Return milliseconds per call, and those that passed."""
+    def _block(self, i: int, block: _Blocks) -> tuple[float, bool, float]:
+        """Return milliseconds per call, whether enough of them were undisturbed, and the milliseconds that passed."""
         self._turn(i)
         begin = time.perf_counter()
-        cost = block.time()
-        return cost, (time.perf_counter() - begin) * 1e3
+        cost, clean = block.time()
+        return cost, clean, (time.perf_counter() - begin) * 1e3
 
     def _seconds(self) -> float:
         return time.perf_counter() - self._begin
@@ -129,8 +140,11 @@ class _Blocks:
         self._count = max(1 if not self._skip else _STRETCHES, round(0.75 * block_ms / stretch))
         self.disturbed = 0
 
-    def time(self) -> float:
-        """Run a block; return milliseconds per call, of a stretch that few others were faster than."""
+    def time(self) -> tuple[float, bool]:
+        """Run a block; return milliseconds per call, of a stretch that few others were faster than.
+
+        Also returns whether that is said by stretches which nobody disturbed.
+        """
         clean: list[float] = []
         noisy: list[float] = []
         if self._skip:
@@ -142,5 +156,6 @@ class _Blocks:
             cost = self.timer.run(1, self.number)[0]
             (clean if watch is None or watch.absent() else noisy).append(cost)
         self.disturbed += len(noisy)
-        times = clean or noisy
-        return min(times) if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0]
+        enough = len(clean) >= min(_STRETCHES, self._count)
+        times = clean if enough else noisy + clean
+        return min(times) if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0], enough

@@ -44,7 +44,7 @@ class ContestRules:
     most_ms : float
         The same where it is not, so that a difference of `resolution` could not be seen after `budget_ms`.
     least : int
-        Rounds at least. Seven are the fewest that can give a confidence of 0.99.
+        Rounds at least, as long as there is time. Seven are the fewest that can give a confidence of 0.99.
     resolution : float
         Relative difference that is to be seen.
 
@@ -57,8 +57,8 @@ class ContestRules:
     block_ms: float = 2.0
     warm_ms: float = 10.0
     budget_ms: float = 100.0
-    most_ms: float = 400.0
-    least: int = 7
+    most_ms: float = 600.0
+    least: int = 10
     resolution: float = 0.015
 
     def __post_init__(self) -> None:
@@ -134,9 +134,12 @@ class Contest:
             Least `confidence`.
         margin : float
             Least relative gain: where the same code lies in memory makes a difference of some tenths of a percent, and
-            a contest long enough would find it.
+            a contest long enough would find it. The gain has to be larger than the `resolution`, too.
         """
-        return self.confidence(i, j) >= level and self.ratio(i, j) <= 1.0 - margin
+        gain = 1.0 - self.ratio(i, j)
+        if not (self.costs_ms[i] and self.costs_ms[j]):
+            return gain > 0
+        return self.confidence(i, j) >= level and gain >= max(margin, self.resolution(i, j))
 
     def winner(self, *, level: float = 0.99, margin: float = 0.005) -> int:
         """The fastest of those that beat the incumbent, or the incumbent.
@@ -148,13 +151,6 @@ class Contest:
             return 0
         strict = 1.0 - (1.0 - level) / len(challengers)
         return min((i for i in challengers if self.beats(i, 0, level=strict, margin=margin)), key=self.ratio, default=0)
-
-
-def order(round_: int, participants: int) -> list[int]:
-    """Who runs when in a round: each one starts in turn, and every other round goes backwards."""
-    turn = round_ // 2 % participants if participants else 0
-    forwards = [*range(turn, participants), *range(turn)]
-    return forwards if round_ % 2 == 0 else forwards[::-1]
 
 
 def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRules) -> bool:
@@ -169,10 +165,10 @@ def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRule
     rules : ContestRules
         How long it may last.
     """
+    if spent_ms >= rules.most_ms and min(map(len, costs)) >= rules.least:
+        return True
     if min(map(len, costs)) < rules.least:
         return False
-    if spent_ms >= rules.most_ms:
-        return True
     widths = [resolution(challenger, costs[0]) for challenger in costs[1:]]
     away = [abs(math.log(ratio(challenger, costs[0]))) for challenger in costs[1:]]
     fine = spent_ms >= rules.budget_ms
