@@ -23,7 +23,7 @@ _POLL_S = 0.1
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
     from workbench.tune.log_writer import check_writable
-    from workbench.tune.options import TuneOptions
+    from workbench.tune.options import TuneOptions, check_shipped
 
     check_model_options(options)
     if options.trials is None and options.seconds is None:
@@ -46,6 +46,7 @@ def tune(options: Namespace, output: Output) -> int:
         structure=options.structure,
         confirm=not options.no_confirm,
     )
+    check_shipped(tune_options)
     check_writable(options.log, options.resume)
     load_heavy_modules()
     target = make_target(options)

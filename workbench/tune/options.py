@@ -10,6 +10,7 @@ from workbench.arguments import ArgumentTypeError, is_a, real, whole
 from workbench.errors import UsageError
 
 COST_MODELS = ("xgboost", "analytic", "random")
+SEARCHES = ("evolutionary", "random", "descent")
 SCHEDULERS = ("gradient", "round-robin")
 SPACES = ("sketch", "template", "both")
 
@@ -36,8 +37,8 @@ class TuneOptions:
         Search strategy: "evolutionary", "random", "descent", or one that was declared with `strategy`.
     epsilon : float
         Share of proposals that are drawn at random, 0 to 1.
-    model : {"xgboost", "analytic", "random"}
-        Cost model.
+    model : str
+        Cost model: "xgboost", "analytic", "random", or one that was declared with `cost_model`.
     space : {"sketch", "template", "both"}
         Where candidates come from: the sketch rules, a template, or both.
     template : str, optional
@@ -97,10 +98,10 @@ class TuneOptions:
         return "flushed" if self.flush_cache else _CACHES[self.constants or "near"]
 
     def __post_init__(self) -> None:
-        _one_of("cost model", self.model, COST_MODELS, "usage.cost_model")
         _one_of("task scheduler", self.scheduler, SCHEDULERS, "usage.scheduler")
         _one_of("kind of space", self.space, SPACES, "usage.space")
         is_a("search", self.search, str)
+        is_a("model", self.model, str)
         for name in ("confirm", "early_end"):
             is_a(name, getattr(self, name), bool)
         for name, code in (("batch", "usage.batch"), ("early_stop", "usage.early_stop")):
@@ -115,6 +116,12 @@ class TuneOptions:
         if self.early_end and self.early_stop is None:
             hint = "say with early_stop after how many rounds without a gain a task rests"
             raise UsageError("usage.early_stop", "early_end needs early_stop", ["early_end"], hint)
+
+
+def check_shipped(options: TuneOptions) -> None:
+    """Raise for a search or a cost model that is not among those that come with the package; loads nothing heavy."""
+    _one_of("cost model", options.model, COST_MODELS, "usage.cost_model")
+    _one_of("search strategy", options.search, SEARCHES, "usage.search")
 
 
 def check_epsilon(value: object) -> float:

@@ -145,8 +145,12 @@ def tune(
 
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     """Raise for a search, a structure or a template that does not exist, before anything is written."""
+    from workbench.tune.cost_model import MODELS
     from workbench.tune.search import SEARCHES
 
+    if options.model not in MODELS:
+        hint = did_you_mean(options.model, MODELS)
+        raise UsageError("usage.cost_model", f"There is no cost model '{options.model}'", (), hint)
     if options.search not in SEARCHES:
         hint = did_you_mean(options.search, SEARCHES)
         raise UsageError("usage.search", f"There is no search strategy '{options.search}'", (), hint)

@@ -104,9 +104,8 @@ class Workshops:
 
     def learn(self, index: int, record: Record) -> None:
         """Give the search a candidate that it did not propose."""
-        shop = self.of(index)
-        if record.variant >= 0 and record.space == shop.space.id:
-            shop.search.restore([record])
+        self.wait()
+        self.of(index).search.restore([record])
 
     # ---- asking ----
 
