@@ -46,6 +46,15 @@ KINDS = {
     "elementwise_long": lambda: workloads.elementwise(2, 2003),
     "layer_norm_long": lambda: workloads.layer_norm(3, 2003),
     "gelu": lambda: workloads.gelu(5, 67),
+    "dot": lambda: workloads.matmul(1, 1, 1200),
+    "sum_of_one_row": lambda: workloads.reduce(1, 2049),
+    "few_columns": lambda: workloads.reduce(700, 5, "max", axis=0),
+    "few_results": lambda: workloads.matmul(3, 7, 600, bias=True, relu=True),
+    "pool_few_channels": lambda: workloads.global_avg_pool(19, 17, 6),
+    "conv_to_one_channel": lambda: workloads.conv2d_nhwc(9, 7, 24, 1, bias=True, relu=True),
+    "conv1x1_to_one_channel": lambda: workloads.conv2d_nhwc(5, 11, 48, 1, 1, padding=0),
+    "conv_transposed_to_one_channel": lambda: workloads.conv2d_transpose_nhwc(5, 4, 16, 1),
+    "conv_grouped_wide": lambda: workloads.conv2d_nhwc(6, 5, 32, 64, groups=4, bias=True, relu=True),
 }
 TARGETS = {
     "avx512": "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=1",

@@ -47,8 +47,15 @@ def has_reuse(block: Block) -> bool:
     """
     if not block.is_reduction:
         return False
-    reused = [axes for axes in missing_axes(block).values() if axes]
+    reused = [axes for axes in _reused_axes(block).values() if axes]
     return len(reused) >= 2 or (len(missing_axes(block)) >= 2 and any(lane_axis(block) in axes for axes in reused))
+
+
+def _reused_axes(block: Block) -> dict[Load, set[str]]:
+    """Per load, the axes along which neighbours read the same: also those that only choose its group."""
+    spatial = {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
+    near = {ld: {d.var for x in ld.index for d, _ in x.terms if d.lower == 1} for ld in missing_axes(block)}
+    return {ld: spatial - moved for ld, moved in near.items()}
 
 
 def lane_axis(block: Block) -> str | None:

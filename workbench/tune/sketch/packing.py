@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Load
+from workbench.ir.func import Buffer
 from workbench.ir.stmt import Block
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.analysis import axis_of, has_reuse, is_padding, operands, producers, rows_of, size_of
@@ -34,12 +36,24 @@ def pack(draft: Draft, machine: Machine) -> list[Draft]:
             continue
         s = draft.schedule.copy()
         try:
-            s.transform_layout(buffer.name, dim, size_of(draft.func, draft.tile[-1]))
+            _pack(s, buffer, dim, load.index[dim], size_of(draft.func, draft.tile[-1]))
         except ScheduleError as e:
             why = e.message
             continue
         draft = draft.change("pack", f"{buffer.name} is constant and read along {draft.tile[-1]}", s)
     return [draft.skip("pack", why) if draft is before else draft]
+
+
+def _pack(s: Schedule, buffer: Buffer, dim: int, form: Affine, size: int | str) -> None:
+    """Store the blocks; those of a grouped convolution lie inside of its groups, which are stored apart first."""
+    groups = [c for _, c in form.terms if isinstance(c, int) and c > 1]
+    try:
+        s.transform_layout(buffer.name, dim, size)
+    except ScheduleError:
+        if not groups:
+            raise
+        s.transform_layout(buffer.name, dim, max(groups))
+        s.transform_layout(buffer.name, len(buffer.shape), size)
 
 
 @rule("copy", after="pack")

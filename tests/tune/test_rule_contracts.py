@@ -1,0 +1,114 @@
+"""Every sketch rule says what it does, fires somewhere, and makes what is legal and computes the right thing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tune.test_space_kinds import agree
+
+from workbench import workloads
+from workbench.codegen import build_func
+from workbench.ir import interp
+from workbench.ir.reference import evaluate
+from workbench.ir.verify import verify
+from workbench.runtime.kernel import Kernel
+from workbench.target import Target
+from workbench.tune.sketch import RULES
+from workbench.tune.space import make_space
+
+V4 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
+VNNI = V4.replace("x86-64-v4", "icelake-server")
+
+#: Rule -> a computation and a machine for which it fires.
+FIRES = {
+    "inline": (lambda: workloads.conv2d_nhwc(6, 6, 8, 16, bias=True, relu=True), V4),
+    "tensorize": (lambda: workloads.matmul_int8(8, 32, 64, constant_b=True), VNNI),
+    "winograd": (lambda: workloads.conv2d_nhwc(9, 8, 16, 16, relu=True), V4),
+    "rows": (lambda: workloads.softmax(9, 64), V4),
+    "rfactor": (lambda: workloads.matmul(3, 17, 300, bias=True, relu=True), V4),
+    "lanes": (lambda: workloads.conv2d_nhwc(7, 6, 32, 1, bias=True, relu=True), V4),
+    "lengthen": (lambda: workloads.matmul(37, 53, 8), V4),
+    "tile": (lambda: workloads.matmul(12, 32, 8), V4),
+    "pack": (lambda: workloads.dense(6, 32, 8), V4),
+    "copy": (lambda: workloads.matmul(32, 256, 8), V4),
+    "cache_write": (lambda: workloads.matmul(4, 1024, 64), V4),
+    "fuse": (lambda: workloads.dense(6, 32, 8, relu=True), V4),
+    "pad": (lambda: workloads.depthwise_conv2d_nhwc(5, 7, 16), V4),
+    "transpose": (lambda: workloads.transpose(24, 17), V4),
+    "pointwise": (lambda: workloads.elementwise(7, 33), V4),
+    "mark": (lambda: workloads.matmul(12, 32, 8), V4),
+    "fetch": (lambda: workloads.dense(2, 256, 300), V4),
+}
+
+
+def fired(rule):
+    make, text = FIRES[rule]
+    func, target = make(), Target(text)
+    variants = make_space(func, target).variants
+    return func, target, [v for v in variants if rule in {n.rule for n in v.notes}]
+
+
+def test_the_table_has_every_rule():
+    assert set(FIRES) == {r.name for r in RULES if not r.custom}
+
+
+@pytest.mark.parametrize("rule", [r.name for r in RULES])
+def test_a_rule_says_what_it_does_and_fires(rule):
+    doc = RULES[rule].doc
+    assert doc.split("\n")[0][0].isupper()
+    assert "." in doc
+    func, _, variants = fired(rule)
+    assert variants
+    for v in variants:
+        for note in v.notes:
+            assert note.reason
+            assert note.reason != doc
+            assert set(note.blocks) <= {b.name for b in (*_blocks(func), *_blocks(v.schedule.func))} | _made(v)
+
+
+def _blocks(func):
+    from workbench.ir.stmt import blocks
+
+    return [b for b, _ in blocks(func.body)]
+
+
+def _made(v):
+    """Blocks that were there for a while: made by one step and inlined by another."""
+    return {name for note in v.notes for name in note.blocks if "." in name}
+
+
+@pytest.mark.parametrize("rule", [r.name for r in RULES])
+def test_what_a_rule_makes_computes_the_right_thing(rule):
+    func, target, variants = fired(rule)
+    inputs = interp.random_inputs(func, 3)
+    want = evaluate(func, inputs)
+    rng = np.random.default_rng(len(rule))
+    for v in variants:
+        picks = v.sampler.draw(3, rng)
+        assert len(picks), f"{v.label} has no row"
+        for row in picks:
+            nest = v.schedule.fill(v.sampler.row(row)).func
+            verify(nest)
+            agree(nest, _run(nest, inputs, target), want)
+
+
+def _run(nest, inputs, target):
+    """Compiled where this machine can, else interpreted."""
+    if target.missing_here():
+        return interp.trace_run(nest, inputs).outputs
+    out = Kernel(nest, build_func(nest, target, "k"), target)(**{b.name: inputs[b.name] for b in nest.inputs})
+    return {b.name: x for b, x in zip(nest.outputs, out if isinstance(out, tuple) else (out,), strict=True)}
+
+
+@pytest.mark.parametrize("rule", [r.name for r in RULES if r.name != "inline"])
+def test_spaces_are_right_without_any_one_rule(rule):
+    """Leaving a rule out gives other drafts, none of them wrong."""
+    func, target = workloads.conv2d_nhwc(5, 6, 8, 16, bias=True, relu=True), Target(V4)
+    inputs = interp.random_inputs(func, 3)
+    want = evaluate(func, inputs)
+    (v, *_) = make_space(func, target, rules=[f"-{rule}"]).variants
+    assert rule not in {n.rule for n in v.notes}
+    (row,) = v.sampler.draw(1, np.random.default_rng(0))
+    nest = v.schedule.fill(v.sampler.row(row)).func
+    verify(nest)
+    agree(nest, _run(nest, inputs, target), want)
