@@ -22,6 +22,8 @@ from workbench.schedule import Hole
 from workbench.tune.log import to_frame
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
+from workbench.tune.space import make_space
+from workbench.tune.template import TEMPLATES, Knobs
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
 
@@ -114,6 +116,25 @@ def profile(n: int, name: str = "conv2d 3x3 64→64", limit: Roofs | None = None
     return make_profile(plan, stamps, [0.01 * n] * 3, 2, limit)
 
 
+def knobs(many: int = 0, name: str = "words") -> Knobs:
+    """Knob table of the template for convolutions, or of one with `many` knobs of its own."""
+    func = wb.workloads.conv2d_nhwc(14, 14, 16, 16)
+    if not many:
+        return make_space(func, wb.Target.host(2), template="conv2d_nhwc").knobs()
+
+    def own(cfg: Any, s: Any) -> None:
+        for k in range(many):
+            cfg.define_knob(f"{name} {k}", [name, k])
+        if cfg[f"{name} 0"].val == name:
+            s.split("h", [None, 5])
+
+    wb.template(name)(own)
+    try:
+        return make_space(func, wb.Target.host(2), template=name).knobs()
+    finally:
+        TEMPLATES.forget(name)
+
+
 MAKERS: dict[str, Callable[[], Any]] = {
     "graph": residual_net,
     "graph, fused": lambda: residual_net().optimize(),
@@ -136,6 +157,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "schedule, hostile": hostile_schedule,
     "moves": lambda: tiled().moves(),
     "moves, none": lambda: type(tiled().moves())(),
+    "knobs": knobs,
+    "knobs, 100 of them": lambda: knobs(100),
+    "knobs, hostile": lambda: knobs(2, HOSTILE),
     "kernel": lambda: tiled().build(),
     "executable": lambda: wb.compile(residual_net()),
     "benchmark": lambda: BenchmarkResult((1.0, 2.0, 1.5) * 20, 2),

@@ -439,3 +439,41 @@ def test_the_table_is_readable_as_text_and_html(space_of):
     assert "&lt;script&gt;" in page
     assert "<script>" not in page
     assert "left out" in page
+
+
+def test_a_template_that_catches_everything_is_run_again_all_the_same(space_of):
+    def greedy(cfg, s):
+        try:
+            if cfg.define_knob("step", [2, 4]).val > 2:
+                s.unroll("k")
+        except:  # noqa: E722
+            pass
+
+    assert [v.label for v in space_of(greedy).variants] == ["mine · step=2", "mine · step=4"]
+
+
+def test_a_branch_may_be_given_back_and_steps_may_choose_loops(space_of):
+    def branch(cfg, s):
+        other = s.copy()
+        other.split("i", [None, cfg.define_knob("step", [2, 4]).val])
+        other.unroll(Hole("which", choices=["j", "k"]))
+        return other
+
+    space = space_of(branch)
+    assert len(space.variants) == 2
+    assert {lp.name for v in space.variants for lp in v.schedule.loops if lp.kind == "unroll"} == {"j", "k"}
+
+
+def test_extents_of_loops_may_stand_in_limits(space_of):
+    def extents(cfg, s):
+        (_, inner) = cfg.define_split("tile", "i").apply(s)
+        _, other = s.split("j", [Hole(), Hole()])
+        size = s.func.loop(other)[0].extent
+        cfg.limit("both", 12 - cfg["tile"].size[1] * size)
+        cfg.limit("the other", 8 - size)
+        s.unroll(inner)
+
+    rows = space_of(extents).variants[0].sampler.draw(1000, np.random.default_rng(0))
+    sampler = space_of(extents).variants[0].sampler
+    found = {(r["tile_1"], r["j_1"]) for r in map(sampler.row, rows)}
+    assert found == {(a, b) for a in (1, 2, 3, 4, 6, 8, 12, 16, 24, 48) for b in (1, 2, 4, 8) if a * b <= 12}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import is_a, whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.func import Constraint
+from workbench.ir.poly import Poly
 from workbench.tune.machine import Machine
 from workbench.tune.template.knobs import Annotate, Choice, Knob, Reorder, Resplit, Split, make_split, marks, orders
 from workbench.tune.template.numbers import Arithmetic, Condition, Number, Run
@@ -134,7 +135,7 @@ class Config:
         self._add(knob)
         return knob
 
-    def limit(self, label: str, expr: Number | Condition | bool, wish: bool = False) -> None:
+    def limit(self, label: str, expr: Number | Condition | Poly | bool, wish: bool = False) -> None:
         """Demand ``expr >= 0``, or an inequality such as ``rows * columns <= 512``, of open numbers.
 
         Parameters
@@ -148,6 +149,9 @@ class Config:
         if isinstance(expr, Condition | Arithmetic):
             dims = expr.dims if isinstance(expr, Condition) else (expr.dim,)
             self.limits += [(Constraint(label, d), wish, expr.knobs) for d in dims]
+            return
+        if isinstance(expr, Poly):
+            self.limits.append((Constraint(label, expr), wish, ()))
             return
         holds = expr if isinstance(expr, bool) else expr >= 0
         if not holds and not wish:

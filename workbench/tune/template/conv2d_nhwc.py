@@ -34,7 +34,7 @@ def conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     # Few multiplications, if the kernel is 3x3 and moves by one; the transforms have to pay.
     three = cfg.extent(m.kh) == cfg.extent(m.kw) == 3 and m.constant
     if three and (size := cfg.define_knob("winograd", [0, 4, 2]).val):
-        return winograd(cfg, s, m, size, cfg.define_knob("data first", [False, True]).val)
+        return winograd(cfg, s, m, size, cfg.define_knob("data_first", [False, True]).val)
 
     copy, last = lengthen(cfg, s, m.block, m.w, m.o, None if m.constant else m.weights)
 

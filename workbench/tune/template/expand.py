@@ -96,8 +96,10 @@ class Expander:
         config = Config(schedule, self.machine, self.match, values, self.fixed)
         needed: str | None = None
         try:
-            self.template.function(config, schedule)
-            needed = _missing(config, schedule)
+            made = self.template.function(config, schedule)
+            if isinstance(made, Schedule) and made.base is schedule.base:
+                schedule = made  # a branch of the cursor, if the function prefers to give one back
+            needed = config.run.needed or _missing(config, schedule)
         except Closed as e:
             needed = e.knob
         except LeftOut as e:
@@ -116,7 +118,7 @@ class Expander:
             config.run.running = False
             self.names.update(dict.fromkeys(config.knobs, 1))
         if needed is None:
-            yield config, schedule
+            yield from ((config, closed) for closed in _closed(schedule))
             return
         candidates = config.knobs[needed].candidates
         if len(candidates) * max(1, len(self.out.leaves) + len(self.out.left_out)) > 64 * MOST_VARIANTS or (
@@ -165,6 +167,11 @@ class Expander:
         return TemplateError("template.failed", text, (self.template.name, place), hint)
 
 
+def _closed(schedule: Schedule) -> Iterator[Schedule]:
+    """The schedule, or what its choices of loops and blocks make of it."""
+    return schedule.variants() if any(step.open_choices() for step in schedule.trace) else iter((schedule,))
+
+
 def _last_number(config: Config) -> str | None:
     """The knob that became a hole last by way of `define_knob`."""
     return next((k.name for k in reversed(config.knobs.values()) if isinstance(k, Choice) and k.holes), None)
@@ -176,7 +183,7 @@ def _missing(config: Config, schedule: Schedule) -> str | None:
     known = {h.name for h in func.holes} | {name for name, _ in func.aliases}
     for constraint, _, knobs in config.limits:
         if not holes_of(constraint.expr) <= known:
-            return next(k for k in knobs if not set(config.knobs[k].holes) <= known)
+            return next((k for k in knobs if not set(config.knobs[k].holes) <= known), None)
     return None
 
 

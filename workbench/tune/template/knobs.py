@@ -98,6 +98,7 @@ class Split(Knob):
         self.axis, self.extent, self.parts = axis, extent, table.shape[1]
         self.joint = False
         self._sets = [set(map(int, np.unique(table[:, k]))) for k in range(self.parts)]
+        self._choices: list[set[int] | None] | None = None
 
     @property
     def size(self) -> tuple[Number, ...]:
@@ -110,10 +111,10 @@ class Split(Knob):
     def open_sizes(self) -> tuple[Open, ...]:
         """Factors as holes."""
         self.holes = tuple(f"{self.name}_{k}" for k in range(self.parts))
-        run = self.config.run
+        run, self._choices = self.config.run, self._choices or self._needed()
         return tuple(
             Open(self.name, run, hole, None if choices is None else tuple(sorted(choices)))
-            for hole, choices in zip(self.holes, self._needed(), strict=True)
+            for hole, choices in zip(self.holes, self._choices, strict=True)
         )
 
     def _needed(self) -> list[set[int] | None]:
@@ -172,6 +173,7 @@ class Resplit(Split):
         Knob.__init__(self, config, name, (None,))
         self.axis, self.extent, self.parts = axis, 0, parts
         self.candidates, self.joint, self.of = (), False, str(extent)
+        self._choices = None
 
     @property
     def value(self) -> Any:
@@ -297,9 +299,12 @@ class _Sizes:
 
 def _as_limit(knob: Split, filter: Callable[[Any], Any]) -> Condition | None:
     """What the filter says about open factors, where that is one inequality or several."""
+    run = knob.config.run
+    before = run.needed
     try:
         said = filter(_Sizes(knob.open_sizes()))
     except Closed:
+        run.needed = before  # the filter was only asked whether it can do without
         return None
     return said if isinstance(said, Condition) else None
 

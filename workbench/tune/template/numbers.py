@@ -14,7 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from workbench.errors import UsageError
-from workbench.ir.poly import Dim, hole
+from workbench.ir.poly import Dim, Poly, hole
 from workbench.schedule.holes import Hole
 
 
@@ -31,11 +31,14 @@ class Run:
     """One run of a template's function; open numbers are good for as long as it lasts."""
 
     running: bool = True
+    #: A knob whose value was asked for; still known where the function has caught what this raises.
+    needed: str | None = None
 
     def close(self, knobs: Iterable[str]) -> NoReturn:
         """End the run because the values of these knobs are needed."""
         first = next(iter(knobs))
         if self.running:
+            self.needed = self.needed or first
             raise Closed(first)
         text = f"An open number of knob {first!r} has no value, and the template that it belongs to has ended."
         raise UsageError("template.knob", text, (first,), "fill a row of the space to get numbers")
@@ -172,6 +175,8 @@ def _combined(a: Arithmetic, other: object, op: Callable[[Any, Any], Any]) -> An
         return Sum(op(a.dim, other.dim), tuple(dict.fromkeys((*a.knobs, *other.knobs))), a.run)
     if isinstance(other, int | np.integer) and not isinstance(other, bool):
         return Sum(op(a.dim, int(other)), a.knobs, a.run)
+    if isinstance(other, Poly):  # the extent of a loop that holes of the schedule decide
+        return Sum(op(a.dim, other), a.knobs, a.run)
     return NotImplemented
 
 

@@ -126,7 +126,8 @@ class Knobs:
         lines = ["  ".join(x.ljust(w) for x, w in zip(row, wide, strict=True)).rstrip() for row in (_HEAD, *cells)]
         many = m.plural(len(self._leaves), "variant")
         gone = [f"left out: {_said(values)}: {reason}" for values, reason in self.left_out]
-        return "\n".join([f"template {self.template}: {m.plural(len(self.rows), 'knob')}, {many}", *lines, *gone])
+        head = f"template {self.template}: {m.plural(len(self.rows), 'knob')}, {many}"
+        return "\n".join(m.clean(line) for line in (head, *lines, *gone))
 
     def _repr_html_(self) -> str:
         columns = [m.Column(name, number=name == "Size") for name in _HEAD]
