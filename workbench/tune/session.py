@@ -124,10 +124,10 @@ class TuningSession:
             begin = getattr(self._measurer, "start", None)
             if begin is not None:
                 begin()
+            threading.Thread(target=self._prepare, name="workbench-prepare", daemon=True).start()
+            self._helm.start()  # before the run, which may end at once and then ends this
             self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
             self._thread.start()
-            threading.Thread(target=self._prepare, name="workbench-prepare", daemon=True).start()
-            self._helm.start()
         else:
             self.resume()
         return self
@@ -307,16 +307,13 @@ class TuningSession:
             self._finish()
 
     def _finish(self) -> None:
-        try:
+        with contextlib.ExitStack() as steps:  # whatever one of them raises, all are taken
+            for step in (self.events.close, self._ended.set, lambda: _LIVE.discard(self)):
+                steps.callback(step)
+            for step in (self._loop.journal.close, self._helm.close, self._measurer.close):
+                steps.callback(step)
             if self.state == "cancelled":
                 self._measurer.kill()
-            self._measurer.close()
-        finally:
-            self._helm.close()
-            self._loop.journal.close()
-            _LIVE.discard(self)
-            self._ended.set()
-            self.events.close()
 
     def _state_changed(self, state: State) -> None:
         loop = getattr(self, "_loop", None)
