@@ -17,6 +17,7 @@ from workbench.tune.features import COLUMNS, INDEX, features
 from workbench.tune.footprint import footprint
 from workbench.tune.machine import Machine
 from workbench.tune.nestplan import plan
+from workbench.tune.population import Telling
 from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -43,6 +44,30 @@ def test_population_and_single_schedule_have_exactly_the_same_features(name):
                 one = features(plan(func, variant.work), {}, 1, MACHINE)[0]
                 wrong = [COLUMNS[c].name for c in np.flatnonzero(one != x[k])]
                 assert not wrong, (variant.index, variant.sampler.row(picks[k]), wrong)
+
+
+def test_rows_that_a_block_cannot_tell_apart_are_worked_out_once():
+    """Whatever rows stand beside a row, and however often: its features are the same."""
+    variant = make_space(BIG["conv"](), TARGET).variants[0]
+    picks = variant.sampler.draw(200, np.random.default_rng(5))
+    x = variant.features(picks)
+    repeated = picks[np.random.default_rng(6).integers(0, 20, 300)]
+    np.testing.assert_array_equal(variant.features(picks[::-1]), x[::-1])
+    lookup = {tuple(p): row for p, row in zip(picks, x, strict=True)}
+    np.testing.assert_array_equal(variant.features(repeated), np.stack([lookup[tuple(p)] for p in repeated]))
+    np.testing.assert_array_equal(np.concatenate([variant.features(p[None]) for p in picks[:20]]), x[:20])
+
+
+def test_distinct_rows_of_some_holes():
+    rng = np.random.default_rng(0)
+    columns = {"a": rng.integers(1, 4, 500), "b": 2 ** rng.integers(0, 5, 500), "c": rng.integers(1, 1 << 20, 500)}
+    telling = Telling(columns, 500)
+    for holes in ((), ("a",), ("a", "b")):
+        d = telling.of(holes)
+        assert d.size == len({tuple(int(columns[h][k]) for h in holes) for k in range(500)})
+        for h in holes:
+            np.testing.assert_array_equal(d.spread(d.columns[h]), columns[h])
+    assert telling.of(("a", "c")).size == 500, "hardly any are equal"
 
 
 def test_columns_are_documented_and_stored_compactly():
@@ -92,12 +117,11 @@ def test_distinct_elements_against_enumeration(make, exact):
             func = compact(variant.schedule.fill(variant.sampler.row(row)).func)
             p = plan(func)
             for (block, path), b in zip(blocks(func.body), p.blocks, strict=True):
-                extents = [float(lp.extent) for lp in b.loops]
                 own = [a for a in accesses(block) if a.is_write] + [
                     a for a in accesses(block) if not a.is_write and a.buffer != block.buffer
                 ]
                 for access, a in zip(own, b.accesses, strict=True):
-                    fp = footprint(a, extents, [float(s) for s in a.shape], float, 1)
+                    fp = footprint(a, len(b.loops), float, 1)
                     for level in range(max(0, len(path) - 7), len(path) + 1):
                         got, want = fp.elements[level, 0], _touched(func, block, path, access, level)
                         assert want <= got <= 1.5 * want

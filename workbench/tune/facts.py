@@ -7,7 +7,7 @@ parallel shares. `roofline` turns them into an estimate of time, `features` into
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.codegen.lowering import task_limit
-from workbench.ir.poly import Dim, evaluate
-from workbench.tune.footprint import LINE, Array, Footprint, at_level, footprint
+from workbench.tune.footprint import LINE, Evaluate, Footprint, footprint
 from workbench.tune.machine import Machine
 from workbench.tune.nestplan import AccessPlan, BlockPlan, NestPlan
+from workbench.tune.population import Array, Level, Levels, Values, column
 
 #: Share of a cache that one block may count on.
 OCCUPANCY = 0.8
@@ -64,7 +64,7 @@ class BlockFacts:
     traffic: dict[str, Array]
     moved: dict[str, list[Array]]
     prints: list[Footprint]
-    body_level: NDArray[np.intp]
+    body_level: Level
     tile_working: Array
     lanes: int
 
@@ -81,78 +81,143 @@ def nest_facts(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Mach
         Number of rows N.
     machine : Machine
     """
-    memo: dict[object, Any] = {}
-
-    def value(d: Dim) -> Any:
-        return float(d) if isinstance(d, int) else evaluate(d, columns, memo)
-
-    return [_block_facts(b, value, n, machine) for b in plan.blocks]
+    values = Values({h: column(c) for h, c in columns.items()})
+    return [block_facts(b, values, n, machine) for b in plan.blocks]
 
 
-def _block_facts(b: BlockPlan, value: Any, n: int, machine: Machine) -> BlockFacts:
-    extents = [value(lp.extent) for lp in b.loops]
-    depth = len(extents)
-    inner, outer = np.ones((depth + 1, n)), np.ones((depth + 1, n))
-    for k in range(depth - 1, -1, -1):
-        inner[k] = inner[k + 1] * extents[k]
-    for k in range(depth):
-        outer[k + 1] = outer[k] * extents[k]
+def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> BlockFacts:
+    """Evaluate the facts of one block for `n` rows; `value` evaluates a `Dim`."""
+    nest = _Nest(b, value, n)
     lanes = max(1, 4 * machine.lanes // b.itemsize)
     # Loads that differ by a constant only (a stencil's, a transform's) have one footprint.
-    known = {a: footprint(a, extents, [value(s) for s in a.shape], value, n) for a in dict.fromkeys(b.accesses)}
-    prints = [known[a] for a in b.accesses]
-    body = _body_level(b, extents, n)
-    vector = _full(_vector_extent(b, extents), n)
+    known = [footprint(b.accesses[k], nest.depth, value, n) for k in b.distinct]
+    prints = [known[k] for k in b.same]
+    body = nest.at(_body_level(nest))
+    vector = nest.vector
     pieces = vector_pieces(vector, lanes)
-    body_points = at_level(inner, body)
+    bodies = body.pick(nest.outer)
+    points = nest.outer[-1].copy()
+    body_points = points / bodies
     vectors = body_points / vector * pieces
-    tile, first = _tile_levels(b, extents, n)
-    loads = _loads(b, prints, body, vector, pieces)
-    write, acc_vectors = prints[0], np.zeros(n)
-    visits, reloads, stores, chain = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
-    own = _store_vectors(b.accesses[0], write, body, b, vector, pieces)
+    tile, first = _tile_levels(nest)
+    loads = _loads(nest, known, body, vector, pieces)
+    write, acc_vectors, none = prints[0], np.zeros(n, np.float32), np.zeros(n, np.float32)
+    visits, reloads, stores, chain = none, none, none, none
+    own = _store_vectors(nest, b.accesses[0], write, body, vector, pieces)
+    kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     if b.is_reduction:
-        never = (
-            first == depth
-        )  # no reduction loop runs more than once: the tile is the body, and nothing is ever reloaded
-        tile = np.where(never, body, tile)
-        promoted = never | (tile < depth)
-        tile_vectors = _store_vectors(b.accesses[0], write, tile, b, vector, pieces)
-        acc_vectors = np.where(promoted, tile_vectors, own)
-        visits = np.where(promoted, at_level(outer, tile), at_level(outer, body))
-        reloads = np.where(promoted & (tile <= first), 0.0, 1.0)
-        chain = np.where(own > 0, vectors / np.maximum(own, 1.0), 1.0)
+        # Where no reduction loop runs more than once, the tile is the body, and nothing is ever reloaded.
+        never = first == nest.depth
+        tile = np.where(never, body.level, tile)
+        promoted = never | (tile < nest.depth)
+        at = nest.at(np.where(promoted, tile, body.level))
+        acc_vectors = np.where(promoted, _store_vectors(nest, b.accesses[0], write, at, vector, pieces), own)
+        visits = at.pick(nest.outer)
+        reloads = np.where(promoted & (tile <= first), _ZERO, _ONE)
+        chain = np.where(own > 0, vectors / np.maximum(own, 1.0), _ONE)
+        kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     else:
         stores = own
-    traffic, moved, working = _traffic(b, prints, outer, machine)
-    tasks, share = _parallel(b, extents, n, machine)
-    tile_working = np.sum([at_level(fp.bytes, np.where(tile < depth, tile, body)) for fp in prints], axis=0)
+    traffic, moved, working = _traffic(nest, known, machine)
+    tasks, share = _parallel(nest, machine)
+    tile_working = _total([kept.pick(fp.bytes) for fp in known], b.same)
     regs = acc_vectors + np.minimum(loads[0], vector / lanes) + 1.0
     facts = BlockFacts(
-        b, inner[0], at_level(outer, body), body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
-        stores, *_guards(b, extents, body, n, lanes), acc_vectors, visits, reloads, chain, regs,
-        _inner_trips(b, extents, body, n), tasks, share, outer[-1], working, traffic, moved, prints, body,
+        b, points, bodies, body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
+        stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, regs,
+        _inner_trips(nest, body.level), tasks, share, points, working, traffic, moved, prints, body,
         tile_working, lanes,
     )  # fmt: skip
-    return facts if b.intrinsic is None else _called(facts, np.where(tile < depth, tile, body))
+    return facts if b.intrinsic is None else _called(facts, kept)
 
 
-def _called(f: BlockFacts, tile: NDArray[np.intp]) -> BlockFacts:
+class _Nest:
+    """The loops around a block, evaluated.
+
+    Attributes
+    ----------
+    extents, runs : list of array [1] or [N]
+        Extent of every loop, and whether it runs more than once.
+    outer : array [D + 1, N]
+        Iterations of all loops outside of a level.
+    vector : array [N]
+        Extent of the vectorised loop.
+    lane : int or None
+        Position of the vectorised loop.
+    """
+
+    def __init__(self, b: BlockPlan, value: Evaluate, n: int) -> None:
+        self.plan, self.n, self.depth = b, n, len(b.loops)
+        self.extents = [column(value(lp.extent)) for lp in b.loops]
+        self.runs = [e > 1.0 for e in self.extents]
+        self.outer = np.ones((self.depth + 1, n), np.float32)
+        for k, e in enumerate(self.extents):
+            np.multiply(self.outer[k], e, out=self.outer[k + 1])
+        self.lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
+        self.vector = self.full(_ONE if self.lane is None else self.extents[self.lane])
+        self._before: Levels | None = None
+
+    def full(self, x: Array) -> Array:
+        """Array [1] or [N] as [N]."""
+        return np.broadcast_to(x, (self.n,))
+
+    def at(self, level: Levels) -> Level:
+        """Pick rows of a level ``[1]`` or ``[N]``."""
+        return Level(level if len(level) == self.n else np.broadcast_to(level, (self.n,)))
+
+    def levels(self, level: int) -> Levels:
+        """The same level for all rows."""
+        return np.full(1, level, np.intp)
+
+    @property
+    def before(self) -> Levels:
+        """Array [D + 1, N]: the nearest loop outside of each level that runs more than once; D where there is none."""
+        if self._before is None:
+            self._before = np.empty((self.depth + 1, self.n), np.intp)
+            self._before[0] = self.depth
+            for k, runs in enumerate(self.runs):
+                if len(runs) == 1:
+                    self._before[k + 1] = k if runs[0] else self._before[k]
+                else:
+                    self._before[k + 1] = np.where(runs, k, self._before[k])
+        return self._before
+
+
+class _Reuse:
+    """What the loop just outside of a level does: its extent where it does not move an access, else 1."""
+
+    def __init__(self, nest: _Nest, level: Level) -> None:
+        self._loop = level.pick(nest.before)
+        self._extent: Array = level.pick(nest.outer) / Level(self._loop).pick(nest.outer)
+
+    def again(self, fp: Footprint) -> Array:
+        """Array [N]."""
+        moves = np.array(fp.moves)[self._loop]
+        return np.where(moves, _ONE, self._extent)
+
+
+_ZERO, _ONE = np.zeros(1, np.float32), np.ones(1, np.float32)
+
+
+def _called(f: BlockFacts, tile: Level) -> BlockFacts:
     """Facts of a block that an intrinsic computes: calls take the place of vectors, and lines that of their loads."""
     intrinsic = f.plan.intrinsic
     assert intrinsic is not None
     kinds = {it.name: it.kind for it in intrinsic.block.iters}
     sizes = {lp.name: int(lp.extent) for lp in intrinsic.chain if isinstance(lp.extent, int)}
-    calls = f.body_points / math.prod(sizes.values())
+    calls: Array = f.body_points / np.float32(math.prod(sizes.values()))
     results = math.prod(n for name, n in sizes.items() if kinds[name] == "S")
-    bytes_ = [at_level(fp.elements, f.body_level) * a.itemsize for fp, a in zip(f.prints, f.plan.accesses, strict=True)]
-    held = at_level(f.prints[0].elements, tile) * f.plan.accesses[0].itemsize
-    chains = at_level(f.prints[0].elements, f.body_level) / results
-    none = np.zeros_like(calls)
+    bytes_ = [f.body_level.pick(fp.elements) * a.itemsize for fp, a in zip(f.prints, f.plan.accesses, strict=True)]
+    held = tile.pick(f.prints[0].elements) * f.plan.accesses[0].itemsize
+    chains: Array = f.body_level.pick(f.prints[0].elements) / np.float32(results)
+    none: Array = np.zeros_like(calls)
+    vector: Array = none + f.lanes
+    fma: Array = 2.0 * intrinsic.cycles * calls
+    chain: Array = np.float32(intrinsic.latency / LATENCY) * calls / chains
     return replace(
-        f, vector=none + f.lanes, vectors=calls, fma=2.0 * intrinsic.cycles * calls, arithmetic=none,
+        f, vector=vector, vectors=calls, fma=fma, arithmetic=none,
         contiguous=np.sum(bytes_[1:], axis=0) / LINE, broadcast=none, strided=none, hoisted=none,
-        accumulators=held / LINE, registers=none, chain=intrinsic.latency / LATENCY * calls / chains,
+        accumulators=held / LINE, registers=none, chain=chain,
     )  # fmt: skip
 
 
@@ -162,139 +227,137 @@ def vector_pieces(extent: Array, lanes: int) -> Array:
     return result
 
 
-def _full(x: Any, n: int) -> Array:
-    out: Array = np.broadcast_to(np.asarray(x, np.float64), (n,))
+def _total(parts: Sequence[Array], same: Sequence[int]) -> Array:
+    """Sum over all accesses of a block of what is known for the distinct ones."""
+    out = parts[same[0]].copy()
+    for k in same[1:]:
+        out += parts[k]
     return out
 
 
-def _vector_extent(b: BlockPlan, extents: list[Any]) -> Any:
-    return next((e for lp, e in zip(b.loops, extents, strict=True) if lp.kind == "vectorize"), 1.0)
-
-
-def _body_level(b: BlockPlan, extents: list[Any], n: int) -> NDArray[np.intp]:
+def _body_level(nest: _Nest) -> Levels:
     """First level inside which every loop is unrolled, vectorised or runs once."""
-    level = np.full(n, len(extents), np.intp)
-    alive = np.ones(n, bool)
-    for k in range(len(extents) - 1, -1, -1):
-        if b.loops[k].kind not in STRAIGHT:
-            alive = alive & (np.asarray(extents[k]) == 1.0)
+    level = nest.levels(nest.depth)
+    alive = np.ones(1, bool)
+    for k in range(nest.depth - 1, -1, -1):
+        if nest.plan.loops[k].kind not in STRAIGHT:
+            alive = alive & ~nest.runs[k]
             if not alive.any():
                 break
         level = np.where(alive, k, level)
     return level
 
 
-def _tile_levels(b: BlockPlan, extents: list[Any], n: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _tile_levels(nest: _Nest) -> tuple[Levels, Levels]:
     """Level of the outermost reduction loop that keeps its tile in registers (depth if none), and of the first
     reduction loop.
     """
-    depth = len(extents)
-    tile, first = np.full(n, depth, np.intp), np.full(n, depth, np.intp)
-    alive = np.ones(n, bool)
-    for k in range(depth - 1, -1, -1):
-        runs = np.asarray(extents[k]) > 1.0
-        if b.loops[k].reduces:
-            tile = np.where(alive & runs, k, tile)
-            first = np.where(runs, k, first)
-        elif b.loops[k].kind not in STRAIGHT:
-            alive = alive & ~runs
+    tile, first = nest.levels(nest.depth), nest.levels(nest.depth)
+    alive = np.ones(1, bool)
+    for k in range(nest.depth - 1, -1, -1):
+        if nest.plan.loops[k].reduces:
+            tile = np.where(alive & nest.runs[k], k, tile)
+            first = np.where(nest.runs[k], k, first)
+        elif nest.plan.loops[k].kind not in STRAIGHT:
+            alive = alive & ~nest.runs[k]
     return tile, first
 
 
 def _loads(
-    b: BlockPlan, prints: list[Footprint], body: NDArray[np.intp], vector: Array, pieces: Array
+    nest: _Nest, known: Sequence[Footprint], body: Level, vector: Array, pieces: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Loads of one body: whole vectors, broadcasts, strided elements; and those that leave the innermost loop."""
-    n = len(vector)
-    out = [np.zeros(n) for _ in range(4)]
-    lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
-    for fp in prints[1:]:
-        touched = at_level(fp.elements, body)
-        stays = at_level(fp.again, body) > 1.0
-        step = np.abs(_full(0.0 if lane is None else fp.stride[lane], n))
-        step = np.where(vector > 1.0, step, 0.0)
-        per_vector = touched / vector * pieces
-        counts = (
-            np.where(step == 1.0, per_vector, 0.0),
-            np.where(step == 0.0, touched, 0.0),
-            np.where(step > 1.0, touched, 0.0),
-        )
-        for k, c in enumerate(counts):
-            out[k] = out[k] + np.where(stays, 0.0, c)
-            out[3] = out[3] + np.where(stays, c, 0.0)
+    out = [np.zeros(nest.n, np.float32) for _ in range(4)]
+    reads = nest.plan.same[1:]
+    reuse, wide = _Reuse(nest, body), vector > 1.0
+    counts: dict[int, list[Array]] = {}
+    for k in dict.fromkeys(reads):
+        fp = known[k]
+        touched = body.pick(fp.elements)
+        stays = reuse.again(fp) > 1.0
+        step = np.where(wide, np.abs(_ZERO if nest.lane is None else fp.stride[nest.lane]), _ZERO)
+        one = np.where(step == 1.0, touched / vector * pieces, touched)
+        leaves = np.where(stays, _ZERO, one)
+        counts[k] = [leaves * (step == 1.0), leaves * (step == 0.0), leaves * (step > 1.0), one - leaves]
+    for k in reads:
+        for total, count in zip(out, counts[k], strict=True):
+            total += count
     return out[0], out[1], out[2], out[3]
 
 
-def _store_vectors(
-    acc: AccessPlan, fp: Footprint, level: NDArray[np.intp], b: BlockPlan, vector: Array, pieces: Array
-) -> Array:
+def _store_vectors(nest: _Nest, acc: AccessPlan, fp: Footprint, level: Level, vector: Array, pieces: Array) -> Array:
     """Registers that the written elements below `level` fill; element by element where they are not contiguous."""
-    lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
-    touched = at_level(fp.elements, level)
-    if lane is None or lane not in acc.loops:
+    touched = level.pick(fp.elements)
+    if nest.lane is None or nest.lane not in acc.loops:
         return touched
-    contiguous = np.abs(_full(fp.stride[lane], len(touched))) == 1.0
-    result: Array = np.where(contiguous, touched / vector * pieces, touched)
+    result: Array = np.where(np.abs(fp.stride[nest.lane]) == 1.0, touched / vector * pieces, touched)
     return result
 
 
 def _traffic(
-    b: BlockPlan, prints: list[Footprint], outer: Array, machine: Machine
+    nest: _Nest, known: Sequence[Footprint], machine: Machine
 ) -> tuple[dict[str, Array], dict[str, list[Array]], dict[str, Array]]:
     """Bytes that each cache has to fetch from the next one, in all and per access.
 
     Below the outermost level whose working set fits, everything is fetched once; the loop just outside of it keeps
     what it does not move, because the distance of that reuse is the same working set.
     """
-    taken = [np.sum([fp.room[k] for fp in prints], axis=0) for k in range(2)]
-    working = np.sum([fp.bytes for fp in prints], axis=0)
+    same = nest.plan.same
+    working = _total([fp.bytes for fp in known], same)
     total: dict[str, Array] = {}
     moved: dict[str, list[Array]] = {}
     fitting: dict[str, Array] = {}
-    sizes = (("l1", machine.l1, taken[0]), ("l2", machine.l2, taken[1]), ("l3", machine.l3, working))
-    for name, size, room in sizes:
-        fits = room <= size * OCCUPANCY
-        fits[-1] = True
-        level = fits.argmax(axis=0)
-        times = at_level(outer, level)
-        parts = [at_level(fp.bytes, level) * times / at_level(fp.again, level) for fp in prints]
-        total[name], moved[name], fitting[name] = np.sum(parts, axis=0), parts, at_level(working, level)
+    rooms = (_total([fp.room[0] for fp in known], same), _total([fp.room[1] for fp in known], same), working)
+    for name, size, room in zip(("l1", "l2", "l3"), (machine.l1, machine.l2, machine.l3), rooms, strict=True):
+        level = nest.at(_outermost(room <= size * OCCUPANCY))
+        times, reuse = level.pick(nest.outer), _Reuse(nest, level)
+        parts = [level.pick(fp.bytes) * times / reuse.again(fp) for fp in known]
+        total[name], moved[name], fitting[name] = _total(parts, same), [parts[k] for k in same], level.pick(working)
     fitting["all"] = working[0]
     return total, moved, fitting
 
 
-def _parallel(b: BlockPlan, extents: list[Any], n: int, machine: Machine) -> tuple[Array, Array]:
+def _outermost(fits: NDArray[np.bool_]) -> Levels:
+    """First level per row that fits; the innermost one always counts as fitting."""
+    level = np.full(fits.shape[1], len(fits) - 1, np.intp)
+    for k in range(len(fits) - 2, -1, -1):
+        np.copyto(level, k, where=fits[k])
+    return level
+
+
+def _parallel(nest: _Nest, machine: Machine) -> tuple[Array, Array]:
     """Number of parallel tasks, and the share of the work that the busiest thread gets."""
-    tasks: Any = 1.0
-    for lp, e in zip(b.loops, extents, strict=True):
+    tasks = _ONE
+    for lp, e in zip(nest.plan.loops, nest.extents, strict=True):
         if lp.kind == "parallel":
             tasks = tasks * e
-    tasks = _full(tasks, n)
-    chunks = np.minimum(tasks, task_limit(machine.threads))
-    return tasks, np.minimum(1.0, np.ceil(chunks / machine.threads) * np.ceil(tasks / chunks) / tasks)
+    chunks = np.minimum(tasks, float(task_limit(machine.threads)))
+    share = np.minimum(1.0, np.ceil(chunks / machine.threads) * np.ceil(tasks / chunks) / tasks)
+    return nest.full(tasks), nest.full(share)
 
 
-def _guards(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int, lanes: int) -> tuple[Array, Array]:
+def _guards(nest: _Nest, body: Levels, lanes: int) -> tuple[Array, Array]:
     """How often index conditions are tested in all, and how often to make the mask of a vector whose lanes disagree."""
-    tests, masks = np.full(n, float(b.guards)), np.zeros(n)
+    b = nest.plan
+    tests, masks = np.full(1, b.guards, np.float32), _ZERO
     if not b.guards:
-        return tests, masks
+        return nest.full(tests), nest.full(masks)
     # Outside of the innermost serial loop that a condition depends on, every loop repeats it.
-    inside = np.zeros(n, bool)
-    for k in range(len(extents) - 1, -1, -1):
-        serial = np.asarray(k < body)
-        inside = inside | (serial & (k in b.guard_loops) & (np.asarray(extents[k]) > 1.0))
+    inside = np.zeros(1, bool)
+    for k in range(nest.depth - 1, -1, -1):
+        extent = nest.extents[k]
+        inside = inside | ((k < body) & (k in b.guard_loops) & nest.runs[k])
         masked = b.loops[k].kind == "vectorize" and k in b.guard_loops
-        repeats = vector_pieces(_full(extents[k], n), lanes) if masked else extents[k]
-        tests = tests * np.where(inside | (k in b.guard_loops), repeats, 1.0)
+        repeats = vector_pieces(extent, lanes) if masked else extent
+        tests = tests * np.where(inside | (k in b.guard_loops), repeats, _ONE)
         if masked:
-            masks = _full(1.0, n)
-    return tests, tests * masks
+            masks = _ONE
+    return nest.full(tests), nest.full(tests * masks)
 
 
-def _inner_trips(b: BlockPlan, extents: list[Any], body: NDArray[np.intp], n: int) -> Array:
+def _inner_trips(nest: _Nest, body: Levels) -> Array:
     """Iterations of the innermost serial loop that runs more than once."""
-    trips = np.ones(n)
-    for k in range(len(extents)):
-        trips = np.where((np.asarray(extents[k]) > 1.0) & (k < body), extents[k], trips)
-    return trips
+    trips = _ONE
+    for k, (extent, runs) in enumerate(zip(nest.extents, nest.runs, strict=True)):
+        trips = np.where(runs & (k < body), extent, trips)
+    return nest.full(trips)

@@ -7,22 +7,22 @@ filled schedule has exactly the features of its row.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.poly import Dim, evaluate
-from workbench.tune.facts import BlockFacts, nest_facts
-from workbench.tune.footprint import Array, at_level
+from workbench.ir.poly import evaluate
+from workbench.tune.facts import BlockFacts, block_facts
 from workbench.tune.machine import Machine
-from workbench.tune.nestplan import NestPlan
-from workbench.tune.roofline import block_cycles, body_cycles, program_cycles
+from workbench.tune.nestplan import BlockPlan, NestPlan
+from workbench.tune.population import Array, Distinct, Telling, Values
+from workbench.tune.roofline import block_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "4"
+VERSION = "5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,9 @@ def _columns() -> tuple[Column, ...]:
 
 COLUMNS = _columns()
 INDEX: Mapping[str, int] = {c.name: k for k, c in enumerate(COLUMNS)}
-_LOG = np.array([c.log for c in COLUMNS])
+_FIRST_MAIN = len(_PROGRAM)
+_FIRST_BEFORE = _FIRST_MAIN + len(_MAIN) + len(_SLOTS) * len(_ACCESS)
+_FIRST_AFTER = _FIRST_BEFORE + len(_OTHERS)
 
 
 def features(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> NDArray[np.float32]:
@@ -139,110 +141,125 @@ def features(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machin
     array [N, F] of float32
         C-contiguous; column k is `COLUMNS[k]`.
     """
-    out = np.empty((n, len(COLUMNS)), np.float32)
-    floats = {h: np.asarray(c, np.float64) for h, c in columns.items()}
+    out = np.zeros((n, len(COLUMNS)), np.float32)
+    arrays = {h: np.asarray(c) for h, c in columns.items()}
     for start in range(0, n, _CHUNK):
         stop = min(n, start + _CHUNK)
-        part = {h: c[start:stop] if c.ndim else c for h, c in floats.items()}
-        out[start:stop] = _chunk(plan, part, stop - start, machine)
+        part = {h: c[start:stop] if c.ndim else c for h, c in arrays.items()}
+        _chunk(out[start:stop], plan, part, machine)
     return out
 
 
-_CHUNK = 1024  # rows per pass: the matrices of one access then stay in the L2 cache
+_CHUNK = 4096  # rows per pass: the matrices of one access then stay in the L2 cache
 
 
-def _chunk(plan: NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> NDArray[np.float32]:
-    facts = nest_facts(plan, columns, n, machine)
-    total, parts, regions = program_cycles(facts, machine)
-    rows = _Rows(n)
-    flops = np.sum([f.points * float(f.plan.flops) for f in facts], axis=0)
-    rows.add("estimate", np.log2(total))
+class _Block:
+    """One block for the rows that it can tell apart: facts, cycles, and how rows are spread over the population."""
+
+    def __init__(self, b: BlockPlan, rows: Distinct, n: int, machine: Machine) -> None:
+        self.plan, self._rows, self._n = b, rows, n
+        self.facts = block_facts(b, Values(rows.columns), rows.size, machine)
+        self.cycles = block_cycles(self.facts, machine)
+
+    def spread(self, *parts: Array) -> NDArray[np.float32]:
+        """Columns of the distinct rows, as matrix ``[N, columns]``."""
+        return self.spread_table(np.stack(parts))
+
+    def spread_table(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Table ``[columns, distinct rows]`` as matrix ``[N, columns]``."""
+        return self._rows.spread(np.ascontiguousarray(table.T))
+
+
+def _chunk(out: NDArray[np.float32], plan: NestPlan, columns: Mapping[str, Any], machine: Machine) -> None:
+    n = len(out)
+    telling = Telling(columns, n)
+    blocks = [_Block(b, telling.of(b.holes), n, machine) for b in plan.blocks]
+    shared = [b.spread(b.cycles.both, b.facts.tasks, b.facts.points) for b in blocks]
+    parts, tasks, points = ([np.ascontiguousarray(s[:, k]) for s in shared] for k in range(3))
+    total, regions = program_cycles(parts, tasks, [b.plan.root for b in blocks], machine)
+    flops = np.zeros(n, np.float32)
+    for b, p in zip(blocks, points, strict=True):
+        flops += p * float(b.plan.flops)
     work = flops if plan.work is None else float(plan.work)
-    rows.add("speed", np.log2(np.maximum(work, 1.0) / total))
-    rows.add("main_share", parts[plan.main] / total)
-    rows.add("flops", flops)
-    rows.add("temps", sum((_dim(d, columns) for d in plan.temps), 0.0))
-    rows.add("roots", float(plan.roots))
-    rows.add("regions", regions)
-    rows.add("blocks", float(len(plan.blocks)))
-    _main(rows, facts[plan.main], machine)
-    _others(rows, "before", facts[: plan.main], machine)
-    _others(rows, "after", facts[plan.main + 1 :], machine)
-    return rows.matrix()
+    memo: dict[object, Any] = {}
+    temps = sum((evaluate(d, columns, memo) for d in plan.temps), np.zeros(1))
+    program = (
+        np.log2(total), np.log2(np.maximum(work, 1.0) / total), parts[plan.main] / total, flops, temps,
+        float(plan.roots), regions, float(len(plan.blocks)),
+    )  # fmt: skip
+    for k, values in enumerate(program):
+        out[:, k] = np.log2(1.0 + values) if COLUMNS[k].log else values
+    _main(out[:, _FIRST_MAIN:_FIRST_BEFORE], blocks[plan.main], machine)
+    _others(out[:, _FIRST_BEFORE:_FIRST_AFTER], blocks[: plan.main])
+    _others(out[:, _FIRST_AFTER:], blocks[plan.main + 1 :])
 
 
-def _dim(dim: Dim, columns: Mapping[str, Any]) -> Any:
-    return evaluate(dim, columns, {})
-
-
-class _Rows:
-    """Collects columns by name and applies the logarithm to all of them at once."""
-
-    def __init__(self, n: int) -> None:
-        self._data = np.zeros((len(COLUMNS), n))
-
-    def add(self, name: str, values: Any) -> None:
-        self._data[INDEX[name]] = values
-
-    def matrix(self) -> NDArray[np.float32]:
-        out = self._data.astype(np.float32)
-        out[_LOG] = np.log2(1.0 + self._data[_LOG])
-        return np.ascontiguousarray(out.T)
-
-
-def _main(rows: _Rows, f: BlockFacts, machine: Machine) -> None:
-    compute, memory, _ = block_cycles(f, machine)
-    cycles = body_cycles(f, machine)
+def _main(out: NDArray[np.float32], block: _Block, machine: Machine) -> None:
+    f, cycles = block.facts, block.cycles
     flops = np.maximum(f.points * float(f.plan.flops), 1.0)
     loads = f.contiguous + f.broadcast + f.strided
     pieces = f.vectors * f.vector / f.body_points
     called = f.plan.intrinsic
-    per_visit = np.where(f.visits > 0, f.bodies / np.maximum(f.visits, 1.0), 0.0)
     values: dict[str, Any] = {
-        "cycles_body": cycles, "efficiency": f.fma / (2.0 * cycles), "fma": f.fma, "arithmetic": f.arithmetic,
-        "contiguous": f.contiguous, "broadcast": f.broadcast, "strided": f.strided, "hoisted": f.hoisted,
-        "loads_per_fma": loads / np.maximum(f.fma, 1.0), "accumulators": f.accumulators,
-        "registers": f.registers / machine.registers, "chain": f.chain, "vector": f.vector,
+        "cycles_body": cycles.body, "efficiency": f.fma / (2.0 * cycles.body), "fma": f.fma,
+        "arithmetic": f.arithmetic, "contiguous": f.contiguous, "broadcast": f.broadcast, "strided": f.strided,
+        "hoisted": f.hoisted, "loads_per_fma": loads / np.maximum(f.fma, 1.0), "accumulators": f.accumulators,
+        "registers": f.registers * (1.0 / machine.registers), "chain": f.chain, "vector": f.vector,
         "lanes_used": f.vector / (pieces * f.lanes) if called is None else 1.0,
         "called": 0.0 if called is None else f.body_points / f.vectors,
-        "inner_trips": f.inner_trips, "bodies": f.bodies,
-        "visits": f.visits, "bodies_per_visit": per_visit, "reloads": f.reloads, "guards": f.guards, "tasks": f.tasks,
-        "ahead": float(sum(lp.ahead for lp in f.plan.loops)),
-        "share": f.share, "task_points": f.points / f.tasks, "compute": compute, "memory": memory,
-        "balance": np.log2((compute + 1.0) / (memory + 1.0)), "l1_bytes": f.traffic["l1"], "l2_bytes": f.traffic["l2"],
-        "l3_bytes": f.traffic["l3"], "l1_intensity": flops / (f.traffic["l1"] + 1.0),
-        "l2_intensity": flops / (f.traffic["l2"] + 1.0), "l1_working": f.working["l1"], "l2_working": f.working["l2"],
-        "footprint": f.working["all"], "tile_working": f.tile_working,
+        "inner_trips": f.inner_trips, "bodies": f.bodies, "visits": f.visits,
+        "bodies_per_visit": np.where(f.visits > 0, f.bodies / np.maximum(f.visits, 1.0), np.float32(0.0)),
+        "reloads": f.reloads, "guards": f.guards, "ahead": float(sum(lp.ahead for lp in f.plan.loops)),
+        "tasks": f.tasks, "share": f.share, "task_points": f.points / f.tasks, "compute": cycles.compute,
+        "memory": cycles.memory, "balance": np.log2((cycles.compute + 1.0) / (cycles.memory + 1.0)),
+        "l1_bytes": f.traffic["l1"], "l2_bytes": f.traffic["l2"], "l3_bytes": f.traffic["l3"],
+        "l1_intensity": flops / (f.traffic["l1"] + 1.0), "l2_intensity": flops / (f.traffic["l2"] + 1.0),
+        "l1_working": f.working["l1"], "l2_working": f.working["l2"], "footprint": f.working["all"],
+        "tile_working": f.tile_working,
     }  # fmt: skip
-    for name, v in values.items():
-        rows.add(f"main.{name}", v)
+    table = np.zeros((out.shape[1], len(f.points)), np.float32)
+    for k, c in enumerate(_MAIN):
+        table[k] = values[c.name]
     reads = range(1, len(f.prints))[: len(_SLOTS) - 1]
-    for slot, k in zip(_SLOTS, [0, *reads], strict=False):
-        _access(rows, f"main.{slot}", f, k)
+    for slot, k in enumerate([0, *reads]):
+        _access(table[len(_MAIN) + slot * len(_ACCESS) :], f, k)
+    for low, high in _LOG_RUNS:
+        part = table[low:high]
+        part += 1.0
+        np.log2(part, out=part)
+    out[...] = block.spread_table(table)
 
 
-def _access(rows: _Rows, prefix: str, f: BlockFacts, k: int) -> None:
+def _log_runs(log: Sequence[bool]) -> tuple[tuple[int, int], ...]:
+    """Ranges of neighbouring columns that are stored as logarithms."""
+    edges = [k for k in range(len(log) + 1) if (k < len(log) and log[k]) != (k > 0 and log[k - 1])]
+    return tuple(zip(edges[::2], edges[1::2], strict=True))
+
+
+_LOG_RUNS = _log_runs([c.log for c in COLUMNS[_FIRST_MAIN:_FIRST_BEFORE]])
+
+
+def _access(table: NDArray[np.float32], f: BlockFacts, k: int) -> None:
     fp = f.prints[k]
     lane = next((j for j, lp in enumerate(f.plan.loops) if lp.kind == "vectorize"), None)
-    step: Any = 0.0 if lane is None else np.where(f.vector > 1.0, np.abs(fp.stride[lane]), 0.0)
-    rows.add(f"{prefix}.l1_bytes", f.moved["l1"][k])
-    rows.add(f"{prefix}.l2_bytes", f.moved["l2"][k])
-    rows.add(f"{prefix}.footprint", fp.bytes[0])
-    rows.add(f"{prefix}.body", at_level(fp.elements, f.body_level))
-    rows.add(f"{prefix}.reuse", f.points / fp.elements[0])
-    rows.add(f"{prefix}.stride", step)
+    table[0], table[1] = f.moved["l1"][k], f.moved["l2"][k]
+    table[2], table[3] = fp.bytes[0], f.body_level.pick(fp.elements)
+    table[4] = f.points / fp.elements[0]
+    if lane is not None:
+        table[5] = np.where(f.vector > 1.0, np.abs(fp.stride[lane]), np.float32(0.0))
 
 
-def _others(rows: _Rows, prefix: str, facts: list[BlockFacts], machine: Machine) -> None:
-    if not facts:
-        return
-    cycles = [block_cycles(f, machine) for f in facts]
-    totals: dict[str, list[Array]] = {
-        "compute": [c[0] for c in cycles], "memory": [c[1] for c in cycles], "points": [f.points for f in facts],
-        "bodies": [f.bodies for f in facts], "l1_bytes": [f.traffic["l1"] for f in facts],
-        "l2_bytes": [f.traffic["l2"] for f in facts],
-    }  # fmt: skip
-    for name, parts in totals.items():
-        rows.add(f"{prefix}.{name}", np.sum(parts, axis=0))
-    rows.add(f"{prefix}.vector", np.min([f.vector for f in facts], axis=0))
-    rows.add(f"{prefix}.tasks", np.min([f.tasks for f in facts], axis=0))
+def _others(out: NDArray[np.float32], blocks: Sequence[_Block]) -> None:
+    for number, b in enumerate(blocks):
+        f, c = b.facts, b.cycles
+        part = b.spread(c.compute, c.memory, f.points, f.bodies, f.traffic["l1"], f.traffic["l2"], f.vector, f.tasks)
+        if not number:
+            out[...] = part
+        else:
+            out[:, :_SUMMED] += part[:, :_SUMMED]
+            out[:, _SUMMED:] = np.minimum(out[:, _SUMMED:], part[:, _SUMMED:])
+    if blocks:
+        out[...] = np.log2(1.0 + out)
+
+
+_SUMMED = 6  # of `_OTHERS`: sums over the blocks; the rest are the smallest of them

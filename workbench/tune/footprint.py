@@ -2,22 +2,21 @@
 
 Level ``k`` of a block means: the loops ``k, k+1, ...`` run, those outside stand still; level 0 is the whole nest. The
 number of distinct elements is the product over dimensions of ``min(width, count)``, where `width` is the span of the
-index and `count` the number of combinations of the loops that drive it. All values are float64 and exact below 2**53.
+index and `count` the number of combinations of the loops that drive it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.ir.poly import Dim
 from workbench.tune.nestplan import AccessPlan
+from workbench.tune.population import Array, column
 
-Array: TypeAlias = NDArray[np.float64]
 Evaluate: TypeAlias = Callable[[Dim], Any]
 LINE = 64.0
 #: Bytes after which addresses come back to the same set: of a first-level cache (a page), of a second-level one.
@@ -37,111 +36,117 @@ class Footprint:
     room : tuple of array [D + 1, N]
         Per way size in `WAYS`: the bytes of a cache that they take. Lines that lie a power of two apart fall into the
         same few sets, so a matrix with such rows fills a cache that is much larger than itself.
-    again : array [D + 1, N]
-        Extent of the next loop outside level k that runs more than once, if that loop does not move the access; else 1.
-    stride : tuple of array
+    moves : tuple of bool
+        Per loop, and for the level outside of all loops: whether it moves the access.
+    stride : tuple of array [1] or [N]
         Per loop: elements from one iteration to the next.
     """
 
     elements: Array
     bytes: Array
     room: tuple[Array, Array]
-    again: Array
-    stride: tuple[Any, ...]
+    moves: tuple[bool, ...]
+    stride: tuple[Array, ...]
 
 
-def footprint(acc: AccessPlan, extents: list[Any], shape: list[Any], value: Evaluate, n: int) -> Footprint:
+_Term: TypeAlias = tuple[int, Array, Array, bool]
+
+
+def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint:
     """Evaluate one access.
 
     Parameters
     ----------
     acc : AccessPlan
-    extents : list of float or array [N]
-        Extents of the loops around the block, outermost first.
-    shape : list of float or array [N]
-        Extents of the buffer.
+    depth : int
+        Number of loops around the block.
     value : callable
-        Evaluates a `Dim` to a float or an array [N].
+        Evaluates a `Dim` to a number, or to an array ``[1]`` or ``[N]``.
     n : int
-        Number of rows.
+        Number of rows N.
     """
-    depth = len(extents)
-    elements, lines, near, far = (np.empty((depth + 1, n)) for _ in range(4))
-    rows = [[(t.loop, value(t.coef), value(t.extent), t.unit) for t in row] for row in acc.dims]
-    width: list[Any] = [1.0] * len(rows)
-    count: list[Any] = [1.0] * len(rows)
-    elements[depth], lines[depth], near[depth], far[depth] = 1.0, LINE, LINE, LINE
-    for k in range(depth - 1, -1, -1):
-        if k not in acc.loops:
-            for matrix in (elements, lines, near, far):
-                matrix[k] = matrix[k + 1]
-            continue
-        for d, row in enumerate(rows):
-            for loop, coef, extent, _ in row:
-                if loop == k:
-                    width[d] = width[d] + np.abs(coef) * (extent - 1.0)
-                    count[d] = count[d] * extent
-        elements[k], lines[k], near[k], far[k] = _size(width, count, shape, acc.itemsize)
-    return Footprint(elements, lines, (near, far), _again(acc, extents, n), _strides(rows, shape, depth))
+    shape = [column(value(s)) for s in acc.shape]
+    rows = [[(t.loop, column(value(t.coef)), column(value(t.extent)), t.unit) for t in row] for row in acc.dims]
+    moving = [k for k in range(depth - 1, -1, -1) if k in acc.loops]
+    spans = [_spans(row, moving) for row in rows]
+    below = np.array([sum(k >= level for k in moving) for level in range(depth + 1)], np.intp)
+    matrices = []
+    for matrix in _size([w for w, _ in spans], [c for _, c in spans], shape, acc.itemsize):
+        # Only loops that move the access make a difference: worked out for these levels, then spread over all.
+        few = np.broadcast_to(matrix, (len(moving) + 1, matrix.shape[1]))
+        full = np.empty((depth + 1, n), np.float32)
+        full[...] = few.take(below, axis=0)
+        matrices.append(full)
+    elements, lines, near, far = matrices
+    moves = (*(k in acc.loops for k in range(depth)), True)
+    return Footprint(elements, lines, (near, far), moves, _strides(rows, shape, depth))
 
 
-def _size(width: list[Any], count: list[Any], shape: list[Any], itemsize: int) -> tuple[Any, Any, Any, Any]:
+def _spans(row: Sequence[_Term], moving: Sequence[int]) -> tuple[Array, Array]:
+    """Width and count of one index ``[moving loops + 1, N]``, from no loop to all of them."""
+    n = max((len(x) for _, coef, extent, _ in row for x in (coef, extent)), default=1)
+    width, count = np.ones((2, len(moving) + 1, n), np.float32)
+    for at, k in enumerate(moving, 1):
+        width[at], count[at] = width[at - 1], count[at - 1]
+        for loop, coef, extent, _ in row:
+            if loop == k:
+                width[at] += np.abs(coef) * (extent - 1.0)
+                count[at] *= extent
+    return width, count
+
+
+def _size(
+    width: Sequence[Array], count: Sequence[Array], shape: Sequence[Array], itemsize: int
+) -> tuple[Array, Array, Array, Array]:
     """Distinct elements, bytes in whole lines, and room that these take in caches with the ways in `WAYS`.
 
     A row that is covered completely runs on into the next.
     """
-    span = [np.minimum(np.minimum(w, c), s) for w, c, s in zip(width, count, shape, strict=True)]
-    elements: Any = 1.0
-    for x in span:
+    if not shape:
+        one = np.ones((1, 1), np.float32)
+        return one, one * LINE, one * LINE, one * LINE
+    wide = [np.minimum(w, s) for w, s in zip(width, shape, strict=True)]
+    span = [np.minimum(w, c) for w, c in zip(wide, count, strict=True)]
+    elements = span[0]
+    for x in span[1:]:
         elements = elements * x
-    if not span:
-        return 1.0, LINE, LINE, LINE
-    run = np.minimum(width[-1], shape[-1])
-    rest: Any = 1.0
+    run = wide[-1]
+    rest = np.ones((1, 1), np.float32)
+    step = shape[-1].astype(np.float64) * itemsize
     full = run == shape[-1]
-    pitch, step = shape[-1], shape[-1]
+    apart: Array = _lowest_bit(step)
     for d in range(len(span) - 2, -1, -1):
-        wide = np.minimum(width[d], shape[d])
-        run = np.where(full, run * wide, run)
+        run = np.where(full, run * wide[d], run)
         rest = np.where(full, rest, rest * span[d])
         step = step * shape[d]
-        pitch = np.where(full, step, pitch)
-        full = full & (wide == shape[d])
-    pieces = np.ceil(run * (itemsize / LINE)) * LINE
+        apart = np.where(full, _lowest_bit(step), apart)
+        full = full & (wide[d] == shape[d])
+    pieces: Array = np.ceil(run * np.float32(itemsize / LINE)) * np.float32(LINE)
     lines = np.minimum(rest * pieces, elements * LINE)
-    room = [lines * _crowding(pitch * itemsize, pieces, rest, way) for way in WAYS]
-    return elements, lines, room[0], room[1]
+    return elements, lines, lines * _crowding(apart, pieces, rest, 0), lines * _crowding(apart, pieces, rest, 1)
 
 
-def _crowding(pitch: Any, run: Any, pieces: Any, way: int) -> Any:
-    """How many times its size a set of `pieces` runs of bytes, `pitch` bytes apart, takes in a cache."""
-    starts = way / np.gcd(np.asarray(pitch).astype(np.int64), way)
-    return np.maximum(1.0, np.minimum(way / (starts * run), pieces / starts))
+def _lowest_bit(pitch: Any) -> Array:
+    """Largest power of two that divides a distance in bytes, at most the larger way: exact as float32."""
+    whole = pitch.astype(np.int64)
+    bit: Array = np.minimum(whole & -whole, WAYS[1]).astype(np.float32)
+    return bit
 
 
-def _again(acc: AccessPlan, extents: list[Any], n: int) -> Array:
-    out = np.empty((len(extents) + 1, n))
-    current: Any = 1.0
-    out[0] = 1.0
-    for k, extent in enumerate(extents):
-        still = 1.0 if k in acc.loops else extent
-        current = np.where(np.asarray(extent) > 1.0, still, current)
-        out[k + 1] = current
-    return out
+def _crowding(apart: Array, run: Array, pieces: Array, way: int) -> Array:
+    """How many times its size a set of `pieces` runs of bytes takes in a cache, whose distance `apart` divides."""
+    if way == 0:
+        apart = np.minimum(apart, np.float32(WAYS[0]))
+    crowded: Array = np.maximum(1.0, np.minimum(apart / run, pieces * (apart * (1.0 / WAYS[way]))))
+    return crowded
 
 
-def _strides(rows: list[list[tuple[int, Any, Any, bool]]], shape: list[Any], depth: int) -> tuple[Any, ...]:
-    stride: list[Any] = [0.0] * depth
-    step: Any = 1.0
+def _strides(rows: Sequence[Sequence[_Term]], shape: Sequence[Array], depth: int) -> tuple[Array, ...]:
+    stride = [np.zeros(1, np.float32)] * depth
+    step = np.ones(1, np.float32)
     for row, size in zip(reversed(rows), reversed(shape), strict=True):
         for loop, coef, _, unit in row:
             if unit:
                 stride[loop] = stride[loop] + coef * step
         step = step * size
     return tuple(stride)
-
-
-def at_level(matrix: Array, level: NDArray[np.intp]) -> Array:
-    """Pick one level per row: ``matrix[level[n], n]``."""
-    picked: Array = np.take_along_axis(matrix, level[None], axis=0)[0]
-    return picked

@@ -7,7 +7,7 @@ filled nest has the same form with plain numbers, so one function serves a popul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,7 +28,7 @@ from workbench.ir.expr import (
     free_number,
 )
 from workbench.ir.func import Func
-from workbench.ir.poly import Dim
+from workbench.ir.poly import Dim, holes_of
 from workbench.ir.stmt import Block, For, Stmt, walk
 
 #: Throughput cost of an operation on one vector register, in units of one simple arithmetic instruction.
@@ -96,6 +96,12 @@ class BlockPlan:
         Bytes of the widest element that the block touches: it decides how many fit a vector.
     intrinsic : Intrinsic or None
         What computes the loops whose kind is "intrin", in one call.
+    holes : tuple of str
+        Open numbers that anything here depends on, in order.
+    distinct : tuple of int
+        Positions of the accesses that differ in more than a constant.
+    same : tuple of int
+        For every access, which of the distinct ones it is like.
     """
 
     name: str
@@ -111,6 +117,9 @@ class BlockPlan:
     rank: tuple[int, int, int, int]
     itemsize: int = 4
     intrinsic: Intrinsic | None = None
+    holes: tuple[str, ...] = ()
+    distinct: tuple[int, ...] = ()
+    same: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +172,24 @@ def _block_plan(b: Block, path: tuple[For, ...], root: int, order: int, table: M
     intrinsic = registry[path[called].intrin or ""] if called < len(path) else None
     return BlockPlan(
         b.name, root, loops, accesses, b.is_reduction, fma, ops, flops, len(conds), guarding, rank,
-        max(a.itemsize for a in accesses), intrinsic,
+        max(a.itemsize for a in accesses), intrinsic, _holes(loops, accesses), *_alike(accesses),
     )  # fmt: skip
+
+
+def _holes(loops: Sequence[LoopPlan], accesses: Sequence[AccessPlan]) -> tuple[str, ...]:
+    dims: list[Dim] = [lp.extent for lp in loops]
+    for a in accesses:
+        dims += [*a.shape, *(d for row in a.dims for t in row for d in (t.coef, t.extent))]
+    return tuple(sorted(set().union(*map(holes_of, dims))))
+
+
+def _alike(accesses: Sequence[AccessPlan]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Positions of the first of each kind of access, and for every access the number of its kind."""
+    first: dict[AccessPlan, int] = {}
+    for k, a in enumerate(accesses):
+        first.setdefault(a, k)
+    number = {a: k for k, a in enumerate(first)}
+    return tuple(first.values()), tuple(number[a] for a in accesses)
 
 
 def _ahead(lp: For) -> int:

@@ -7,14 +7,15 @@ never a claim.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from workbench.codegen.lowering import task_limit
 from workbench.tune.facts import BlockFacts
-from workbench.tune.footprint import Array
 from workbench.tune.machine import Machine
+from workbench.tune.population import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +91,55 @@ def tile_cycles(f: BlockFacts, c: Constants = CONSTANTS) -> Array:
     return cycles
 
 
-def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> tuple[Array, Array, Array]:
-    """Cycles of the busiest thread: issuing, waiting for caches, and both together."""
-    compute = f.bodies * body_cycles(f, machine, c) + f.visits * tile_cycles(f, c)
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """Estimated cycles of one block: of one body, and of the busiest thread for issuing, for waiting for caches, and
+    for both together.
+    """
+
+    body: Array
+    compute: Array
+    memory: Array
+    both: Array
+
+
+def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Cycles:
+    """Estimate the cycles of one block."""
+    body = body_cycles(f, machine, c)
+    compute = f.bodies * body + f.visits * tile_cycles(f, c)
     compute = (
         compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
     )
     memory = f.traffic["l1"] / c.l1 + f.traffic["l2"] / c.l2 + f.traffic["l3"] / c.l3
     overlap = c.fetched if any(lp.ahead for lp in f.plan.loops) else c.overlap
     both = np.maximum(compute, memory) + overlap * np.minimum(compute, memory)
-    return compute * f.share, memory * f.share, both * f.share
+    return Cycles(body, compute * f.share, memory * f.share, both * f.share)
 
 
 def program_cycles(
-    facts: list[BlockFacts], machine: Machine, c: Constants = CONSTANTS
-) -> tuple[Array, list[Array], Array]:
-    """Cycles of the whole function, cycles of each block, and number of parallel regions that really have several
-    tasks.
+    parts: Sequence[Array], tasks: Sequence[Array], roots: Sequence[int], machine: Machine, c: Constants = CONSTANTS
+) -> tuple[Array, Array]:
+    """Cycles of the whole function, and number of parallel regions that really have several tasks.
+
+    Parameters
+    ----------
+    parts, tasks : sequence of array [N]
+        Per block: cycles, and parallel tasks.
+    roots : sequence of int
+        Per block: the top-level statement that it is in.
     """
-    parts = [block_cycles(f, machine, c)[2] for f in facts]
-    total: Array = np.sum(parts, axis=0)
+    total = parts[0].copy()
+    for p in parts[1:]:
+        total += p
     regions: dict[int, Array] = {}
-    for f in facts:
-        known = regions.get(f.plan.root)
-        regions[f.plan.root] = f.tasks if known is None else np.maximum(known, f.tasks)
+    for root, n in zip(roots, tasks, strict=True):
+        known = regions.get(root)
+        regions[root] = n if known is None else np.maximum(known, n)
     count = np.zeros_like(total)
-    for tasks in regions.values():
-        several = tasks > 1.0
-        chunks = np.minimum(tasks, task_limit(machine.threads))
-        total = total + np.where(several, c.launch + chunks * c.task / machine.threads, 0.0)
-        count = count + several
-    return total, parts, count
+    for n in regions.values():
+        several = n > 1.0
+        if several.any():
+            chunks = np.minimum(n, float(task_limit(machine.threads)))
+            total += np.where(several, c.launch + chunks * (c.task / machine.threads), np.float32(0.0))
+            count += several
+    return total, count
