@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,13 @@ import pytest
 import workbench
 from workbench import workloads
 from workbench.errors import ScheduleError, TuneError, UsageError
+from workbench.ir.printer import to_text
 from workbench.ir.stmt import blocks
+from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
 from workbench.target import Target
+from workbench.tune.cost_model import RandomModel
+from workbench.tune.search import EvolutionarySearch
 from workbench.tune.sketch import RULES, Structure
 from workbench.tune.sketch.base import Rule, in_order
 from workbench.tune.space import join_spaces, make_space, space_from_schedule
@@ -263,7 +268,7 @@ def test_choices_of_a_schedule_become_variants_that_a_search_can_use():
     s.vectorize("j.1")
     s.reverse_compute_at("relu", Hole(choices=["i.0", "j.0", "i.1"]))
     space = space_from_schedule(s)
-    assert [v.label for v in space.variants] == ["reverse_compute_at"] * 0 + [v.label for v in space.variants]
+    assert [v.label for v in space.variants] == [f"reverse_compute_at(loop={n})" for n in ("i.0", "j.0", "i.1")]
     at = [v.schedule.func.block("relu")[1] for v in space.variants]
     assert len({tuple(lp.name for lp in path) for path in at}) == 3
     assert len({v.notes[0].reason for v in space.variants}) == 3
@@ -272,6 +277,29 @@ def test_choices_of_a_schedule_become_variants_that_a_search_can_use():
     assert all(len(k) > 4 for k in keys)
     for v in space.variants:
         assert np.isfinite(v.features(v.sampler.draw(8, rng))).all()
+    assert {r.rule for r in space.rules()} == {"schedule"}
+
+
+def test_one_search_goes_over_all_choices_of_a_schedule():
+    """Structure and numbers together: what is proposed is concrete, legal, and of every variant."""
+    func = workloads.matmul(16, 32, 8, relu=True)
+    s = Schedule(func, TARGET)
+    s.split("j", [None, Hole(choices=[8, 16])])
+    s.split("i", [None, Hole()])
+    s.reorder("i.0", "j.0", "i.1", "k", "j.1")
+    s.vectorize("j.1")
+    s.reverse_compute_at("relu", Hole(choices=["i.0", "j.0"]))
+    space = space_from_schedule(s)
+    search = EvolutionarySearch(SimpleNamespace(key="m", flops=8192), space, RandomModel(0), 0)
+    found = search.ask(64)
+    assert {c.variant for c in found} == {0, 1}
+    assert len(found) >= 8
+    for c in found:
+        schedule = space.schedule(c)
+        assert schedule.is_concrete
+        verify(schedule.func)
+        again = Schedule.from_json(func, schedule.to_json(), TARGET)
+        assert to_text(again.func) == to_text(schedule.func)
 
 
 def test_spaces_of_one_computation_are_joined():
@@ -291,6 +319,11 @@ def test_spaces_of_one_computation_are_joined():
 
 
 def test_a_template_takes_the_place_of_rules():
+    space = make_space(conv(), TARGET, template="conv2d_nhwc")
+    assert space.asked == ("template",)
+    assert {r.block for r in space.rules()} >= {"pad", "conv", "bias_add", "relu"}
+    labels = [v.label for v in space.variants]
+    assert len(set(labels)) == len(labels), "knobs tell variants apart"
     for how in ({"structure": "SSRS"}, {"rules": ["tile"]}):
         with pytest.raises(UsageError) as e:
             make_space(conv(), TARGET, template="conv2d_nhwc", **how)

@@ -57,8 +57,9 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """Short name, of the rules that make the difference: "SSRSRS · pad in blocks"."""
-        return " · ".join(n.tag for n in self.notes if n.tag) or (self.notes[-1].rule if self.notes else "as it is")
+        """Short name, of the rules (or a template's knobs) that make the difference: "SSRSRS · pad in blocks"."""
+        said = [n.tag for n in self.notes if n.tag] or [n.reason for n in self.notes if n.rule == "knob"]
+        return " · ".join(said) or (self.notes[-1].rule if self.notes else "as it is")
 
     @property
     def sampler(self) -> Sampler:
@@ -270,7 +271,7 @@ def _by_hand(given: Schedule, closed: Schedule) -> tuple[Note, ...]:
         for old, new in zip(given.trace, closed.trace, strict=True)
         for name in old.open_choices()
     ]
-    return (Note("schedule", ", ".join(made) or "holes that were left open by hand"),)
+    return (Note("schedule", ", ".join(made) or "holes that were left open by hand", tag=", ".join(made)),)
 
 
 def _variant(index: int, d: Draft, machine: Machine) -> Variant:
