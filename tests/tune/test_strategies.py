@@ -322,16 +322,15 @@ def test_descent_reaches_a_local_optimum_and_starts_again(conv):
     assert len(log) == 240
 
 
-def test_the_evolutionary_search_polishes_when_it_stalls(conv):
+def test_the_evolutionary_search_polishes_more_when_it_stalls(conv):
     search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
-    flat = SimpleNamespace(status="ok", min_ms=1.0)
-    origins = []
-    for _ in range(8):
-        batch = search.ask(8)
-        origins.append([c.origin for c in batch])
-        search.tell([(c, flat) for c in batch])
-    assert all("polish" not in o for o in origins[:4])
-    assert all("polish" in o for o in origins[6:])
+    search.epsilon = 0.0
+    shares = []
+    for k in range(8):
+        batch = search.ask(10)
+        shares.append(sum(c.origin == "polish" for c in batch))
+        search.tell([(c, SimpleNamespace(status="ok", min_ms=2.0**-k if k < 3 else 1.0)) for c in batch])
+    assert shares == [0, 4, 4, 4, 4, 4, 6, 6]
 
 
 def test_variants_are_tried_as_often_as_they_may_be_the_best(conv):

@@ -5,8 +5,9 @@ and the programs that were measured to be the fastest. It breeds from both by mu
 and picks what is good and different from each other. Nothing bred is carried from one `ask` to the next, so a search
 that is restored from a log stands exactly where the first one stood.
 
-While the best does not improve, part of the batch goes to the neighbours of the fastest programs, whatever the model
-thinks of them (`polish`).
+Part of each batch goes to the neighbours of the fastest programs, whatever the model thinks of those programs
+(`descent.polish`), and more of it while the best does not improve. The first batch is not bred: before anything was
+measured, the model's favourites among thousands of children are where the model is wrong.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ from workbench.tune.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
 EPOCH = 512
 #: Measured programs, and rows of the sample, that children come from.
 MEASURED, ELITE = 24, 64
-#: Trials without a gain after which polishing joins in; it is a gain to be faster by `GAIN` in log2.
-STALL, GAIN = 32, 0.005
+#: Measured programs whose neighbours are polished, and the share of a batch that they get.
+CENTRES, POLISHED = 24, 0.4
+#: Their share once so many trials made no gain; it is a gain to be faster by `GAIN` in log2.
+STALLED, STALL, GAIN = 0.6, 32, 0.005
 #: Variants that one generation breeds at most: each costs as much as a hundred rows.
 BRED_VARIANTS = 3
 
@@ -54,21 +57,22 @@ class EvolutionarySearch(Search):
         sample = self.sample(EPOCH)
         rows = sample.take(distinct(sample.keys, known))
         score = self.score(rows)
-        for generation in range(self.options.generations):
-            children = self._breed(rows, score, known, generation, rng)
+        for _ in range(self.options.generations if self.history.best else 0):
+            children = self._breed(rows, score, known, rng)
             if children is not None:
                 rows = Rows.join([rows, children])
                 score = np.concatenate([score, self.model.predict(children.x)])
-        polished = polish(self, n // 2, MEASURED) if self._stalled() else []
-        chosen = self._choose(n - len(polished), rows, score, {c.key for c, _ in polished}, rng)
+        polished = polish(self, self._polished(n), CENTRES)
+        lucky = int(rng.binomial(n, self.epsilon)) if self.history.best else 0
+        chosen = self._choose(n - len(polished), min(lucky, n - len(polished)), rows, score, polished, rng)
         if len(chosen) + len(polished) < n:
             chosen += self.leftovers(n - len(chosen) - len(polished), [*chosen, *polished], rng)
         return [*chosen, *polished]
 
     # ---- breeding ----
 
-    def _breed(self, rows: Rows, score: Scores, known: Keys, generation: int, rng: np.random.Generator) -> Rows | None:
-        parents = self._parents(rows, score, generation)
+    def _breed(self, rows: Rows, score: Scores, known: Keys, rng: np.random.Generator) -> Rows | None:
+        parents = self._parents(rows, score)
         count = self.options.children
         if not len(parents.keys):
             return None
@@ -88,7 +92,7 @@ class EvolutionarySearch(Search):
         how[twice] = CROSSED
         return self.field.rows(owner, children, np.union1d(known, rows.keys), parents.keys[first], how)
 
-    def _parents(self, rows: Rows, score: Scores, generation: int) -> _Parents:
+    def _parents(self, rows: Rows, score: Scores) -> _Parents:
         """Half of the children come from what was measured to be fast, half from what the model believes to be."""
         elite = np.argsort(-score, kind="stable")[:ELITE]
         measured = self.placed(MEASURED)
@@ -109,20 +113,25 @@ class EvolutionarySearch(Search):
 
     # ---- proposals ----
 
-    def _stalled(self) -> bool:
-        return self.history.since_gain(GAIN) >= STALL
+    def _polished(self, n: int) -> int:
+        """How many of `n` proposals are neighbours of the fastest programs."""
+        stalled = self.history.since_gain(GAIN) >= STALL
+        return round(n * (1.0 - self.epsilon) * (STALLED if stalled else POLISHED)) if self.history.best else 0
 
-    def _choose(self, n: int, rows: Rows, score: Scores, taken: set[str], rng: np.random.Generator) -> list[Proposal]:
+    def _choose(
+        self, n: int, lucky: int, rows: Rows, score: Scores, polished: list[Proposal], rng: np.random.Generator
+    ) -> list[Proposal]:
+        """The model's favourites, and `lucky` ones at random among what is not hopeless."""
+        free = ~np.isin(rows.keys, np.array([number(c.key) for c, _ in polished], np.uint64))
         order = np.argsort(-score, kind="stable")
-        if taken:
-            order = order[~np.isin(rows.keys[order], np.array([number(k) for k in taken], np.uint64))]
-        lucky = int(rng.binomial(n, self.epsilon)) if self.history.best else 0
+        order = order[free[order]]
         chance = candidates(rows, score, n)
-        chance = chance[np.isin(chance, order)]
-        guess = drift(self, max(1, n - lucky), rng)
-        picked = diverse(chance, rows, score, n - lucky, 0.4 if self.history.best else 1.0, guess)
+        picked = diverse(
+            chance[free[chance]], rows, score, n - lucky, 0.4 if self.history.best else 1.0,
+            drift(self, max(1, n - lucky), rng),
+        )  # fmt: skip
         out = [self.candidate(rows, i, _origin(rows, i), float(score[i])) for i in picked]
-        rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)  # at random among what is not hopeless
+        rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)
         if lucky and len(rest):
             drawn = rng.choice(rest, min(lucky, len(rest)), replace=False)
             out += [self.candidate(rows, int(i), "random", float(score[i])) for i in drawn]
