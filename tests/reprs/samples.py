@@ -22,7 +22,8 @@ from workbench.schedule import Hole
 from workbench.tune.log import to_frame
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
-from workbench.tune.space import make_space
+from workbench.tune.sketch import Draft, Rule
+from workbench.tune.space import Space, make_space
 from workbench.tune.template import TEMPLATES, Knobs
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
@@ -135,6 +136,15 @@ def knobs(many: int = 0, name: str = "words") -> Knobs:
         TEMPLATES.forget(name)
 
 
+def busy_space(many: int, name: str = "words") -> Space:
+    """Space with a rule that makes many variants of its own."""
+
+    def own(draft: Draft, machine: Any) -> list[Draft]:
+        return [draft.change(name, name, draft.schedule.copy(), blocks=[name], tag=name) for _ in range(many)]
+
+    return make_space(tiled().base, wb.Target.host(2), rules=[Rule(name, "", own, custom=True), "tile"])
+
+
 MAKERS: dict[str, Callable[[], Any]] = {
     "graph": residual_net,
     "graph, fused": lambda: residual_net().optimize(),
@@ -160,6 +170,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "knobs": knobs,
     "knobs, 100 of them": lambda: knobs(100),
     "knobs, hostile": lambda: knobs(2, HOSTILE),
+    "space": lambda: make_space(wb.workloads.conv2d_nhwc(8, 8, 16, 32, relu=True), wb.Target.host(2)),
+    "space, 60 variants": lambda: busy_space(60),
+    "space, hostile": lambda: busy_space(2, HOSTILE),
     "kernel": lambda: tiled().build(),
     "executable": lambda: wb.compile(residual_net()),
     "benchmark": lambda: BenchmarkResult((1.0, 2.0, 1.5) * 20, 2),

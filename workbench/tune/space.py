@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from workbench.tune.template import Knobs
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Variant:
     """One schedule with holes and everything that is derived from it, made when first needed.
 
@@ -60,6 +60,9 @@ class Variant:
         """Short name, of the rules (or a template's knobs) that make the difference: "SSRSRS · pad in blocks"."""
         said = [n.tag for n in self.notes if n.tag] or [n.reason for n in self.notes if n.rule == "knob"]
         return " · ".join(said) or (self.notes[-1].rule if self.notes else "as it is")
+
+    def __repr__(self) -> str:
+        return f"<variant {self.index}: {_line(self.label)}>"
 
     @property
     def sampler(self) -> Sampler:
@@ -98,7 +101,7 @@ class Variant:
         return structure_keys(self._nest, self.sampler.columns(picks), len(picks))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Space:
     """All schedules that a search may propose for one computation.
 
@@ -127,6 +130,9 @@ class Space:
             raise TuneError("tune.variant", f"The space has no variant {candidate.variant}.", (self.id,))
         filled: Schedule = self.variants[candidate.variant].schedule.fill(dict(candidate.row))
         return filled
+
+    def __repr__(self) -> str:
+        return f"<space {_line(self.id)}: {len(self.variants)} variants, {self.size:,} rows>"
 
     def rules(self) -> list[RuleRecord]:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
@@ -158,6 +164,11 @@ class Space:
         from workbench.tune.space_html import space_html
 
         return space_html(self)
+
+
+def _line(text: str, limit: int = 80) -> str:
+    """One line of a name: names come from models and rules."""
+    return "".join(c if c.isprintable() else "\ufffd" for c in text[:limit])
 
 
 def make_space(
