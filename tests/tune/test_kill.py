@@ -8,14 +8,19 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.states import digest
 
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
+from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
+from workbench.tune.standing import Budget, Standing
+from workbench.tune.task_scheduler import GradientScheduler
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -96,3 +101,125 @@ def test_the_restored_state_equals_that_of_a_replay(tmp_path):
     assert scheduler.states == session._loop.scheduler.states
     assert scheduler.next() == session._loop.scheduler.next()
     session.cancel()
+
+
+STEERED = textwrap.dedent(
+    """
+    import random
+    import sys
+    from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+    from tune.states import digest
+    from workbench.errors import WorkbenchError
+    from workbench.tune.journal import Journal
+    from workbench.tune.options import TuneOptions
+    from workbench.tune.session import TuningSession
+
+    write = Journal.write
+    rng = random.Random(int(sys.argv[3]))
+
+    def noted(self, line):
+        answer = write(self, line)
+        standing = self._standing
+        lines = sum(map(len, (standing.records, standing.comparisons, standing.rounds, standing.commands)))
+        print(lines, digest(standing), flush=True)
+        return answer
+
+    def steer(event):
+        if event.kind == "trial" and rng.random() < 0.05:
+            try:
+                rng.choice([
+                    lambda: session.forbid(rng.randrange(3), "x", rng.randrange(1000)),
+                    lambda: session.add(rng.randrange(3), variant=0, row={"x": rng.randrange(1000)}),
+                    lambda: session.budget(task=rng.randrange(3), more=2),
+                    lambda: session.epsilon(rng.random()),
+                ])()
+            except WorkbenchError:
+                pass
+
+    Journal.write = noted
+    session = TuningSession(
+        tasks(3), toolbox=FakeToolbox(), measurer=FakeMeasurer(delay=0.0005), log=sys.argv[1], trials=int(sys.argv[2]),
+        resume=True, options=TuneOptions(early_stop=2, batch=6),
+    )
+    session.events.subscribe(steer)
+    session.start().wait()
+    """
+)
+
+
+def kill_at_random(command, seconds):
+    """Run a command, kill it after so many seconds of life; return the lines that it had written completely."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as child:
+        assert child.stdout is not None
+        first = child.stdout.readline()
+        timer = threading.Timer(seconds, lambda: child.send_signal(signal.SIGKILL))
+        timer.start()
+        rest = child.stdout.read()
+        timer.cancel()
+    return [line for line in (first + rest).splitlines(keepends=True) if line.endswith("\n")]
+
+
+@pytest.mark.slow
+def test_thirty_kills_at_random_moments_and_every_standing_is_that_of_the_living(tmp_path):
+    log = tmp_path / "a.jsonl"
+    rng = random.Random(7)
+    options = TuneOptions(early_stop=2, batch=6)
+    said: dict[int, str] = {}
+    for kill in range(30):
+        command = [sys.executable, "-c", STEERED, str(log), "100000", str(kill)]
+        told = [line.split() for line in kill_at_random(command, rng.uniform(0.02, 0.7))]
+        assert all(int(count) not in said for count, _ in told)  # nothing that was told is lost and made again
+        said.update((int(count), text) for count, text in told)
+        lines = load_log(log).lines
+        assert max(said) <= len(lines)
+        assert digest(replayed(lines[: max(said)], options)) == said[max(said)]
+    records = load_log(log).records
+    assert [r.trial for r in records] == list(range(len(records)))
+    assert len({(r.task_key, r.key) for r in records}) == len(records) > 300
+    assert {c.name for c in load_log(log).commands} >= {"start", "forbid", "add", "budget", "epsilon"}
+
+
+REAL = textwrap.dedent(
+    """
+    import sys
+    import workbench as wb
+    from workbench import Target, workloads
+    from workbench.graph.tasks import Task
+
+    def told(event):
+        if event.kind == "trial":
+            print(event.record.trial, event.record.key, flush=True)
+
+    target = Target.host(threads=1)
+    made = [Task.of_func(workloads.matmul(32 * n, 64, 64), target) for n in (1, 2)]
+    session = wb.tune(made, trials=int(sys.argv[2]), log=sys.argv[1], target=target, resume=True, start=False, batch=6)
+    session.events.subscribe(told)
+    session.start().wait()
+    """
+)
+
+
+@pytest.mark.slow
+def test_kills_while_real_kernels_are_measured(tmp_path):
+    log = tmp_path / "a.jsonl"
+    rng = random.Random(3)
+    said: dict[int, str] = {}
+    for _ in range(6):
+        command = [sys.executable, "-c", REAL, str(log), "100000"]
+        told = [line.split() for line in kill_at_random(command, rng.uniform(0.0, 2.0))]
+        assert all(int(trial) not in said for trial, _ in told)
+        said.update((int(trial), key) for trial, key in told)
+    records = load_log(log).records
+    assert [r.trial for r in records] == list(range(len(records)))
+    assert len({(r.task_key, r.key) for r in records}) == len(records) > 20
+    assert all(records[trial].key == key for trial, key in said.items())
+
+
+def replayed(lines, options):
+    """The standing of an uninterrupted replay."""
+    scheduler = GradientScheduler(tasks(3), early_stop=options.early_stop, confirm=options.confirm)
+    standing = Standing(tasks(3), scheduler, Budget(100000, None), options.epsilon)
+    for line in lines:
+        standing.take(line)
+    return standing

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import random
 
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, latency, tasks
+from tune.states import state_of
 
 from workbench.errors import UsageError
 from workbench.tune.journal import Journal
@@ -16,27 +16,6 @@ from workbench.tune.log import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
-
-
-def state_of(standing):
-    scheduler = copy.deepcopy(standing.scheduler)
-    for state in scheduler.states:
-        state.exhausted = False  # the search says so again
-    return {
-        "states": scheduler.states,
-        "next": scheduler.next(),
-        "terms": [scheduler.terms(i) for i in range(len(scheduler.tasks))],
-        "why": [scheduler.why(i) for i in range(len(scheduler.tasks))],
-        "resting": [scheduler.resting(i) for i in range(len(scheduler.tasks))],
-        "budget": standing.budget.trials,
-        "epsilon": standing.epsilon,
-        "wishes": copy.deepcopy(standing.wishes),
-        "measured": copy.deepcopy(standing.measured),
-        "untuned": dict(standing.untuned),
-        "quality": dict(standing.quality),
-        "numbers": (standing.next_trial, standing.next_round),
-        "lines": tuple(map(len, (standing.records, standing.comparisons, standing.rounds, standing.commands))),
-    }
 
 
 def steer_at_random(session, rng):
