@@ -85,7 +85,7 @@ def known(some, fights):
     return records, [comparison(*trials[:n], at=at) for trials, n, at in fights]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SOME, FIGHTS, st.randoms())
 def test_the_order_of_lines_does_not_matter_and_nobody_is_lost(some, fights, random):
     records, comparisons = known(some, fights)
@@ -97,7 +97,7 @@ def test_the_order_of_lines_does_not_matter_and_nobody_is_lost(some, fights, ran
     assert order(shuffled, other) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SOME, FIGHTS)
 def test_no_loser_of_an_uncontradicted_comparison_ranks_before_its_winner(some, fights):
     records, comparisons = known(some, fights)

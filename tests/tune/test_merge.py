@@ -164,7 +164,7 @@ def logs(draw):
     return out
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(logs())
 def test_merging_is_associative(three):
     a, b, c = three
