@@ -29,13 +29,16 @@ export function fakeModel(state, answer) {
   return model;
 }
 
+const SPACE = {"holes": [{"name": "h_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "o_0", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_1", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_2", "values": [1, 2, 4, 16, 32, 64], "variants": [0, 1, 2, 3]}, {"name": "pad_c_0", "values": [1, 2, 4], "variants": [0]}, {"name": "pad_c_1", "values": [16, 32, 64], "variants": [0]}, {"name": "h_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "w_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "o_3", "values": [16, 32, 64], "variants": [3]}, {"name": "c_0", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "c_1", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "relu_h_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_w_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_o_0", "values": [1, 2, 4], "variants": [4, 5]}, {"name": "relu_o_1", "values": [1, 2, 4, 16, 32], "variants": [4, 5]}, {"name": "conv_V_c_0", "values": [2, 4], "variants": [4, 5]}, {"name": "conv_V_c_1", "values": [16, 32], "variants": [4, 5]}, {"name": "conv_o_0", "values": [1, 2, 4], "variants": [4]}, {"name": "conv_o_1", "values": [16, 32, 64], "variants": [4]}, {"name": "relu_o_2", "values": [16, 32], "variants": [5]}], "variants": [{"id": 0, "label": "SSRS", "rows": 16200}, {"id": 1, "label": "SSRS · pad in blocks", "rows": 5400}, {"id": 2, "label": "SSRS · pad as a condition", "rows": 5400}, {"id": 3, "label": "SSRSRS · pad in blocks", "rows": 448000}, {"id": 4, "label": "winograd 4x4", "rows": 972}, {"id": 5, "label": "winograd 4x4, data first", "rows": 810}]};
+
 export class FakeKernel {
   /** `fixture`: {slices, palettes}; `delay` in ms, or null to stay silent after the first state. */
-  constructor(fixture, { delay = 20, mute = false } = {}) {
+  constructor(fixture, { delay = 20, mute = false, space = SPACE } = {}) {
     this.slices = copy(fixture.slices);
     this.palettes = fixture.palettes ?? {};
     this.delay = delay;
     this.mute = mute;
+    this.space = space;
     this.rev = 1;
   }
 
@@ -43,6 +46,7 @@ export class FakeKernel {
     if (this.mute) return;
     if (message.t === 'hello') return this.later(() => model.receive({ t: 'state', v: 1, rev: this.rev, slices: this.slices }), 0);
     if (this.delay === null) return;
+    if (message.t === 'ask' && message.q === 'space') return this.later(() => model.receive({ t: 'ret', id: message.id, ...(this.space ? { ok: true, value: this.space } : { ok: false, error: failure('space.none', 'No rule applies to this task.') }) }));
     if (message.t === 'ask') return this.later(() => model.receive({ t: 'ret', id: message.id, ok: true, value: this.judge(message.args.step) }));
     this.later(() => {
       const error = this.run(message.cmd, message.args);
@@ -97,8 +101,21 @@ export class FakeKernel {
       this.slices.history = { ...history, rows: [...history.rows.slice(0, id), row] };
       return this.go(id);
     }
+    if (cmd === 'steer') return this.steer(args.name, args.args);
     if (cmd === 'auto_measure') this.put('history', { ...history, auto: args.on });
     if (cmd === 'dismiss') this.put('status', { ...this.slices.status, note: null });
+    return null;
+  }
+
+  steer(name, args) {
+    const hole = this.space.holes.find(one => one.name === args.hole);
+    if (name === 'pin' && !hole?.values.includes(args.value)) return failure('steer.value', `'${args.hole}' cannot be ${args.value}: it is no value that it may have.`, [], `it may be ${hole?.values.join(', ')}`);
+    if (name === 'epsilon' && !(args.value >= 0 && args.value <= 1)) return failure('steer.argument', `epsilon has to be a share from 0 to 1, not ${args.value}`);
+    const old = this.slices.steering;
+    const task = this.slices.tasks.rows.find(row => row.key === args.task)?.name ?? '';
+    const text = Object.entries(args).filter(([key]) => key !== 'task').map(([key, value]) => `${key} ${value}`).join(', ');
+    const held = name === 'pin' ? [...old.held, { task, text: `${args.hole} = ${args.value}`, args: { task: args.task, hole: args.hole } }] : name === 'release' ? old.held.filter(one => one.args.hole !== args.hole) : old.held;
+    this.put('steering', { ...old, held, count: old.count + 1, commands: [{ id: old.count, name, text, task, source: 'widget', accepted: true, error: '', at: 12.3 }, ...old.commands].slice(0, 8) });
     return null;
   }
 

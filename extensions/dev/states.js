@@ -17,6 +17,26 @@ const tuned = slices => {
 
 const RUNNING = { state: 'running', trials: 1216, total: 2000, elapsed_s: 640, eta_s: 413, fraction: 0.608, rate: 1.9, failed: 17, scope: 'all', log: 'squeezenet.tunelog.jsonl', message: '', best_ready: true };
 
+/** What the kernel says of the commands to a run. */
+const ORDERS = [{"name": "pin", "summary": "Hold a hole at one value in all candidates that are proposed from now on.", "fields": [{"name": "task", "widget": "text", "label": "the task: its number, key or name", "required": true, "names": "task"}, {"name": "hole", "widget": "text", "label": "name of the hole", "required": true, "names": "hole"}, {"name": "value", "widget": "number", "label": "the value", "required": true, "of": "hole"}]}, {"name": "forbid", "summary": "Propose no more candidates with certain values of a hole, or of one variant of the space.", "fields": [{"name": "task", "widget": "text", "label": "the task: its number, key or name", "required": true, "names": "task"}, {"name": "hole", "widget": "text", "label": "name of the hole", "required": false, "names": "hole"}, {"name": "values", "widget": "numbers", "label": "the values", "required": false, "of": "hole"}, {"name": "variant", "widget": "number", "label": "the variant, by its number", "required": false, "names": "variant"}]}, {"name": "release", "summary": "Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task.", "fields": [{"name": "task", "widget": "text", "label": "the task: its number, key or name", "required": true, "names": "task"}, {"name": "hole", "widget": "text", "label": "only this hole", "required": false, "names": "hole"}, {"name": "variant", "widget": "number", "label": "only this variant", "required": false, "names": "variant"}]}, {"name": "add", "summary": "Measure a candidate next: a row of a variant of the space, or a whole schedule as its trace.", "fields": [{"name": "task", "widget": "text", "label": "the task: its number, key or name", "required": true, "names": "task"}, {"name": "trace", "widget": "shown", "label": "the schedule: what `Schedule.to_json` returns", "required": false}]}, {"name": "budget", "summary": "Change how much may be tried in all, or give one task more trials, which it gets before all others.", "fields": [{"name": "trials", "widget": "number", "label": "trials in all, those in the log included", "required": false}, {"name": "seconds", "widget": "real", "label": "time limit of this run in seconds, counted from its start", "required": false}, {"name": "task", "widget": "text", "label": "the task that gets more: its number, key or name", "required": false, "names": "task"}, {"name": "more", "widget": "number", "label": "so many more trials, for the task if one is named", "required": false}]}, {"name": "epsilon", "summary": "Change the share of candidates that are drawn at random.", "fields": [{"name": "value", "widget": "real", "label": "the share, 0 to 1", "required": true}]}];
+
+const STEERING = {
+  next: { name: 'conv 3x3 48→192 @27x27 + relu', reason: 'saves most', gain: 0.0042, backward: 0.0011, optimism: 0.0049, similarity: 0 },
+  task: { trial: 187, ms: 0.438, spread: 0.006, origin: 'mutation', quality: 0.87, reason: 'few rounds so far', resting: false, compared: 5, won: 3, waiting: 1,
+    last: { text: 'trials 187 and 181 against trial 143: 187 is 4.2 % faster (confidence 0.998)', won: true, why: 'new best', trials: [143, 187, 181], winner: 187, ms: [0.457, 0.438, 0.451] } },
+  held: [], values: { budget: { trials: 2000 }, epsilon: { value: 0.08 } }, count: 0, refused: 0, commands: []
+};
+const command = (id, name, text, source, more) => ({ id, name, text, task: '', source, accepted: true, error: '', at: 12.3 + 40 * id, ...more });
+const steered = slices => {
+  const { key, name } = slices.tasks.rows[0];
+  const held = [['h_0 = 4', { hole: 'h_0' }], ['w_2 ≠ 28, 56', { hole: 'w_2' }], ['variant ≠ 3', { variant: 3 }]].map(([text, args]) => ({ task: name, text, args: { task: key, ...args } }));
+  const commands = [
+    command(4, 'pin', 'hole h_1, value 3', 'widget', { task: name, accepted: false, error: "'h_1' cannot be 3: it is no value that it may have (it may be 1, 2, 4, 7, 8, 14, 28, 56) [steer.value]" }),
+    command(3, 'forbid', 'variant 3', 'control file', { task: name }), command(2, 'epsilon', 'value 0.2', 'python'), command(1, 'pin', 'hole h_0, value 4', 'widget', { task: name })
+  ];
+  return { ...STEERING, held, commands, count: 12, refused: 1 };
+};
+
 const failedStep = slices => {
   const rows = slices.history.rows.map(row => ({ ...row }));
   const last = rows.at(-1);
@@ -55,7 +75,10 @@ const EMPTY = { graph: null, stages: null, nest: null, palette: null, history: n
 /** name -> {slices: changes to the recorded ones, delay, mute, after(model): what happens once it is shown} */
 export const STATES = {
   normal: { slices: tuned },
-  tuning: { slices: slices => ({ ...tuned(slices), tuning: RUNNING }), tab: 'tuning' },
+  tuning: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: STEERING, meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
+  steering: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: steered(slices), meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
+  ended: { slices: slices => ({ ...tuned(slices), tuning: { ...RUNNING, state: 'done', trials: 2000, eta_s: null }, steering: { ...steered(slices), next: null }, meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
+  space_failed: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: STEERING, meta: { ...slices.meta, orders: ORDERS } }), space: null, tab: 'tuning' },
   measuring: { slices: slices => ({ ...tuned(slices), status: { busy: 'measuring v7', note: null, log: 'squeezenet.tunelog.jsonl' } }) },
   mixed: { slices: slices => mixed(tuned(slices)) },
   busy: { slices: tuned, delay: null, after: model => model.status('busy'), act: ['undo', 'measure'] },

@@ -170,6 +170,94 @@ def tuning(state: str = "running", **more: Any) -> Json:
     return {**slice_, **more}
 
 
+def field(name: str, widget: str, **more: Any) -> Json:
+    """An input of a command's form."""
+    return {"name": name, "widget": widget, "label": f"what {name} is", "required": False, **more}
+
+
+def orders() -> list[Json]:
+    """Commands to a run as the kernel declares them; the last one is none that anybody knows."""
+    task = field("task", "text", required=True, names="task")
+    hole = field("hole", "text", names="hole")
+    variant = field("variant", "number", names="variant")
+    return [
+        {
+            "name": "pin",
+            "summary": "Hold a hole at one value.",
+            "fields": [task, {**hole, "required": True}, field("value", "number", required=True, of="hole")],
+        },
+        {
+            "name": "forbid",
+            "summary": "Propose no more of these.",
+            "fields": [task, hole, field("values", "numbers", of="hole"), variant],
+        },
+        {"name": "add", "summary": "Measure a candidate next.", "fields": [task, field("trace", "shown")]},
+        {"name": "epsilon", "summary": "Change the share.", "fields": [field("value", "real", required=True)]},
+        {
+            "name": "polish",
+            "summary": "A command of a later version.",
+            "fields": [field("hard", "checkbox"), field("how", "text"), field("steps", "number")],
+        },
+    ]
+
+
+SPACE: Json = {
+    "holes": [
+        {"name": "i_0", "values": [1, 2, 4], "variants": [0, 1]},
+        {"name": "j_0", "values": [8, 16], "variants": [1]},
+    ],
+    "variants": [{"id": 0, "label": "SSRS", "rows": 12}, {"id": 1, "label": "SSRSRS · pack", "rows": 99}],
+}
+
+
+def command(number: int, name: str, **more: Any) -> Json:
+    """One line of the list of commands."""
+    usual = {"text": "value 0.2", "task": "", "source": "widget", "accepted": True, "error": "", "at": 12.3}
+    return {"id": number, "name": name, **usual, **more}
+
+
+def steering(**more: Any) -> Json:
+    """The `steering` slice of a run that nobody has steered yet."""
+    last = {
+        "text": "trial 31 against trial 12: 31 is 4.2 % faster (confidence 0.998)",
+        "won": True,
+        "why": "new best",
+        "trials": [12, 31],
+        "winner": 31,
+        "ms": [0.457, 0.438],
+    }
+    name = _SHAPES[0][0]
+    terms = {"gain": 0.0042, "backward": 0.0011, "optimism": 0.0049, "similarity": 0.0}
+    return {
+        "next": {"name": name, "reason": "saves most", **terms},
+        "task": {
+            "trial": 31,
+            "ms": 0.438,
+            "spread": 0.006,
+            "origin": "mutation",
+            "quality": 0.87,
+            "reason": "few rounds so far",
+            "resting": False,
+            "compared": 5,
+            "won": 3,
+            "last": last,
+            "waiting": 1,
+        },
+        "held": [],
+        "values": {"epsilon": {"value": 0.08}},
+        "commands": [],
+        "count": 0,
+        "refused": 0,
+        **more,
+    }
+
+
+def steered(**more: Any) -> Json:
+    """All slices of a run that can be steered."""
+    all_ = state(**{"steering": steering(), **more})
+    return {**all_, "meta": {**all_["meta"], "orders": orders()}}
+
+
 def state(**more: Any) -> Json:
     """All slices of a model that is being tuned; `more` replaces some."""
     return {

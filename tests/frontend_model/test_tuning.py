@@ -12,9 +12,9 @@ from frontend_model.conftest import Json, Panels
 BUTTONS: dict[str, dict[str, bool]] = {
     "none": {"start": True, "adopt": False},
     "idle": {"start": True, "adopt": False},
-    "running": {"pause": True, "stop": True, "cancel": True, "adopt": True},
-    "paused": {"resume": True, "stop": True, "cancel": True, "adopt": True},
-    "stopping": {"pause": False, "stop": False, "cancel": True, "adopt": True},
+    "running": {"pause": True, "stop": True, "cancel": True, "add": True, "adopt": True},
+    "paused": {"resume": True, "stop": True, "cancel": True, "add": True, "adopt": True},
+    "stopping": {"pause": False, "stop": False, "cancel": True, "add": False, "adopt": True},
     "done": {"start": True, "adopt": True},
     "cancelled": {"start": True, "adopt": True},
     "failed": {"start": True, "adopt": True},
@@ -37,7 +37,7 @@ def test_buttons_follow_the_state_and_send_their_command(panels: Panels, state: 
     for action, enabled in BUTTONS[state].items():
         b = button(panels, action)
         assert b.get_attribute("title")
-        if enabled and action not in ("start", "adopt"):
+        if enabled and action not in ("start", "add", "adopt"):
             b.click()
             assert panels.sent[-1] == (action, {})
         elif not enabled:

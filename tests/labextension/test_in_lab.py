@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,10 @@ from typing import Any
 import pytest
 from browser.driver import OPEN_SERVER, Notebook, free_port, page_of
 
+from workbench.markup import milliseconds
+from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, write_log
+from workbench.tune.ranking import latency_shown, ranked
 from workbench.tune.record import Record
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +51,7 @@ def record(trial: int, task: str, ms: float | None, **fields: Any) -> Record:
     )  # fmt: skip
 
 
-def line(item: Record) -> str:
+def line(item: Record | Comparison | Round | Command) -> str:
     return json.dumps(item.to_json()) + "\n"
 
 
@@ -181,6 +185,87 @@ def test_damaged_log_is_shown_as_far_as_it_goes(page: Any, address: str, folder:
     assert not page.evaluate("window.broken")
     page.locator(".jp-DirListing-item", has_text="c.tunelog").dblclick()
     shows(page, "The file is empty.")
+
+
+def drawn(seed: int) -> tuple[str, list[Record], list[Comparison]]:
+    """A task whose trials and comparisons are drawn at random; comparisons may contradict each other."""
+    chance, name = random.Random(seed), f"task{seed}"
+    records = [
+        record(i, name, round(chance.uniform(1, 2), 3), caches=chance.choice(["", "warm", "constants shared"]))
+        for i in range(12)
+    ]
+    lines = []
+    for round_ in range(seed):
+        trials = tuple(chance.sample(range(13), chance.randint(2, 4)))  # one of them is of no known trial
+        times = tuple(round(chance.uniform(1, 2), 3) for _ in trials)
+        lines.append(
+            Comparison(
+                task_key=f"key-{name}",
+                task=name,
+                round=round_,
+                trials=trials,
+                latency_ms=times,
+                ratio=0.9,
+                confidence=0.99,
+                winner=chance.choice(trials),
+                timestamp=1.7e9 + chance.randint(0, 3),
+            )
+        )
+    return name, records, lines
+
+
+def test_the_best_is_who_the_comparisons_say(page: Any, address: str, folder: Path) -> None:
+    cases = [drawn(seed) for seed in range(14)]
+    steps = [item for _, records, lines in cases for item in (*records, *lines)]
+    (folder / "d.tunelog.jsonl").write_text("".join(map(line, steps)))
+    open_lab(page, address)
+    page.locator(".jp-DirListing-item", has_text="d.tunelog").dblclick()
+    shows(page, "following, updated")
+    rows = page.locator(".swbl-columns .swbl-table tbody tr").all()
+    found = {r.locator("button").inner_text(): r.locator("td").nth(2).inner_text() for r in rows}
+    wanted = {}
+    for name, records, lines in cases:
+        first = ranked(records, lines, lambda r: (not r.as_in_network, r.latency_ms))[0]
+        wanted[name] = milliseconds(latency_shown(first, lines)).split()[0]
+    assert found == wanted
+    assert "91, " in page.locator(".swbl-summary").inner_text()
+    assert "could not be read" not in text(page)
+
+
+def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, folder: Path) -> None:
+    task = {"task_key": "key-matmul", "task": "matmul"}
+    lines = [
+        record(0, "matmul", 4.0),
+        record(1, "matmul", 3.0),
+        Comparison(**task, trials=(0, 1), latency_ms=(4.1, 4.6), ratio=1.12, confidence=0.01, winner=0),
+        Round(**task, round=0, spearman=0.87),
+        Command(name="pin", args={"task": "key-matmul", "hole": "i_0", "value": 4}, source="widget", elapsed_s=12.0),
+        Command(name="pin", args={"hole": MARKUP}, source="control file", accepted=False, error="no such hole"),
+    ]
+    odd = [{"kind": "comparison", **task}, {"kind": "round", "round": 1}, {"kind": "command"}, {"kind": "later"}]
+    log = folder / "e.tunelog.jsonl"
+    log.write_text("".join([*map(line, lines), *(json.dumps(one) + "\n" for one in odd)]))
+    open_lab(page, address)
+    page.locator(".jp-DirListing-item", has_text="e.tunelog").dblclick()
+    shows(page, "3 lines could not be read: 7, 8, 9.")
+    shown = text(page)
+    assert "4.10 ms" in page.locator(".swbl-summary").inner_text(), "trial 1 lost, and trial 0 was timed again"
+    assert "1, none with a new best" in page.locator(".swbl-summary").inner_text()
+    assert "Best: trial 0, 4.10 ms." in shown
+    assert "trial 1 against trial 0: lost; the best of them was 12.0 % slower (confidence 0.010)" in shown
+    assert "rank correlation was 0.87" in shown
+    curve = page.locator(".swbl-curve svg").get_attribute("aria-label")
+    assert "from 4.00 to 4.10 ms in 2 trials" in curve, "what lost was never the best"
+    table = page.get_by_role("region", name="List of commands").inner_text()
+    assert "pin matmul, hole = i_0, value = 4" in table
+    assert "widget" in table
+    assert "refused: no such hole" in table
+    assert MARKUP in table
+    with log.open("a") as file:
+        file.write(line(record(2, "matmul", 2.0)))
+        file.write(line(Comparison(**task, trials=(0, 2), latency_ms=(4.2, 2.5), winner=2, timestamp=1.0)))
+    shows(page, "Best: trial 2, 2.50 ms.")
+    assert not page.evaluate("window.broken")
 
 
 def test_tile_opens_the_tour_under_a_new_name(page: Any, address: str, folder: Path) -> None:

@@ -48,14 +48,16 @@ def forms() -> list[dict[str, Any]]:
         rows = any(
             a["values"] == _ROW for a in arguments
         )  # nobody writes a row into a form, so its variant is not asked
-        fields = [_field(a) for a in arguments if a["values"] in _WIDGETS and not (rows and a["name"] == "variant")]
+        fields = [
+            _field(a, arguments) for a in arguments if a["values"] in _WIDGETS and not (rows and a["name"] == "variant")
+        ]
         named = {f["name"] for f in fields}
         if fields and all(a["name"] in named for a in arguments if a["required"]):
             out.append({"name": order["name"], "summary": order["doc"], "fields": fields})
     return out
 
 
-def _field(argument: Mapping[str, Any]) -> dict[str, Any]:
+def _field(argument: Mapping[str, Any], arguments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     name = argument["name"]
     out = {
         "name": name, "widget": _WIDGETS[argument["values"]], "label": argument["doc"],
@@ -63,7 +65,7 @@ def _field(argument: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
     if name in _NAMES:
         out["names"] = _NAMES[name]
-    if name in _OF:
+    if name in _OF and any(a["name"] == _OF[name] for a in arguments):
         out["of"] = _OF[name]
     return out
 
@@ -80,6 +82,9 @@ def completed(name: str, args: Mapping[str, Any], view: View | None) -> dict[str
                 text = f"It cannot be measured while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
                 raise UsageError("steer.trace", text, names, "choose numbers first")
             out[field["name"]] = view.schedule.to_json()
+            if not out[field["name"]]:
+                text = "The schedule on show is the program as it is written"
+                raise UsageError("steer.trace", text, (), "take a step first")
     return out
 
 
@@ -135,10 +140,8 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
     if row is None:
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
-    best = desk.stats.of(row.key).best
     return {
-        "trial": best.trial if best is not None else None, "ms": rounded(row.latency_ms),
-        "spread": rounded(row.spread, 3), "origin": best.origin if best is not None else "",
+        "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
         "compared": len(lines), "won": sum(c.new_best for c in lines),
         "last": _comparison(lines[-1]) if lines else None, "waiting": len(tuning.held(row.id).added),
@@ -171,7 +174,7 @@ def _values(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any]:
 def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any]:
     names = {task.key: task.name for task in tuning.tasks}
     said = {k: v for k, v in line.args.items() if k not in ("key", "until", "task")}
-    words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items()]
+    words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items() if v is not None]
     return {
         "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),
         "source": line.source, "accepted": line.accepted, "error": line.error, "at": round(line.elapsed_s, 1),

@@ -58,6 +58,8 @@ class TaskRow:
         Relative spread of the best trial's repeats, and how sure its last comparison was that it is the best.
     compared : int
         Comparisons that were made.
+    trial, origin : int or None, str
+        Number of the best trial, and who proposed it.
     quality : float or None
         Rank correlation of the model's predictions with the measurements that came after them.
     """
@@ -77,6 +79,8 @@ class TaskRow:
     confidence: float | None = None
     compared: int = 0
     quality: float | None = None
+    trial: int | None = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

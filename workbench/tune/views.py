@@ -70,6 +70,8 @@ def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
         confidence=state.confidence,
         compared=state.compared,
         quality=quality.spearman if quality is not None else None,
+        trial=best.trial if best is not None else None,
+        origin=best.origin if best is not None else "",
     )
 
 

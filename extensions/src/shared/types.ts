@@ -33,6 +33,19 @@ export interface PrimitiveInfo {
   readonly returns: string;
   readonly fields: readonly FieldInfo[];
 }
+export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
+export interface OrderField {
+  readonly name: string;
+  readonly widget: OrderWidget;
+  readonly label: string;
+  readonly required: boolean;
+  /** What its text or number is the name of. */
+  readonly names?: 'task' | 'hole' | 'variant';
+  /** The field whose values it takes. */
+  readonly of?: string;
+}
+/** A command that steers a tuning run. */
+export interface OrderInfo { readonly name: string; readonly summary: string; readonly fields: readonly OrderField[] }
 export interface MetaSlice {
   readonly version: string;
   readonly kind: 'model' | 'task' | 'schedule' | 'tuning' | 'log';
@@ -42,6 +55,7 @@ export interface MetaSlice {
   readonly peak_gflops: number | null;
   readonly caches: readonly Cache[];
   readonly primitives: readonly PrimitiveInfo[];
+  readonly orders?: readonly OrderInfo[];
   readonly panels: readonly string[];
 }
 
@@ -221,6 +235,42 @@ export interface TuningSlice {
   readonly best_ready: boolean;
 }
 
+export interface SpaceInfo {
+  readonly holes: readonly { readonly name: string; readonly values: readonly number[]; readonly variants: readonly number[] }[];
+  readonly variants: readonly { readonly id: number; readonly label: string; readonly rows: number }[];
+}
+export interface ComparisonInfo {
+  readonly text: string;
+  readonly won: boolean;
+  readonly why: string;
+  readonly trials: readonly number[];
+  readonly winner: number;
+  readonly ms: readonly (number | null)[];
+}
+export interface SteeringSlice {
+  /** The task that is tuned now. */
+  readonly next: {
+    readonly name: string; readonly reason: string; readonly gain: number | null; readonly backward: number | null;
+    readonly optimism: number | null; readonly similarity: number | null;
+  } | null;
+  /** The task on show. */
+  readonly task: {
+    readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string;
+    readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;
+    readonly won: number; readonly last: ComparisonInfo | null; readonly waiting: number;
+  } | null;
+  readonly held: readonly { readonly task: string; readonly text: string; readonly args: Args }[];
+  /** What commands would change, as it is now: by command and argument. */
+  readonly values: Readonly<Record<string, Readonly<Record<string, number | null>>>>;
+  /** The newest commands, newest first. */
+  readonly commands: readonly {
+    readonly id: number; readonly name: string; readonly text: string; readonly task: string; readonly source: string;
+    readonly accepted: boolean; readonly error: string; readonly at: number;
+  }[];
+  readonly count: number;
+  readonly refused: number;
+}
+
 export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly level: 'info' | 'warn' | 'error';
   readonly text: string;
@@ -238,6 +288,7 @@ export interface Slices {
   readonly palette: PaletteSlice;
   readonly history: HistorySlice;
   readonly tuning: TuningSlice;
+  readonly steering: SteeringSlice;
   readonly status: StatusSlice;
 }
 

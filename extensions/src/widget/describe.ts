@@ -21,7 +21,7 @@ export const stepText = (primitive: string, args: Dict): string =>
 
 const WORDS: Readonly<Record<string, string>> = {
   open_task: 'open the task', goto: 'go to a step', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',
-  adopt: "use the tuner's best", back: 'back to my schedule', select: '', theme: '', figure: '', dismiss: ''
+  adopt: "use the tuner's best", back: 'back to my schedule', open_trial: 'open a trial', select: '', theme: '', figure: '', dismiss: ''
 };
 
 /** What a command does; empty for those that are not worth a word. */
@@ -30,5 +30,5 @@ export function describe(cmd: string, args: Dict): string {
   if (cmd === 'apply' && step !== undefined && isDict(step)) {
     return stepText(String(step.primitive), isDict(step.args ?? null) ? (step.args as Dict) : {});
   }
-  return WORDS[cmd] ?? cmd;
+  return cmd === 'steer' ? String(args.name) : (WORDS[cmd] ?? cmd);
 }

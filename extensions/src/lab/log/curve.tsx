@@ -48,17 +48,18 @@ export function BestSoFar({ title, curve, dots, failedAt, trials }: CurveProps):
 function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & { width: number }): VNode {
   const first = curve.ms[0];
   const best = curve.ms[curve.ms.length - 1];
+  const low = curve.ms.reduce((a, b) => Math.min(a, b), best); // timed again, the best may have got slower
   const shown = thin(dots, DOTS);
-  const high = shown.ms.reduce((a, b) => Math.max(a, b), first) * 1.08;
+  const high = [...shown.ms, ...curve.ms].reduce((a, b) => Math.max(a, b), first) * 1.08;
   const scale: Scale = {
     x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
-    y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / best)
+    y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / low)
   };
   const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${plural(trials, 'trial')}`;
   const end = scale.x(trials);
   return (
     <svg width={width} height={HEIGHT} role="img" aria-label={label}>
-      <Axes scale={scale} low={best} high={high} trials={trials} width={width} />
+      <Axes scale={scale} low={low} high={high} trials={trials} width={width} />
       {shown.ms.map((v, i) => <circle class="swbl-dot" cx={scale.x(shown.xs[i])} cy={scale.y(v)} r={1.8} />)}
       {thin({ xs: failedAt, ms: failedAt }, CROSSES).xs.map(n => (
         <path class="swbl-cross" d={`M${scale.x(n) - 3} ${PAD.top - 11}l6 6m0 -6l-6 6`} />

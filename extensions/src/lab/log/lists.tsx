@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import * as f from './format';
-import { Failure, LogSummary, Message, Trial } from './summary';
+import type { Comparison } from './ranking';
+import { Failure, LogSummary, Message, Task, Trial, ranking } from './summary';
 
 /** Different messages of a kind that are shown, the most frequent first. */
 const MESSAGES = 8;
@@ -34,6 +35,64 @@ function Example({ message }: { message: Message }): VNode {
     <div class="swbl-example">
       <p>{f.plural(message.count, 'trial')}, first in trial {message.trial} of {message.task}</p>
       <pre tabIndex={0}>{message.text || 'The log gives no message.'}</pre>
+    </div>
+  );
+}
+
+/** Who is the best of a task and what is known about that. */
+export function Facts({ task }: { task: Task }): VNode | null {
+  const { best } = ranking(task);
+  if (!best) {
+    return null;
+  }
+  const last = task.comparisons[task.comparisons.length - 1];
+  return (
+    <p class="swbl-facts">
+      <span>Best: trial {best.trial}, {f.ms(best.ms)} ms.</span>{' '}
+      {last && <span>{f.plural(task.comparisons.length, 'comparison')}, the last one: {verdict(last)}.</span>}{' '}
+      {task.quality !== null && <span>The model's rank correlation was {task.quality.toFixed(2)}.</span>}
+    </p>
+  );
+}
+
+/** The same sentence as in `workbench/tune/rounds.py`. */
+function verdict({ trials: [incumbent, ...challengers], winner, ratio, confidence }: Comparison): string {
+  const told = `trial ${challengers.join(', ')} against trial ${incumbent}`;
+  if (ratio === null || confidence === null) {
+    return winner === incumbent ? `${told}: trial ${winner} stays the best` : `${told}: ${winner} wins`;
+  }
+  const sure = `(confidence ${confidence.toFixed(3)})`;
+  const faster = 100 * (1 - ratio);
+  if (winner !== incumbent) {
+    return `${told}: ${winner} is ${faster.toFixed(1)} % faster ${sure}`;
+  }
+  return `${told}: lost; the best of them was ${Math.abs(faster).toFixed(1)} % ${faster > 0 ? 'faster' : 'slower'} ${sure}`;
+}
+
+/** Commands that steered the run. */
+export function Commands({ log }: { log: LogSummary }): VNode {
+  return (
+    <div class="swbl-scroll" tabIndex={0} role="region" aria-label="List of commands">
+      <table class="swbl-table">
+        <thead>
+          <tr>
+            <th scope="col" class="swbl-num">At</th>
+            <th scope="col">Command</th>
+            <th scope="col">Given by</th>
+            <th scope="col">Result</th>
+          </tr>
+        </thead>
+        <tbody>
+          {log.lastCommands.map(one => (
+            <tr>
+              <td class="swbl-num">{one.elapsed === null ? f.UNKNOWN : f.duration(one.elapsed)}</td>
+              <th scope="row">{one.name} <span class="swbl-quiet">{one.words}</span></th>
+              <td>{one.source || f.UNKNOWN}</td>
+              <td class={one.accepted ? '' : 'swbl-bad'}>{one.accepted ? 'accepted' : `refused: ${one.error}`}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </div>
   );
 }

@@ -7,6 +7,7 @@ const SLICE_MS = 12;
 /** Bytes before the place reached that are read again, to notice that another file stands there now. */
 const OVERLAP = 256;
 const NEWLINE = 10;
+const KINDS: ReadonlySet<unknown> = new Set(['header', 'trial', 'comparison', 'round', 'command']);
 
 export type Progress = (read: number) => void;
 
@@ -123,8 +124,7 @@ export class LogReader {
     this.carry = [];
     this.torn = decode(rest);
     this.size = this.offset + rest.length;
-    const kind = parse(this.torn)?.kind;
-    if (kind === 'trial' || kind === 'header') {
+    if (KINDS.has(parse(this.torn)?.kind)) {
       this.log.add(this.torn); // lacks only its newline
       this.torn = '';
       this.afterOpenLine = true;

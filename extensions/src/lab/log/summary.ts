@@ -1,10 +1,12 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
+import { rank, type Comparison, type Ranking, type Timed } from './ranking';
 
 export const SCHEMA = 1;
 /** Different messages kept for one kind of failure; the count goes on. */
 const MESSAGES_KEPT = 50;
 const LAST_KEPT = 20;
 const BAD_LINES_KEPT = 20;
+const COMMANDS_KEPT = 50;
 
 type Fields = Record<string, unknown>;
 
@@ -31,10 +33,11 @@ export interface Task {
   flops: number | null;
   trials: number;
   failures: Map<string, number>;
-  best: number | null;
-  /** Number of the trial within the task, and its latency; only trials that count. */
-  xs: number[];
-  ms: number[];
+  /** Trials that count, in order. */
+  timed: Timed[];
+  comparisons: Comparison[];
+  /** Rank correlation of the model on candidates it had not seen, in the last round that knew it. */
+  quality: number | null;
   failedAt: number[];
 }
 
@@ -47,21 +50,42 @@ export interface Trial {
   error: string;
 }
 
-export interface Improvement {
-  /** Trials of the log up to and with this one. */
-  at: number;
-  task: number;
-  ms: number;
+export interface Command {
+  name: string;
+  words: string;
+  source: string;
+  accepted: boolean;
+  error: string;
+  elapsed: number | null;
 }
+
+const rankings = new WeakMap<Task, { size: number; ranking: Ranking }>();
+
+/** The best of a task and how it came about; worked out again when there is more to go by. */
+export function ranking(task: Task): Ranking {
+  const size = task.timed.length + task.comparisons.length;
+  let found = rankings.get(task);
+  if (found?.size !== size) {
+    found = { size, ranking: rank(task.timed, task.comparisons) };
+    rankings.set(task, found);
+  }
+  return found.ranking;
+}
+
+/** Time of a task's best trial in ms. */
+export const best = (task: Task): number | null => ranking(task).best?.ms ?? null;
 
 export class LogSummary {
   header: Fields | null = null;
   readonly tasks: Task[] = [];
   readonly failures = new Map<string, Failure>();
-  readonly improvements: Improvement[] = [];
   last: Trial[] = [];
   trials = 0;
   failed = 0;
+  /** The newest commands. */
+  commands: Command[] = [];
+  commandCount = 0;
+  refused = 0;
   lines = 0;
   badLines: number[] = [];
   badCount = 0;
@@ -93,8 +117,13 @@ export class LogSummary {
     if (kind === 'header') {
       return this.takeHeader(data);
     }
-    // A newer version may add kinds of lines: they are passed over, as in Python.
-    return kind === 'trial' ? this.takeTrial(data) : true;
+    switch (kind) {
+      case 'trial': return this.takeTrial(data);
+      case 'comparison': return this.takeComparison(data);
+      case 'round': return this.takeRound(data);
+      case 'command': return this.takeCommand(data);
+      default: return true; // a newer version may add kinds of lines: they are passed over, as in Python
+    }
   }
 
   private takeHeader(data: Fields): boolean {
@@ -131,18 +160,73 @@ export class LogSummary {
     if (ms === null) {
       this.takeFailure(task, status === 'ok' ? 'no time' : status, error, trial);
     } else {
-      task.xs.push(task.trials);
-      task.ms.push(ms);
-      if (task.best === null || ms < task.best) {
-        task.best = ms;
-        this.improvements.push({ at: this.trials, task: index, ms });
-      }
+      task.timed.push({ trial, ms, network: text(data.caches).startsWith('constants'), nth: task.trials, at: this.trials });
     }
     this.last.push({ trial, task: name, status, ms, origin: text(data.origin), error });
     if (this.last.length > 4 * LAST_KEPT) {
       this.last = this.last.slice(-LAST_KEPT);
     }
     return true;
+  }
+
+  private takeComparison(data: Fields): boolean {
+    const { task_key: key, task: name, trials, winner } = data;
+    if (typeof key !== 'string' || typeof name !== 'string' || typeof winner !== 'number' || !numbers(trials)) {
+      return false;
+    }
+    const task = this.tasks[this.indexOf(key, name)];
+    const ms = Array.isArray(data.latency_ms) ? data.latency_ms.map(number) : [];
+    task.comparisons.push({
+      trials, winner, ms: trials.map((_, i) => ((ms[i] ?? 0) > 0 ? ms[i] : null)), ratio: number(data.ratio),
+      confidence: number(data.confidence), reason: text(data.reason), nth: task.trials, at: this.trials,
+      age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
+    });
+    this.takeTimes(data);
+    return true;
+  }
+
+  private takeRound(data: Fields): boolean {
+    const { task_key: key, task: name, round } = data;
+    if (typeof key !== 'string' || typeof name !== 'string' || typeof round !== 'number') {
+      return false;
+    }
+    const task = this.tasks[this.indexOf(key, name)];
+    task.quality = number(data.spearman) ?? task.quality;
+    this.takeTimes(data);
+    return true;
+  }
+
+  private takeCommand(data: Fields): boolean {
+    if (typeof data.name !== 'string') {
+      return false;
+    }
+    const accepted = data.accepted !== false;
+    this.commandCount++;
+    this.refused += accepted ? 0 : 1;
+    this.commands.push({
+      name: data.name, words: this.words(data.args), source: text(data.source), accepted, error: text(data.error),
+      elapsed: number(data.elapsed_s)
+    });
+    if (this.commands.length > 2 * COMMANDS_KEPT) {
+      this.commands = this.commands.slice(-COMMANDS_KEPT);
+    }
+    this.takeTimes(data);
+    return true;
+  }
+
+  /** Arguments as a person would say them: a task by its name, a schedule only as such. */
+  private words(args: unknown): string {
+    const said = Object.entries(typeof args === 'object' && args !== null ? args : {}).flatMap(([name, value]) => {
+      if (name === 'key' || name === 'until') {
+        return [];
+      }
+      const task = name === 'task' && typeof value === 'string' ? this.byKey.get(value) : undefined;
+      if (task !== undefined) {
+        return [this.tasks[task].name];
+      }
+      return [name === 'trace' ? 'a whole schedule' : `${name} = ${typeof value === 'string' ? value : JSON.stringify(value)}`];
+    });
+    return said.join(', ');
   }
 
   private takeTimes(data: Fields): void {
@@ -180,7 +264,8 @@ export class LogSummary {
       index = this.tasks.length;
       this.byKey.set(key, index);
       this.tasks.push({
-        key, name, weight: null, flops: null, trials: 0, failures: new Map(), best: null, xs: [], ms: [], failedAt: []
+        key, name, weight: null, flops: null, trials: 0, failures: new Map(), timed: [], comparisons: [],
+        quality: null, failedAt: []
       });
     }
     return index;
@@ -198,13 +283,22 @@ export class LogSummary {
   }
 
   get measured(): Task[] {
-    return this.tasks.filter(task => task.best !== null);
+    return this.tasks.filter(task => task.timed.length > 0);
+  }
+
+  get comparisons(): number {
+    return this.tasks.reduce((sum, task) => sum + task.comparisons.length, 0);
+  }
+
+  /** The newest commands, newest first. */
+  get lastCommands(): Command[] {
+    return this.commands.slice(-COMMANDS_KEPT).reverse();
   }
 }
 
 /** What a task costs in the model: weight × best. */
 export function cost(task: Task): number {
-  return task.best === null ? 0 : (task.weight ?? 1) * task.best;
+  return (task.weight ?? 1) * (best(task) ?? 0);
 }
 
 export interface Curve {
@@ -212,30 +306,33 @@ export interface Curve {
   ms: number[];
 }
 
-/** Best so far of a task: one point per improvement. */
+/** Best so far of a task: one point per change. */
 export function taskCurve(task: Task): Curve {
-  const out: Curve = { xs: [], ms: [] };
-  let best = Infinity;
-  task.ms.forEach((ms, i) => {
-    if (ms < best) {
-      best = ms;
-      out.xs.push(task.xs[i]);
-      out.ms.push(ms);
-    }
-  });
-  return out;
+  const { steps } = ranking(task);
+  return { xs: steps.map(step => step.nth), ms: steps.map(step => step.ms) };
+}
+
+/** Every trial of a task that counts. */
+export function dots(task: Task): Curve {
+  return { xs: task.timed.map(one => one.nth), ms: task.timed.map(one => one.ms) };
 }
 
 /** Sum of weight × best so far, from the trial on at which every task that has a result has one. */
 export function totalCurve(log: LogSummary): Curve {
   const out: Curve = { xs: [], ms: [] };
-  const best = new Map<number, number>();
-  const wanted = log.measured.length;
-  for (const { at, task, ms } of log.improvements) {
-    best.set(task, ms);
-    if (best.size === wanted) {
-      let sum = 0;
-      best.forEach((value, index) => { sum += (log.tasks[index].weight ?? 1) * value; });
+  const now = new Map<Task, number>();
+  const tasks = log.measured;
+  const steps = tasks.flatMap(task => ranking(task).steps.map(({ at, ms }) => ({ at, ms, task })));
+  for (const { at, ms, task } of steps.sort((a, b) => a.at - b.at)) {
+    now.set(task, ms);
+    if (now.size < tasks.length) {
+      continue;
+    }
+    let sum = 0;
+    now.forEach((value, one) => { sum += (one.weight ?? 1) * value; });
+    if (out.xs[out.xs.length - 1] === at) {
+      out.ms[out.ms.length - 1] = sum;
+    } else {
       out.xs.push(at);
       out.ms.push(sum);
     }
@@ -255,6 +352,10 @@ export function parse(line: string): Fields | null {
 
 export function number(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+function numbers(value: unknown): value is number[] {
+  return Array.isArray(value) && value.length > 0 && value.every(one => typeof one === 'number');
 }
 
 export function text(value: unknown): string {

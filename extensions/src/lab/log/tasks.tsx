@@ -1,7 +1,7 @@
 import { useRef } from 'preact/hooks';
 import type { VNode } from 'preact';
 import * as f from './format';
-import { LogSummary, Task, cost } from './summary';
+import { LogSummary, Task, best, cost } from './summary';
 
 /** Rows drawn before "show all" is pressed. */
 const ROWS = 200;
@@ -58,6 +58,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
 
 function Row({ task, total, on, select }: { task: Task; total: number; on: boolean; select: (key: string) => void }): VNode {
   const share = total ? cost(task) / total : 0;
+  const ms = best(task);
   const toggle = (): void => select(on ? '' : task.key);
   return (
     <tr class={on ? 'swbl-on' : ''} onClick={toggle}>
@@ -73,10 +74,10 @@ function Row({ task, total, on, select }: { task: Task; total: number; on: boole
       </th>
       <td class="swbl-num">{task.weight ?? f.UNKNOWN}</td>
       <td class="swbl-num">{f.count(task.trials)}</td>
-      <td class="swbl-num swbl-strong">{f.ms(task.best)}</td>
-      <td class="swbl-num">{f.gflops(task.flops, task.best)}</td>
+      <td class="swbl-num swbl-strong">{f.ms(ms)}</td>
+      <td class="swbl-num">{f.gflops(task.flops, ms)}</td>
       <td class="swbl-num swbl-share">
-        {task.best === null ? f.UNKNOWN : <><i style={{ width: `${Math.round(36 * share)}px` }} />{f.percent(share)}</>}
+        {ms === null ? f.UNKNOWN : <><i style={{ width: `${Math.round(36 * share)}px` }} />{f.percent(share)}</>}
       </td>
       <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}</td>
     </tr>

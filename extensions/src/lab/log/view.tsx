@@ -2,12 +2,19 @@
 import { Fragment } from 'preact';
 import type { ComponentChildren, VNode } from 'preact';
 import { BestSoFar } from './curve';
-import { FailureList, LastTrials } from './lists';
+import { Commands, FailureList, Facts, LastTrials } from './lists';
 import * as f from './format';
-import { SCHEMA, LogSummary, number, taskCurve, text, totalCurve } from './summary';
+import { SCHEMA, LogSummary, best, dots, number, taskCurve, text, totalCurve } from './summary';
 import { TaskTable } from './tasks';
 
 const SUM = 'Sum over the tasks: how often a task occurs (×) times its best time.';
+
+const COMPARED = 'Candidates timed in turns: only who wins such a comparison becomes the best.';
+
+function compared(log: LogSummary): string {
+  const won = log.tasks.reduce((sum, task) => sum + task.comparisons.filter(one => one.winner !== one.trials[0]).length, 0);
+  return `${f.count(log.comparisons)}, ${won ? `${f.count(won)} with a new best` : 'none with a new best'}`;
+}
 
 export interface Notice {
   level: 'info' | 'warn' | 'error';
@@ -51,6 +58,11 @@ export function LogView({ state, select, showAll }: ViewProps): VNode {
           <Section title="Failures" aside={log.failed ? `${f.count(log.failed)} of ${f.plural(log.trials, 'trial')}` : ''}>
             <FailureList log={log} />
           </Section>
+          {log.commandCount > 0 && (
+            <Section title="Commands" aside={`${f.count(log.commandCount)}${log.refused ? `, ${f.count(log.refused)} refused` : ''}, newest first`}>
+              <Commands log={log} />
+            </Section>
+          )}
           <Section title="Last trials" aside="newest first">
             <LastTrials log={log} />
           </Section>
@@ -107,16 +119,17 @@ function Summary({ log }: { log: LogSummary }): VNode {
   const created = number(header.created) ?? log.firstTime;
   const complete = log.measured.length === log.tasks.length;
   const many = log.tasks.length > 1;
-  const best = many
+  const result = many
     ? `${f.ms(log.total)} ms${complete ? '' : ` for ${log.measured.length} of ${log.tasks.length} tasks`}`
-    : `${f.ms(log.tasks[0]?.best ?? null)} ms`;
+    : `${f.ms(log.tasks[0] ? best(log.tasks[0]) : null)} ms`;
   const items: [string, ComponentChildren][] = [
     ['Model', text(header.model) || 'not named'],
     ['Target', where ? <span title={where}>{f.target(where)}</span> : 'not given'],
     ['Trials', `${f.count(log.trials)}${log.failed ? `, ${f.count(log.failed)} failed` : ''}`],
+    ...(log.comparisons ? [['Comparisons', <span title={COMPARED}>{compared(log)}</span>] as [string, ComponentChildren]] : []),
     ['Time', log.trials ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
     ['Written', span(created, log.lastTime)],
-    [many ? 'Best, whole model' : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{best}</span>]
+    [many ? 'Best, whole model' : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{result}</span>]
   ];
   return (
     <dl class="swbl-summary" aria-label="Summary">
@@ -158,10 +171,11 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
       <BestSoFar
         title={title}
         curve={task ? taskCurve(task) : totalCurve(log)}
-        dots={task ?? none}
+        dots={task ? dots(task) : none}
         failedAt={task?.failedAt ?? []}
         trials={task ? task.trials : log.trials}
       />
+      {task && <Facts task={task} />}
       <p class="swbl-legend">
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>

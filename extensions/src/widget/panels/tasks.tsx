@@ -15,7 +15,7 @@ const FLASH_MS = 150;
 const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried' };
 const REASONS: Record<string, string> = {
   waiting: 'The tuner has not come to this task yet', tuning: 'The tuner measures this task now',
-  exhausted: 'Every candidate of this task was tried', skipped: 'Not part of this run', 'no result': 'No candidate ran correctly'
+  exhausted: 'Every candidate of this task was tried', resting: 'Its last rounds have gained nothing, so other tasks go first', skipped: 'Not part of this run', 'no result': 'No candidate ran correctly'
 };
 
 /** A cell that lights up when its text changes, never when it first appears. */

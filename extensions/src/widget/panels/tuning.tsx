@@ -1,11 +1,13 @@
 // The tuning run: how far it is, what it does, and the buttons that start, hold and end it.
 
 import { useSignal } from '@preact/signals';
-import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, duration } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
+import { Facts } from './facts';
+import { Steer } from './steer';
 import { ACTIONS, STATE_WORDS, whyNot, type Action } from './tuningstates';
 import { StartForm } from './tuningstart';
 
@@ -99,6 +101,32 @@ function Best({ store, tuning, needs, run }: PanelProps & { tuning: TuningSlice;
   );
 }
 
+/** Makes the schedule on show a trial of the run. */
+function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning: TuningSlice; needs: string }) {
+  const head = store.slice('head').value;
+  const key = store.slice('tasks').value?.rows.find(row => row.id === head?.task)?.key;
+  const sent = useSignal('');
+  const refused = useSignal<ErrorInfo | null>(null);
+  useEffect(() => { sent.value = ''; refused.value = null; }, [head?.task, head?.step]);
+  if (!head || !key) return null;
+  const reason = needs || (tuning.state === 'stopping' ? 'the run is already ending' : head.holes ? 'numbers of it are open' : head.step === 'v0' ? 'it is as it was written' : sent.value);
+  const press = (): void => {
+    refused.value = null;
+    sent.value = 'it is on its way';
+    store.do('steer', { name: 'add', args: { task: key, trace: true } })
+      .then(() => { sent.value = 'it is one of the trials'; }, (error: ErrorInfo) => { sent.value = ''; refused.value = error; });
+  };
+  return (
+    <>
+      <button type="button" class="swb-button" data-action="add" aria-disabled={reason ? 'true' : 'false'} onClick={() => { if (!reason) press(); }}
+        title={reason ? `Not now: ${reason}` : 'Makes the schedule on show the next trial of this run: it is measured and compared like all others'}>
+        Measure {head.step} in this run
+      </button>
+      {refused.value && <span class="swb-careful" role="alert">{refused.value.message}</span>}
+    </>
+  );
+}
+
 const basename = (path: string): string => path.split(/[\\/]/).pop() ?? path;
 
 function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: Run }) {
@@ -108,6 +136,7 @@ function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: R
       <span class="swb-faint" title={log || undefined}>
         {log ? <>log <span class="swb-mono">{basename(log)}</span></> : 'no log file yet'}
       </span>
+      {ACTIVE.has(props.tuning.state) && <Measure store={props.store} tuning={props.tuning} needs={props.needs} />}
       <Best {...props} />
     </div>
   );
@@ -151,6 +180,8 @@ export function TuningPanel(props: PanelProps) {
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
         <Result {...props} tuning={tuning} needs={needs} run={run} />
       </div>
+      <Facts store={store} needs={needs} live={active} />
+      <Steer store={store} needs={needs} live={active && tuning.state !== 'stopping'} />
     </section>
   );
 }

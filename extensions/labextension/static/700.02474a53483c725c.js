@@ -46,6 +46,7 @@
 .swbl-best { fill: none; stroke: var(--jp-brand-color1); stroke-width: 2; }
 .swbl-end { fill: var(--jp-brand-color1); }
 .swbl-curve .swbl-value { fill: var(--jp-ui-font-color1); font-weight: 600; paint-order: stroke; stroke: var(--jp-layout-color1); stroke-width: 3px; }
+.swbl-facts { margin: 4px 0; color: var(--jp-ui-font-color2); overflow-wrap: anywhere; }
 .swbl-legend i { display: inline-block; margin: 0 2px 0 8px; font-style: normal; }
 .swbl-key-best { width: 16px; height: 2px; vertical-align: middle; background: var(--jp-brand-color1); }
 .swbl-key-dot { width: 5px; height: 5px; border-radius: 50%; vertical-align: middle; background: var(--jp-ui-font-color3); }
