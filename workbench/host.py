@@ -108,6 +108,10 @@ def detect() -> Host:
     return Host(_triple(arch), _cpu_name(arch, isa, flags), isa, usable_threads(), l1, l2, l3, line, model)
 
 
+#: Name of the constant by which code that uses AMX tiles is recognised.
+TILE_CONFIG = "wb.tilecfg"
+
+
 @functools.cache
 def request_tiles() -> None:
     """Ask the system to let this process use AMX tiles; once, before the first instruction that touches one.

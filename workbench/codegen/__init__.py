@@ -1,8 +1,19 @@
-"""Code generation: a concrete loop nest becomes text of a backend's language, and object code."""
+"""Code generation: a concrete loop nest becomes text of a backend's language, and object code.
 
-from .backend import Backend, backend_for, backends, backends_here, build_func, generate_func, require_runnable
-from .lowering import ObjectCode, ParamInfo
-from .module import emit_module
+Names are loaded when they are first used: a process that only runs object code needs `llvm_bind` and nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backend import Backend, backend_for, backends, backends_here, build_func, generate_func, require_runnable
+    from .lowering import ObjectCode, ParamInfo
+    from .module import emit_module
+
+_HOME = {"ObjectCode": "lowering", "ParamInfo": "lowering", "emit_module": "module"}
 
 __all__ = [
     "Backend",
@@ -16,3 +27,15 @@ __all__ = [
     "generate_func",
     "require_runnable",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME.get(name, 'backend')}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -23,7 +23,6 @@ import llvmlite.binding as llvm
 
 from workbench import host
 from workbench.errors import BuildError
-from workbench.intrinsics import x86_amx
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -304,7 +303,7 @@ def load_object(code: bytes, symbols: Iterable[str]) -> Library:
         ``target.tiles`` when the code uses AMX tiles and the system does not grant them.
     """
     names = tuple(symbols)
-    if x86_amx.CONFIG.encode() in code:
+    if host.TILE_CONFIG.encode() in code:
         host.request_tiles()
     builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
     for name in names:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ..host import TILE_CONFIG
 from ..ir import te
 from ..ir.func import Func
 from .base import Emitter, Intrinsic, Place, registry
@@ -16,7 +17,7 @@ from .base import Emitter, Intrinsic, Place, registry
 TILES = 8
 ROWS, ROW_BYTES = 16, 64
 #: Symbol of the shape of all tiles; an object that names it needs the system's permission to use tiles.
-CONFIG = "wb.tilecfg"
+CONFIG = TILE_CONFIG
 
 
 class Tiles:

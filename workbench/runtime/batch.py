@@ -52,6 +52,7 @@ class Trial:
     index: int
     input: MeasureInput
     built: Built | None = None
+    losses: int = 0  # workers that the system or somebody else killed while they had it
 
 
 @dataclass(slots=True)

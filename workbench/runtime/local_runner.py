@@ -207,7 +207,7 @@ class LocalRunner:
             shift = Shift(self._crew, batch)
             try:
                 if not (self._closed or shift.cancelled):
-                    self._crew.runner.start()  # beside the first builder: starting takes both a third of a second
+                    self._crew.start()
                     shift.work()
                 batch.results.put(None)
             except BaseException as error:

@@ -60,10 +60,13 @@ class Worker:
         self.generation = 0
         self.ready = False
         self.failed_starts = 0
+        self.killed = False  # its last process was killed, and not by us
+        self.said = ""  # what its last process wrote to standard error
         self._inbox = inbox
         self._process: subprocess.Popen[bytes] | None = None
         self._stderr: deque[bytes] = deque(maxlen=400)
         self._readers: tuple[threading.Thread, ...] = ()
+        self._ours: deque[int] = deque(maxlen=8)  # processes that `kill` ended
         _all_workers.add(self)
 
     @property
@@ -145,6 +148,7 @@ class Worker:
         if not self.ready:
             self.failed_starts += 1
         code = process.poll()
+        self.killed = False
         if code is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 code = process.wait(0.05)  # its pipe just closed: let it report its own exit code
@@ -154,6 +158,7 @@ class Worker:
             how = "the worker was killed"
         else:
             how = _how_it_ended(code)
+            self.killed = code == -signal.SIGKILL and process.pid not in self._ours
         if self.kind == "build" and code < 0:
             from workbench.codegen.c.compiler import remove_folders
 
@@ -165,13 +170,14 @@ class Worker:
             if stream is not None:
                 with contextlib.suppress(OSError, ValueError):
                     stream.close()
-        said = b"".join(self._stderr).decode(errors="replace").strip()
-        return how + (f"\n{said}" if said else "")
+        self.said = b"".join(self._stderr).decode(errors="replace").strip()
+        return how + (f"\n{self.said}" if self.said else "")
 
     def kill(self) -> None:
         """Kill the process at once, from any thread; its end shows up as an `Event`."""
         process = self._process
         if process is not None:
+            self._ours.append(process.pid)
             _kill(process)
 
     def close(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 import traceback
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -108,6 +107,8 @@ class Measurement:
         Calls per repetition.
     clock : str
         ``cpu`` (one thread) or ``wall``.
+    host : str
+        Machine that measured, where it is not this one.
     disturbed : int
         Repetitions during which other programs kept a thread of the kernel from running. They are not among the costs,
         unless there are no others.
@@ -138,18 +139,22 @@ class Measurement:
     @property
     def median_ms(self) -> float:
         """Median repetition; infinite when nothing was timed."""
+        import statistics
+
         return statistics.median(self.costs_ms) if self.costs_ms else math.inf
 
     @property
     def mean_ms(self) -> float:
         """Mean of the repetitions; infinite when nothing was timed."""
-        return statistics.fmean(self.costs_ms) if self.costs_ms else math.inf
+        return math.fsum(self.costs_ms) / len(self.costs_ms) if self.costs_ms else math.inf
 
     @property
     def spread(self) -> float | None:
         """Distance of the quartiles over the median: how noisy the machine was. None for fewer than two repetitions."""
         if len(self.costs_ms) < 2:
             return None
+        import statistics  # it loads much that a builder never needs
+
         low, _, high = statistics.quantiles(self.costs_ms, n=4, method="inclusive")
         return (high - low) / self.median_ms if self.median_ms else 0.0
 

@@ -93,6 +93,7 @@ class Crew:
     events: queue.SimpleQueue[Any]
     overlap: bool  # a core is free for compiling while a kernel runs
     duties: dict[Worker, Duty] = field(default_factory=dict)
+    starting: dict[Worker, float] = field(default_factory=dict)  # until when they have to be up
     prepared: set[str] = field(default_factory=set)
     best_ms: dict[str, float] = field(default_factory=dict)
     images: Images = field(default_factory=Images)
@@ -114,15 +115,25 @@ class Crew:
         return (self.runner, *self.builders)
 
     def start(self) -> None:
-        """Start the processes that do not run; they come up at the same time."""
-        for worker in self.workers:
+        """Start the runner and one builder; further builders come when these two are up, and there is work for them."""
+        for worker in (self.runner, self.builders[0]):
+            self.ready(worker)
+
+    def ready(self, worker: Worker) -> bool:
+        """Whether a worker is up; starts it if it is not there."""
+        if not worker.alive:
             worker.start()
+            self.starting[worker] = time.monotonic() + START_TIMEOUT_S
+        if worker.ready:
+            self.starting.pop(worker, None)
+        return worker.ready
 
     def stand_down(self, everybody: bool) -> None:
         """Leave only workers that are idle and whole, or none."""
         for worker in self.workers if everybody else list(self.duties):
             worker.end()
         self.duties.clear()
+        self.starting = {w: until for w, until in self.starting.items() if w.alive}
         if not self.runner.alive:
             self.prepared.clear()
 
@@ -174,7 +185,10 @@ class Shift:
         limit = math.inf if batch.rules else _AHEAD * len(crew.builders)
         may_build = crew.overlap or (not batch.measuring and not running)
         for builder in crew.builders if may_build else ():
-            if batch.to_build and builder not in crew.duties and len(batch.to_run) + building < limit:
+            if crew.starting and not builder.alive:
+                break  # one after the other: those that are there have enough to do
+            wanted = batch.to_build and builder not in crew.duties and len(batch.to_run) + building < limit
+            if wanted and crew.ready(builder):
                 self._begin_build(builder, batch.to_build.popleft())
                 building += 1
                 self._refill()
@@ -184,7 +198,7 @@ class Shift:
             ready = True
         else:
             ready = batch.measuring = not building and bool(batch.to_run)
-        if ready and not running and batch.to_run:
+        if ready and not running and batch.to_run and crew.ready(crew.runner):
             count = len(batch.to_run) if batch.rules else 1
             self._begin_run([batch.to_run.popleft() for _ in range(count)])
 
@@ -230,22 +244,19 @@ class Shift:
 
     def _give(self, worker: Worker, duty: Duty, job: Any) -> None:
         self._crew.duties[worker] = duty
+        duty.begin()
         worker.send(job)
-        duty.deadline = time.monotonic() + START_TIMEOUT_S
-        if worker.ready:
-            duty.begin()
 
     # ---- events ----
 
     def _wait(self) -> None:
-        duties = self._crew.duties
-        if not duties and not self._crew.held.is_set():
+        duties, starting = self._crew.duties, self._crew.starting
+        if not duties and not starting and not self._crew.held.is_set():
             return
-        now = time.monotonic()
-        deadline = min((d.deadline for d in duties.values()), default=math.inf)
+        deadline = min([*(d.deadline for d in duties.values()), *starting.values()], default=math.inf)
         try:
-            left = min(max(0.0, deadline - now), threading.TIMEOUT_MAX)
-            event = self._crew.events.get(timeout=left if duties else None)
+            left = min(max(0.0, deadline - time.monotonic()), threading.TIMEOUT_MAX)
+            event = self._crew.events.get(timeout=left)
         except queue.Empty:
             self._expire()
             return
@@ -254,14 +265,18 @@ class Shift:
 
     def _handle(self, event: Event) -> None:
         worker, duties = event.worker, self._crew.duties
-        if event.message == HELLO or isinstance(event.message, Turn):
+        if event.message == HELLO:
+            self._crew.starting.pop(worker, None)
+            return
+        if isinstance(event.message, Turn):
             if worker in duties:
-                duties[worker].turn = event.message.index if isinstance(event.message, Turn) else 0
+                duties[worker].turn = event.message.index
                 duties[worker].begin()
             return
         duty = duties.pop(worker, None)
         if event.message is None:
             how = worker.end() if worker.alive else "the worker was killed"
+            self._crew.starting.pop(worker, None)
             if not self.cancelled:
                 self._mourn(worker, duty, how)
             return
@@ -280,23 +295,29 @@ class Shift:
             raise RunError("run.worker", f"worker processes do not start: {how}", hint="see `workbench doctor`")
         if duty is None:
             return
-        if not worker.ready:
+        if worker.killed and not any(trial.losses for trial in duty.trials):
+            for trial in duty.trials:  # somebody's mistake, or the system was short of memory: once more
+                trial.losses += 1
             self._again(duty, duty.trials)
-        else:
-            self._blame(duty, "build_error" if duty.what == "build" else "run_error", how)
+            return
+        if worker.killed:
+            how += "\nIt was killed twice with this candidate: the system does so when memory runs out."
+        self._blame(duty, "build_error" if duty.what == "build" else "run_error", how)
 
     def _expire(self) -> None:
         now = time.monotonic()
+        for worker, until in list(self._crew.starting.items()):
+            if until <= now and not self._crew.ready(worker):
+                how = worker.end()
+                raise RunError("run.worker", f"a worker process did not start within {START_TIMEOUT_S:g} s: {how}")
         for worker, duty in list(self._crew.duties.items()):
             if duty.deadline > now:
                 continue
             del self._crew.duties[worker]
-            was_ready = worker.ready
             worker.kill()
-            how = worker.end()
-            if not was_ready:
-                raise RunError("run.worker", f"a worker process did not start within {START_TIMEOUT_S:g} s: {how}")
-            text = f"{_DOING[duty.what]} took longer than {duty.limit_s:g} s, so the worker process was killed"
+            worker.end()
+            said = f"\n{worker.said}" if worker.said else ""
+            text = f"{_DOING[duty.what]} took longer than {duty.limit_s:g} s, so the worker process was killed{said}"
             self._blame(duty, "build_error" if duty.what == "build" else "timeout", text)
 
     def _blame(self, duty: Duty, status: Status, text: str) -> None:

@@ -32,6 +32,9 @@ from workbench.runtime.results import (
     error_text,
 )
 
+#: Memory that compiling one candidate may take, if the machine has twice as much.
+BUILD_BYTES = 4 << 30
+
 #: First answer of every worker: it is up.
 HELLO = "hello"
 
@@ -46,11 +49,15 @@ def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
     return jobs, answers
 
 
-def _no_core_dumps() -> None:
-    with contextlib.suppress(ImportError, OSError, ValueError):
+def _limits(kind: str) -> None:
+    """No core dumps; and a candidate that wants all memory gets an error before the system has to end something."""
+    with contextlib.suppress(ImportError, OSError, ValueError, AttributeError):
         import resource
 
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        most = min(BUILD_BYTES, memory // 2) if kind == "build" else memory // 4 * 3
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
 
 
 def _watch_parent() -> None:
@@ -136,7 +143,7 @@ def main(argv: list[str]) -> int:
     """Serve until the pipe ends; returns the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the main process, which then ends its workers
     jobs, answers = _private_pipes()
-    _no_core_dumps()
+    _limits(argv[1])
     _watch_parent()
     inbox = _reader(jobs)
 
