@@ -14,6 +14,7 @@ from .affine import Affine
 from .expr import Load
 from .func import Func
 from .region import Span, spans_of, union
+from .remembered import Remembered
 from .stmt import (
     BLOCK_KINDS,
     THREAD_KINDS,
@@ -80,8 +81,16 @@ def loop_axes(func: Func) -> Func:
 def compact(func: Func) -> Func:
     """Shrink temporaries to what is live under their scope (after `loop_axes`); shapes may depend on holes.
 
-    A temporary whose accesses cannot be ordered for every filling keeps its full shape.
+    A temporary whose accesses cannot be ordered for every filling keeps its full shape. The last few answers are
+    remembered: features, structural keys and the code generator ask for the same nest.
     """
+    return _COMPACT.of((func,), lambda: _compact(func))
+
+
+_COMPACT: Remembered[Func] = Remembered(32)
+
+
+def _compact(func: Func) -> Func:
     func = loop_axes(func)
     live = _live(func)
     return _shift(func, live) if live else func
