@@ -19,6 +19,7 @@ from workbench.tune.record import Record
 from workbench.tune.search import SEARCHES, SearchOptions, make_search
 from workbench.tune.seeds import adapt
 from workbench.tune.space import make_space
+from workbench.tune.toolbox import LocalToolbox
 from workbench.tune.transfer import facts
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -286,3 +287,15 @@ def test_a_trace_is_a_row_only_where_all_but_the_holes_is_the_same(space):
     changed = [dict(s) for s in r.trace]
     changed[0] = {"primitive": "split", "args": {**changed[0]["args"], "loop": "elsewhere"}}
     assert unify(changed, pattern) is None
+
+
+def test_a_session_with_seeds_starts_with_what_they_measured(space):
+    v = space.variants[1]
+    rows = [v.sampler.row(p) for p in v.sampler.draw(24, np.random.default_rng(0))]
+    records = [
+        record(space, 1, row=row, trial=k, flops=10**6, latency_ms=1.0 + k, trace=tuple(v.schedule.fill(row).to_json()))
+        for k, row in enumerate(rows)
+    ]
+    task = SimpleNamespace(key="m", name="matmul 64", func=MATMUL, flops=10**6)
+    assert LocalToolbox(TARGET, "xgboost", 0, {}, seeds=records).search(task, space, 0).model.trained
+    assert not LocalToolbox(TARGET, "xgboost", 0, {}).search(task, space, 0).model.trained

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a
@@ -100,25 +101,31 @@ class LocalToolbox:
         from workbench.tune.search import SearchOptions, make_search
 
         options = SearchOptions(epsilon=self._options.epsilon)
-        return make_search(self._options.search, task, space, self._shared_model(), seed, options)
+        model = self._shared_model()
+        if self._seeds:
+            from workbench.tune.transfer import facts
+
+            with suppress(WorkbenchError):  # `seeds` says what is wrong with them
+                if known := facts(self._database().records(task.key), {task.key: space}):
+                    model.warm_start(known)
+        return make_search(self._options.search, task, space, model, seed, options)
 
     def seeds(self, task: Task, space: Any) -> list[Any]:
         """Return the programs that the search of a task starts from."""
         if not self._seeds:
             return []
-        from workbench.tune.record import Record
         from workbench.tune.seeds import adapt
 
         sources = [s for s in self._seeds if not isinstance(s, str | os.PathLike) and _is_of(s, task)]
-        records = [s for s in self._seeds if isinstance(s, Record)]
-        sources += [r for r in self._database(records).nearest(task, self._target)[0] if r not in sources]
+        sources += [r for r in self._database().nearest(task, self._target)[0] if r not in sources]
         return [seed for source in sources for seed in adapt(source, task, space)]
 
-    def _database(self, records: Iterable[Record]) -> Any:
+    def _database(self) -> Any:
         if self._logs is None:
             from workbench.tune.database import Database
+            from workbench.tune.record import Record
 
-            self._logs = Database(records)
+            self._logs = Database(s for s in self._seeds if isinstance(s, Record))
             paths = [s for s in self._seeds if isinstance(s, str | os.PathLike)]
             self._logs.update(Database.load(*paths))
         return self._logs
@@ -130,8 +137,9 @@ class LocalToolbox:
     def _shared_model(self) -> Any:
         if self._model is None:
             from workbench.tune.cost_model import make_model
+            from workbench.tune.machine import Machine
 
-            self._model = make_model(self._kind, self._seed)
+            self._model = make_model(self._kind, self._seed, Machine.of(self._target))
         return self._model
 
     # ---- schedules ----
