@@ -14,7 +14,7 @@ from collections import Counter
 import pytest
 
 from workbench import Target, tune, workloads
-from workbench.errors import RunError, WorkbenchError
+from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.runtime.contest import Contest
 from workbench.runtime.measure import MeasureInput, Measurement
@@ -232,6 +232,14 @@ def test_a_lost_scheduler_is_told(stage):
     cluster.close()
     assert code_of(lambda: list(results)) in ("run.dask_lost", "run.dask_workers")
     client.close()
+
+
+def test_a_session_and_its_runner_have_one_target(client):
+    runner = DaskRunner(client, TARGET)
+    with pytest.raises(UsageError) as caught:
+        tune(TASK, trials=4, target=Target.host(threads=2), runner=runner)
+    assert caught.value.code == "usage.runner"
+    assert "threads=1 instead of 2" in caught.value.message
 
 
 def test_what_cannot_be_connected_to(monkeypatch):

@@ -16,6 +16,7 @@ from workbench.tune.log import Header
 from workbench.tune.measuring import LocalMeasurer, constants_of
 from workbench.tune.options import Objective, TuneOptions
 from workbench.tune.session import TuningSession
+from workbench.tune.similar import differences
 from workbench.tune.toolbox import LocalToolbox, check_seeds
 
 if TYPE_CHECKING:
@@ -115,6 +116,10 @@ def tune(
     if options.template is not None and options.space == "sketch":
         options = replace(options, space="template")
     _check_names(options, tasks)
+    measured_for = getattr(options.runner, "target", None)
+    if measured_for is not None and str(measured_for) != str(resolved):
+        message = f"The runner measures for another target ({differences(str(measured_for), str(resolved))})"
+        raise UsageError("usage.runner", message, ("runner",), "give tune and the runner the same target")
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
     header = Header(
