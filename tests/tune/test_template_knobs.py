@@ -106,9 +106,11 @@ def test_the_same_split_fits_a_stage_behind(space_of):
 def test_a_loop_that_another_knob_cut_off_may_be_cut_again(space_of):
     def rows(cfg, s):
         outer, _ = cfg.define_split("tile", "i").apply(s)
+        cfg.limit("few blocks", cfg["tile"].size[0] <= 12)
         cfg.define_split("again", outer).apply(s)
 
     space = space_of(rows)
+    assert max(tile[0] for tile in values_of(space, "tile")) == 12
     assert {a * b * c[1] for (a, b), c in zip(values_of(space, "again"), values_of(space, "tile"), strict=True)} == {48}
     assert "factors of tile_0" in repr(space.knobs())
 
@@ -199,12 +201,13 @@ def test_limits_are_sentences_numbers_or_truths(space_of):
         cfg["b"].apply(s)
         cfg.limit("small", 16 - a[1] * b[1])
         cfg.limit("not too small", (a[1] >= 2) & (b[1] > 1))
+        cfg.limit("less", a[1] < 8)
         cfg.limit("a truth", True)
         cfg.limit("wished", b[1] >= 1000, wish=True)
 
     space = space_of(limited)
     rows = [(a[1], b[1]) for a, b in zip(values_of(space, "a"), values_of(space, "b"), strict=True)]
-    every = [(a, b) for a in (2, 3, 4, 6, 8, 12, 16, 24, 48) for b in (2, 4, 8, 16, 32, 64) if a * b <= 16]
+    every = [(a, b) for a in (2, 3, 4, 6) for b in (2, 4, 8) if a * b <= 16]
     assert sorted(rows) == every
 
 
