@@ -1,0 +1,218 @@
+"""Steering a tuning run through a session: forms from declarations, choices from the space, refusals, what is known."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from session.conftest import Mirror, matmul, split, until
+
+from workbench import tune
+from workbench.errors import TuneError, UsageError, WorkbenchError
+from workbench.session.stats import Stats
+from workbench.session.steering import forms
+from workbench.tune import orders
+from workbench.tune.columns import column
+from workbench.tune.lines import Comparison
+from workbench.tune.log import load_log
+from workbench.tune.record import Record
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def steering(s):
+    return s.snapshot().slices["steering"]
+
+
+def code(s, cmd, **args):
+    with pytest.raises(WorkbenchError) as e:
+        s.run(cmd, **args)
+    return e.value.code
+
+
+def test_forms_come_from_the_declarations(monkeypatch):
+    by_name = {f["name"]: {x["name"]: x for x in f["fields"]} for f in forms()}
+    assert not {"pause", "resume", "stop", "cancel"} & set(by_name), "those have buttons"
+    assert by_name["pin"]["hole"] == {
+        "name": "hole", "widget": "text", "label": "name of the hole", "required": True, "names": "hole",
+    }  # fmt: skip
+    assert by_name["pin"]["value"]["of"] == "hole"
+    assert by_name["forbid"]["values"]["widget"] == "numbers"
+    assert list(by_name["add"]) == ["task", "trace"], "nobody writes a row into a form"
+    assert "of" not in by_name["epsilon"]["value"]
+    monkeypatch.setattr(orders, "ORDERS", dict(orders.ORDERS))
+
+    @orders.order("polish")
+    @dataclass(frozen=True, slots=True)
+    class Polish(orders.Order):
+        """Try what is near the best."""
+
+        task: str = column("the task")
+        steps: int | None = column("how many", default=None)
+        hard: bool = column("how hard", default=False)
+
+    found = forms()[-1]
+    assert (found["name"], found["summary"]) == ("polish", "Try what is near the best.")
+    assert [f["widget"] for f in found["fields"]] == ["text", "number", "checkbox"]
+    assert found["fields"][0]["names"] == "task"
+
+
+def test_a_run_is_steered_and_says_so(session, here):
+    s = session(matmul(64))
+    key = s.task.key
+    assert steering(s) is None
+    assert code(s, "steer", name="epsilon", args={"value": 0.2}) == "session.no_tuning"
+    replies = []
+    s.ask("space", {"task": key}, replies.append)
+    s.flush(10)
+    assert replies.pop()["error"]["code"] == "session.no_tuning"
+    s.run("tune", scope="task", trials=40)
+    s.run("pause")
+    mirror = Mirror(s)
+    s.ask("space", {"task": key}, replies.append)
+    s.flush(10)
+    space = replies.pop()["value"]
+    assert space["variants"][0] == {
+        "id": 0,
+        "label": space["variants"][0]["label"],
+        "rows": space["variants"][0]["rows"],
+    }
+    hole = space["holes"][0]
+    assert len(hole["values"]) > 1
+    s.run("steer", name="pin", args={"task": key, "hole": hole["name"], "value": hole["values"][1]})
+    assert [h["text"] for h in steering(s)["held"]] == [f"{hole['name']} = {hole['values'][1]}"]
+    assert code(s, "steer", name="pin", args={"task": key, "hole": hole["name"], "value": 1001}) == "steer.value"
+    s.run("steer", name="epsilon", args={"value": 0.3})
+    assert steering(s)["values"]["epsilon"] == {"value": 0.3}
+    s.run("steer", name="budget", args={"trials": 24})
+    assert s.snapshot().slices["tuning"]["total"] == 24
+    assert code(s, "steer", name="add", args={"task": key, "trace": True}) == "steer.trace", "nothing was done yet"
+    s.run("apply", step=split("i", None, {"hole": "ti"}))
+    assert code(s, "steer", name="add", args={"task": key, "trace": True}) == "steer.trace", "a number is open"
+    s.run("undo")
+    s.run("apply", step=split("i", None, 8))
+    s.run("steer", name="add", args={"task": key, "trace": True})
+    assert steering(s)["task"]["waiting"] == 1
+    assert code(s, "steer", name="add", args={"task": key, "trace": True}) == "steer.measured"
+    s.run("steer", name="release", args=steering(s)["held"][0]["args"])
+    assert steering(s)["held"] == []
+    for name, args, wanted in (
+        ("polish", {}, "steer.command"),
+        ("pin", {"task": key}, "steer.argument"),
+        ("pin", {"task": "nobody", "hole": "i", "value": 1}, "usage.task"),
+        ("epsilon", {"value": 7}, "steer.argument"),
+        ("epsilon", {"value": 0.1, "source": "python"}, "session.arguments"),
+        ("epsilon", [1], "session.arguments"),
+    ):
+        assert code(s, "steer", name=name, args=args) == wanted
+    s.run("resume")
+    assert s.tuning.wait(60)
+    until(lambda: steering(s)["next"] is None and s.snapshot().slices["tuning"]["trials"] == 24)
+    s.flush(10)
+    assert mirror.agrees(s)
+    log = load_log(here / s.tuning.log)
+    manual = [r for r in log.records if r.origin == "manual"]
+    assert [r.trace[0]["args"]["factors"] for r in manual] == [[None, 8]]
+    said = [(c.name, c.accepted, c.source) for c in log.commands]
+    assert [name for name, accepted, source in said if source == "widget" and accepted] == [
+        "pause", "pin", "epsilon", "budget", "add", "release", "resume",
+    ]  # fmt: skip
+    assert steering(s)["refused"] == sum(not accepted for _, accepted, _ in said) >= 4
+    assert code(s, "steer", name="epsilon", args={"value": 0.1}) == "steer.ended"
+    s.run("open_trial", trial=manual[0].trial)
+    assert [step.name for step in s.schedule.trace] == ["split"]
+    assert s.snapshot().slices["head"]["ms"] == pytest.approx(manual[0].latency_ms, rel=1e-3)
+    s.run("back")
+    assert code(s, "open_trial", trial=999) == "session.trial"
+
+
+def test_what_the_run_knows(session):
+    s = session([matmul(64), matmul(128)])
+    s.run("tune", scope="all", trials=48)
+    found = []
+
+    def now():
+        found.append(steering(s)["next"])
+        return found[-1] is not None and found[-1]["reason"]
+
+    until(now)
+    assert {"name", "reason", "gain", "backward", "optimism", "similarity"} == set(found[-1])
+    assert s.tuning.wait(60)
+    until(lambda: s.snapshot().slices["tuning"]["state"] == "done")
+    s.flush(10)
+    row = s.tuning.snapshot().rows[s.desk.index]
+    task = steering(s)["task"]
+    lines = [c for c in s.tuning.comparisons if c.task_key == row.key]
+    assert (task["trial"], task["compared"], task["won"]) == (row.trial, len(lines), sum(c.new_best for c in lines))
+    assert task["ms"] == pytest.approx(row.latency_ms, rel=1e-4)
+    assert s.snapshot().slices["tasks"]["rows"][s.desk.index]["ms"] == task["ms"]
+    if lines:
+        assert task["last"]["trials"] == list(lines[-1].trials)
+    json.dumps(steering(s), allow_nan=False)
+
+
+def test_a_measurement_by_hand_is_no_command(session, fake):
+    s = session(matmul(64))
+    s.run("tune", scope="task", seconds=60.0)
+    until(lambda: s.tuning.new_trials > 0, 60)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] == 1.5)
+    until(lambda: s.tuning.state == "running")
+    assert [c.name for c in s.tuning.steered if c.name in ("pause", "resume")] == []
+    s.run("cancel")
+    assert [c.source for c in s.tuning.steered if c.name == "cancel"] == ["widget"]
+    s.run("cancel")
+    s.run("pause")  # neither means anything any more
+    with pytest.raises(TuneError):
+        s.run("steer", name="pause")
+
+
+def test_commands_of_others_are_shown(session):
+    tuning = tune([matmul(64)], seconds=60.0)
+    try:
+        s = session(tuning)
+        until(lambda: tuning.new_trials > 0, 60)
+        mirror = Mirror(s)
+        with pytest.raises(UsageError):
+            tuning.pin(0, "nowhere", 1)
+        tuning.epsilon(0.25)
+        until(lambda: (mirror.slices["steering"]["commands"] or [{}])[0].get("name") == "epsilon")
+        newest, refused = mirror.slices["steering"]["commands"][:2]
+        assert (newest["source"], newest["text"], newest["accepted"]) == ("python", "value 0.25", True)
+        assert not refused["accepted"]
+        assert "nowhere" in refused["error"]
+    finally:
+        tuning.cancel()
+        tuning.join(30)
+
+
+def trial(n, ms, **more):
+    return Record(task_key="t", task="t", trial=n, status="ok", target="", latency_ms=ms, **more)
+
+
+def against(winner, *trials, ms=None):
+    times = ms or tuple(1.0 for _ in trials)
+    return Comparison(
+        task_key="t", task="t", trials=trials, latency_ms=times, winner=winner, timestamp=float(sum(trials))
+    )
+
+
+def test_a_trial_that_lost_is_not_the_best():
+    stats = Stats()
+    stats.add([trial(0, 4.0), trial(1, 3.0)])
+    assert stats.of("t").best.trial == 1
+    line = against(0, 0, 1, ms=(4.1, 4.5))
+    stats.add([line, line])
+    task = stats.of("t")
+    assert (task.best.trial, task.best_ms, task.curve) == (0, 4.1, [4.0, 4.1])
+    stats.add([trial(2, 3.5)])
+    assert stats.best_ms("t") == 3.5
+    stats.add([against(2, 0, 2, ms=(4.0, 3.6))])
+    assert (task.best.trial, task.best_ms) == (2, 3.6)
+    stats.add([trial(3, 9.0, caches="constants shared")])
+    assert task.best.trial == 3, "timed as in a network"
