@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 from workbench.target import Target
 from workbench.tune.cost_model import AnalyticModel, XGBoostModel
 from workbench.tune.search import SEARCHES, Search, SearchOptions, make_search, strategy
-from workbench.tune.search.choice import DOUBT, drift
+from workbench.tune.search.choice import MOST_DOUBT, doubt_of, drift
 from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -339,11 +339,13 @@ def test_variants_are_tried_as_often_as_they_may_be_the_best(conv):
     told = search.ask(12)
     good = told[-1].variant
     search.tell([(c, SimpleNamespace(status="ok", min_ms=0.5 if c.variant == good else 2.0)) for c in told])
-    guess = drift(search, 4000, np.random.default_rng(0))
+    both = drift(search, 8000, np.random.default_rng(0))
+    likely, guess = both[::2], both[1::2]
+    assert (likely == likely[0]).all()
     tried = {c.variant for c in told}
     for v in range(len(conv.variants)):
         trials = sum(c.variant == v for c in told)
-        assert guess[:, v].std() == pytest.approx(DOUBT / (1 + trials) ** 0.5, rel=0.1)
+        assert guess[:, v].std() == pytest.approx(doubt_of(search.history) / (1 + trials) ** 0.5, rel=0.1)
         if v not in tried:
             assert abs(guess[:, v].mean()) < 0.05
         elif v != good:
@@ -357,3 +359,13 @@ def test_a_variant_that_fails_is_tried_less(conv):
     failed = SimpleNamespace(status="build_error", min_ms=float("inf"))
     search.tell([(c, failed if c.variant == bad else measured(c)) for c in told])
     assert drift(search, 1000, np.random.default_rng(0))[:, bad].mean() < -0.5
+
+
+def test_doubt_grows_while_nothing_is_gained(conv):
+    search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
+    doubts = [doubt_of(search.history)]
+    for _ in range(12):
+        search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0)) for c in search.ask(12)])
+        doubts.append(doubt_of(search.history))
+    assert doubts == sorted(doubts)
+    assert doubts[-1] == MOST_DOUBT > 3 * doubts[0]

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from workbench.arguments import real
 from workbench.errors import UsageError
-from workbench.tune.cost_model import CostModel, Scores
+from workbench.tune.cost_model import CostModel, Quality, Scores
 from workbench.tune.sample import Keys, Picks
-from workbench.tune.search.history import Best, History, Quality
+from workbench.tune.search.history import Best, History
 from workbench.tune.search.restoring import rounds, told
 from workbench.tune.search.restrict import Restriction, restricted
 from workbench.tune.search.rows import Field, Rows, distinct

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from workbench.tune.cost_model import Scores
 from workbench.tune.features import INDEX
+from workbench.tune.search.history import History
 from workbench.tune.search.rows import Ints, Rows
 
 if TYPE_CHECKING:
@@ -17,8 +18,11 @@ if TYPE_CHECKING:
 _SIGNATURE = ("main.accumulators", "main.vector", "main.fma", "main.tasks", "main.bodies_per_visit")
 
 
-#: How far the model may be off for a whole variant, in log2, before any of it was measured.
-DOUBT = 0.35
+#: How far the model may be off for a whole variant, in log2, before any of it was measured; at most, after long times
+#: without a gain.
+DOUBT, MOST_DOUBT = 0.15, 0.6
+#: Trials without a gain after which the doubt is twice as large; it is a gain to be faster by `GAIN` in log2.
+STALL, GAIN = 32, 0.005
 #: What a failed trial counts as: so much slower than expected, in log2.
 FAILED = 2.0
 
@@ -27,10 +31,12 @@ def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.fl
     """How much faster than the model says each variant might be, ``[draws, variants]`` in log2.
 
     The trials of a variant tell how far the model is off for all of it; the more there are, the less is left to doubt.
-    Each draw is one guess (Thompson's sampling), so a variant gets trials as often as it may be the best.
+    Every second draw is a guess (Thompson's sampling), so a variant gets trials as often as it may be the best; the
+    others are what is most likely.
     """
     history, count = search.history, len(search.field.variants)
-    mean, doubt = np.zeros(count), np.full(count, DOUBT)
+    unsure = doubt_of(history)
+    mean, doubt = np.zeros(count), np.full(count, unsure)
     parts = {v: found for v, found in history.recent.items() if v >= 0}
     if parts:
         owner = np.concatenate([np.full(len(found), v) for v, found in parts.items()])
@@ -41,9 +47,15 @@ def drift(search: Search, draws: int, rng: np.random.Generator) -> NDArray[np.fl
         for v in parts:
             n = int((owner == v).sum())
             mean[v] = off[owner == v].sum() / (n + 2)
-            doubt[v] = DOUBT / np.sqrt(1.0 + history.trials[v])
+            doubt[v] = unsure / np.sqrt(1.0 + history.trials[v])
     guess: NDArray[np.float64] = mean + doubt * rng.standard_normal((draws, count))
+    guess[::2] = mean
     return guess
+
+
+def doubt_of(history: History) -> float:
+    """How far the model may be off for a variant that was not tried; more, the longer there was no gain."""
+    return min(MOST_DOUBT, DOUBT * (1.0 + history.since_gain(GAIN) / STALL))
 
 
 def candidates(rows: Rows, score: Scores, n: int) -> Ints:

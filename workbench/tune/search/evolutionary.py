@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from workbench.tune.cost_model import Scores
 from workbench.tune.sample import Keys, Picks
 from workbench.tune.search.base import Proposal, Search, number
-from workbench.tune.search.choice import candidates, diverse, drift
+from workbench.tune.search.choice import GAIN, STALL, candidates, diverse, drift
 from workbench.tune.search.descent import polish
 from workbench.tune.search.registry import strategy
 from workbench.tune.search.rows import CROSSED, DRAWN, Ints, Rows, distinct
@@ -32,8 +32,8 @@ EPOCH = 512
 MEASURED, ELITE = 24, 64
 #: Measured programs whose neighbours are polished, and the share of a batch that they get.
 CENTRES, POLISHED = 24, 0.4
-#: Their share once so many trials made no gain; it is a gain to be faster by `GAIN` in log2.
-STALLED, STALL, GAIN = 0.6, 32, 0.005
+#: Their share once `STALL` trials made no gain.
+STALLED = 0.6
 #: Variants that one generation breeds at most: each costs as much as a hundred rows.
 BRED_VARIANTS = 3
 
