@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 
 from workbench.tune.events import Progress, Snapshot, TaskRow
 from workbench.tune.table import TableDisplay, render_table, round_line
@@ -29,6 +30,13 @@ Estimated total latency: 3.214 ms   Trials: 128/256   Used time: 14 s   Next tas
 
 def test_golden_table():
     assert "\n".join(line.rstrip() for line in render_table(snapshot(), 100)) == GOLDEN
+
+
+def test_spread_and_confidence_stand_behind_the_state_where_there_is_room():
+    known = replace(snapshot().rows[0], state="measured", spread=0.021, confidence=0.998)
+    shown = replace(snapshot(), rows=(known,))
+    assert render_table(shown, 140)[2].endswith("| measured (±2%, 99.8% sure)")
+    assert render_table(shown, 80)[2].endswith("| measured")
 
 
 def test_nothing_known_is_shown_as_dashes():

@@ -25,6 +25,7 @@ _COLUMNS = (
     m.Column("Trials", number=True),
     m.Column("Failed"),
     m.Column("State"),
+    m.Column("Sure", number=True),
 )
 
 
@@ -62,7 +63,7 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
         {
             "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
             "share": share, "failed": r.failed,
-            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason,
+            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason, "sure": r.confidence,
         }
         for r, share in zip(rows, parts, strict=True)
     ]  # fmt: skip
@@ -84,8 +85,9 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     Parameters
     ----------
     rows : sequence of mapping
-        ``id, name, weight, ms, share, gflops, trials, failed, failures, state``; times in milliseconds. Of more than
-        `limit`, those that take the most time are shown.
+        ``id, name, weight, ms, share, gflops, trials, failed, failures, state``, and ``sure``: how sure the last
+        comparison was of the best trial. Times in milliseconds. Of more than `limit`, those that take the most time are
+        shown.
     """
     shown = list(rows)
     if len(shown) > limit:
@@ -95,7 +97,7 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
         [
             r["id"], task_name(r["name"], r["weight"]), m.milliseconds(r["ms"]), m.percent(r["share"]),
             m.bar(r["share"]), m.digits(r["gflops"]), m.counted(r["trials"]), failed(r["failed"], r["failures"]),
-            r["state"],
+            r["state"], m.percent(r.get("sure")),
         ]
         for r in shown
     ]  # fmt: skip

@@ -7,25 +7,26 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.arguments import path, real, whole
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.tune import views
 from workbench.tune.control import SessionControl
-from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, State
+from workbench.tune.events import Event, EventBus, Progress, Snapshot, State
 from workbench.tune.helm import Helm
 from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, to_frame
 from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import TuningLoop
+from workbench.tune.objective import Goal
 from workbench.tune.options import TuneOptions
 from workbench.tune.parts import Measurer, Toolbox
 from workbench.tune.record import Record
 from workbench.tune.selection import position, select_tasks
-from workbench.tune.steering import documentation
+from workbench.tune.steered import Steered
 
 if TYPE_CHECKING:
     import pandas
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["SessionControl", "TuningSession"]
 
 
-class TuningSession:
+class TuningSession(Steered):
     """Tunes in the background; made by `workbench.tune`.
 
     All methods may be called from any thread, in any state, any number of times. Used as a context manager, it stops
@@ -80,6 +81,7 @@ class TuningSession:
         self.events = EventBus()
         self.log = path("log", log) if log is not None else None
         options = options or TuneOptions()
+        Goal(self.tasks, options.objective)  # says what is wrong with it before a file is made
         self._control = SessionControl(self._state_changed)
         self._measurer, self._toolbox = measurer, toolbox
         self._error: BaseException | None = None
@@ -106,7 +108,11 @@ class TuningSession:
             ahead=ahead,
         )
         self._helm = Helm(self._loop, toolbox, self._move)
-        self._helm.begin(trials, seconds, options)
+        try:
+            self._helm.begin(trials, seconds, options)
+        except WorkbenchError:
+            self._loop.journal.close()
+            raise
         if self.log is not None:
             self._helm.listen(self.log)
         _LIVE.add(self)
@@ -135,104 +141,6 @@ class TuningSession:
     def _prepare(self) -> None:
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
             self._toolbox.prepare()
-
-    def steer(self, name: str, *, source: str = "python", **args: Any) -> Command:
-        """Carry out a command; `commands` lists all of them.
-
-        Parameters
-        ----------
-        name : str
-            The command.
-        source : {"python", "widget", "control file", "command line"}
-            Who sent it, for the log.
-        **args
-            Its arguments.
-
-        Returns
-        -------
-        Command
-            The line that stands in the log.
-
-        Raises
-        ------
-        WorkbenchError
-            ``steer.*`` and ``usage.task``: why it was refused; ``steer.ended`` after the end.
-        """
-        if self.state in FINAL:
-            raise TuneError("steer.ended", f"The session has ended ({self.state})", [name])
-        return self._helm.steer(name, args, source)
-
-    @staticmethod
-    def commands() -> list[dict[str, Any]]:
-        """Return all commands with what they do and their arguments."""
-        return documentation()
-
-    def _quietly(self, name: str, states: tuple[State, ...]) -> TuningSession:
-        """Carry out a command that means nothing in other states: calling it twice is no mistake."""
-        if self.state in states:
-            try:
-                self.steer(name)
-            except WorkbenchError:  # it ended just now, or the log cannot be written any more
-                self._move(name)
-        return self
-
-    def pause(self) -> TuningSession:
-        """Hold after the trial in flight."""
-        return self._quietly("pause", ("running",))
-
-    def resume(self) -> TuningSession:
-        """Go on after `pause`."""
-        return self._quietly("resume", ("paused",))
-
-    def stop(self) -> TuningSession:
-        """End after the trial in flight and keep everything; returns at once, `wait` waits for the end."""
-        return self._quietly("stop", ("idle", "running", "paused"))
-
-    def cancel(self) -> TuningSession:
-        """End now: workers are killed and the trial in flight is thrown away; the log keeps what it has."""
-        return self._quietly("cancel", ("idle", "running", "paused", "stopping"))
-
-    def pin(self, task: Task | int | str, hole: str, value: int) -> Command:
-        """Hold a hole of a task's space at one value in all candidates that are proposed from now on."""
-        return self.steer("pin", task=task, hole=hole, value=value)
-
-    def forbid(
-        self, task: Task | int | str, hole: str | None = None, values: Any = None, *, variant: int | None = None
-    ) -> Command:
-        """Propose no more candidates with certain values of a hole, or of one variant of the space."""
-        return self.steer("forbid", task=task, hole=hole, values=values, variant=variant)
-
-    def release(self, task: Task | int | str, hole: str | None = None, *, variant: int | None = None) -> Command:
-        """Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task."""
-        return self.steer("release", task=task, hole=hole, variant=variant)
-
-    def add(
-        self,
-        task: Task | int | str,
-        schedule: Schedule | Sequence[Mapping[str, Any]] | None = None,
-        *,
-        variant: int | None = None,
-        row: Mapping[str, int] | None = None,
-    ) -> Command:
-        """Measure a candidate next: a concrete schedule (or its trace), or a row of a variant of the space."""
-        made = getattr(schedule, "to_json", None)
-        trace = made() if made is not None else schedule
-        return self.steer("add", task=task, trace=trace, variant=variant, row=row)
-
-    def budget(
-        self,
-        *,
-        trials: int | None = None,
-        seconds: float | None = None,
-        task: Task | int | str | None = None,
-        more: int | None = None,
-    ) -> Command:
-        """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
-        return self.steer("budget", trials=trials, seconds=seconds, task=task, more=more)
-
-    def epsilon(self, value: float) -> Command:
-        """Change the share of candidates that are drawn at random."""
-        return self.steer("epsilon", value=value)
 
     def hold(self, on: bool) -> None:
         """Hold for a moment, or go on: `pause` and `resume` without a command in the log, for a measurement by hand."""

@@ -16,6 +16,9 @@ _MIN_NAME = 12
 _FIXED = 58
 """Characters of a line that are not the task's name."""
 
+_SURE = 32
+"""Characters that spread and confidence take behind the state, where there is room."""
+
 _RATE = 11
 """Of these, the ones of the GFLOP/s column, which a narrow terminal goes without."""
 
@@ -39,7 +42,8 @@ def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None
         f"{'ID':>4} | {'Task':<{name}} | {'Latency (ms)':>12} | {speed}{'Trials':>6} | State",
         f"{'-' * 4}-+-{'-' * name}-+-{'-' * 12}-+-{rule}{'-' * 6}-+----------",
     ]
-    lines += [_line(row, name, rate) for row in rows]
+    sure = width >= _FIXED + name + _SURE
+    lines += [_line(row, name, rate, sure) for row in rows]
     if hidden:
         lines.append(f"{'':>4} | … and {hidden} more tasks")
     lines += ["", *summary_lines(snapshot)]
@@ -64,12 +68,20 @@ def _label(row: TaskRow, width: int | None = None) -> str:
     return row.name[: width - len(weight) - 1] + "…" + weight
 
 
-def _line(row: TaskRow, name: int, with_rate: bool = True) -> str:
+def _line(row: TaskRow, name: int, with_rate: bool = True, with_sure: bool = False) -> str:
     label = _label(row, name)
     latency = "-" if row.latency_ms is None else latency_text(row.latency_ms)
     rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
     speed = f"{rate:>8} | " if with_rate else ""
-    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {speed}{row.trials:>6} | {row.state}"
+    sure = _sure(row) if with_sure else ""
+    return f"{row.id:>4} | {label:<{name}} | {latency:>12} | {speed}{row.trials:>6} | {row.state}{sure}"
+
+
+def _sure(row: TaskRow) -> str:
+    """Return how much the best trial's repeats differ, and how sure the last comparison was of it."""
+    parts = [] if row.spread is None else [f"±{row.spread:.0%}"]
+    parts += [] if row.confidence is None else [f"{int(1000 * row.confidence) / 10:g}% sure"]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def latency_text(milliseconds: float, decimals: int = 4) -> str:
