@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -80,20 +81,34 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
         ``target.host``.
     """
     target.require_here()
+    kept = stored(target, threads, working_set)
+    if kept is not None:
+        return kept
     nbytes = size_class(working_set)
-    key = f"{target.triple} {target.cpu} {target.features} {host.detect().model} {threads} {nbytes}"
-    path = cache_dir() / f"roofs-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json"
-    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        if all(0 < kept[name] < math.inf for name in ("gflops", "gbytes")):
-            return Roofs(threads, float(kept["gflops"]), float(kept["gbytes"]), nbytes)
     found = measure(target, threads, nbytes)
+    path, key = _place(target, threads, nbytes)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".{os.getpid()}.tmp")
         beside.write_text(json.dumps({"gflops": found.gflops, "gbytes": found.gbytes, "key": key}), encoding="utf-8")
         beside.replace(path)
     return found
+
+
+def stored(target: Target, threads: int, working_set: int) -> Roofs | None:
+    """Return the roofs if they were measured on this machine before; parameters as for `roofs`."""
+    nbytes = size_class(working_set)
+    path, _ = _place(target, threads, nbytes)
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if all(0 < kept[name] < math.inf for name in ("gflops", "gbytes")):
+            return Roofs(threads, float(kept["gflops"]), float(kept["gbytes"]), nbytes)
+    return None
+
+
+def _place(target: Target, threads: int, nbytes: int) -> tuple[Path, str]:
+    key = f"{target.triple} {target.cpu} {target.features} {host.detect().model} {threads} {nbytes}"
+    return cache_dir() / f"roofs-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json", key
 
 
 def roofs_text(lanes: int, chains: int, fused: bool, clock: int) -> str:

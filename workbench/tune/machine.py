@@ -1,9 +1,19 @@
-"""The few numbers of a target that the analytic cost model and the sketch rules use."""
+"""The few numbers of a target that the analytic cost model and the sketch rules use.
+
+How fast caches deliver was fitted on one machine (`roofline.Constants`). Where the reading rates of this machine were
+measured before (`runtime.roofs`, kept in the cache directory), the fitted rates are scaled by them: `Machine.pace`.
+Nothing is measured here; `measure_pace` does that when it is asked to.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from workbench.runtime.roofs import size_class, stored
+from workbench.target import cache_dir
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -23,6 +33,9 @@ class Machine:
         Cache sizes in bytes; `l3` is the share of one core.
     isa : frozenset of str
         Vector extensions, as `Target.isa` names them.
+    pace : tuple of float
+        How fast the second and the third level deliver per cycle, against the machine of the fit; 1 where nothing was
+        measured.
     """
 
     lanes: int = 16
@@ -32,6 +45,12 @@ class Machine:
     l3: int = 32 << 20
     threads: int = 2
     isa: frozenset[str] = frozenset()
+    pace: tuple[float, float] = (1.0, 1.0)
+
+    @property
+    def constants(self) -> str:
+        """Where the constants of the estimate come from: "fitted", or "measured" with the paces."""
+        return "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
 
     @staticmethod
     def of(target: Target | None) -> Machine:
@@ -43,4 +62,53 @@ class Machine:
         l1 = target.l1_bytes or 32 << 10
         l2 = max(target.l2_bytes, l1)
         l3 = max(target.l3_bytes, l2)
-        return Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads, target.isa)
+        found = Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads, target.isa)
+        return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
+
+
+#: Bytes per cycle and thread that the machine of the fit read from its second and third level. A cycle is that of the
+#: multiply-add rate: two vectors.
+FITTED_RATES = (48.0, 10.0)
+#: Paces beyond this (or below its inverse) are no truth about caches.
+_MOST = 4.0
+
+
+def measure_pace(target: Target) -> Machine:
+    """Measure how fast the caches of this machine deliver, keep it, and return the machine as `Machine.of` will see it
+    in every later process. Takes some seconds.
+
+    Raises
+    ------
+    TargetError
+        ``target.host``
+    """
+    from workbench.runtime.roofs import roofs
+
+    for nbytes in _working_sets(Machine.of(target)):
+        if nbytes:
+            roofs(target, target.threads, nbytes)
+    _stored_pace.cache_clear()
+    return Machine.of(target)
+
+
+def _working_sets(machine: Machine) -> tuple[int, int]:
+    """Bytes that all threads together read to see the second and the third level; 0 where no size shows it alone."""
+    near = size_class(machine.threads * min(4 * machine.l1, machine.l2 // 2))
+    far = size_class(machine.threads * 4 * machine.l2)
+    return (
+        near if near <= machine.threads * 0.75 * machine.l2 else 0,
+        far if 4 * machine.l2 <= far // machine.threads and far <= machine.l3 // 2 else 0,
+    )
+
+
+@lru_cache(maxsize=64)
+def _stored_pace(target: Target, folder: str, machine: Machine) -> tuple[float, float]:
+    """Paces from what was measured before; one process keeps to what it has seen first, and so do its estimates."""
+    out = []
+    for nbytes, fitted in zip(_working_sets(machine), FITTED_RATES, strict=True):
+        found = stored(target, machine.threads, nbytes) if nbytes else None
+        cycles = found.gflops / (4.0 * machine.lanes) if found else 0.0
+        pace = found.gbytes / cycles / fitted if found and cycles > 0 else 1.0
+        # In quarters of an octave: what two measurements of one machine differ by is no news.
+        out.append(2.0 ** (round(4.0 * math.log2(min(max(pace, 1.0 / _MOST), _MOST))) / 4.0))
+    return out[0], out[1]

@@ -110,7 +110,8 @@ def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> C
     compute = (
         compute + c.hoisted * f.hoisted * f.bodies / f.inner_trips + c.guard * f.guards + c.lane_guard * f.lane_guards
     )
-    memory = f.traffic["l1"] / c.l1 + f.traffic["l2"] / c.l2 + f.traffic["l3"] / c.l3
+    near, far = machine.pace
+    memory = f.traffic["l1"] / (c.l1 * near) + f.traffic["l2"] / (c.l2 * far) + f.traffic["l3"] / c.l3
     overlap = c.fetched if any(lp.ahead for lp in f.plan.loops) else c.overlap
     both = np.maximum(compute, memory) + overlap * np.minimum(compute, memory)
     return Cycles(body, compute * f.share, memory * f.share, both * f.share)

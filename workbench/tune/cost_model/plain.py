@@ -42,7 +42,7 @@ class AnalyticModel(_Untrained):
     """
 
     def __init__(self, seed: int = 0, machine: Machine | None = None) -> None:
-        self.constants = "fitted" if machine is None else getattr(machine, "constants", "fitted")
+        self.constants = "fitted" if machine is None else machine.constants
 
     @property
     def version(self) -> str:

@@ -1,0 +1,92 @@
+"""Where the constants of the estimate come from."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from workbench import workloads
+from workbench.runtime import roofs as roofs_module
+from workbench.target import Target
+from workbench.tune import machine as machine_module
+from workbench.tune.cost_model import AnalyticModel, load
+from workbench.tune.features import INDEX, features
+from workbench.tune.machine import FITTED_RATES, Machine, measure_pace
+from workbench.tune.space import make_space
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=64M -threads=2")
+CYCLES = 2.0  # cycles per nanosecond
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """Let the cache directory hold reading rates, in bytes per cycle and thread, by working set."""
+    monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path))
+
+    def keep(rates):
+        for nbytes, rate in rates.items():
+            path, key = roofs_module._place(TARGET, 2, nbytes)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            gflops = CYCLES * 4.0 * TARGET.lanes("float32") * 2
+            path.write_text(json.dumps({"gflops": gflops, "gbytes": rate * CYCLES * 2, "key": key}), encoding="utf-8")
+        machine_module._stored_pace.cache_clear()
+        return Machine.of(TARGET)
+
+    yield keep
+    machine_module._stored_pace.cache_clear()
+
+
+def test_without_measurements_the_fitted_constants_hold(measured):
+    machine = measured({})
+    assert machine.pace == (1.0, 1.0)
+    assert machine.constants == "fitted"
+    assert AnalyticModel(machine=machine).version.endswith("-fitted")
+
+
+def test_measured_rates_scale_the_constants(measured, tmp_path):
+    near, far = FITTED_RATES
+    machine = measured({1 << 20: near * 2.0, 16 << 20: far / 2.0})
+    assert machine.pace == (2.0, 0.5)
+    model = AnalyticModel(machine=machine)
+    assert model.version.endswith("-measured(2,0.5)")
+    model.save(tmp_path / "m.json")
+    assert load(tmp_path / "m.json").version == model.version
+
+
+def test_noise_of_measurements_is_no_news_and_nonsense_is_bounded(measured):
+    near, far = FITTED_RATES
+    assert measured({1 << 20: near * 1.05, 16 << 20: far * 0.95}).constants == "fitted"
+    assert measured({1 << 20: near * 1e6, 16 << 20: far * 1e-6}).pace == (4.0, 0.25)
+
+
+def test_a_process_keeps_to_the_constants_that_it_has_seen(measured):
+    near, far = FITTED_RATES
+    machine = measured({1 << 20: near, 16 << 20: far})
+    path, _ = roofs_module._place(TARGET, 2, 1 << 20)
+    path.unlink()
+    assert Machine.of(TARGET) == machine
+
+
+def test_slow_caches_cost_those_who_need_them():
+    slow, fast = Machine.of(TARGET), Machine.of(TARGET)
+    object.__setattr__(slow, "pace", (1.0, 0.25))
+    variant = make_space(workloads.matmul(512, 512, 512, constant_b=True), TARGET).variants[0]
+    columns = variant.sampler.columns(variant.sampler.draw(256, np.random.default_rng(0)))
+    a, b = (features(variant.plan, columns, 256, m) for m in (slow, fast))
+    lost = b[:, INDEX["speed"]] - a[:, INDEX["speed"]]
+    assert lost.min() >= 0
+    assert lost.max() > 0.1
+    np.testing.assert_array_equal(a[:, INDEX["main.l2_bytes"]], b[:, INDEX["main.l2_bytes"]])
+
+
+def test_measuring_takes_the_working_sets_that_show_one_level_each(measured, monkeypatch):
+    asked = []
+    monkeypatch.setattr(roofs_module, "roofs", lambda target, threads, nbytes: asked.append((threads, nbytes)))
+    measure_pace(TARGET)
+    assert asked == [(2, 1 << 20), (2, 16 << 20)]
+    asked.clear()
+    small = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=256K -l3=1M -threads=2")
+    measure_pace(small)
+    assert asked == [], "no size from 1 MiB up lies in one level alone"
