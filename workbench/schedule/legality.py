@@ -130,6 +130,8 @@ def determines(form: Affine, varying: Mapping[str, Dim], relations: Sequence[Rel
     for digit, c in form.terms:
         if digit.var in varying and not equal(size := digit_extent(digit, varying), 1, relations):
             todo.append((-c if negative(c) else c, size))
+    if _are_digits(todo, relations):
+        return True
     reach: Dim = 1
     while todo:
         hit = next((x for x in todo if all(nonneg(y[0] - x[0], relations) for y in todo if y is not x)), None)
@@ -137,6 +139,19 @@ def determines(form: Affine, varying: Mapping[str, Dim], relations: Sequence[Rel
             return False
         todo.remove(hit)
         reach = normal(reach + hit[0] * (hit[1] - 1), relations)
+    return True
+
+
+def _are_digits(steps: Sequence[tuple[Dim, Dim]], relations: Sequence[Relation]) -> bool:
+    """Whether each step is the product of all smaller sizes: most forms are, and that is soon seen."""
+    rest = [(normal(c, relations), size) for c, size in steps]
+    at: Dim = 1
+    while rest:
+        hit = next((x for x in rest if x[0] == at), None)
+        if hit is None:
+            return False
+        rest.remove(hit)
+        at = normal(at * hit[1], relations)
     return True
 
 
