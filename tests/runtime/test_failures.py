@@ -29,9 +29,12 @@ class OnArrival:
         return self.what
 
 
-def new(value=1.0, names=itertools.count()):
+_numbers = itertools.count()
+
+
+def new(value=1.0):
     """A function that nobody built before."""
-    return add_func(N, value, f"add{next(names)}")
+    return add_func(N, value, f"add{next(_numbers)}")
 
 
 def candidate(func=FUNC, **options):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 import statistics
 import time
 from collections.abc import Callable
 
-from workbench.runtime.contest import ContestRules, enough
+from workbench.runtime.contest import play
 from workbench.runtime.operands import GUARD
 from workbench.runtime.repeats import Timer
 from workbench.runtime.results import ContestDone, ContestJob, TrialDone, error_text
@@ -81,7 +80,7 @@ class _Bout:
                 return _without(i, len(self._loaded), TrialDone("wrong_answer", (), text, self._seconds(), error))
             errors.append(error)
             blocks.append(_Blocks(candidate.timer, first_ms, self._job.rules.block_ms))
-        costs = self._play(blocks, self._job.rules)
+        costs = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
         seconds = self._seconds() / len(blocks)
         return ContestDone(
             tuple(
@@ -89,30 +88,6 @@ class _Bout:
                 for c, e, b in zip(costs, errors, blocks, strict=True)
             )
         )
-
-    def _play(self, blocks: list[_Blocks], rules: ContestRules) -> list[list[float]]:
-        """Return the blocks of rounds in which nobody was disturbed, or of all where those are too few."""
-        chance = random.Random(0)  # an order by chance keeps in step with nothing that goes on beside it
-        everyone = list(range(len(blocks)))
-        quiet: list[list[float]] = [[] for _ in blocks]
-        every: list[list[float]] = [[] for _ in blocks]
-        warm = spent = 0.0
-        while warm < rules.warm_ms:
-            warm += sum(self._block(i, blocks[i])[2] for i in everyone)
-        while not enough(quiet, spent, rules):
-            if spent >= rules.most_ms and len(every[0]) >= rules.least:
-                return every
-            undisturbed = True
-            chance.shuffle(everyone)
-            for i in everyone:
-                cost, clean, wall = self._block(i, blocks[i])
-                every[i].append(cost)
-                undisturbed = undisturbed and clean
-                spent += wall
-            if undisturbed:
-                for costs, mine in zip(every, quiet, strict=True):
-                    mine.append(costs[-1])
-        return quiet
 
     def _block(self, i: int, block: _Blocks) -> tuple[float, bool, float]:
         """Return milliseconds per call, whether enough of them were undisturbed, and the milliseconds that passed."""

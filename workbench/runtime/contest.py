@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import functools
 import math
+import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,12 +22,19 @@ from workbench.arguments import real, whole
 from workbench.errors import UsageError
 from workbench.runtime.results import Measurement, Status
 
+#: Runs a block of a participant: its milliseconds per call, whether that was undisturbed, milliseconds that passed.
+Block: TypeAlias = Callable[[int], tuple[float, bool, float]]
+
 #: Half the width of the interval that holds the median of normal numbers in 99 of 100 cases, in their median absolute
 #: deviations and for one number; with n numbers it is so much over the root of n.
 _WIDTH = 2.576 * 1.253 * 1.4826
 
 #: So many of these half widths a ratio has to be away from one for a contest to end before its time.
 _CLEAR = 2.5
+
+
+#: Confidence from which on one counts as faster than another.
+SURE = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +134,7 @@ class Contest:
         """Relative difference below which the two could not be told apart in this contest (99 %)."""
         return resolution(self.costs_ms[i], self.costs_ms[j])
 
-    def beats(self, i: int, j: int = 0, *, level: float = 0.99, margin: float = 0.005) -> bool:
+    def beats(self, i: int, j: int = 0, *, level: float = SURE, margin: float = 0.005) -> bool:
         """Whether `i` is faster than `j`.
 
         Parameters
@@ -141,16 +150,55 @@ class Contest:
             return gain > 0
         return self.confidence(i, j) >= level and gain >= max(margin, self.resolution(i, j))
 
-    def winner(self, *, level: float = 0.99, margin: float = 0.005) -> int:
+    def winner(self, *, level: float = SURE, margin: float = 0.005) -> int:
         """The fastest of those that beat the incumbent, or the incumbent.
 
         With several challengers each has to be that much surer, so that the chance of an unjust winner is no larger.
         """
         challengers = range(1, len(self.measurements))
-        if not challengers:
-            return 0
-        strict = 1.0 - (1.0 - level) / len(challengers)
+        strict = _level(level, len(challengers))
         return min((i for i in challengers if self.beats(i, 0, level=strict, margin=margin)), key=self.ratio, default=0)
+
+
+def play(block: Block, participants: int, rules: ContestRules) -> list[list[float]]:
+    """Let participants run in turns until enough is known.
+
+    Parameters
+    ----------
+    block : callable
+        Runs a block of a participant; returns milliseconds per call, whether enough of that was undisturbed, and how
+        many milliseconds it took.
+    participants : int
+        Their number; the first one is the incumbent.
+    rules : ContestRules
+        How long it may last.
+
+    Returns
+    -------
+    list of lists of float
+        Each one's blocks: of the rounds in which nobody was disturbed, or of all where those are too few.
+    """
+    chance = random.Random(0)  # an order by chance keeps in step with nothing that goes on beside it
+    everyone = list(range(participants))
+    quiet: list[list[float]] = [[] for _ in everyone]
+    every: list[list[float]] = [[] for _ in everyone]
+    warm = spent = 0.0
+    while warm < rules.warm_ms:
+        warm += sum(block(i)[2] for i in everyone)
+    while not enough(quiet, spent, rules):
+        if spent >= rules.most_ms and len(every[0]) >= rules.least:
+            return every
+        undisturbed = True
+        chance.shuffle(everyone)
+        for i in everyone:
+            cost, clean, passed = block(i)
+            every[i].append(cost)
+            undisturbed = undisturbed and clean
+            spent += passed
+        if undisturbed:
+            for costs, mine in zip(every, quiet, strict=True):
+                mine.append(costs[-1])
+    return quiet
 
 
 def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRules) -> bool:
@@ -165,14 +213,27 @@ def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRule
     rules : ContestRules
         How long it may last.
     """
-    if spent_ms >= rules.most_ms and min(map(len, costs)) >= rules.least:
-        return True
     if min(map(len, costs)) < rules.least:
         return False
-    widths = [resolution(challenger, costs[0]) for challenger in costs[1:]]
-    away = [abs(math.log(ratio(challenger, costs[0]))) for challenger in costs[1:]]
-    fine = spent_ms >= rules.budget_ms
-    return all(a > _CLEAR * w or (fine and w <= rules.resolution) for a, w in zip(away, widths, strict=True))
+    if spent_ms >= rules.most_ms:
+        return True
+    level, late = _level(SURE, len(costs) - 1), spent_ms >= rules.budget_ms
+    return all(_decided(challenger, costs[0], level, late, rules) for challenger in costs[1:])
+
+
+def _level(level: float, challengers: int) -> float:
+    """How sure each of several has to be, so that the chance of an unjust winner is no larger than with one."""
+    return 1.0 - (1.0 - level) / max(1, challengers)
+
+
+def _decided(
+    challenger: Sequence[float], incumbent: Sequence[float], level: float, late: bool, rules: ContestRules
+) -> bool:
+    """Whether a challenger's fate is clear; or, late, whether more rounds would hardly make it clearer."""
+    found, width = ratio(challenger, incumbent), resolution(challenger, incumbent)
+    unproven = found < 1.0 - rules.resolution and confidence(challenger, incumbent) < level
+    clear = abs(math.log(found)) > _CLEAR * width
+    return not unproven and (clear or (late and width <= rules.resolution))
 
 
 def ratio(mine: Sequence[float], other: Sequence[float]) -> float:

@@ -1,0 +1,258 @@
+"""Contests: who is faster, on clocks that drift, jump and are disturbed, and in a worker process."""
+
+import itertools
+import math
+import random
+from dataclasses import replace
+
+import pytest
+from runtime.llvm_kernels import CRASH, HANG, add_func, code
+
+from workbench.errors import UsageError
+from workbench.runtime.contest import Contest, ContestRules, confidence, enough, play, resolution
+from workbench.runtime.loaded import CodeImage
+from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
+from workbench.runtime.results import ContestJob
+from workbench.runtime.shift import Shift
+from workbench.target import Target
+
+# ---- clocks ----
+
+
+def contest_of(costs):
+    return Contest(measurements=tuple(Measurement(status="ok", costs_ms=tuple(c)) for c in costs))
+
+
+class Machine:
+    """Runs blocks in simulated time; what disturbs them depends on when they run and not on who does."""
+
+    def __init__(self, seed, true_ms, noise=0.01, drift=0.0, outliers=0.0, modes=1.0, blind=True):
+        self.chance, self.true_ms = random.Random(seed), true_ms
+        self.noise, self.drift, self.outliers, self.modes, self.blind = noise, drift, outliers, modes, blind
+        self.now, self.mode, self.until = 0.0, 1.0, 0.0
+
+    def block(self, i):
+        if self.now >= self.until:  # the clock has another speed for some blocks
+            self.mode, self.until = self.chance.choice([1.0, self.modes]), self.now + self.chance.expovariate(1 / 15.0)
+        cost = self.true_ms[i] * self.mode * (1.0 + self.drift * self.now / 100.0) * self.chance.gauss(1.0, self.noise)
+        hit = self.chance.random() < self.outliers
+        cost *= self.chance.uniform(2.0, 20.0) if hit else 1.0
+        self.now += 2.0
+        return abs(cost) + 1e-9, self.blind or not hit, 2.0
+
+
+MACHINES = {
+    "quiet": {},
+    "noisy": {"noise": 0.03},
+    "drifts": {"drift": 0.5},
+    "disturbed unseen": {"outliers": 0.1},
+    "disturbed and seen": {"outliers": 0.3, "blind": False},
+    "two speeds": {"modes": 1.25},
+    "all of it": {"noise": 0.02, "drift": 0.3, "outliers": 0.05, "modes": 1.2},
+}
+
+
+def outcomes(true_ms, count, **machine):
+    for seed in range(count):
+        yield contest_of(play(Machine(seed, true_ms, **machine).block, len(true_ms), ContestRules()))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_same_twice_is_hardly_ever_an_improvement(machine):
+    claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 200, **MACHINES[machine]))
+    assert claims < 4
+
+
+def test_four_of_the_same_are_hardly_ever_an_improvement():
+    assert sum(c.winner() != 0 for c in outcomes((1.0,) * 4, 200, **MACHINES["all of it"])) < 4
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_three_percent_are_found(machine):
+    found = [c.winner() == 1 for c in outcomes((1.0, 0.97), 100, **MACHINES[machine])]
+    assert sum(found) >= 90
+    assert not any(c.winner() for c in outcomes((0.97, 1.0), 100, **MACHINES[machine]))
+
+
+def test_three_percent_are_found_within_a_tenth_of_a_second_where_it_is_quiet():
+    rounds = [c.rounds for c in outcomes((1.0, 0.97), 50)]
+    assert max(rounds) * 2 * 2.0 <= 100.0 + 2 * 2.0
+
+
+def test_a_clear_case_is_short():
+    assert all(c.rounds == ContestRules().least for c in outcomes((1.0, 0.8), 20))
+    assert all(c.rounds == ContestRules().least for c in outcomes((0.8, 1.0), 20))
+
+
+def test_with_disturbed_rounds_only_it_ends_nevertheless():
+    machine = Machine(0, (1.0, 0.5), outliers=1.0, blind=False)
+    costs = play(machine.block, 2, ContestRules())
+    assert len(costs[0]) >= ContestRules().least
+    assert machine.now < 2 * ContestRules().most_ms
+
+
+# ---- statistics ----
+
+
+def test_confidence_is_the_chance_that_is_counted_out():
+    for n in (1, 2, 5):
+        for signs in itertools.product((-1, 1), repeat=n):
+            mine = [math.exp(s * (k + 1) / 100) for k, s in enumerate(signs)]
+
+            def won(signs):
+                return sum(k + 1 for k, s in enumerate(signs) if s < 0)
+
+            outcomes = [won(other) < won(signs) for other in itertools.product((-1, 1), repeat=n)]
+            assert confidence(mine, [1.0] * n) == pytest.approx(sum(outcomes) / len(outcomes))
+
+
+def test_sure_after_seven_rounds_at_the_earliest():
+    assert [n for n in range(1, 10) if confidence([0.9 + k / 1000 for k in range(n)], [1.0] * n) >= 0.99] == [7, 8, 9]
+
+
+def test_equal_times_are_no_evidence():
+    assert confidence([1.0] * 20, [1.0] * 20) == 0.0
+    assert not contest_of([[1.0] * 20] * 2).beats(1)
+
+
+def test_resolution_halves_with_four_times_the_rounds():
+    chance = random.Random(1)
+    logs = [math.exp(chance.gauss(0, 0.01)) for _ in range(4000)]
+    few = sum(resolution(logs[k : k + 20], [1.0] * 20) for k in range(0, 4000, 20)) / 200
+    many = sum(resolution(logs[k : k + 80], [1.0] * 80) for k in range(0, 4000, 80)) / 50
+    assert few == pytest.approx(2 * many, rel=0.1)
+    assert many == pytest.approx(2.576 * 1.253 * 0.01 / math.sqrt(80), rel=0.15)
+    assert resolution([1.0], [1.0]) == math.inf
+
+
+def test_a_gain_below_the_margin_or_the_resolution_is_none():
+    sure = [[1.0] * 60, [0.997 + k * 1e-5 for k in range(60)]]
+    assert contest_of(sure).confidence(1) > 0.999
+    assert not contest_of(sure).beats(1)
+    assert contest_of(sure).beats(1, margin=0.001)
+    wild = [[1.0] * 12, [0.95 - 0.03 * k for k in range(12)]]
+    assert contest_of(wild).beats(1)
+    wild[1] = [0.99 - 0.08 * (k % 7) for k in range(12)]
+    assert contest_of(wild).confidence(1) > 0.99
+    assert contest_of(wild).beats(1) == (1 - contest_of(wild).ratio(1) > contest_of(wild).resolution(1))
+
+
+def test_whoever_was_not_timed_loses():
+    ok, failed = Measurement(status="ok", costs_ms=(1.0,) * 10), Measurement(status="run_error", error="it broke")
+    one = Contest(measurements=(failed, ok))
+    assert one.beats(1)
+    assert one.winner() == 1
+    assert not one.beats(0, 1)
+    assert one.ratio(0, 1) == math.inf
+    assert one.status == "run_error"
+    assert one.error == "participant 0: run_error: it broke"
+    other = Contest(measurements=(ok, failed, Measurement(status="cancelled")))
+    assert other.winner() == 0
+    assert other.status == "cancelled"
+    assert (other.rounds, other.latency_ms(0), other.latency_ms(1)) == (10, 1.0, math.inf)
+    assert Contest(measurements=(failed, failed)).winner() == 0
+
+
+def test_enough_needs_all_challengers_decided():
+    rules = ContestRules()
+    clear, open_ = [0.8] * 10, [1.0 + 0.03 * (-1) ** k * (k + 1) / 10 for k in range(10)]
+    assert enough([[1.0] * 10, clear], 1.0, rules)
+    assert not enough([[1.0] * 10, clear, open_], 1.0, rules)
+    assert not enough([[1.0] * 9, clear[:9]], 1.0, rules)
+    assert enough([[1.0] * 10, clear, open_], rules.most_ms, rules)
+
+
+def test_rules_that_cannot_be():
+    bad = {
+        "block_ms": (0, -1, "x"),
+        "budget_ms": (0,),
+        "most_ms": (0,),
+        "resolution": (0,),
+        "warm_ms": (-1,),
+        "least": (0, 1.5),
+    }
+    for name, values in bad.items():
+        for value in values:
+            with pytest.raises(UsageError) as caught:
+                ContestRules(**{name: value})
+            assert caught.value.code == "usage.contest"
+            assert name in str(caught.value)
+
+
+# ---- in a worker process ----
+
+N = 1024
+FUNC = add_func(N)
+SHORT = ContestRules(block_ms=0.3, warm_ms=0.5, budget_ms=5.0, most_ms=20.0)
+
+
+@pytest.fixture(scope="module", params=[1, 2])
+def local(request):
+    with LocalRunner(Target.host(request.param), MeasureOptions(timeout_s=3.0), builders=1) as one:
+        yield one
+
+
+def right(k):
+    return MeasureInput("t", FUNC, add_func(N, 1.0, f"right{k}"), flops=N)
+
+
+@pytest.mark.parametrize("constants", ["near", "shared", "memory"])
+def test_participants_are_built_checked_and_timed_in_the_same_rounds(local, constants):
+    contest = local.contest([right(0), right(1), right(2)], MeasureOptions(constants=constants), SHORT)
+    assert contest.status == "ok", contest.error
+    assert len({len(c) for c in contest.costs_ms}) == 1
+    assert contest.rounds >= SHORT.least
+    assert all(m.max_rel_error == 0 and m.gflops > 0 and m.number > 1 for m in contest.measurements)
+    assert contest.elapsed_s > 0
+
+
+def test_what_was_built_lately_is_not_built_again(local, monkeypatch):
+    assert local.measure(right(7)).ok
+    monkeypatch.setattr(Shift, "_begin_build", None)
+    assert local.contest([right(7), right(7)], rules=SHORT).status == "ok"
+
+
+def test_one_that_fails_harms_no_other(local, monkeypatch):
+    give = Shift._give
+
+    def spoil(self, worker, duty, job):
+        if isinstance(job, ContestJob):
+            trials = list(job.trials)
+            for k, trial in enumerate(duty.trials):
+                source = {2: CRASH, 3: HANG}.get(trial.index)
+                trials[k] = replace(trials[k], image=CodeImage.of(code(source, N))) if source else trials[k]
+                if trial.index == 4:
+                    trials[k] = replace(trials[k], image=replace(trials[k].image, code=b"nonsense"))
+            job = ContestJob(tuple(trials), job.rules)
+        give(self, worker, duty, job)
+
+    monkeypatch.setattr(Shift, "_give", spoil)
+    wrong = MeasureInput("t", FUNC, add_func(N, 2.0))
+    broken = MeasureInput("t", FUNC, "no function")
+    contest = local.contest([right(0), wrong, right(2), right(3), right(4), broken, right(1)], rules=SHORT)
+    statuses = [m.status for m in contest.measurements]
+    assert statuses == ["ok", "wrong_answer", "run_error", "timeout", "run_error", "build_error", "ok"]
+    errors = [m.error for m in contest.measurements]
+    assert "differ" in errors[1]
+    assert "SIGSEGV" in errors[2]
+    assert "3 s" in errors[3]
+    assert "link" in errors[4]
+    assert contest.rounds >= SHORT.least
+    assert contest.winner() in (0, 6)
+
+
+def test_a_contest_of_one_and_of_different_tasks(local):
+    assert local.contest([right(0)], rules=SHORT).status == "ok"
+    with pytest.raises(UsageError) as caught:
+        local.contest([right(0), MeasureInput("u", FUNC, FUNC)])
+    assert caught.value.code == "usage.contest"
+
+
+def test_cancelled_before_and_while_it_is_held(local):
+    import threading
+
+    local.hold(True)
+    threading.Timer(0.3, local.cancel).start()
+    assert local.contest([right(0), right(1)], rules=SHORT).status == "cancelled"
+    local.hold(False)
+    assert local.contest([right(0), right(1)], rules=SHORT).status == "ok"
