@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from workbench.tune.template.config import Config
 from workbench.tune.template.registry import template
 from workbench.tune.template.shared import (
-    MAX_BODY,
     fetch_ahead,
     finish,
     lanes_of,
@@ -15,6 +14,7 @@ from workbench.tune.template.shared import (
     parallel_limits,
     place_frame,
     product,
+    register_limits,
     vectors,
 )
 from workbench.tune.template.winograd import winograd
@@ -51,9 +51,8 @@ def conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     between = [h[2], w[2], o[2]] if panels else []
     s.reorder(m.n, h[0], w[0], o[0], h[1], w[1], o[1], *c[:-1], *between, m.kh, m.kw, c[-1], h[-1], w[-1], o[-1])
 
-    pixels, width = tiles[0].size[-1] * tiles[1].size[-1], tiles[2].size[-1]
-    cfg.limit("the register tile fits the registers", (pixels + 1) * width <= (cfg.machine.registers - 1) * lanes)
-    cfg.limit("the unrolled body stays small", pixels * width <= MAX_BODY * lanes)
+    width = tiles[2].size[-1]
+    register_limits(cfg, tiles[0].size[-1] * tiles[1].size[-1], tiles[2], lanes)
     parallel_limits(cfg, product(tile.size[0] for tile in tiles))
 
     if m.constant:

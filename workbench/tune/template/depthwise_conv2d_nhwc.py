@@ -13,13 +13,14 @@ from workbench.tune.template.shared import (
     parallel_limits,
     place_frame,
     product,
+    register_limits,
     vectors,
 )
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
 
-#: Kernels of at most this many taps are written out; larger ones keep the loop over rows.
+#: Kernels of at most this many taps are written out.
 UNROLLED_TAPS = 16
 
 
@@ -40,10 +41,9 @@ def depthwise_conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     s.reorder(m.n, h[0], w[0], c[0], h[1], w[1], c[1], m.kh, m.kw, h[2], w[2], c[2])
 
     taps = cfg.extent(m.kh) * cfg.extent(m.kw)
-    written = taps if taps <= UNROLLED_TAPS else 1
-    pixels, width = tiles[0].size[-1] * tiles[1].size[-1], tiles[2].size[-1]
-    cfg.limit("the register tile fits the registers", (pixels + 1) * width <= (cfg.machine.registers - 1) * lanes)
-    cfg.limit("the unrolled body stays small", pixels * width * written <= MAX_BODY * lanes)
+    small = taps <= UNROLLED_TAPS and taps * min(c[-1] for c in tiles[2].candidates) <= MAX_BODY * lanes
+    width = tiles[2].size[-1]
+    register_limits(cfg, tiles[0].size[-1] * tiles[1].size[-1], tiles[2], lanes, written=taps if small else 1)
     parallel_limits(cfg, product(tile.size[0] for tile in tiles))
 
     if m.constant:
@@ -53,7 +53,7 @@ def depthwise_conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     if m.pad is not None:  # zeros around the image: written first, written for each block, or asked for when read
         place_frame(cfg, s, m.pad, cfg.define_knob("pad", ["first", "in blocks", "inline"]).val, c[0], width)
 
-    for loop in (h[2], w[2], *((m.kh, m.kw) if written > 1 else ())):
+    for loop in (h[2], w[2], *((m.kh, m.kw) if small else ())):
         s.unroll(loop)
     s.vectorize(c[2])
     if cfg.machine.threads > 1:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from workbench.tune.template.config import Config
 from workbench.tune.template.registry import template
-from workbench.tune.template.shared import MAX_BODY, finish, lanes_of, lengthen, parallel_limits, vectors
+from workbench.tune.template.shared import finish, lanes_of, lengthen, parallel_limits, register_limits, vectors
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -41,9 +41,8 @@ def matmul(cfg: Config, s: Schedule) -> None:
     s.reorder(i[0], j[0], i[1], j[1], *k[:-1], *between, k[-1], i[-1], j[-1])
 
     # The tile of C, one row of A and one vector of B are in registers at the same time.
-    height, width = tile_i.size[-1], tile_j.size[-1]
-    cfg.limit("the register tile fits the registers", (height + 1) * width <= (cfg.machine.registers - 1) * lanes)
-    cfg.limit("the unrolled body stays small", height * width <= MAX_BODY * lanes)
+    width = tile_j.size[-1]
+    register_limits(cfg, tile_i.size[-1], tile_j, lanes)
     parallel_limits(cfg, tile_i.size[0] * tile_j.size[0])
 
     if copy is not None:

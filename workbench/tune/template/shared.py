@@ -12,6 +12,7 @@ from workbench.tune.sketch.analysis import is_pointwise, suited
 from workbench.tune.sketch.lengthening import best_rows, best_width
 from workbench.tune.sketch.tiling import vector_choices
 from workbench.tune.template.config import Config
+from workbench.tune.template.knobs import Split
 from workbench.tune.template.numbers import Number
 from workbench.tune.template.patterns import Found
 
@@ -86,6 +87,24 @@ def finish(s: Schedule, stage: str, at: str, vector: str, unrolled: bool) -> Non
     for loop in own[:-1] if unrolled else ():  # the tile is in registers: every element by its number
         s.unroll(loop)
     s.vectorize(own[-1])
+
+
+def register_limits(cfg: Config, pixels: Number, lane: Split, lanes: int, written: int = 1) -> None:
+    """A tile of results, with one operand beside it, fits the registers, and its code stays small.
+
+    Parameters
+    ----------
+    pixels : number
+        Unrolled results.
+    lane : Split
+        Its innermost factor is vectorised.
+    written : int
+        Terms of the sum that are written out for each of them.
+    """
+    width, room = lane.size[-1], (cfg.machine.registers - 1) * lanes
+    broad = all(2 * c[-1] > room for c in lane.candidates)  # a prime: nothing fits, and some is better than none
+    cfg.limit("the register tile fits the registers", (pixels + 1) * width <= room, wish=broad)
+    cfg.limit("the unrolled body stays small", pixels * width * written <= MAX_BODY * lanes)
 
 
 def parallel_limits(cfg: Config, tasks: Number) -> None:
