@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import LogError, TuneError, UsageError
 from workbench.tune.log import load_log, read_log
@@ -195,6 +195,37 @@ def test_a_time_budget_ends_the_session():
     assert time.monotonic() - began > 0.1
 
 
+def test_a_time_limit_is_kept_to_within_a_trial():
+    """The play-off counts as well; time spent paused does not."""
+    session = make(trials=None, seconds=1.0, measurer=FakeMeasurer(delay=0.05))
+    session.start()
+    time.sleep(0.2)
+    session.pause()
+    time.sleep(0.5)
+    session.resume()
+    assert session.wait(60)
+    assert 0.8 < session.progress.elapsed_s < 1.0 + 0.15
+    assert session.progress.elapsed_s == max(r.elapsed_s for r in session.rounds) or session.comparisons
+    assert session.records[-1].elapsed_s < 1.0 + 0.1
+
+
+def test_candidates_are_proposed_ahead_and_none_is_lost():
+    """Proposals for the task that is likely next are made while another is measured; what is pinned holds for them."""
+    session = make(trials=200, size=60, ahead=True, options=TuneOptions(scheduler="round-robin", batch=8))
+    asked = []
+    session._loop.workshops._ahead = lambda shop, n: (asked.append(n), type(session._loop.workshops)._ahead(shop, n))
+    session.events.subscribe(lambda e: session.pin(0, "x", 5) if e.kind == "round" and e.line.round == 4 else None)
+    session.start().wait(60)
+    assert asked
+    fifth = [r.round for r in session.records if r.task_key == "key0"]
+    late = [r.row["x"] for r in session.records if r.task_key == "key0" and r.round > 4]
+    assert fifth
+    assert set(late) <= {5}
+    for key in ("key1", "key2"):
+        assert len([r for r in session.records if r.task_key == key]) == 61
+    assert not [t for t in threading.enumerate() if t.name == "workbench-ask"]
+
+
 def test_only_some_tasks_are_tuned():
     session = make(only_tasks=["1", "conv2 3x3"]).start()
     session.wait(60)
@@ -210,6 +241,7 @@ def test_only_some_tasks_are_tuned():
         ({"only_tasks": [7]}, "usage.task"),
         ({"only_tasks": ["conv2 3x2"]}, "usage.task"),
         ({"n": 0}, "usage.no_tasks"),
+        ({"options": TuneOptions(objective=lambda ms: 1 / 0)}, "usage.objective"),
     ],
 )
 def test_usage_errors_come_before_anything_is_written(tmp_path, kwargs, code):
@@ -225,6 +257,58 @@ def test_unknown_options_are_refused():
         TuneOptions(scheduler="greedy")
     with pytest.raises(UsageError):
         TuneOptions(batch=0)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "code"),
+    [
+        ({"epsilon": 1.2}, "usage.epsilon"),
+        ({"epsilon": "much"}, "usage.epsilon"),
+        ({"early_stop": 0}, "usage.early_stop"),
+        ({"early_end": True}, "usage.early_stop"),
+        ({"space": "everything"}, "usage.space"),
+        ({"objective": 3}, "usage.type"),
+        ({"structure": 3}, "usage.type"),
+        ({"confirm": "yes"}, "usage.type"),
+        ({"search": None}, "usage.type"),
+        ({"model": 7}, "usage.type"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(kwargs, code):
+    with pytest.raises(UsageError) as caught:
+        TuneOptions(**kwargs)
+    assert caught.value.code == code
+
+
+def test_a_run_may_end_when_nothing_improves():
+    flat = FakeMeasurer()
+    flat.measure = lambda task, schedules, best_ms: ((k, measurement(ms=1.0)) for k, _ in enumerate(schedules))
+    session = make(
+        trials=10_000, measurer=flat, options=TuneOptions(early_stop=3, early_end=True, batch=5, confirm=False)
+    )
+    told = []
+    session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
+    assert session.start().wait(60)
+    assert len(session.records) == 3 * 4 * 5
+    assert "no task has gained" in told[-1]
+    assert set(session.table()["state"]) == {"measured"}
+
+
+def test_an_objective_that_fails_is_told_once_and_ends_nothing(tmp_path):
+    log = tmp_path / "a.jsonl"
+
+    def moody(ms):
+        if 1.0 < ms["key2"] < 1.5:
+            raise RuntimeError("enough")
+        return sum(ms.values())
+
+    told = []
+    session = make(log, trials=90, options=TuneOptions(objective=moody))
+    session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
+    assert session.start().wait(60)
+    assert len(session.records) == 90
+    assert len([text for text in told if "tune.objective" in text]) == 1
+    assert "def moody" in load_log(log).commands[0].args["objective"]
 
 
 def test_two_sessions_cannot_share_a_log(tmp_path):

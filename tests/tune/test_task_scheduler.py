@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from tune.fakes import FakeTask
@@ -193,6 +194,24 @@ def test_old_logs_rank_as_before():
     assert state.champion == 0
     scheduler.observe(record(task, 1, 3, 9.0))
     assert (state.champion, state.best_ms, state.pending) == (1, 4.0, {})
+
+
+def test_who_seemed_faster_and_lost_has_a_second_comparison():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    for n, ms in enumerate((5.0, 4.0)):
+        scheduler.observe(record(task, 0, n, ms))
+    lost = replace(versus(task, 0, 0, 1, (5.0, 3.9), 0.8, winner=0), costs_ms=((5.0, 5.1, 5.0), (3.9, 4.0, 9.0)))
+    scheduler.compare(lost)
+    assert (state.champion, state.lost, state.challengers(3)) == (0, set(), [1])
+    scheduler.compare(lost)
+    assert (state.champion, state.lost, state.challengers(3)) == (0, {1}, [])
+    clear = replace(versus(task, 0, 0, 1, (5.0, 5.5), 1.1, winner=0), costs_ms=((5.0, 5.1, 5.0), (5.5, 5.6, 5.5)))
+    again = confirming()
+    for n, ms in enumerate((5.0, 4.0)):
+        again.observe(record(task, 0, n, ms))
+    again.compare(clear)
+    assert again.states[0].challengers(3) == []
 
 
 def test_comparisons_of_strangers_are_ignored():

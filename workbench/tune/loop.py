@@ -101,6 +101,7 @@ class TuningLoop:
             baseline=options.baseline and (trials is None or trials >= 2 * len(active)),
         )
         self._ahead = ahead
+        self._told = ""  # about the objective
 
     # ---- where it stands ----
 
@@ -160,9 +161,18 @@ class TuningLoop:
             return None
         added = [i for i in self.scheduler.active if self.standing.wishes[self.tasks[i].key].added]
         index = added[0] if added else self.scheduler.next()
+        self._tell_problem()
         if index is None:
             self.journal.tell("warning", "every candidate of every task has been measured")
         return index
+
+    def _tell_problem(self) -> None:
+        """Tell once what is wrong with the user's objective."""
+        problem = self.scheduler.goal.problem
+        if problem is not None and problem.message != self._told:
+            self._told = problem.message
+            instead = "the sum of weight times latency stands in for it"
+            self.journal.tell("warning", f"{problem.message}; {instead} [{problem.code}]")
 
     def _restore(self) -> None:
         """Give every search back what the log knows about its task."""
@@ -172,17 +182,11 @@ class TuningLoop:
                 self.workshops.of(index)
 
     def _round(self, index: int, count: int) -> None:
-        problem = self.scheduler.goal.problem
         slept = self.scheduler.resting(index)
         following = self.scheduler.next(leave_out=[index]) if self._ahead else None
         ahead = None if following is None else (lambda: self.workshops.ask_ahead(following, self.batch))
         if not self.rounds.run(index, count, ahead):
             return
-        now = self.scheduler.goal.problem
-        if now is not None and (problem is None or now.message != problem.message):
-            self.journal.tell(
-                "warning", f"{now.message}; the sum of weight times latency stands in for it [{now.code}]"
-            )
         if self.scheduler.resting(index) and not slept and self._control.proceed():
             self._play_off(index)
 

@@ -7,12 +7,18 @@ Where comparisons are not made (they are switched off, or the log is older than 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from workbench.runtime.contest import ratio
 
 if TYPE_CHECKING:
     from workbench.tune.lines import Comparison
     from workbench.tune.record import Record
+
+DOUBT = 0.98
+"""A loser that took less than so much of the champion's time may not have lost."""
 
 RIVAL = 1.1
 """A trial so many times slower than the champion's is no rival of it in a play-off."""
@@ -39,8 +45,8 @@ class TaskState:
         Latency of every valid trial.
     pending : dict of int to float
         Trials that undercut the champion and were not compared with it yet.
-    lost : set of int
-        Trials that lost a comparison.
+    lost, doubted : set of int
+        Trials that lost a comparison, and those that lost one although they seemed faster: they have a second one.
     compared, confidence : int, float or None
         Number of comparisons, and how sure the last one was that the champion is the faster one.
     playoff : tuple of int
@@ -60,6 +66,7 @@ class TaskState:
     valid: dict[int, float] = field(default_factory=dict)
     pending: dict[int, float] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
+    doubted: set[int] = field(default_factory=set)
     compared: int = 0
     confidence: float | None = None
     playoff: tuple[int, ...] = ()
@@ -125,11 +132,20 @@ class TaskState:
             gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
             self.savings[-1] += max(0.0, gain)
             self.champion, self.measured_ms = line.winner, self.valid[line.winner]
-        elif line.confidence is not None:
-            self.confidence = 1.0 - line.confidence
+        else:
+            self.confidence = None if line.confidence is None else 1.0 - line.confidence
+            self._doubt(line)
         limit = max(self.measured_ms, self.best_ms)
         self.pending = {t: v for t, v in self.pending.items() if v < limit}
         self.history[-1] = self.best_ms
+
+    def _doubt(self, line: Comparison) -> None:
+        """Give those a second comparison that seemed faster, on a machine that was too restless to be sure of it."""
+        for trial, costs in zip(line.trials, line.costs_ms, strict=False):
+            if trial not in self.doubted and trial in self.valid and _seems_faster(costs, line.costs_ms[0]):
+                self.doubted.add(trial)
+                self.lost.discard(trial)
+                self.pending[trial] = min(self.valid[trial], self.measured_ms * (1.0 - 1e-9))
 
     def challengers(self, most: int) -> list[int]:
         """Return the fastest trials that are still to be compared with the champion."""
@@ -140,3 +156,10 @@ class TaskState:
         near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.measured_ms]
         near = [t for t in near if t != self.champion and t not in self.lost]
         return sorted(near, key=lambda t: (self.valid[t], t))[:most]
+
+
+def _seems_faster(costs: Sequence[float], incumbent: Sequence[float]) -> bool:
+    try:
+        return ratio(costs, incumbent) < DOUBT
+    except (ValueError, ZeroDivisionError):  # times that nobody has measured: the log was changed by hand
+        return False
