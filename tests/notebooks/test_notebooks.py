@@ -14,7 +14,8 @@ from workbench import Target
 from workbench.cli.lab import _kernel_of_this_python
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
-TOUR, LAB, KERNELS = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in ("01", "02", "03"))
+NUMBERS = ("01", "02", "03", "04")
+TOUR, LAB, KERNELS, SEARCH = (next(p for p in NOTEBOOKS if p.name.startswith(number)) for number in NUMBERS)
 EXERCISES = ("lanes", "traffic", "registers")
 
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
@@ -164,3 +165,22 @@ def test_the_kernels(execute):
     assert all(0 < e < 1e-4 for e in errors)
     assert {"convolution, direct", "convolution, F(2x2)", "convolution, F(4x4)"} <= found.keys()
     assert all(name in out["roof-table"] for name in ("1024, packed", "509, guard"))
+
+
+def test_the_search(execute):
+    out = execute(SEARCH)
+    assert "every operand is reused along another axis" in out["space"]
+    assert "A tile of rows and vectors" in out["template"]
+    assert "cannot be 7" in out["pin"]
+    assert "[steer.value]" in out["pin"]
+    assert "32 trials in 2 rounds" in out["wait"]
+    held = re.search(r"held: (\w+) = (\d+)", out["wait"])
+    assert held, "the pin holds"
+    assert all(name in out["hand"] for name in ("manual", "default"))
+    assert "rank correlation" in out["quality"]
+    assert "estimated cycles" in out["contributions"]
+    assert f"held: {{'{held[1]}': {held[2]}}}" in out["resume"], "the log gives it back"
+    assert "16 new trials, 48 in the log" in out["resume"]
+    assert "held: " not in out["resume"].partition("48 in the log")[2], "and it was released"
+    assert "split('i'" in out["best"]
+    assert "GFLOP/s" in out["best"]
