@@ -21,7 +21,7 @@ VNNI = V4.replace("x86-64-v4", "icelake-server")
 
 #: Rule -> a computation and a machine for which it fires.
 FIRES = {
-    "inline": (lambda: workloads.conv2d_nhwc(6, 6, 8, 16, bias=True, relu=True), V4),
+    "inline": (lambda: workloads.matmul(12, 32, 8, bias=True, relu=True), V4),
     "tensorize": (lambda: workloads.matmul_int8(8, 32, 64, constant_b=True), VNNI),
     "winograd": (lambda: workloads.conv2d_nhwc(9, 8, 16, 16, relu=True), V4),
     "rows": (lambda: workloads.softmax(9, 64), V4),
@@ -84,7 +84,7 @@ def test_what_a_rule_makes_computes_the_right_thing(rule):
     want = evaluate(func, inputs)
     rng = np.random.default_rng(len(rule))
     for v in variants:
-        picks = v.sampler.draw(3, rng)
+        picks = v.sampler.draw(2, rng)
         assert len(picks), f"{v.label} has no row"
         for row in picks:
             nest = v.schedule.fill(v.sampler.row(row)).func
@@ -100,7 +100,7 @@ def _run(nest, inputs, target):
     return {b.name: x for b, x in zip(nest.outputs, out if isinstance(out, tuple) else (out,), strict=True)}
 
 
-@pytest.mark.parametrize("rule", [r.name for r in RULES if r.name != "inline"])
+@pytest.mark.parametrize("rule", ["inline", "tile", "pack", "fuse", "pad", "pointwise", "mark"])
 def test_spaces_are_right_without_any_one_rule(rule):
     """Leaving a rule out gives other drafts, none of them wrong."""
     func, target = workloads.conv2d_nhwc(5, 6, 8, 16, bias=True, relu=True), Target(V4)

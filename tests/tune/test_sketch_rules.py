@@ -10,6 +10,7 @@ from workbench.codegen import emit_module
 from workbench.ir import te
 from workbench.ir.stmt import blocks
 from workbench.target import Target
+from workbench.tune.default import default_schedule
 from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.lengthening import best_rows, best_width
@@ -37,6 +38,23 @@ RULES = {
     "matmul with weights": (lambda: workloads.matmul(64, 64, 48, constant_b=True), ["tile pack mark"]),
     "matrix-vector": (lambda: workloads.matvec(1000, 512), ["tile mark"]),
     "matrix-vector by rows": (lambda: workloads.matvec(1000, 512, transposed=True), ["rows", "rows fetch"]),
+    "few results": (
+        lambda: workloads.matmul(4, 16, 2048),
+        ["rfactor tile pointwise mark", "tile mark", "tile mark"],
+    ),
+    "sum of one row": (lambda: workloads.reduce(1, 4096), ["rfactor lanes mark"]),
+    "conv to one channel": (
+        lambda: workloads.conv2d_nhwc(28, 28, 64, 1, relu=True),
+        ["lanes pointwise mark", "lanes pad mark", "lanes pad mark"],
+    ),
+    "transposed conv to one channel": (
+        lambda: workloads.conv2d_transpose_nhwc(28, 28, 64, 1),
+        ["lanes tile pointwise mark", "lanes tile pad pointwise mark"],
+    ),
+    "grouped conv": (
+        lambda: workloads.conv2d_nhwc(28, 28, 64, 64, groups=2),
+        ["tile pack pointwise mark", "tile pack pad mark"],
+    ),
     "batched matmul": (lambda: workloads.batch_matmul(4, 128, 512, 64), ["tile mark", "tile copy mark"]),
     "conv 1x1": (lambda: workloads.conv2d_nhwc(56, 56, 32, 64, 1, padding=0), ["tile pack mark"]),
     "conv 37 to 53": (
@@ -114,6 +132,29 @@ def test_a_row_is_summed_up_while_it_is_computed_and_the_next_one_fetched():
         assert notes == ({"prefetch": 1, "prefetch_write": 1} if v.notes[-1].rule == "fetch" else {})
     assert len(variants) == 2
     assert len(make_space(workloads.softmax(4, 1 << 16), TARGET).variants) == 1, "a row is too long for the caches"
+
+
+@pytest.mark.parametrize(("threads", "chunked"), [(1, False), (2, True)])
+def test_without_tuning_a_few_results_are_shared_out_by_their_terms(threads, chunked):
+    """64 results: enough to keep the vectors of one core busy, not of two."""
+    target = Target(str(TARGET).replace("-threads=2", f"-threads={threads}"))
+    first, *_ = make_space(workloads.matmul(4, 16, 2048), target).variants
+    assert ("rfactor" in first.label) == chunked
+    names = [b.name for b, _ in blocks(default_schedule(workloads.matmul(4, 16, 2048), target).func.body)]
+    assert ("C.rf" in names) == chunked
+
+
+def test_results_of_one_channel_are_added_up_where_they_are_computed():
+    """The nest of a convolution to one channel is one: vectors of terms, their sums, and the stage behind."""
+    v = make_space(workloads.conv2d_nhwc(28, 28, 64, 1, relu=True), TARGET).variants[-1]
+    assert v.label == "lanes · pad as a condition"
+    (nest,) = v.schedule.func.body
+    made = {b.name: path for b, path in blocks((nest,))}
+    assert list(made) == ["conv.rf", "conv", "relu"]
+    assert made["conv.rf"][-1].kind == "vectorize"
+    assert made["conv.rf"][-1].extent == 16
+    assert made["conv.rf"][0].kind == "parallel"
+    assert {lp.kind for lp in made["conv"] if lp.name.startswith("conv")} == {"unroll"}
 
 
 def test_large_weights_for_few_rows_are_fetched_ahead():

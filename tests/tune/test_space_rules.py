@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from types import SimpleNamespace
 
@@ -216,10 +217,15 @@ def test_a_rule_that_does_nothing_says_why(function, applies, reason):
 # ----- what a space says
 
 
+@functools.cache
+def spaces():
+    """Spaces of computations of all kinds."""
+    return [make_space(make(), TARGET) for make in workloads.ALL.values()]
+
+
 def test_every_rule_speaks_of_every_block():
-    for make in (*workloads.ALL.values(), conv):
-        func = make()
-        space = make_space(func, TARGET)
+    for space in spaces():
+        func = space.variants[0].schedule.base
         records = space.rules()
         names = [b.name for b, _ in blocks(func.body)]
         said = {(r.block, r.rule) for r in records}
@@ -245,14 +251,17 @@ def test_the_explanation_says_which_rule_fired_and_which_did_not():
 
 
 def test_a_notebook_shows_variants_and_rules():
-    html = make_space(conv(), TARGET)._repr_html_()
+    space = make_space(conv(), TARGET)
+    html = space._repr_html_()
     for text in ("SSRSRS · pad in blocks", "winograd 4x4, data first", "<details", "bias_add", "it is a reduction"):
         assert text in html
+    assert repr(space.variants[0]) == "<variant 0: SSRS>"
+    assert repr(space).startswith(f"<space {space.id}: 6 variants, ")
 
 
 def test_labels_tell_variants_apart():
-    for make in workloads.ALL.values():
-        labels = [v.label for v in make_space(make(), TARGET).variants]
+    for space in spaces():
+        labels = [v.label for v in space.variants]
         assert len(set(labels)) == len(labels)
 
 

@@ -65,7 +65,7 @@ def rfactor(draft: Draft, machine: Machine) -> list[Draft]:
     if results == 1:
         return [made]
     same = draft.skip("rfactor", "this form reduces in one go", block.name)
-    return [made, same] if results < side * machine.threads else [same, made]
+    return [made, same] if 2 * results < BUSY * side * machine.threads else [same, made]
 
 
 def _chunks(draft: Draft, block: Block, longest: For, machine: Machine) -> Draft:
