@@ -199,6 +199,7 @@ def test_labels_and_explanation_name_the_choices():
     assert len(set(labels)) == len(labels)
     assert "conv2d_nhwc · winograd=0 · pad=inline" in labels
     assert "the register tile fits the registers" in space.explain()
+    assert "tile_data" in space._repr_html_()
 
 
 # ----- what the templates promise, and that losing it is noticed
@@ -261,6 +262,7 @@ def test_tuning_with_a_template_is_logged_replayed_and_compiled(tmp_path):
     assert records
     space = make_space(task, Target.host(1), template="matmul")
     assert {r.space for r in records} == {space.id}
+    assert "template" in {r.origin for r in records}
     for r in records:
         again = Schedule.from_json(func, r.trace)
         candidate = SimpleNamespace(variant=r.variant, row=r.row)

@@ -65,6 +65,11 @@ class Variant:
         return f"<variant {self.index}: {_line(self.label)}>"
 
     @property
+    def origin(self) -> str:
+        """What a row that was bred from no other one is called in a log."""
+        return "template" if any(n.rule == "template" for n in self.notes) else "sketch"
+
+    @property
     def sampler(self) -> Sampler:
         """Draws rows; wishes that cannot be met are dropped."""
         if self._sampler is None:
@@ -137,6 +142,11 @@ class Space:
     def rules(self) -> list[RuleRecord]:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
         return rule_records(self.variants, self.asked)
+
+    @property
+    def has_knobs(self) -> bool:
+        """Whether a template is among what it comes from."""
+        return self._knobs is not None
 
     def knobs(self) -> Knobs:
         """Knob table of the template that the space comes from; ``space.knobs().values(variant, row)`` reads a row.

@@ -304,6 +304,7 @@ class Search:
         """Candidate of one of the rows."""
         k, parent, how = int(rows.owner[i]), int(rows.parent[i]), int(rows.how[i])
         sampler = self.field.variant(k).sampler
+        origin = self.field.variant(k).origin if origin == "sketch" else origin
         row = sampler.row(self.field.narrow(k, rows.picks[i][None])[0])
         changed = ", ".join(sampler.domain.groups[how].holes) if parent and how >= 0 else None
         key = text(int(rows.keys[i]))
