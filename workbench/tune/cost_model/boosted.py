@@ -29,7 +29,7 @@ WINDOW = 128
 #: New rows before a model of many learns from them, as a share of those.
 SHARE = 0.01
 #: Weight of rows that came from other runs; of the task's slowest rows against its fastest.
-FOREIGN, SLOW = 0.5, 0.5
+FOREIGN, SLOW = 0.5, 0.3
 
 
 @dataclass(slots=True)
@@ -123,7 +123,7 @@ class XGBoostModel:
         return np.asarray(self._booster.predict(data, pred_contribs=True), np.float64)
 
     def prepare(self) -> None:
-        """Import the library of trees in the background: that takes longer than a round of trials."""
+        """Load the library of trees in the background: that takes longer than a round of trials."""
         threading.Thread(target=_load_library, name="workbench-cost-model", daemon=True).start()
 
     # ---- learning ----
@@ -235,7 +235,11 @@ OPTIONS: Mapping[str, Any] = {
 
 
 def _load_library() -> None:
-    import xgboost  # noqa: F401
+    import xgboost
+
+    # The first training of a process takes longer than others, however small.
+    data = xgboost.QuantileDMatrix(np.eye(8, dtype=np.float32), label=np.arange(8.0), nthread=1, max_bin=64)
+    xgboost.train(dict(OPTIONS), data, 1).inplace_predict(np.eye(8, dtype=np.float32))
 
 
 def _booster(trees: Mapping[str, Any]) -> Any:

@@ -1,0 +1,78 @@
+"""The description of features and cost models, made from declarations (``python -m workbench.tune.feature_docs``)."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable
+
+from workbench.tune.cost_model import MODELS
+from workbench.tune.features import COLUMNS, VERSION, Column
+from workbench.tune.roofline import CONSTANTS
+
+_HEAD = f"""# Features and cost models
+
+<!-- Made by `python -m workbench.tune.feature_docs`; change the declarations, not this text. -->
+
+A cost model sees a candidate as one row of {len(COLUMNS)} numbers (float32), the same for every computation. This is
+version {VERSION} of the columns; a model's file says for which version it was trained.
+
+Counts and bytes are stored as log2(1 + x), so that differences are ratios; ratios and flags are stored as they are. The
+*main block* is the one that does the most work per point: the reduction, if there is one. Its *body* is the
+straight-line code inside the innermost serial loop, its *register tile* what stays in vector registers while the
+reduction runs. A *cycle* is one in which a core issues two vector multiply-adds. Loops that run once never matter.
+
+```python
+import numpy as np
+from workbench import workloads
+from workbench.tune.features import INDEX
+from workbench.tune.space import make_space
+
+variant = make_space(workloads.matmul(512, 512, 512, constant_b=True)).variants[0]
+x = variant.features(variant.sampler.draw(100, np.random.default_rng(0)))  # [100, {len(COLUMNS)}]
+registers = x[:, INDEX["main.registers"]]
+```
+"""
+
+_MODELS = """## Cost models
+
+Scores are log2 of operations per cycle, as far as the model knows: higher is faster. `make_model(name)` makes one,
+`load(path)` reads one that `save` has written (JSON with a checksum), `contributions(x)` says what each column adds to
+a score, and `HeldOut` how well predictions agreed with the measurements that followed. A class of one's own becomes a
+model by `@cost_model("name")`.
+"""
+
+_CONSTANTS = """## Constants of the estimate
+
+`l1` and `l2` are scaled by the reading rates of the second and third level where these were measured on this machine
+(`measure_pace(target)` in `workbench.tune.machine` measures them once and keeps them); the model's version, which is
+in every record, ends with "fitted" or with the scales.
+"""
+
+
+def documentation() -> str:
+    """Return ``docs/features.md``."""
+    parts = [_HEAD]
+    groups = (
+        ("The whole function", [c for c in COLUMNS if "." not in c.name]),
+        ("The main block", [c for c in COLUMNS if c.name.count(".") == 1 and c.name.startswith("main.")]),
+        ("Accesses of the main block", [c for c in COLUMNS if c.name.count(".") == 2]),
+        ("Blocks before the main one, all together", [c for c in COLUMNS if c.name.startswith("before.")]),
+        ("Blocks after the main one, all together", [c for c in COLUMNS if c.name.startswith("after.")]),
+    )
+    for title, columns in groups:
+        parts.append(f"## {title}\n\n{_table(columns)}")
+    rows = [f"| `{k.name}` | {k.doc} |" for k in MODELS.values()]
+    parts.append(_MODELS + "\n| name | what it is |\n|---|---|\n" + "\n".join(rows) + "\n")
+    values = [f"| `{f.name}` | {getattr(CONSTANTS, f.name):g} |" for f in dataclasses.fields(CONSTANTS)]
+    parts.append(_CONSTANTS + "\n| constant | fitted |\n|---|---|\n" + "\n".join(values) + "\n")
+    return "\n".join(parts)
+
+
+def _table(columns: Iterable[Column]) -> str:
+    rows = [f"| `{c.name}` | {'log2(1 + x)' if c.log else 'as it is'} | {c.doc} |" for c in columns]
+    return "| column | stored | what it says |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(documentation())
