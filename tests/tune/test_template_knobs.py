@@ -343,6 +343,15 @@ def test_what_is_wrong_with_a_template_is_said(space_of, function, code, says):
         assert isinstance(caught.value.__cause__, ScheduleError)
 
 
+def test_a_line_of_a_cell_is_named_without_a_file(space_of):
+    names = {}
+    source = "def cell(cfg, s):\n    rows = 3\n    rows.split()\n"
+    exec(compile(source, "<cell 7>", "exec"), names)
+    with pytest.raises(TemplateError, match=r"fails \(line 3\): AttributeError") as caught:
+        space_of(names["cell"])
+    assert caught.value.where == ("mine", "line 3")
+
+
 def test_a_name_belongs_to_one_function(declare):
     declare(numeric)
     declare(numeric)  # a cell that runs again

@@ -160,7 +160,9 @@ class Expander:
         """The function's own exception, with the line that raised it."""
         code = self.template.function.__code__
         frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == code.co_filename]
-        place = f"{Path(code.co_filename).name}, line {frames[-1].lineno}" if frames else code.co_name
+        path = Path(code.co_filename)
+        inside = f"{path.name}, " if path.exists() else ""  # a cell of a notebook is no file
+        place = f"{inside}line {frames[-1].lineno}" if frames else code.co_name
         line = f" in `{frames[-1].line}`" if frames and frames[-1].line else ""
         text = f"Template {self.template.name!r} fails{line} ({place}): {type(error).__name__}: {error}"
         hint = error.hint if isinstance(error, WorkbenchError) else "the cause above has its whole traceback"
