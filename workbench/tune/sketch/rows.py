@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -32,7 +33,7 @@ NEXT_ROWS = 8
 
 
 @rule("rows", after="winograd")
-def rows(draft: Draft, machine: Machine) -> list[Draft]:
+def rows(draft: Draft, machine: Machine) -> Iterator[Draft]:
     """Take a few rows from the first stage to the last while they are in L1, and reduce them in vectors.
 
     Applies where every reduction runs along the axis that is contiguous in memory: a few vectors hold partial results
@@ -43,9 +44,9 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
     """
     found = _row_axes(draft.func)
     if isinstance(found, str):
-        return [draft.skip("rows", found)]
-    out: list[Draft] = []
-    why = ""
+        yield draft.skip("rows", found)
+        return
+    made, why = False, ""
     for padded in _forms(draft.func, machine):
         work = _Rows(draft.schedule.copy(), machine, *found, padded)
         try:
@@ -53,9 +54,11 @@ def rows(draft: Draft, machine: Machine) -> list[Draft]:
         except ScheduleError as e:
             why = e.message
             continue
-        done = work.finished(draft)
-        out += [done, *work.fetching(done)]
-    return out or [draft.skip("rows", why)]
+        done, made = work.finished(draft), True
+        yield done
+        yield from work.fetching(done)
+    if not made:
+        yield draft.skip("rows", why)
 
 
 def _forms(func: Func, machine: Machine) -> list[bool]:
