@@ -184,6 +184,13 @@ def test_numbers_that_names_leave_out_are_known():
     assert shape_of("depthwise 3x3 8 @9x9").distance(shape_of("conv2d 3x3 8→8 @9x9")) == float("inf")
 
 
+def test_of_equally_large_tasks_the_one_with_the_same_epilogue_is_nearest():
+    names = ["conv2d 3x3 8→8 @9x9 + relu", "conv2d 3x3 8→8 @9x9 + bias + relu", "conv2d 3x3 8→8 @9x9"]
+    known = Database(record(i, key=f"k{i}", task=name) for i, name in enumerate(names))
+    assert known.lookup(task("conv2d 3x3 8→8 @9x9 + bias + relu + add"), HERE).records[0].trial == 1
+    assert known.lookup(task("conv2d 3x3 8→8 @9x9 + bias"), HERE).records[0].trial == 2
+
+
 def test_differences_of_targets_are_named():
     assert differences(HERE, HERE) == "the same target"
     assert differences(THREADS, HERE) == "threads=8 instead of 2"

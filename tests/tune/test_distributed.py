@@ -208,11 +208,11 @@ def test_cancel_hold_and_giving_up(stage, client):
     results = runner.measure_many(INPUTS * 20)
     next(results)
     results.close()
+    time.sleep(0.3)  # what workers have begun they finish unseen
     runner.hold(True)
-    held = runner.measure_many(INPUTS[:2])
-    time.sleep(0.3)
     before = len(stage.calls)
-    time.sleep(0.3)
+    held = runner.measure_many(INPUTS[:2])
+    time.sleep(0.4)
     assert len(stage.calls) == before
     runner.hold(False)
     assert sorted(i for i, _ in held) == [0, 1]

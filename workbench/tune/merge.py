@@ -96,18 +96,10 @@ def merge(logs: Sequence[Log], path: Path = Path()) -> tuple[Log, int, int]:
 
 
 def _in_time(logs: Sequence[Log]) -> Iterator[tuple[int, AnyLine]]:
-    """Yield all lines with the position of their log, in the order of their times.
-
-    A clock may be set back, and old lines have no time: the time of a line is the latest up to it in its log.
+    """Yield all lines with the position of their log, in the order of their times; those of a log stay in their order,
+    also where its clock was set back.
     """
-
-    def timed(source: int, log: Log) -> Iterator[tuple[float, int, AnyLine]]:
-        now = 0.0
-        for line in log.lines:
-            now = max(now, _time_of(line))
-            yield now, source, line
-
-    streams = (timed(source, log) for source, log in enumerate(logs))
+    streams = ([(_time_of(line), source, line) for line in log.lines] for source, log in enumerate(logs))
     for _, source, line in heapq.merge(*streams, key=lambda item: item[0]):
         yield source, line
 
