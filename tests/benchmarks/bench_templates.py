@@ -28,6 +28,7 @@ from workbench.tune.space import make_space
 
 WORKLOADS = {
     "matmul 512": ("matmul", lambda: workloads.matmul(512, 512, 512)),
+    "dense 768→3072, 128 rows": ("matmul", lambda: workloads.dense(128, 3072, 768, relu=True)),
     "conv 3x3 64→64 @56": ("conv2d_nhwc", lambda: workloads.conv2d_nhwc(56, 56, 64, 64, bias=True, relu=True)),
     "conv 1x1 256→64 @56": (
         "conv2d_nhwc",

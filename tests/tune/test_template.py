@@ -37,6 +37,7 @@ SHAPES = {
         "packed": lambda: workloads.matmul(40, 256, 64),
         "dense": lambda: workloads.dense(17, 40, 24, relu=True),
         "one row": lambda: workloads.dense(1, 1009, 13),
+        "bytes": lambda: workloads.matmul_int8(16, 24, 12, constant_b=True),
         "double": lambda: workloads.matmul(16, 24, 8, dtype="float64"),
         "fetched": lambda: workloads.dense(8, 320, 256),
     },
@@ -58,7 +59,7 @@ SHAPES = {
     },
 }
 #: Those that only the slow tests run.
-LONGER = ("dilated", "7x7", "5x5", "double")
+LONGER = ("bytes", "dilated", "7x7", "5x5", "double")
 CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
 
 
@@ -116,6 +117,17 @@ def test_primes_that_no_register_tile_divides_have_rows(cpu, n):
     ):
         for variant in make_space(func, target, template=name).variants:
             assert len(variant.sampler.draw(1, np.random.default_rng(0))), variant.label
+
+
+def test_large_weights_for_few_rows_are_fetched_ahead():
+    def ways(func, name):
+        knobs = make_space(func, Target(AVX512), template=name, fixed={"winograd": 0} if "conv" in name else None)
+        return knobs.knobs()["fetch"].candidates
+
+    assert ways(workloads.dense(8, 320, 256), "matmul") == ("no", "near")
+    assert ways(workloads.dense(64, 1024, 1024), "matmul") == ("near", "near and panel")
+    assert ways(workloads.conv2d_nhwc(7, 7, 512, 128), "conv2d_nhwc") == ("near", "near and panel")
+    assert "fetch" not in make_space(workloads.dense(8, 64, 64), Target(AVX512), template="matmul").knobs()
 
 
 def test_every_shipped_template_is_tested():

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 from workbench.tune.template.config import Config
 from workbench.tune.template.registry import template
-from workbench.tune.template.shared import finish, lanes_of, lengthen, parallel_limits, register_limits, vectors
+from workbench.tune.template.shared import (
+    fetch_ahead,
+    finish,
+    lanes_of,
+    lengthen,
+    parallel_limits,
+    register_limits,
+    vectors,
+)
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -30,8 +38,7 @@ def matmul(cfg: Config, s: Schedule) -> None:
         copy, packed = s.cache_read(m.block, m.weights), True
 
     # With panels the sum is cut as well: parts of A and B stay in a cache while all tiles use them.
-    depth = cfg.extent(m.k)
-    panels = depth >= 64 and cfg.define_knob("panels", [False, True]).val
+    panels = cfg.extent(m.k) >= 64 and cfg.define_knob("panels", [False, True]).val
     levels = 4 if panels else 3
     tile_i = cfg.define_split("tile_i", m.i, num_outputs=levels, filter=lambda e: e.size[-1] <= cfg.machine.registers)
     tile_j = cfg.define_split("tile_j", m.j, num_outputs=levels, filter=vectors(cfg, m.j, lanes))
@@ -57,3 +64,4 @@ def matmul(cfg: Config, s: Schedule) -> None:
     s.vectorize(j[-1])
     if cfg.machine.threads > 1:
         s.parallel(i[0], j[0])
+    fetch_ahead(cfg, s, m, rows=(m.i,), along=k[-1], panel=j[0])

@@ -85,6 +85,9 @@ class Knobs:
     def __iter__(self) -> Iterator[KnobRow]:
         return iter(self.rows)
 
+    def __contains__(self, name: object) -> bool:
+        return any(r.name == name for r in self.rows)
+
     def __len__(self) -> int:
         return len(self.rows)
 
