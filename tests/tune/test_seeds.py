@@ -100,6 +100,17 @@ def test_what_was_adapted_is_said_with_the_reason(space, other):
     assert "j_2" not in seed.note.split("j_0, j_1")[0]
 
 
+def test_the_vector_width_comes_first(space):
+    v = space.variants[0]
+    steps = v.schedule.fill(v.sampler.row(v.sampler.draw(8, np.random.default_rng(0))[0])).to_json()
+    for step in steps:
+        if step["primitive"] == "split":
+            step["args"]["factors"] = {"i": [64, 1, 1], "j": [1, 16, 32]}[step["args"]["loop"]]
+    (seed,) = [s for s in adapt(record(space, trace=tuple(steps), space="x"), MATMUL, space) if s.variant >= 0]
+    assert seed.row["j_2"] == 32  # with 16 lanes the middle factor could have stayed nearer to 16
+    assert seed.row["j_1"] == 3
+
+
 def test_limits_are_kept_and_named(space):
     v = space.variants[0]
     steps = v.schedule.fill(v.sampler.row(v.sampler.draw(8, np.random.default_rng(0))[0])).to_json()

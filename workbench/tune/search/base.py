@@ -85,7 +85,7 @@ class SearchOptions:
     """
 
     pool: int = 4096
-    generations: int = 2
+    generations: int = 1
     children: int = 256
     epsilon: float = 0.08
 
