@@ -157,6 +157,35 @@ def test_results_of_one_channel_are_added_up_where_they_are_computed():
     assert {lp.kind for lp in made["conv"] if lp.name.startswith("conv")} == {"unroll"}
 
 
+@pytest.mark.parametrize(("columns", "local"), [(1024, True), (512, False), (1040, False)])
+def test_sums_of_panels_get_a_tile_of_their_own_where_lines_alias(columns, local):
+    labels = [
+        v.label for v in make_space(workloads.matmul(24, columns, 128), TARGET).variants if "longer" not in v.label
+    ]
+    assert {label for label in labels if "local sums" in label} == {
+        f"{label} · local sums" for label in labels if local and label in ("SSRSRS", "SSRSRS · copy of B")
+    }
+    for v in make_space(workloads.matmul(24, columns, 128), TARGET).variants:
+        if "local sums" in v.label:
+            (copy,) = (path for b, path in blocks(v.schedule.func.body) if b.name == "C.copy")
+            assert any(lp.name.startswith("i.1") for lp in copy), "the tile is written out where it is finished"
+
+
+def test_a_costly_stage_is_also_fused_outside():
+    def gelu_behind(costly):
+        x, w = te.placeholder((64, 256), name="X"), te.placeholder((256, 64), name="W", constant=True)
+        k = te.reduce_axis(256, "k")
+        y = te.compute((64, 64), lambda i, j: te.sum(x[i, k] * w[k, j], axis=[k]), name="Y")
+        return te.func(te.compute(y.shape, lambda i, j: te.erf(y[i, j]) if costly else y[i, j] * 2.0, name="out"))
+
+    depth = {}
+    for v in make_space(gelu_behind(True), TARGET).variants:
+        path = [lp.name for lp in v.schedule.func.block("out")[1]]
+        depth.setdefault("fused outside" in v.label, set()).add("j.1" in path)
+    assert depth == {True: {False}, False: {True}}
+    assert not any("fused outside" in v.label for v in make_space(gelu_behind(False), TARGET).variants)
+
+
 def test_large_weights_for_few_rows_are_fetched_ahead():
     def fetched(func):
         return [any(n.rule == "fetch" for n in v.notes) for v in make_space(func, TARGET).variants]

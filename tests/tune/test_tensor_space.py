@@ -10,7 +10,7 @@ from workbench.ir.poly import holes_of
 from workbench.ir.reference import evaluate
 from workbench.ir.stmt import loops
 from workbench.ir.verify import verify
-from workbench.runtime.trial import make_inputs
+from workbench.runtime.operands import make_inputs
 from workbench.target import Target
 from workbench.tune.space import make_space
 
