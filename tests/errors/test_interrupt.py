@@ -82,7 +82,7 @@ def test_tune_while_it_measures(model, tmp_path):
     log = tmp_path / "a.jsonl"
     command = Command("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
     deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b"\n") < 10):
+    while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b'"kind":"trial"') < 9):
         time.sleep(0.02)
     command.interrupt()
     time.sleep(0.01)

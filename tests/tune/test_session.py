@@ -352,3 +352,6 @@ def test_batches_suit_the_budget():
     assert default_batch(512, 24) == 7
     assert default_batch(1000, 1) == 16
     assert default_batch(None, 3) == 16
+    assert default_batch(None, 24, 60.0) == 10
+    assert default_batch(None, 24, 1.0) == 4
+    assert default_batch(200, 24, 1e9) == 4

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 
+_TOLD = ("round", "warning", "seed", "command")
+"""Kinds of events of which something is written."""
+
 
 def tune(options: Namespace, output: Output) -> int:
     """Run the command."""
@@ -82,15 +85,18 @@ def _drive(session: TuningSession, options: Namespace, output: Output, target: s
         if foreign:
             output.warn(f"{foreign} of them were measured for another target (machine or threads); they count as well")
     display = TableDisplay()
+    notes: list[str] = []
     rounds: deque[Event] = deque()
-    unsubscribe = session.events.subscribe(lambda event: rounds.append(event) if event.kind == "round" else None)
+    unsubscribe = session.events.subscribe(lambda event: rounds.append(event) if event.kind in _TOLD else None)
     try:
         session.start()
         while not session.wait(_POLL_S):
-            _show(session, display, rounds)
-        _show(session, display, rounds)
+            _show(session, display, rounds, notes)
+        _show(session, display, rounds, notes)
         snapshot = session.snapshot()
         display.finish(snapshot)
+        for note in notes if display.live else ():
+            output.say(note)
     except BaseException as error:
         _end_now(session)
         if isinstance(error, KeyboardInterrupt):
@@ -114,10 +120,17 @@ def _check_any_valid(session: TuningSession, options: Namespace) -> None:
         raise TuneError("tune.no_valid_trial", text, [str(options.log)], hint)
 
 
-def _show(session: TuningSession, display: Any, rounds: deque[Event]) -> None:
+def _show(session: TuningSession, display: Any, events: deque[Event], notes: list[str]) -> None:
+    """Redraw the table, or tell what has happened where it is not drawn in place."""
     display.update(session.snapshot())
-    while rounds:
-        display.round(session.snapshot(), rounds.popleft().task or "")
+    while events:
+        event = events.popleft()
+        if event.kind == "round":
+            display.round(session.snapshot(), event.task or "")
+            continue
+        label = {"warning": "warning: ", "seed": "start from: "}.get(event.kind, "")
+        notes.append(f"{label}{event.task + ': ' if event.task else ''}{event.message}")
+        display.say(notes[-1])
 
 
 def _end_now(session: TuningSession) -> None:
@@ -137,7 +150,8 @@ def _interrupted(session: TuningSession, options: Namespace) -> dict[str, Any]:
 
 
 def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> dict[str, Any]:
-    keys = ("id", "key", "name", "weight", "latency_ms", "gflops", "trials", "failed", "untuned_ms", "state")
+    keys = ("id", "key", "name", "weight", "latency_ms", "gflops", "trials", "failed", "untuned_ms", "state",
+            "spread", "confidence", "quality")  # fmt: skip
     return {
         "trials": snapshot.progress.trials,
         "seconds": snapshot.progress.elapsed_s,

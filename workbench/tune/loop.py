@@ -30,8 +30,14 @@ _PLAY_OFF_SHARE = 0.05
 """The most of a time limit that is kept for play-offs."""
 
 
-def default_batch(trials: int | None, tasks: int) -> int:
+_TRIALS_PER_S = 12
+"""What is hoped for when only a time limit says how many trials there will be."""
+
+
+def default_batch(trials: int | None, tasks: int, seconds: float | None = None) -> int:
     """Return the trials of a round: about three rounds per task, but at least 4 and at most 16 trials."""
+    if trials is None and seconds is not None:
+        trials = int(min(seconds, 1e6) * _TRIALS_PER_S)
     return 16 if trials is None else max(4, min(16, trials // max(1, 3 * tasks)))
 
 
@@ -73,7 +79,7 @@ class TuningLoop:
             early_stop=options.early_stop,
             confirm=options.confirm,
         )
-        self.batch = options.batch or default_batch(trials, len(active))
+        self.batch = options.batch or default_batch(trials, len(active), seconds)
         self.standing = Standing(self.tasks, self.scheduler, Budget(trials, seconds), options.epsilon)
         lines: tuple[AnyLine, ...] = writer.lines if writer else ()
         for line in lines:

@@ -160,6 +160,12 @@ class TableDisplay:
             self._stream.write(round_line(snapshot, task) + "\n")
             self._stream.flush()
 
+    def say(self, text: str) -> None:
+        """Write a line where there is no TTY; on one, the table would be drawn over it."""
+        if not self.live:
+            self._stream.write(text + "\n")
+            self._stream.flush()
+
     def finish(self, snapshot: Snapshot) -> None:
         """Draw the last state, whatever the stream is."""
         if self.live:
