@@ -9,12 +9,20 @@ import pytest
 
 from workbench import workloads
 from workbench.codegen import build_func
-from workbench.ir import interp
+from workbench.ir import interp, te
 from workbench.ir.reference import evaluate
 from workbench.ir.verify import verify
 from workbench.runtime.kernel import Kernel
 from workbench.target import Target
 from workbench.tune.space import make_space
+
+
+def total(shape, result):
+    """Sum of all elements, as a tensor of one element."""
+    x = te.placeholder(shape, name="X")
+    axes = [te.reduce_axis(n, f"r{k}") for k, n in enumerate(shape)]
+    return te.func(te.compute(result, lambda *at: te.sum(x[tuple(axes)], axis=axes), name="Y"))
+
 
 #: Kinds of the tutorial's suite and beyond, with primes and extents that no vector divides.
 KINDS = {
@@ -48,6 +56,8 @@ KINDS = {
     "gelu": lambda: workloads.gelu(5, 67),
     "dot": lambda: workloads.matmul(1, 1, 1200),
     "sum_of_one_row": lambda: workloads.reduce(1, 2049),
+    "sum_of_everything": lambda: total((6, 20, 24, 64), (1,)),
+    "sum_of_everything_scalar": lambda: total((40, 30, 17), ()),
     "few_columns": lambda: workloads.reduce(700, 5, "max", axis=0),
     "few_results": lambda: workloads.matmul(3, 7, 600, bias=True, relu=True),
     "pool_few_channels": lambda: workloads.global_avg_pool(19, 17, 6),

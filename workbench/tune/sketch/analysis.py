@@ -59,11 +59,10 @@ def _reused_axes(block: Block) -> dict[Load, set[str]]:
 
 
 def lane_axis(block: Block) -> str | None:
-    """Axis along which the results lie side by side in memory, if they do."""
+    """Axis along which the results lie side by side in memory, if they do; its extent is a number, larger than 1."""
     moved = block.index[-1].vars if block.index else set()
-    return next(
-        (it.name for it in reversed(block.iters) if it.kind == "S" and it.extent != 1 and it.name in moved), None
-    )
+    long = [it for it in block.iters if it.kind == "S" and isinstance(it.extent, int) and it.extent > 1]
+    return next((it.name for it in reversed(long) if it.name in moved), None)
 
 
 def operands(block: Block) -> list[Load]:

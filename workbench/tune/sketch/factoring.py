@@ -72,7 +72,9 @@ def _chunks(draft: Draft, block: Block, longest: For, machine: Machine) -> Draft
     from workbench.schedule import Hole
 
     s = draft.schedule.copy()
-    lane = _lane(int(longest.extent), machine) if lane_axis(block) is None else 1  # type: ignore[arg-type]
+    axis = _contiguous(block) if lane_axis(block) is None else None
+    ends = axis is not None and block.env[axis[0]].single_var() == longest.name  # vectors are parts of this axis, too
+    lane = _lane(axis[1], machine) if axis is not None and ends else 1
     chunk, *_ = s.split(longest.name, [Hole(), Hole(), lane] if lane > 1 else [Hole(), Hole()])
     name = str(s.rfactor(chunk, 0))
     size = s.func.loop(chunk)[0].extent
