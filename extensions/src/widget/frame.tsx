@@ -34,6 +34,13 @@ function Waiting({ store }: { store: PanelProps['store'] }) {
   return words.title ? null : <p class="swb-waiting" role="status">Waiting for the kernel…</p>;
 }
 
+/** Enter in an input sends its form. A notebook takes the line break that a browser makes of it for its own. */
+function submits({ key, target }: KeyboardEvent): boolean {
+  if (key !== 'Enter' || !(target instanceof HTMLInputElement) || !target.form) return false;
+  target.form.requestSubmit();
+  return true;
+}
+
 export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const root = useRef<HTMLDivElement>(null);
   const tab = useSignal<Tab>('schedule');
@@ -45,7 +52,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   useEffect(() => { if (kind === 'tuning') tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
   useEffect(() => () => { store.marked.value = new Set(); }, []);
   const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.defaultPrevented || !onKey(event, store, ui)) return;
+    if (event.defaultPrevented || !(submits(event) || onKey(event, store, ui))) return;
     event.preventDefault();
     event.stopPropagation();
   };

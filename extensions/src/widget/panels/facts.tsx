@@ -11,12 +11,15 @@ const Row = ({ name, children }: { name: string; children: ComponentChildren }) 
 
 const TERMS = [['backward', 'by the last rounds'], ['optimism', 'if trials go on to pay'], ['similarity', 'by similar tasks']] as const;
 
+/** Whether an expectation in milliseconds is more than nothing. */
+const worth = (ms: number | null): boolean => ms !== null && ms >= 1e-5;
+
 function Next({ next }: { next: NonNullable<SteeringSlice['next']> }) {
-  const parts = TERMS.flatMap(([term, words]) => (next[term] ? [`${milliseconds(next[term])} ${words}`] : []));
+  const parts = TERMS.flatMap(([term, words]) => (worth(next[term]) ? [`${milliseconds(next[term])} ${words}`] : []));
   const title = 'What the task scheduler expects one more trial to save, and the parts that this comes from, all in milliseconds of the whole model';
   return (
     <>{next.name}: {next.reason}
-      {next.gain != null && next.gain > 0 && <span class="swb-faint" title={title}> · expects {milliseconds(next.gain)} ms per trial{parts.length > 0 && ` (${parts.join(', ')})`}</span>}
+      {worth(next.gain) && <span class="swb-faint" title={title}> · expects {milliseconds(next.gain)} ms per trial{parts.length > 0 && ` (${parts.join(', ')})`}</span>}
     </>
   );
 }
