@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from workbench.errors import UsageError
@@ -132,7 +133,8 @@ class Desk:
         view = View.of(index, found)
         by_hand = {*View.of(index, self.schedule).keys, *self.history.results} - self.history.tuned
         self.history.tuned.update(key for key in view.keys[1:] if key not in by_hand)
-        self.history.results[view.key] = Result.of_record(record)
+        shown = replace(record, latency_ms=self.stats.of(info.key).shown_ms(record))
+        self.history.results[view.key] = Result.of_record(shown)
         self._cursors[index] = found
         self._show(found)
 

@@ -81,7 +81,11 @@ class TaskStats:
         return record.trial not in self._losers and (self.best is None or _place(record) < _place(self.best))
 
     def _choose(self, record: Record) -> None:
-        self.best, self.best_ms = record, latency_shown(record, self._comparisons)
+        self.best, self.best_ms = record, self.shown_ms(record)
+
+    def shown_ms(self, record: Record) -> float | None:
+        """Latency to show for a trial: that of its latest comparison, else its own."""
+        return latency_shown(record, self._comparisons)
 
 
 def _place(record: Record) -> tuple[bool, float, int]:
@@ -93,6 +97,7 @@ class Stats:
 
     def __init__(self) -> None:
         self.records: list[Record] = []
+        self.comparisons: list[Comparison] = []
         self._tasks: dict[str, TaskStats] = {}
         self._seen: set[tuple[object, ...]] = set()
         self._claimed: dict[str, float] = {}
@@ -109,6 +114,7 @@ class Stats:
                 self.records.append(line)
                 task.add(line)
             else:
+                self.comparisons.append(line)
                 task.compare(line)
 
     def of(self, key: str) -> TaskStats:
