@@ -59,19 +59,19 @@ def outcomes(true_ms, count, **machine):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_the_same_twice_is_hardly_ever_an_improvement(machine):
-    claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 200, **MACHINES[machine]))
-    assert claims < 4
+    claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 100, **MACHINES[machine]))
+    assert claims <= 2
 
 
 def test_four_of_the_same_are_hardly_ever_an_improvement():
-    assert sum(c.winner() != 0 for c in outcomes((1.0,) * 4, 200, **MACHINES["all of it"])) < 4
+    assert sum(c.winner() != 0 for c in outcomes((1.0,) * 4, 50, **MACHINES["all of it"])) <= 1
 
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_three_percent_are_found(machine):
-    found = [c.winner() == 1 for c in outcomes((1.0, 0.97), 100, **MACHINES[machine])]
-    assert sum(found) >= 90
-    assert not any(c.winner() for c in outcomes((0.97, 1.0), 100, **MACHINES[machine]))
+    found = [c.winner() == 1 for c in outcomes((1.0, 0.97), 40, **MACHINES[machine])]
+    assert sum(found) >= 36
+    assert not any(c.winner() for c in outcomes((0.97, 1.0), 20, **MACHINES[machine]))
 
 
 def test_three_percent_are_found_within_a_tenth_of_a_second_where_it_is_quiet():
@@ -108,6 +108,13 @@ def test_confidence_is_the_chance_that_is_counted_out():
 
 def test_sure_after_seven_rounds_at_the_earliest():
     assert [n for n in range(1, 10) if confidence([0.9 + k / 1000 for k in range(n)], [1.0] * n) >= 0.99] == [7, 8, 9]
+
+
+def test_one_of_several_challengers_has_to_be_surer():
+    incumbent, challenger = [1.0] * 7, [0.9 + k / 1000 for k in range(7)]
+    assert contest_of([incumbent, challenger]).winner() == 1
+    assert contest_of([incumbent, challenger, incumbent]).winner() == 0
+    assert contest_of([incumbent, [1.1] * 7, challenger]).beats(2)
 
 
 def test_equal_times_are_no_evidence():
@@ -213,6 +220,8 @@ def test_what_was_built_lately_is_not_built_again(local, monkeypatch):
 
 
 def test_one_that_fails_harms_no_other(local, monkeypatch):
+    if local.target.threads == 1:
+        pytest.skip("once is enough")
     give = Shift._give
 
     def spoil(self, worker, duty, job):

@@ -1,0 +1,245 @@
+"""How often a candidate is repeated, what counts as disturbed, and what is kept between trials."""
+
+import itertools
+import math
+import os
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from workbench.ir import te
+from workbench.ir.func import Buffer, LayoutStep, pack
+from workbench.ir.winograd import WinogradStep
+from workbench.runtime import operands, repeats
+from workbench.runtime.interference import Interference
+from workbench.runtime.operands import Packed
+from workbench.runtime.repeats import Timer, far
+from workbench.runtime.results import MeasureOptions
+
+# ---- how far is too far ----
+
+
+@pytest.mark.parametrize(
+    ("costs", "stops"),
+    [
+        ((1.0, 1.0, 1.0), False),
+        ((1.29, 1.29, 1.29), False),
+        ((1.31, 1.31, 1.31), True),
+        ((1.4, 1.6, 1.6), False),  # a spread of a seventh: too early to say
+        ((1.7, 1.8, 1.9), True),
+        ((2.0, 2.8, 2.9), False),
+        ((2.0, 2.1, 9.0), True),
+    ],
+)
+def test_far_from_the_best(costs, stops):
+    assert far(costs, 1.0, 1.3) == stops
+    assert not far(costs, 1.0, 0.0)
+    assert not far(costs, math.inf, 1.3)
+
+
+class Watch:
+    """Says of one stretch after the other whether it was undisturbed."""
+
+    def __init__(self, says):
+        self.says = iter(says)
+
+    def begin(self):
+        pass
+
+    def absent(self):
+        return next(self.says)
+
+
+def timer_of(monkeypatch, costs, watch=None, best_ms=math.inf, **options):
+    """A timer that is told the milliseconds of its repetitions, and counts them."""
+    timer = Timer.__new__(Timer)
+    timer._options, timer._best_ms, timer._flush, timer._cycle = MeasureOptions(**options), best_ms, None, None
+    timer.watch, timer.number, timer.disturbed = watch, 1, 0
+    stream, clock = iter(costs), SimpleNamespace(now=0.0, runs=0)
+
+    def run(repeat, number):
+        found = [next(stream) for _ in range(repeat)]
+        clock.now += sum(found) * number * 1e-3
+        clock.runs += repeat
+        return found
+
+    monkeypatch.setattr(timer, "run", run, raising=False)
+    monkeypatch.setattr(repeats.time, "perf_counter", lambda: clock.now)
+    return timer, clock
+
+
+@pytest.fixture
+def patched(monkeypatch):
+    return lambda *args, **more: timer_of(monkeypatch, *args, **more)
+
+
+def test_one_near_the_best_is_repeated_ten_times(patched):
+    timer, _ = patched(itertools.repeat(1.0), best_ms=0.9)
+    assert len(timer.measure(1.0)) == repeats.ENOUGH
+
+
+def test_one_far_from_the_best_stops_after_three(patched):
+    timer, _ = patched(itertools.repeat(1.0), best_ms=0.5)
+    assert len(timer.measure(1.0)) == repeats.FIRST
+    timer, _ = patched(itertools.repeat(1.0), best_ms=0.5, early_stop=0.0)
+    assert len(timer.measure(1.0)) == repeats.ENOUGH
+
+
+def test_short_ones_are_timed_for_some_milliseconds(patched):
+    timer, clock = patched(itertools.repeat(0.001))
+    costs = timer.measure(0.001)
+    assert timer.number == math.ceil(repeats.SHORTEST_MS / 0.001)
+    assert repeats.ENOUGH_MS <= len(costs) * timer.number * 0.001 < repeats.ENOUGH_MS + 2 * repeats.LOT_MS
+    assert clock.now < 0.01
+
+
+def test_what_is_disturbed_does_not_count(patched):
+    says = [False, True, False, False] * 100
+    timer, _ = patched(
+        itertools.chain([1.0], itertools.cycle([5.0, 1.0, 7.0, 9.0])), Watch(says), best_ms=1.0, budget_ms=500.0
+    )
+    assert timer.measure(1.0) == [1.0] * repeats.ENOUGH
+    assert timer.disturbed >= 2 * repeats.ENOUGH
+
+
+def test_a_disturbed_one_is_not_given_up_early(patched):
+    says = itertools.chain([False] * 8, itertools.repeat(True))
+    timer, _ = patched(itertools.chain([1.0] + [2.5] * 8, itertools.repeat(1.0)), Watch(says), best_ms=1.0)
+    assert timer.measure(1.0) == [1.0] * repeats.ENOUGH
+
+
+def test_one_that_is_slow_even_so_is_given_up(patched):
+    timer, _ = patched(itertools.repeat(4.0), Watch(itertools.repeat(False)), best_ms=1.0)
+    assert timer.measure(4.0) == [4.0] * repeats.NOISY
+    timer, _ = patched(itertools.repeat(2.0), Watch(itertools.repeat(False)), best_ms=1.0)
+    costs = timer.measure(2.0)
+    assert len(costs) == timer.disturbed
+    assert 2 * 50.0 <= sum(costs) < 2 * 50.0 + 4.0  # twice the budget and no more
+
+
+def test_slow_ones_stop_with_the_budget(patched):
+    timer, _ = patched(itertools.repeat(20.0))
+    assert len(timer.measure(20.0)) == 3
+    timer, clock = patched(itertools.repeat(300.0), best_ms=10.0)
+    assert timer.measure(300.0) == [300.0]
+    assert clock.runs == 0
+
+
+# ---- who disturbs ----
+
+
+@pytest.mark.parametrize(
+    ("waited", "ran", "queued", "absent"),
+    [
+        (0.0, 2.0, None, True),  # both threads ran all the time
+        (0.0, 1.9, None, True),
+        (0.0, 1.0, False, True),  # the other one slept
+        (0.0, 1.0, True, False),  # the other one waits still
+        (0.02, 2.0, None, False),
+        (0.5, 1.5, None, False),
+    ],
+)
+def test_interference_is_told_from_sleep(monkeypatch, waited, ran, queued, absent):
+    watch = Interference(2)
+    watch._files = {1: -1}
+    passed = 1_000_000
+    times = iter([0, passed])
+    monkeypatch.setattr("time.perf_counter_ns", lambda: next(times))
+    for name, share in (("_waiting", waited), ("_running", ran)):
+        values = iter([0, int(share * passed)])
+        monkeypatch.setattr(Interference, name, lambda self, values=values: next(values))
+    monkeypatch.setattr(Interference, "_queued", lambda self: queued)
+    watch.begin()
+    assert watch.absent() == absent
+
+
+def test_where_the_system_does_not_tell_nothing_is_disturbed(monkeypatch):
+    monkeypatch.setattr("workbench.runtime.interference._TASKS", "/nonexistent")
+    watch = Interference(2)
+    watch.refresh()
+    watch.begin()
+    assert watch.absent()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_a_busy_neighbour_is_noticed():
+    mine = os.sched_getaffinity(0)
+    core = {min(mine)}
+    program = f"import os\nos.sched_setaffinity(0, {core})\nprint(flush=True)\nwhile True: pass"
+    other = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
+    watch = Interference(1)
+    try:
+        other.stdout.readline()
+        os.sched_setaffinity(0, core)
+        watch.refresh()
+        watch.begin()
+        end = time.monotonic() + 0.3
+        while time.monotonic() < end:
+            pass
+        assert not watch.absent()
+    finally:
+        os.sched_setaffinity(0, mine)
+        watch.close()
+        other.kill()
+        other.wait()
+        other.stdout.close()
+
+
+# ---- what is kept ----
+
+
+def test_packed_constants_are_those_of_the_reference_and_kept():
+    kernel = np.random.default_rng(0).standard_normal((3, 3, 8, 32), np.float32)
+    packed = Packed()
+    for layout in ((LayoutStep(3, 16),), (WinogradStep(4), LayoutStep(3, 8)), (WinogradStep(4), LayoutStep(3, 16))):
+        shape = [*kernel.shape]
+        if isinstance(layout[0], WinogradStep):
+            shape[:2] = 6, 6
+        block = layout[-1].block
+        buffer = Buffer("W", (32 // block, *shape[:3], block), role="const", layout=layout)
+        array = packed.get("task", buffer, kernel)
+        assert np.array_equal(array, pack(buffer, kernel))
+        assert array.ctypes.data % 64 == 0
+        assert packed.get("task", buffer, kernel) is array
+    assert len(packed._kept) == 4  # Winograd's transform stands once for both
+    packed.forget("task")
+    assert (len(packed._kept), packed._bytes) == (0, 0)
+
+
+def test_what_was_not_asked_for_longest_gives_way():
+    array = np.zeros((4, 64), np.float32)
+    buffers = [Buffer(f"W{k}", (4, 4, 16), role="const", layout=(LayoutStep(1, 16),)) for k in range(5)]
+    packed = Packed(most_bytes=3 * array.nbytes)
+    kept = [packed.get("task", b, array) for b in buffers]
+    assert len(packed._kept) == 3
+    assert packed.get("task", buffers[4], array) is kept[4]
+    assert packed.get("task", buffers[0], array) is not kept[0]
+
+
+def test_differences_are_found_in_every_piece():
+    size = 3 * operands._CHUNK + 17
+    reference = np.random.default_rng(1).standard_normal(size).astype(np.float32)
+    expected = operands.Expected(reference, float(np.abs(reference).max()), True)
+    assert operands.relative_error(reference.copy(), expected) == 0.0
+    for place in (0, operands._CHUNK - 1, operands._CHUNK, 3 * operands._CHUNK, size - 1):
+        for change in (0.5, -0.5, math.nan, math.inf):
+            result = reference.copy()
+            result[place] += change
+            error = operands.relative_error(result, expected)
+            assert error == (pytest.approx(0.5 / expected.scale, rel=1e-4) if abs(change) == 0.5 else math.inf)
+
+
+def test_empty_and_short_types():
+    assert operands.relative_error(np.zeros(0, np.float32), operands.Expected(np.zeros(0, np.float32), 0.0, True)) == 0
+    half = np.array([1.0, 2.0], np.float16)
+    assert operands.relative_error(half, operands.Expected(np.array([1.0, 1.0], np.float16), 1.0, True)) == 1.0
+
+
+def test_the_reference_of_a_function_is_prepared():
+    x = te.placeholder((8,), "float32", "X")
+    task = operands.prepare(te.func(te.compute((8,), lambda i: te.log(x[i]), "Y"), "log"), 0)
+    assert task.expected["Y"].finite  # inputs were chosen where the logarithm is defined
