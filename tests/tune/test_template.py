@@ -22,8 +22,10 @@ from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target
 from workbench.tune.log import load_log
+from workbench.tune.options import TuneOptions
 from workbench.tune.space import join_spaces, make_space
-from workbench.tune.template import TEMPLATES, Config
+from workbench.tune.template import TEMPLATES, Config, template
+from workbench.tune.toolbox import LocalToolbox
 
 AVX512 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 AVX2 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -l1=32K -l2=1M -l3=32M -threads=1"
@@ -281,3 +283,28 @@ def test_tuning_with_a_template_is_logged_replayed_and_compiled(tmp_path):
         assert to_text(again.func) == to_text(space.schedule(candidate).func)
     assert best is not None
     assert best.is_concrete
+
+
+def test_tasks_that_a_template_makes_nothing_of_get_the_sketch_rules():
+    def picky(cfg, s):
+        s.split(cfg.match.k, [None, 5])
+
+    def broken(cfg, s):
+        cfg.match.rows  # noqa: B018
+
+    template("picky", matches="matmul")(picky)
+    template("broken", matches="matmul")(broken)
+    try:
+        ten, twelve = (Task.of_func(workloads.dense(4, 16, k), Target(AVX512)) for k in (10, 12))
+        toolbox = LocalToolbox(Target(AVX512), "random", 0, {}, TuneOptions(space="template", template="picky"))
+        assert [v.origin for v in toolbox.space(ten).variants] == ["template"]
+        assert toolbox.remark(ten) == ""
+        assert {v.origin for v in toolbox.space(twelve).variants} == {"sketch"}
+        assert "5 does not divide the extent 12" in toolbox.remark(twelve)
+        assert "sketch rules" in toolbox.remark(twelve)
+        toolbox = LocalToolbox(Target(AVX512), "random", 0, {}, TuneOptions(space="both", template="broken"))
+        with pytest.raises(TemplateError, match="no axis 'rows'"):
+            toolbox.space(ten)
+    finally:
+        TEMPLATES.forget("picky")
+        TEMPLATES.forget("broken")

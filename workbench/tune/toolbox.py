@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a
-from workbench.errors import UsageError, WorkbenchError
+from workbench.errors import TemplateError, UsageError, WorkbenchError
 from workbench.tune.options import TuneOptions
 from workbench.tune.parts import Given
 
@@ -66,23 +66,28 @@ class LocalToolbox:
         if schedule is not None:
             return space_from_schedule(schedule)
         kind, structure = self._options.space, self._options.structure
-        template = self._template(task) if kind != "sketch" else None
-        found = [make_space(task, self._target, template=template)] if template is not None else []
+        found = self._from_template(task) if kind != "sketch" else []
         if kind != "template" or not found:
             found.append(make_space(task, self._target, structure=structure))
         return found[0] if len(found) == 1 else join_spaces(*found)
 
-    def _template(self, task: Task) -> str | None:
-        """Return the name of the template that suits a task; where none does, the sketch rules stand in for it."""
+    def _from_template(self, task: Task) -> list[Any]:
+        """Return the space of the template that suits a task; none where the sketch rules have to stand in for it."""
+        from workbench.tune.space import make_space
         from workbench.tune.template import TEMPLATES, templates_for
 
         wanted = self._options.template
         known = templates_for(task) if wanted is None else [TEMPLATES[wanted]]
+        told = f"the template '{wanted}' does not fit this task" if wanted is not None else "no template fits this task"
         if known and known[0].fits(task):
-            return known[0].name
-        told = f"the template '{wanted}' does not fit" if wanted is not None else "no template fits"
-        self._remarks[task.key] = f"{told} this task; its space comes from the sketch rules"
-        return None
+            try:
+                return [make_space(task, self._target, template=known[0].name)]
+            except TemplateError as e:
+                if e.code != "template.empty":
+                    raise  # the template's own fault
+                told = e.message
+        self._remarks[task.key] = f"{told}; its space comes from the sketch rules"
+        return []
 
     def remark(self, task: Task) -> str:
         """Return what is to be said about a task's space; empty when there is nothing."""
