@@ -58,17 +58,21 @@ class FakeSearch:
         self.random = random.Random(seed)
         self.size = size
         self.known: set[int] = set()
+        self.asked: set[int] = set()
         self.epsilon = 0.08
         self.seeds: list = []
         self.pins, self.forbids, self.variants = {}, {}, set()
 
     def ask(self, n):
-        free = [x for x in range(self.size) if x not in self.known and self.pins.get("x", x) == x]
+        free = [x for x in range(self.size) if x not in self.known | self.asked and self.pins.get("x", x) == x]
         free = [x for x in free if x not in self.forbids.get("x", ())]
-        return [FakeCandidate(0, {"x": x}, "random", 1.0, f"x{x}") for x in self.random.sample(free, min(n, len(free)))]
+        chosen = self.random.sample(free, min(n, len(free)))
+        self.asked |= set(chosen)
+        return [FakeCandidate(0, {"x": x}, "random", 1.0, f"x{x}") for x in chosen]
 
     def tell(self, results):
-        self.known |= {candidate.row["x"] for candidate, _ in results}
+        self.asked -= {candidate.row["x"] for candidate, _ in results}
+        self.known |= {candidate.row["x"] for candidate, done in results if done.status != "cancelled"}
 
     def restore(self, records):
         self.known |= {record.row["x"] for record in records if "x" in record.row}

@@ -89,8 +89,11 @@ def test_a_candidate_by_hand_is_measured_next_and_told_to_the_search(tmp_path):
     session.add(task, FakeSchedule(123))
     session.add(task, variant=0, row={"x": 124})
     measurer.gate.set()
-    until(lambda: sum(r.origin == "manual" for r in session.records) == 2)
+    until(lambda: sum(r.origin == "manual" for r in session.records) >= 2)
+    until(lambda: len(session.records) > 30)
     session.stop().wait(30)
+    assert len({(r.task_key, r.key) for r in session.records}) == len(session.records)
+    assert not session.held(task).added
     first = [r for r in session.records if r.task_key == f"key{task}"][:3]
     assert [(r.origin, r.variant) for r in first] == [("default", -1), ("manual", -1), ("manual", 0)]
     assert {123, 124} <= session._loop.workshops.of(task).search.known
@@ -218,6 +221,16 @@ def test_commands_hold_after_a_resume_and_a_new_budget_is_the_last_word(tmp_path
     assert fourth._loop.standing.budget.trials == 80
     assert fourth._loop.standing.epsilon == 0.25
     fourth.cancel()
+
+
+def test_a_new_epsilon_is_the_last_word_as_well(tmp_path):
+    log = tmp_path / "a.jsonl"
+    for options, steered, expected in ((0.3, 0.5, 0.3), (0.3, None, 0.5), (0.4, None, 0.4), (0.4, None, 0.4)):
+        session = make(log, options=TuneOptions(epsilon=options), resume=True)
+        assert session._loop.standing.epsilon == expected
+        if steered is not None:
+            session.epsilon(steered)
+        session.cancel()
 
 
 # ---- from another process ----

@@ -222,11 +222,11 @@ class Rounds:
         shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
 
     def play_off(self, index: int) -> None:
-        """Let the task's best trials run against each other, unless they just did."""
+        """Let the task's best trials that were not compared yet run against its champion."""
         state = self._scheduler.states[index]
         pending = state.challengers(FINALISTS - 1)
         rivals = [*pending, *(t for t in state.rivals(FINALISTS - 1) if t not in pending)][: FINALISTS - 1]
-        if rivals and not {state.champion, *rivals} <= set(state.playoff):
+        if rivals:
             self._number = max(0, self._standing.next_round - 1)
             self._contest(index, rivals, "play-off")
 

@@ -49,8 +49,6 @@ class TaskState:
         Trials that lost a comparison, and those that lost one although they seemed faster: they have a second one.
     compared, confidence : int, float or None
         Number of comparisons, and how sure the last one was that the champion is the faster one.
-    playoff : tuple of int
-        Participants of the last play-off.
     promised : int
         Number of trials up to which the task goes before all others.
     """
@@ -69,7 +67,6 @@ class TaskState:
     doubted: set[int] = field(default_factory=set)
     compared: int = 0
     confidence: float | None = None
-    playoff: tuple[int, ...] = ()
     promised: int = 0
     exhausted: bool = False
 
@@ -123,8 +120,6 @@ class TaskState:
         self.lost.discard(line.winner)
         for trial in line.trials:
             self.pending.pop(trial, None)
-        if line.reason == "play-off":
-            self.playoff = line.trials
         self.confidence = line.confidence
         before = self.best_ms
         self.best_ms = line.latency_of(line.winner) or self.valid[line.winner]
