@@ -1,9 +1,13 @@
+import json
+
 import numpy as np
 import pytest
 
 import workbench as wb
 from workbench.analysis import best_so_far, best_so_far_figure, failures
+from workbench.tune.lines import Comparison
 from workbench.tune.log import Header, to_frame, write_log
+from workbench.tune.ranking import ranked
 from workbench.tune.record import Record
 
 
@@ -29,6 +33,25 @@ RECORDS = (
 def path(tmp_path):
     write_log(tmp_path / "x.tunelog.jsonl", Header(tasks=(("a", "task a"), ("b", "task b"))), RECORDS)
     return tmp_path / "x.tunelog.jsonl"
+
+
+def against(winner, *trials, ms=(), at=1.0):
+    return Comparison(task_key="a", task="task a", trials=trials, latency_ms=ms, winner=winner, timestamp=at)
+
+
+def test_what_lost_a_comparison_was_never_the_best(tmp_path):
+    trials = [record(i, "a", ms) for i, ms in enumerate([4.0, 3.0, 2.0, 4.5, 1.0])]
+    lines = [against(1, 0, 1, 2, ms=(4.1, 3.2, 3.6)), against(1, 1, 4, ms=(3.3, 3.4), at=2.0)]
+    assert best_so_far([*trials, *lines], "a").best_ms.tolist() == [4.1, 3.3, 3.3, 3.3, 3.3]
+    assert best_so_far([*lines, *trials]).best_ms.tolist() == [4.1, 3.3, 3.3, 3.3, 3.3]
+    back = against(0, 1, 0, ms=(3.3, 2.9), at=3.0)  # an earlier one wins in the end
+    assert best_so_far([*trials, *lines, back], "a").best_ms[-1] == 2.9
+    assert ranked(trials, [*lines, back])[0].trial == 0
+    log = tmp_path / "c.jsonl"
+    write_log(log, Header(tasks=(("a", "task a"),)), trials)
+    with log.open("a") as file:
+        file.writelines(json.dumps(line.to_json()) + "\n" for line in lines)
+    assert best_so_far(log).best_ms[-1] == 3.3
 
 
 def test_best_of_a_task():

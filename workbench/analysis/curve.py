@@ -1,6 +1,6 @@
 """How tuning went: best latency so far per trial, failures, and both as a plot.
 
-A source is a table from `read_log`, the path of a log, a tuning session, or records.
+A source is a table from `read_log`, the path of a log, a tuning session, or records, with comparisons among them.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.analysis.claims import claimed
 from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas
 
+    from workbench.tune.lines import Comparison
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
-    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[Record] | str | os.PathLike[str]"
+    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[Record | Comparison] | str | os.PathLike[str]"
 
 NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""
@@ -42,8 +44,8 @@ class Curve:
     latency_ms : array of float
         What these trials measured; empty for all tasks together.
     best_ms : array of float
-        Best so far. For all tasks: the sum of each task's best, times its weight, from the trial on after which every
-        task has one.
+        Best so far: a trial that lost a comparison never was. For all tasks: the sum of each task's best, times its
+        weight, from the trial on after which every task has one.
     failed_trials, failed_nth : array of int
         Trials without a latency.
     failed_status : tuple of str
@@ -84,7 +86,7 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
 
     Parameters
     ----------
-    source : DataFrame, path, TuningSession or iterable of Record
+    source : DataFrame, path, TuningSession or iterable of Record and Comparison
     task_key : str, optional
         Key or name of a task; all tasks together when left out.
     tasks : iterable of str, optional
@@ -96,9 +98,9 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
     InputError
         "curve.task" when no trial is of that task.
     """
-    trials, known = _read(source)
+    trials, known, lines = _read(source)
     if task_key is None:
-        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)))
+        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)), lines)
     mine = [t for t in trials if t.key == task_key] or [t for t in trials if t.name == task_key]
     if not mine and task_key not in known and (tasks is None or task_key not in set(tasks)):
         names = dict.fromkeys(t.name for t in trials)
@@ -107,25 +109,33 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
         )
     valid = [(n, t) for n, t in enumerate(mine, 1) if _ok(t)]
     latency = np.array([t.latency_ms for _, t in valid], np.float64)
-    best = np.minimum.accumulate(latency) if len(latency) else latency
+    mine_lines = [c for c in lines if mine and c.task_key == mine[0].key]
+    best = np.array(
+        claimed([(t.trial, float(ms)) for (_, t), ms in zip(valid, latency, strict=True)], mine_lines), np.float64
+    )
     return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1)
 
 
-def _total(trials: Sequence[_Trial], keys: Sequence[str]) -> Curve:
+def _total(trials: Sequence[_Trial], keys: Sequence[str], lines: Sequence[Comparison]) -> Curve:
     best: dict[str, float] = {}
+    claims = {key: iter(_claims(trials, lines, key)) for key in keys}
     wanted, total, found = set(keys), 0.0, list[tuple[int, _Trial]]()
     after: list[float] = []
     for n, t in enumerate(trials, 1):
-        if _ok(t) and t.key in wanted and t.latency_ms is not None:
-            before = best.get(t.key)
-            if before is None or t.latency_ms < before:
-                best[t.key] = t.latency_ms
-                total += t.weight * (t.latency_ms - (before or 0.0))
+        if _ok(t) and t.key in wanted:
+            now = next(claims[t.key])
+            total += t.weight * (now - best.get(t.key, 0.0))
+            best[t.key] = now
         if len(best) == len(keys) > 0:
             found.append((n, t))
             after.append(total)
     empty = np.empty(0, np.float64)
     return _curve("end to end", trials, found, empty, np.array(after, np.float64), len(keys) - len(best))
+
+
+def _claims(trials: Sequence[_Trial], lines: Sequence[Comparison], key: str) -> list[float]:
+    mine = [(t.trial, t.latency_ms) for t in trials if t.key == key and _ok(t) and t.latency_ms is not None]
+    return claimed(mine, [c for c in lines if c.task_key == key])
 
 
 def _curve(
@@ -174,8 +184,9 @@ def _kind(t: _Trial) -> str:
     return NO_TIME if t.status == "ok" else t.status
 
 
-def _read(source: Any) -> tuple[list[_Trial], list[str]]:
-    """Trials in order, and the keys of the tasks that belong together."""
+def _read(source: Any) -> tuple[list[_Trial], list[str], list[Comparison]]:
+    """Trials in order, the keys of the tasks that belong together, and comparisons."""
+    from workbench.tune.lines import Comparison
     from workbench.tune.log import load_log
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
@@ -183,18 +194,19 @@ def _read(source: Any) -> tuple[list[_Trial], list[str]]:
     if isinstance(source, str | os.PathLike):
         log = load_log(source)
         trials = _of_records(log.records)
-        return trials, [key for key, _ in log.header.tasks] if log.header else _keys(trials)
+        return trials, [key for key, _ in log.header.tasks] if log.header else _keys(trials), list(log.comparisons)
     if isinstance(source, TuningSession):
-        return _of_records(source.records), [r.key for r in source.snapshot().rows if r.state != "skipped"]
+        keys = [r.key for r in source.snapshot().rows if r.state != "skipped"]
+        return _of_records(source.records), keys, list(source.comparisons)
     if hasattr(source, "columns"):
         trials = _of_frame(source)
-        return trials, _keys(trials)
-    records = list(source) if isinstance(source, Iterable) else None
-    if records is None or not all(isinstance(r, Record) for r in records):
+        return trials, _keys(trials), []
+    given = list(source) if isinstance(source, Iterable) else None
+    if given is None or not all(isinstance(r, Record | Comparison) for r in given):
         message = f"There is no curve of a {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message, ("source",), "pass a table from read_log, a path or a session")
-    trials = _of_records(records)
-    return trials, _keys(trials)
+    trials = _of_records([r for r in given if isinstance(r, Record)])
+    return trials, _keys(trials), [r for r in given if isinstance(r, Comparison)]
 
 
 def _keys(trials: Iterable[_Trial]) -> list[str]:

@@ -23,7 +23,7 @@ def best_so_far_figure(source: Source, task: Any = None, tasks: Iterable[str] | 
 
     Parameters
     ----------
-    source : DataFrame, path, TuningSession or iterable of Record
+    source : DataFrame, path, TuningSession or iterable of Record and Comparison
     task : Task or str, optional
         A task, its key or its name; all tasks together when left out.
     tasks : iterable of str, optional

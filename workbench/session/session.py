@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
+    from workbench.tune.lines import Comparison
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
@@ -131,11 +132,11 @@ class Session:
         """Whether the caller runs in the session's thread, as subscribers do: no place to wait for it."""
         return self._worker.here()
 
-    def curve_source(self) -> tuple[Sequence[Record], str | None]:
-        """Return all trials, and the key of the task on show if it has any: what a plot of the best so far needs."""
+    def curve_source(self) -> tuple[Sequence[Record | Comparison], str | None]:
+        """Return all trials and comparisons, and the key of the task on show if it has any: what a plot needs."""
         stats, index = self.desk.stats, self.desk.index
         key = None if index is None else self.desk.infos[index].key
-        return tuple(stats.records), key if key is not None and stats.of(key).trials else None
+        return (*stats.records, *stats.comparisons), key if key is not None and stats.of(key).trials else None
 
     # ----- commands and questions
 

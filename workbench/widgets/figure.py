@@ -83,9 +83,9 @@ class LiveCurve:
         return tuning.get("state"), head.get("task"), tuning.get("scope")
 
     def _figure(self) -> go.Figure:
-        records, task = self._session.curve_source()
-        keys = [t.key for t in self._session.tasks] or {r.task_key for r in records}
-        figure = best_so_far_figure(records, task, keys)
+        lines, task = self._session.curve_source()
+        keys = [t.key for t in self._session.tasks] or {line.task_key for line in lines}
+        figure = best_so_far_figure(lines, task, keys)
         figure.update_layout(title_text="", margin_t=12, font=FONT)  # the panel's head has the name
         figure.update_xaxes(title_font_size=FONT["size"])
         figure.update_yaxes(title_font_size=FONT["size"])
