@@ -34,6 +34,8 @@ MEASURED, ELITE = 24, 64
 CENTRES, POLISHED = 24, 0.4
 #: Their share once `STALL` trials made no gain.
 STALLED = 0.6
+#: How much resemblance counts in the first batch, where the model is all there is.
+FIRST = 0.5
 #: Variants that one generation breeds at most: each costs as much as a hundred rows.
 BRED_VARIANTS = 3
 
@@ -126,10 +128,11 @@ class EvolutionarySearch(Search):
         order = np.argsort(-score, kind="stable")
         order = order[free[order]]
         chance = candidates(rows, score, n)
-        picked = diverse(
-            chance[free[chance]], rows, score, n - lucky, 0.4 if self.history.best else 1.0,
-            drift(self, max(1, n - lucky), rng),
-        )  # fmt: skip
+        chance = chance[free[chance]]
+        if self.history.best:
+            picked = diverse(chance, rows, score, n - lucky, 0.4, drift(self, max(1, n - lucky), rng))
+        else:
+            picked = diverse(chance, rows, score, n, FIRST)
         out = [self.candidate(rows, i, _origin(rows, i), float(score[i])) for i in picked]
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)
         if lucky and len(rest):
