@@ -4,7 +4,7 @@ Run it by hand, or with ``pytest -m bench tests/benchmarks/bench_winograd.py``::
 
     python tests/benchmarks/bench_winograd.py [--proposals 12] [--threads 1]
 
-For every case: the fastest of some proposals of each kind (direct, F(4x4), F(2x2)), measured again in turns. Speed
+For every case: the fastest of some proposals of each kind (direct, F(4x4) or F(2x2)), measured again in turns. Speed
 counts the operations of the direct convolution, whatever the algorithm; with one thread, the clock is the thread's
 processor time. The claim: the better of the two is faster than direct by the ratio that `CASES` states.
 """
@@ -27,13 +27,13 @@ from workbench.target import Target
 from workbench.tune.features import INDEX
 from workbench.tune.space import Variant, make_space
 
-#: (height and width, input channels, output channels) -> the least ratio direct / Winograd that is claimed, if any.
+#: (height and width, input channels, output channels) -> the least ratio direct / Winograd that is claimed.
 CASES = {
     (56, 64, 64): 1.5,
     (28, 128, 128): 1.5,
     (14, 256, 256): 1.3,
     (29, 37, 53): 1.3,
-    (7, 512, 512): None,
+    (7, 512, 512): 1.2,
 }
 KINDS = {0: "direct", 4: "F(4x4)", 2: "F(2x2)"}
 
@@ -79,6 +79,8 @@ def measure(size: tuple[int, int, int], count: int, threads: int, turns: int = 5
     best: dict[int, Schedule] = {}
     for m in KINDS:
         schedules = proposals([v for v in make_space(func, target).variants if kind(v) == m], count)
+        if not schedules:  # the rule takes tiles of one size
+            continue
         found = run(schedules)
         assert all(f.ok for f in found), [f.error for f in found if not f.ok]
         best[m] = min(zip(found, schedules, strict=True), key=lambda x: x[0].min_ms)[1]
@@ -113,7 +115,7 @@ def test_winograd_is_faster_where_it_is_claimed(size: tuple[int, int, int]) -> N
     found = measure(size, 12, 1)
     print(report(size, found))
     claim = CASES[size]
-    assert claim is None or found[0].ms / min(found[2].ms, found[4].ms) > claim
+    assert found[0].ms / min(r.ms for m, r in found.items() if m) > claim
 
 
 def main() -> None:

@@ -42,7 +42,9 @@ RULES = {
         lambda: workloads.matmul(4, 16, 2048),
         ["rfactor tile pointwise mark", "tile mark", "tile mark"],
     ),
-    "sum of one row": (lambda: workloads.reduce(1, 4096), ["rfactor lanes mark"]),
+    "sum of a long row": (lambda: workloads.reduce(1, 1 << 14), ["rfactor lanes mark"]),
+    "sum of one row": (lambda: workloads.reduce(1, 1024), ["rows"]),
+    "softmax of one row": (lambda: workloads.softmax(1, 1000), ["rows", "rows"]),
     "conv to one channel": (
         lambda: workloads.conv2d_nhwc(28, 28, 64, 1, relu=True),
         ["lanes pointwise mark", "lanes pad mark", "lanes pad mark"],

@@ -28,6 +28,8 @@ MAX_ROWS = 8
 MAX_PARTIAL = 8
 #: Part of a row that may be added to fill its vectors.
 WASTE = 0.07
+#: A single row of so many terms is worth several cores.
+LONG_ROW = 1 << 13
 #: Part of L2, as one over this, that the next rows may take.
 NEXT_ROWS = 8
 
@@ -98,7 +100,11 @@ def _row_axes(func: Func) -> tuple[str, list[str]] | str:
     if None in found.values():
         return f"an axis of {final.name} has no loop of its own"
     names = [a for a, lp in found.items() if lp is not None and lp.extent != 1]
-    return (final.name, names) if names else "there is one row only"
+    if names or not found:
+        return (final.name, names) if names else "there is one result only"
+    if len(reductions) == 1 and points(reductions[0]) >= LONG_ROW:
+        return "there is one row, long enough to be shared out"
+    return final.name, list(found)[:1]
 
 
 def _along_lanes(block: Block) -> bool:
