@@ -63,10 +63,10 @@ class ContestRules:
         ``usage.contest`` for what cannot be.
     """
 
-    block_ms: float = 2.0
-    warm_ms: float = 10.0
+    block_ms: float = 4.0
+    warm_ms: float = 16.0
     budget_ms: float = 100.0
-    most_ms: float = 600.0
+    most_ms: float = 800.0
     least: int = 10
     resolution: float = 0.015
 
