@@ -71,7 +71,7 @@ def test_candidates_are_complete_and_legal(space):
         assert (c.parent is None) == (c.origin not in {"mutation", "crossover", "polish"}) or c.origin == "random"
         assert not space.schedule(c).func.holes
     assert {c.variant for c, _ in told} <= set(range(len(space.variants)))
-    assert len({c.variant for c, _ in told[:6]}) > 1
+    assert len({c.variant for c, _ in told}) > 1
 
 
 def test_it_learns_what_the_machine_likes(space):
