@@ -70,8 +70,9 @@ def test_several_factors(bench: Bench) -> None:
     bench.click("[data-swb-more]")
     page.locator(".swb-factor").nth(1).locator("[role=radio][data-value='2']").click()
     assert bench.text(".swb-equation") == "c → c.0 2 × c.1 4 × c.2 2"
-    bench.wait_for("model.sent.some(m => m.t === 'ask')")
-    assert bench.sent("ask")[-1]["args"]["step"]["args"]["factors"] == [None, 4, 2]
+    # On a slow machine the first click is asked about on its own.
+    asked = "JSON.stringify(model.sent.findLast(m => m.t === 'ask')?.args.step.args.factors)"
+    bench.wait_for(f"{asked} === '[null,4,2]'")
 
 
 def test_what_is_typed_is_judged_once_and_the_reason_is_shown(bench: Bench) -> None:

@@ -67,17 +67,21 @@ def test_one_primitive_is_two_messages_and_eight_kilobytes(comms, sent, factors)
     assert sent(w)[-2]["done"] == ["b"]
 
 
-def test_sixty_seconds_of_tuning_stay_under_500_messages(comms):
-    """Ten seconds with the plotly figure on show, times six."""
+def test_sixty_seconds_of_tuning_stay_under_500_messages(comms, tmp_path, monkeypatch):
+    """Ten seconds with the plotly figure on show, times six; some of them are steered."""
+    monkeypatch.chdir(tmp_path)
     w = opened(convolution(), auto_measure=False)
     w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
     w.session.flush(30)
     n = len(comms)
     tuning = w.tune("task", seconds=10)
+    steer = {"name": "epsilon", "args": {"value": 0.2}}
+    w.comm.receive({"t": "do", "id": "s", "cmd": "steer", "args": steer})
     assert tuning.wait(60)
     w.session.flush(30)
     count, size = size_since(comms, n)
-    assert tuning.new_trials > 20, "too few trials to say anything"
+    assert [c.source for c in tuning.steered if c.name == "epsilon"] == ["widget"]
+    assert tuning.new_trials > 10, "too few trials to say anything"
     assert count * 6 <= 500
     assert size < 200_000 * 10
 
