@@ -168,6 +168,16 @@ def test_an_exception_in_the_thread_surfaces_in_wait_and_the_log_is_intact(tmp_p
     assert len(load_log(log).records) == 10
 
 
+def test_a_runner_that_says_nothing_ends_the_run():
+    measurer = FakeMeasurer()
+    measurer.measure = lambda task, schedules, best_ms: iter(())
+    session = make(measurer=measurer).start()
+    with pytest.raises(TuneError) as caught:
+        session.wait(60)
+    assert caught.value.code == "tune.no_results"
+    assert not session.rounds
+
+
 def test_failed_trials_keep_their_text_and_kill_no_task(tmp_path):
     log = tmp_path / "a.jsonl"
     measurer = FakeMeasurer(fail=lambda task, x: "run_error" if task.key == "key1" and measurer.count < 25 else "ok")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
 from workbench.tune.lines import Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CHALLENGERS = 3
 """Trials of a round that are compared with the best so far."""
+
+SILENCE = 8
+"""Rounds without any result that are put up with: somebody may have cancelled a runner that is shared."""
 
 FINALISTS = 4
 """Participants of a play-off."""
@@ -61,6 +64,7 @@ class Rounds:
         self._workshops, self._toolbox, self._measurer, self._stamp = workshops, toolbox, measurer, stamp
         self._going_on, self._cancelled, self._baseline = going_on, cancelled, baseline
         self._number = 0
+        self._silent = 0
 
     def run(self, index: int, count: int, ahead: Callable[[], None] | None = None) -> bool:
         """Run a round of up to `count` trials.
@@ -89,7 +93,7 @@ class Rounds:
             return False
         before = self._standing.next_trial
         results = self._measure(index, batch, ahead)
-        if results is None:
+        if results is None or not self._heard(self._standing.next_trial - before):
             return False
         self._confirm(index)
         measured = time.monotonic()
@@ -98,6 +102,14 @@ class Rounds:
         spent = (asked - began, measured - asked, time.monotonic() - measured)
         self._close(index, terms, self._standing.next_trial - before, spent)
         return True
+
+    def _heard(self, trials: int) -> bool:
+        """Whether there were results; raise ``tune.no_results`` when none come however often they are asked for."""
+        self._silent = 0 if trials else self._silent + 1
+        if self._silent > SILENCE:
+            hint = "the runner may have been cancelled or closed; see 'workbench doctor'"
+            raise TuneError("tune.no_results", f"The runner gave no result in {self._silent} rounds", (), hint)
+        return trials > 0
 
     # ---- proposing ----
 

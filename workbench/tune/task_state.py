@@ -92,8 +92,8 @@ class TaskState:
             if self.pending and not self.compared:  # nobody compares them
                 self._claim(min(self.pending, key=lambda t: (self.pending[t], t)))
             self.last_round = record.round
+            self.savings.append(0.0)  # first: whoever looks on from another thread takes them by the history's length
             self.history.append(self.best_ms)
-            self.savings.append(0.0)
         if not record.ok or record.latency_ms is None:
             self.failed += 1
             return
