@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -131,13 +132,26 @@ def test_a_record_for_other_threads_is_used_and_told(tmp_path):
     assert executable.untuned == ()
 
 
+def test_a_record_of_a_machine_with_other_instructions_is_only_borrowed(tmp_path):
+    graph = chain(tmp_path / "m.onnx")
+    with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET) as session:
+        assert session.wait(60)
+    log = load_log(tmp_path / "a.jsonl")
+    foreign = [dataclasses.replace(r, target="llvm -mcpu=other -mattr=+sve2 -threads=1") for r in log.records]
+    write_log(tmp_path / "b.jsonl", log.header, foreign)
+    assert len(compile(graph, tmp_path / "b.jsonl", TARGET).untuned) == 1
+    executable = compile(graph, tmp_path / "b.jsonl", TARGET, nearest=True)
+    (how,) = executable.borrowed.values()
+    assert "was measured on another machine" in how
+    assert "sve2" in how
+    check(graph, executable)
+
+
 def test_a_trace_that_does_not_apply_is_reported(tmp_path):
     graph = load_onnx(models.dense(tmp_path / "m.onnx"))
     with tune(graph, trials=4, log=tmp_path / "a.jsonl", target=TARGET, only_tasks=[0]) as session:
         session.wait(60)
     log = load_log(tmp_path / "a.jsonl")
-    import dataclasses
-
     step = {"primitive": "split", "args": {"loop": "nowhere", "factors": [None, 4]}}
     broken = [dataclasses.replace(r, trace=(step,)) for r in log.records]
     write_log(tmp_path / "b.jsonl", log.header, broken)
