@@ -146,6 +146,18 @@ def test_without_tuning_a_few_results_are_shared_out_by_their_terms(threads, chu
     assert ("C.rf" in names) == chunked
 
 
+def test_channels_of_a_group_share_what_they_read():
+    """Like those of a dense convolution: panels of the sum, and weights packed inside of the groups."""
+    variants = make_space(workloads.conv2d_nhwc(14, 14, 128, 64, groups=2), TARGET).variants
+    assert "SSRSRS · pad in blocks" in [v.label for v in variants]
+    for v in variants:
+        steps = v.schedule.func.buffer("W").layout
+        assert len(steps) == 2
+        assert steps[0].block == 32, "groups are stored apart first"
+    depthwise = make_space(workloads.depthwise_conv2d_nhwc(14, 14, 128), TARGET).variants
+    assert not any("SSRSRS" in v.label for v in depthwise), "there nothing is shared"
+
+
 def test_results_of_one_channel_are_added_up_where_they_are_computed():
     """The nest of a convolution to one channel is one: vectors of terms, their sums, and the stage behind."""
     v = make_space(workloads.conv2d_nhwc(28, 28, 64, 1, relu=True), TARGET).variants[-1]
