@@ -1,11 +1,16 @@
-"""Where the kernels of a network find their weights."""
+"""Where the kernels of a network find their weights, and how a session's schedules get to a runner."""
+
+import math
 
 import pytest
 
 from workbench.graph.tasks import Task
 from workbench.ir import te
+from workbench.runtime.results import MeasureOptions
 from workbench.target import Target
-from workbench.tune.measuring import constants_of
+from workbench.tune.default import default_schedule
+from workbench.tune.measuring import LocalMeasurer, constants_of
+from workbench.tune.options import TuneOptions
 
 
 def dense(k, n):
@@ -41,3 +46,58 @@ def test_a_task_that_occurs_often_reads_its_weights_as_often():
     tasks = [dense(1024, 1024), dense(64, 32)]
     assert constants_of(tasks, target) == "shared"
     assert constants_of([replace(tasks[0], weight=9), tasks[1]], target) == "memory"
+
+
+class Told:
+    """A runner that writes down what it is asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def __getattr__(self, name):
+        def note(*args):
+            self.asked.append((name, *args))
+            return name
+
+        return note
+
+
+def test_the_measurer_hands_everything_to_its_runner():
+    task, runner = dense(64, 64), Told()
+    options = TuneOptions(repeat=3, constants="shared", timeout_s=4.0)
+    measurer = LocalMeasurer(Target.host(1), options, seed=5, runner=runner)
+    schedules = [default_schedule(task, Target.host(1))] * 2
+    measurer.start()
+    assert measurer.measure(task, schedules, 2.5) == "measure_many"
+    assert measurer.compare(task, schedules) == "contest"
+    measurer.hold(True)
+    measurer.kill()
+    measurer.close()
+    assert [name for name, *_ in runner.asked] == ["start", "measure_many", "contest", "hold", "cancel", "close"]
+    how = MeasureOptions(repeat=3, constants="shared", timeout_s=4.0, seed=5)
+    for (_, inputs, given), best_ms in ((runner.asked[1], 2.5), (runner.asked[2], math.inf)):
+        assert given == how
+        assert [(i.task_key, i.func, i.best_ms, i.flops) for i in inputs] == [
+            (task.key, s.func, best_ms, int(task.flops)) for s in schedules
+        ]
+
+
+def test_a_runner_need_not_start_early():
+    class Plain(Told):
+        start = None
+
+    runner = Plain()
+    LocalMeasurer(Target.host(1), TuneOptions(), runner=runner).start()
+    assert runner.asked == []
+
+
+def test_schedules_are_compared_in_worker_processes():
+    task, target = dense(64, 64), Target.host(1)
+    measurer = LocalMeasurer(target, TuneOptions())
+    try:
+        measurer.start()
+        contest = measurer.compare(task, [default_schedule(task, target)] * 2)
+    finally:
+        measurer.close()
+    assert contest.status == "ok", contest.error
+    assert contest.rounds >= 10
