@@ -231,6 +231,7 @@ OPTIONS: Mapping[str, Any] = {
     "objective": "reg:squarederror", "eta": 0.12, "max_depth": 5, "min_child_weight": 2.0, "lambda": 2.0,
     "subsample": 0.9, "colsample_bytree": 0.6, "tree_method": "hist", "max_bin": 64, "nthread": 1, "base_score": 0.0,
     "verbosity": 0,
+    "seed_per_iteration": True,  # else a step would go on with random numbers that anything before has left behind
 }  # fmt: skip
 
 

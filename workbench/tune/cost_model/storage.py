@@ -110,22 +110,26 @@ def _checksum(body: Mapping[str, Any]) -> str:
 
 
 def pack(array: NDArray[Any]) -> dict[str, Any]:
-    """Pack an array of numbers as JSON: its shape and its compressed bytes, little-endian float32 or int32."""
-    kind = "<i4" if array.dtype.kind in "iu" else "<f4"
+    """Pack an array of numbers as JSON: its shape and its compressed bytes, little-endian float32 or float64."""
+    kind = "<f4" if array.dtype == np.float32 else "<f8"
     raw = np.ascontiguousarray(array, dtype=kind).tobytes()
     return {"shape": list(array.shape), "dtype": kind, "data": base64.b64encode(zlib.compress(raw, 6)).decode("ascii")}
 
 
 def unpack(packed: Any, columns: int | None = None) -> NDArray[Any]:
     """Read an array back; with `columns`, a matrix of so many."""
-    if not isinstance(packed, dict) or not isinstance(packed.get("shape"), list) or packed.get("dtype") not in _KINDS:
+    if (
+        not isinstance(packed, dict)
+        or not isinstance(packed.get("shape"), list)
+        or str(packed.get("dtype")) not in _KINDS
+    ):
         raise damaged("an array is missing")
     shape = tuple(n for n in packed["shape"] if isinstance(n, int) and 0 <= n <= MAX_NUMBERS)
     if len(shape) != len(packed["shape"]) or math.prod(shape) > MAX_NUMBERS:
         raise damaged("an array has an impossible shape")
     if columns is not None and (len(shape) != 2 or shape[1] != columns):
         raise damaged(f"an array does not have {columns} columns")
-    size = math.prod(shape) * 4
+    size = math.prod(shape) * _KINDS[packed["dtype"]]
     try:
         step = zlib.decompressobj()
         raw = step.decompress(base64.b64decode(str(packed.get("data", "")), validate=True), size + 1)
@@ -136,7 +140,7 @@ def unpack(packed: Any, columns: int | None = None) -> NDArray[Any]:
     return np.frombuffer(raw, packed["dtype"]).reshape(shape).astype(np.dtype(packed["dtype"]).newbyteorder("="))
 
 
-_KINDS = ("<i4", "<f4")
+_KINDS = {"<f4": 4, "<f8": 8}
 
 
 def number_in(data: Mapping[str, Any], name: str) -> float:
