@@ -23,6 +23,7 @@ from workbench.tune.cost_model import (
     training_set,
 )
 from workbench.tune.cost_model.storage import _checksum, pack
+from workbench.tune.cost_model.trees import checked_trees
 from workbench.tune.features import COLUMNS, INDEX
 
 
@@ -303,6 +304,19 @@ def test_damaged_models_are_refused(what, saved, tmp_path):
         load(path)
     assert refused.value.code == code
     assert refused.value.where == (str(path),)
+
+
+def test_trees_are_checked_before_the_library_sees_them(saved):
+    whole = json.loads(saved)
+    checked_trees(whole["data"]["trees"], len(COLUMNS))
+    found = 0
+    for what in ("a loop in a tree", "half a tree", "a missing array", "a feature that does not exist", "no split"):
+        content = json.loads(saved)
+        DAMAGE[what][0](content)
+        with pytest.raises(InputError) as refused:
+            checked_trees(content["data"]["trees"], len(COLUMNS))
+        found += refused.value.code == "cost_model.damaged"
+    assert found == 5
 
 
 @pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"[]", b"{", b"[" * 100_000, b"cos\nsystem\n(S'true'\ntR."])
