@@ -15,6 +15,7 @@ from workbench.tune.cost_model import (
     MODELS,
     AnalyticModel,
     HeldOut,
+    Quality,
     RandomModel,
     XGBoostModel,
     load,
@@ -352,7 +353,7 @@ def test_held_out_correlation_compares_within_a_round():
     assert held.correlation() == 1.0
     held.observe([1.0, 2.0], [2.0, 1.0])
     assert held.correlation() == pytest.approx((3 - 1) / 4)
-    held.observe([1.0, float("nan")], [1.0, 2.0])
+    assert held.observe([1.0, float("nan")], [1.0, 2.0]) == Quality(None, None, 0), "not predicted"
     assert held.correlation() == pytest.approx((3 - 1) / 4)
     assert held.quality().pairs == 4
 
