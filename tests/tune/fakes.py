@@ -77,6 +77,9 @@ class FakeSearch:
     def restore(self, records):
         self.known |= {record.row["x"] for record in records if "x" in record.row}
 
+    def compared(self, winner, losers):
+        self.outcomes = [*getattr(self, "outcomes", ()), (winner, list(losers))]
+
     def seed(self, seeds):
         self.seeds += list(seeds)
 

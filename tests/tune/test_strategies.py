@@ -369,3 +369,25 @@ def test_doubt_grows_while_nothing_is_gained(conv):
         doubts.append(doubt_of(search.history))
     assert doubts == sorted(doubts)
     assert doubts[-1] == MOST_DOUBT > 3 * doubts[0]
+
+
+def test_what_lost_a_comparison_is_not_built_upon(conv):
+    """A trial that was fast by chance ranks behind the program that beat it, also in a restored search."""
+    search = make_search("descent", TASK, conv, AnalyticModel(), 0, SMALL)
+    search.epsilon = 0.0
+    batch = search.ask(16)
+    lucky, true = batch[5], batch[9]
+    told = [(c, SimpleNamespace(status="ok", min_ms={lucky.key: 0.5, true.key: 1.0}.get(c.key, 2.0))) for c in batch]
+    search.compared(true.key, [lucky.key])  # a loop compares before it tells
+    search.tell(told)
+    assert [b.number for b, _ in search.placed(2)] == [int(true.key, 16), int(lucky.key, 16)]
+    near = [c.parent for c in search.ask(4)]
+    assert near[0] == true.key
+    resumed = make_search("descent", TASK, conv, AnalyticModel(), 0, SMALL)
+    resumed.epsilon = 0.0
+    resumed.restore([record(c, m, 0, conv) for c, m in told])
+    assert resumed.placed(1)[0][0].number == int(lucky.key, 16)
+    resumed.compared(true.key, [lucky.key])
+    assert [c.parent for c in resumed.ask(4)] == near
+    search.compared(lucky.key, [true.key])  # the other way round in a later comparison
+    assert search.placed(1)[0][0].number == int(lucky.key, 16)

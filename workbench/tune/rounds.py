@@ -259,6 +259,7 @@ class Rounds:
             self._journal.tell("warning", f"no comparison: {contest.error}", task.name)
             return
         claimed = self._journal.write(line)
+        self._workshops.compared(index, line)
         self._journal.tell("compare", verdict(line), task.name, record=self._standing.trial(line.winner), line=line)
         if claimed:
             self._tell_best(index)

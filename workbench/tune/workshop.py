@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
+    from workbench.tune.lines import Comparison
     from workbench.tune.record import Record
     from workbench.tune.standing import Standing, Wishes
 
@@ -83,6 +84,9 @@ class Workshops:
             usable = [r for r in known if (r.variant >= 0 and r.space == space.id) or r.origin == "seed"]
             if usable:
                 search.restore(usable)
+            for line in self._standing.comparisons:
+                if line.task_key == task.key:
+                    self._compared(search, line)
             self._plant(task, shop)
         return self._made[index]
 
@@ -144,6 +148,16 @@ class Workshops:
         """Hand measurements to the search."""
         self.wait()
         self.of(index).search.tell(results)
+
+    def compared(self, index: int, line: Comparison) -> None:
+        """Hand the outcome of a comparison to the search, so that it does not build on what was measured by chance."""
+        self.wait()
+        self._compared(self.of(index).search, line)
+
+    def _compared(self, search: Search, line: Comparison) -> None:
+        found = {n: r.key for n in line.trials if (r := self._standing.trial(n)) is not None}
+        if line.winner in found:
+            search.compared(found[line.winner], [key for n, key in found.items() if n != line.winner])
 
     def _obey(self, index: int, shop: Workshop) -> None:
         """Tell the search what has been pinned and forbidden since it was last asked."""

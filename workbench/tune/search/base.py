@@ -181,6 +181,14 @@ class Search:
             speeds = np.array([self._speed(t.latency_ms) for t in batch])
             self.model.update(self._task.key, np.stack([t.x for t in batch]), speeds)
 
+    def compared(self, winner: str, losers: Iterable[str]) -> None:
+        """Take the outcome of a comparison, by keys: the losers rank behind the winner, whatever their trials said.
+
+        May come before the trials themselves are told.
+        """
+        self.history.beaten.update({number(key): number(winner) for key in losers if key != winner})
+        self.history.beaten.pop(number(winner), None)
+
     def seed(self, seeds: Iterable[Seed]) -> None:
         """Take programs to propose before all others; those that are known are left out when their turn comes."""
         self._seeds += list(seeds)
@@ -263,7 +271,7 @@ class Search:
     def placed(self, most: int) -> list[tuple[Best, Picks]]:
         """The fastest measured rows that are still allowed, with their padded picks."""
         out = []
-        for best in self.history.best:
+        for best in self.history.ranked():
             picks = self.remembered("picks", best.number, partial(self._place, best), 1024)
             if picks is not None:
                 out.append((best, picks))

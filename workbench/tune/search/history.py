@@ -44,6 +44,8 @@ class History:
         Trials of each variant.
     recent : dict of int to list
         Features and speeds of the last trials of each variant.
+    beaten : dict of int to int
+        Program that lost a comparison -> the one that won it.
     """
 
     count: int = 0
@@ -51,6 +53,7 @@ class History:
     _speeds: list[float] = field(default_factory=list)
     trials: dict[int, int] = field(default_factory=dict)
     recent: dict[int, list[tuple[NDArray[np.float32], float]]] = field(default_factory=dict)
+    beaten: dict[int, int] = field(default_factory=dict)
     _held_out: HeldOut = field(default_factory=HeldOut)
 
     def observe(self, speed: float, variant: int, row: Mapping[str, int], number: int, x: NDArray[np.float32]) -> None:
@@ -66,6 +69,22 @@ class History:
     def round(self, predicted: Sequence[float], speeds: Sequence[float]) -> None:
         """Take one round: scores from before the measurement, and speeds (NaN for what is missing)."""
         self._held_out.observe(predicted, speeds)
+
+    def ranked(self) -> list[Best]:
+        """The fastest rows; one that lost a comparison stands no better than directly behind the one that won it."""
+        if not self.beaten:
+            return self.best
+        speeds = {b.number: b.speed for b in self.best}
+
+        def level(number: int) -> tuple[float, int]:
+            speed, steps, seen = speeds[number], 0, {number}
+            while (number := self.beaten.get(number, -1)) in speeds and number not in seen:
+                seen.add(number)
+                if speeds[number] <= speed:
+                    speed, steps = speeds[number], steps + 1
+            return -speed, steps
+
+        return sorted(self.best, key=lambda b: (*level(b.number), b.number))
 
     def since_gain(self, least: float) -> int:
         """Trials since the last one that was faster by `least` in log2 than all before it."""
