@@ -85,7 +85,7 @@ class Standing:
     measured : dict of str to set of str
         Task key -> keys of the candidates that were tried.
     untuned : dict of str to float
-        Task key -> latency of its default schedule in ms.
+        Task key -> latency of its default schedule in ms, by its latest comparison if it has one.
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
     wishes : dict of str to Wishes
@@ -107,6 +107,7 @@ class Standing:
         self.next_trial = 0
         self.next_round = 0
         self.elapsed_s = 0.0
+        self._defaults: dict[str, int] = {}
         self._begun: tuple[object, object] | None = None
         self._trials: dict[int, Record] = {}
         self._ids: set[str] = set()
@@ -119,6 +120,7 @@ class Standing:
         elif isinstance(line, Comparison):
             self.comparisons.append(line)
             self.scheduler.compare(line)
+            self._default_again(line)
         elif isinstance(line, Round):
             self.rounds.append(line)
             self.next_round = max(self.next_round, line.round + 1)
@@ -138,8 +140,15 @@ class Standing:
             self.measured[key].add(record.key)
             wishes = self.wishes[key]
             wishes.added = [a for a in wishes.added if a.get("key") != record.key]
-        if record.origin == "default" and record.ok and record.latency_ms is not None:
-            self.untuned.setdefault(key, record.latency_ms)
+        if record.origin == "default" and record.latency_ms is not None and record.ok and key not in self._defaults:
+            self._defaults[key] = record.trial
+            self.untuned[key] = record.latency_ms
+
+    def _default_again(self, line: Comparison) -> None:
+        """Take what the default schedule took beside others: what was gained is the difference under one condition."""
+        ms = line.latency_of(self._defaults.get(line.task_key, -1))
+        if ms is not None:
+            self.untuned[line.task_key] = ms
 
     def _command(self, line: Command) -> None:
         from workbench.tune.steering import parse_order
