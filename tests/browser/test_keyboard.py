@@ -133,7 +133,7 @@ def test_the_flow_by_keyboard(page: Any, address: str, lab_folder: Path) -> None
     view.state("Running")
     bar = view.find("[role=progressbar]")
     assert (bar.get_attribute("aria-valuemin"), bar.get_attribute("aria-valuemax")) == ("0", "100")
-    notebook.poll("() => Number(document.querySelector('[role=progressbar]').ariaValueNow) > 0", LONG)
+    notebook.poll("() => Number(document.querySelector('.swb [role=progressbar]').ariaValueNow) > 0", LONG)
     assert "trials" in str(bar.get_attribute("aria-valuetext"))
     keys.back()
     keys.press("t")

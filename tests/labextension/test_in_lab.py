@@ -240,7 +240,7 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
         Comparison(**task, trials=(0, 1), latency_ms=(4.1, 4.6), ratio=1.12, confidence=0.01, winner=0),
         Round(**task, round=0, spearman=0.87),
         Command(name="pin", args={"task": "key-matmul", "hole": "i_0", "value": 4}, source="widget", elapsed_s=12.0),
-        Command(name="pin", args={"hole": MARKUP}, source="control file", accepted=False, error="no such hole"),
+        Command(name="pin", args={"task": "0", "hole": MARKUP, "value": None}, source="control file", accepted=False, error="no such hole"),
     ]
     odd = [{"kind": "comparison", **task}, {"kind": "round", "round": 1}, {"kind": "command"}, {"kind": "later"}]
     log = folder / "e.tunelog.jsonl"
@@ -255,12 +255,12 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     assert "trial 1 against trial 0: lost; the best of them was 12.0 % slower (confidence 0.010)" in shown
     assert "rank correlation was 0.87" in shown
     curve = page.locator(".swbl-curve svg").get_attribute("aria-label")
-    assert "from 4.00 to 4.10 ms in 2 trials" in curve, "what lost was never the best"
+    assert "from 4.10 to 4.10 ms in 2 trials" in curve, "what lost was never the best"
     table = page.get_by_role("region", name="List of commands").inner_text()
     assert "pin matmul, hole = i_0, value = 4" in table
     assert "widget" in table
     assert "refused: no such hole" in table
-    assert MARKUP in table
+    assert f"pin matmul, hole = {MARKUP}\t" in table
     with log.open("a") as file:
         file.write(line(record(2, "matmul", 2.0)))
         file.write(line(Comparison(**task, trials=(0, 2), latency_ms=(4.2, 2.5), winner=2, timestamp=1.0)))

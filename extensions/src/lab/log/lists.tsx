@@ -88,7 +88,7 @@ export function Commands({ log }: { log: LogSummary }): VNode {
               <td class="swbl-num">{one.elapsed === null ? f.UNKNOWN : f.duration(one.elapsed)}</td>
               <th scope="row">{one.name} <span class="swbl-quiet">{one.words}</span></th>
               <td>{one.source || f.UNKNOWN}</td>
-              <td class={one.accepted ? '' : 'swbl-bad'}>{one.accepted ? 'accepted' : `refused: ${one.error}`}</td>
+              <td class={one.accepted ? '' : 'swbl-bad swbl-wrap'}>{one.accepted ? 'accepted' : `refused: ${one.error}`}</td>
             </tr>
           ))}
         </tbody>

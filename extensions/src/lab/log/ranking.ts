@@ -10,9 +10,6 @@ export interface Comparison {
   reason: string;
   /** What makes one comparison newer than another, most important first. */
   age: number[];
-  /** Trials of the task, and of the log, when it took place. */
-  nth: number;
-  at: number;
 }
 
 /** A trial that counts. */
@@ -21,6 +18,7 @@ export interface Timed {
   ms: number;
   /** Whether its constants came from where a run of the whole network finds them; such trials go before others. */
   network: boolean;
+  /** Its place among the trials of the task, and of the log. */
   nth: number;
   at: number;
 }
@@ -57,7 +55,7 @@ export function rank(trials: readonly Timed[], comparisons: readonly Comparison[
     return { best, steps: [] };
   }
   const shown = { trial: best.trial, ms: latest(newest, best.trial) ?? best.ms };
-  return { best: shown, steps: course(trials, comparisons, shown) };
+  return { best: shown, steps: course(trials, newest, shown.ms) };
 }
 
 function before(a: Timed, b: Timed): boolean {
@@ -114,44 +112,34 @@ function latest(newest: readonly Comparison[], trial: number): number | null {
   return null;
 }
 
-/** How the best changed. A challenger that lost was never the best; a best that is timed again may turn out slower. */
-function course(trials: readonly Timed[], comparisons: readonly Comparison[], end: { trial: number; ms: number }): Step[] {
-  const lost = new Set<number>();
-  for (const { trials: [, ...challengers], winner } of comparisons) {
-    challengers.filter(trial => trial !== winner).forEach(trial => lost.add(trial));
-  }
+/**
+ * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best; whoever took part
+ * in comparisons has the time of the latest one.
+ */
+function course(trials: readonly Timed[], newest: readonly Comparison[], end: number): Step[] {
+  const won = new Set(newest.filter(one => one.winner !== one.trials[0]).map(one => one.winner));
+  const lost = new Set(newest.flatMap(({ trials: [, ...challengers], winner }) => challengers.filter(trial => trial !== winner)));
   const steps: Step[] = [];
-  let now = { trial: NaN, ms: Infinity };
-  const set = (trial: number, ms: number, { nth, at }: { nth: number; at: number }): void => {
-    if (ms === now.ms && trial === now.trial) {
-      return;
+  let least = Infinity;
+  let best = Infinity;
+  for (const { trial, ms, nth, at } of trials) {
+    if (won.has(trial) || (ms < least && !lost.has(trial))) {
+      best = latest(newest, trial) ?? ms;
+      least = ms;
     }
-    now = { trial, ms };
-    const last = steps[steps.length - 1];
-    if (last && last.at === at) {
-      last.ms = ms;
+    const now = best < Infinity ? best : Math.min(ms, steps[steps.length - 1]?.ms ?? Infinity);
+    if (now !== steps[steps.length - 1]?.ms) {
+      steps.push({ nth, at, ms: now });
+    }
+  }
+  const { nth, at } = trials[trials.length - 1];
+  const last = steps[steps.length - 1];
+  if (newest.length && last.ms !== end) {
+    if (last.at === at) {
+      last.ms = end;
     } else {
-      steps.push({ nth, at, ms });
-    }
-  };
-  let next = 0;
-  for (const one of trials) {
-    while (next < comparisons.length && comparisons[next].at < one.at) {
-      settle(comparisons[next++]);
-    }
-    if (one.ms < now.ms && !lost.has(one.trial)) {
-      set(one.trial, one.ms, one);
+      steps.push({ nth, at, ms: end });
     }
   }
-  comparisons.slice(next).forEach(settle);
-  const last = trials[trials.length - 1];
-  set(end.trial, end.ms, comparisons.length && comparisons[comparisons.length - 1].at > last.at ? comparisons[comparisons.length - 1] : last);
   return steps;
-
-  function settle(one: Comparison): void {
-    const ms = one.ms[one.trials.indexOf(one.winner)];
-    if (ms !== null && ms !== undefined) {
-      set(one.winner, ms, one);
-    }
-  }
 }

@@ -178,7 +178,7 @@ export class LogSummary {
     const ms = Array.isArray(data.latency_ms) ? data.latency_ms.map(number) : [];
     task.comparisons.push({
       trials, winner, ms: trials.map((_, i) => ((ms[i] ?? 0) > 0 ? ms[i] : null)), ratio: number(data.ratio),
-      confidence: number(data.confidence), reason: text(data.reason), nth: task.trials, at: this.trials,
+      confidence: number(data.confidence), reason: text(data.reason),
       age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
     });
     this.takeTimes(data);
@@ -217,12 +217,13 @@ export class LogSummary {
   /** Arguments as a person would say them: a task by its name, a schedule only as such. */
   private words(args: unknown): string {
     const said = Object.entries(typeof args === 'object' && args !== null ? args : {}).flatMap(([name, value]) => {
-      if (name === 'key' || name === 'until') {
+      if (name === 'key' || name === 'until' || value === null) {
         return [];
       }
-      const task = name === 'task' && typeof value === 'string' ? this.byKey.get(value) : undefined;
-      if (task !== undefined) {
-        return [this.tasks[task].name];
+      // What was refused is written down as it was sent: the task may be a number.
+      const task = name === 'task' && typeof value === 'string' ? this.tasks[this.byKey.get(value) ?? Number(value)] : undefined;
+      if (task) {
+        return [task.name];
       }
       return [name === 'trace' ? 'a whole schedule' : `${name} = ${typeof value === 'string' ? value : JSON.stringify(value)}`];
     });

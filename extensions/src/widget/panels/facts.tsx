@@ -60,7 +60,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
         <Row name="Model"><span title="Spearman's rank correlation of what the model predicted and what was measured afterwards: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</span>
           <span class="swb-faint"> with what was measured afterwards</span></Row>
       )}
-      {task && !task.resting && task.reason && !(live && steering.next?.name === head?.name) && <Row name="Its turn"><span class="swb-mut">{task.reason}</span></Row>}
+      {live && task && !task.resting && task.reason && steering.next?.name !== head?.name && <Row name="Its turn"><span class="swb-mut">{task.reason}</span></Row>}
     </dl>
   );
 }
