@@ -19,8 +19,8 @@ _STRETCH_MS = 0.1
 #: Stretches of a block at least, unless they are long.
 _STRETCHES = 3
 
-#: So many times longer a block becomes when other programs disturb its stretches.
-_PATIENCE = 3
+#: So many times as many stretches a block gets when other programs disturb them, and so many times its time.
+_PATIENCE, _LONGEST = 3, 6
 
 
 def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None]) -> TrialDone | ContestDone:
@@ -104,7 +104,7 @@ class _Blocks:
     """Blocks of one participant: all of the same number of calls."""
 
     def __init__(self, timer: Timer, first_ms: float, block_ms: float) -> None:
-        self.timer = timer
+        self.timer, self._block_ms = timer, block_ms
         each = first_ms if first_ms > block_ms else min(timer.run(3, 1))
         each = max(each, 1e-6)
         self.number = 1 if timer.flushes else max(1, math.ceil(_STRETCH_MS / each))
@@ -127,7 +127,10 @@ class _Blocks:
         watch = self.timer.watch
         if watch is not None:
             watch.begin()
+        end = time.perf_counter() + _LONGEST * self._block_ms * 1e-3
         while len(clean) < self._count and len(clean) + len(noisy) < _PATIENCE * self._count:
+            if noisy and time.perf_counter() > end:
+                break
             cost = self.timer.run(1, self.number)[0]
             (clean if watch is None or watch.absent() else noisy).append(cost)
         self.disturbed += len(noisy)
