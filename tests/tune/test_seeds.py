@@ -137,6 +137,19 @@ def test_a_schedule_by_hand_gives_itself_and_the_nearest_row(space):
     assert near.note.startswith(f"from a schedule by hand in the form of variant {near.variant}: ")
 
 
+def test_a_schedule_by_hand_needs_to_speak_of_the_holes_not_to_look_alike():
+    func = workloads.matmul(64, 96, 128, constant_b=True)  # its variants also pack and fetch ahead
+    space = make_space(func, TARGET)
+    s = by_hand(func)
+    s.parallel("i.0")
+    concrete, near = adapt(s, func, space)
+    assert concrete.variant == -1
+    assert sorted(near.row.values())[-1] >= 32
+    plain = Schedule(func, TARGET)
+    plain.parallel("i")
+    assert [x.variant for x in adapt(plain, func, space)] == [-1]
+
+
 def test_a_schedule_by_hand_for_other_extents_is_only_moved(space):
     seeds = adapt(by_hand(workloads.matmul(64, 112, 128), columns=56), MATMUL, space)
     assert [s.variant >= 0 for s in seeds] == [True]

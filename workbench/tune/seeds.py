@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.space import Space, Variant
 
-#: Less alike traces say nothing about a variant.
+#: Less alike traces say nothing about a variant, unless they give numbers for half of its groups of holes.
 LEAST_ALIKE = 0.4
 #: Combinations of nearby factorisations that are looked at when the nearest ones break a limit.
 COMBINATIONS = 20_000
@@ -188,9 +188,13 @@ def _nearest(steps: Sequence[Step], space: Space, origin: str, parent: str | Non
     ranked = sorted(((alike(steps, v.schedule.to_json()), -v.index, v) for v in space.variants), reverse=True)
     best: _Found | None = None
     for likeness, _, variant in ranked:
-        if likeness < LEAST_ALIKE or (best is not None and likeness < best.alike):
+        if best is not None and likeness < best.alike:
             break
         wishes = wanted(steps, variant.schedule.to_json())
+        groups = variant.sampler.domain.groups
+        told = sum(bool(set(g.holes) & wishes.keys()) for g in groups)
+        if likeness < LEAST_ALIKE and (not told or 2 * told < len(groups)):
+            continue
         found = _nearest_row(variant.sampler, wishes)
         if found is not None and (best is None or found[1] < best.distance):
             best = _Found(likeness, found[1], variant, _free(variant, found[0], wishes), wishes)
