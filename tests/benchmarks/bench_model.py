@@ -94,7 +94,7 @@ class Recorder:
         ]
         results = dict(self.runner.measure_many(inputs))
         for k, (c, s) in enumerate(zip(candidates, schedules, strict=True)):
-            ms = results[k].min_ms if results[k].status == "ok" else None
+            ms = results[k].min_ms if results[k].status == "ok" and math.isfinite(results[k].min_ms) else None
             self.samples.append({
                 "kind": kind, "round": number, "variant": c.variant, "row": dict(c.row), "key": c.key,
                 "trace": s.to_json(), "status": results[k].status, "ms": ms,

@@ -387,9 +387,12 @@ def test_quality_of_a_log():
 
     records = [record(0, "a", None, 5.0), record(0, "a", None, 4.0)]
     records += [record(1, "a", p, ms) for p, ms in ((1.0, 4.0), (2.0, 2.0), (3.0, 3.0), (9.0, None))]
+    records += [
+        record(3, "a", p, ms) for p, ms in ((0.0, 1.0), (-1.0, 1.5))
+    ]  # faster, and compared with each other only
     records += [record(2, "b", p, ms) for p, ms in ((1.0, 4.0), (2.0, 2.0))]
     held = HeldOut.of_records(records)
-    assert [r.task for r in held.rounds] == ["a", "b"], "nothing was predicted before the first round"
-    assert held.quality("a").pairs == 3
-    assert held.quality("a").tau == pytest.approx(1 / 3)
-    assert math.isclose(held.quality().tau or 0, 2 / 4)
+    assert [r.task for r in held.rounds] == ["a", "b", "a"], "nothing was predicted before the first round"
+    assert held.quality("a").pairs == 3 + 1
+    assert held.quality("a").tau == pytest.approx((1 + 1) / 4)
+    assert math.isclose(held.quality().tau or 0, 3 / 5)

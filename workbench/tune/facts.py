@@ -155,7 +155,6 @@ class _Nest:
             np.multiply(self.outer[k], e, out=self.outer[k + 1])
         self.lane = next((k for k, lp in enumerate(b.loops) if lp.kind == "vectorize"), None)
         self.vector = self.full(_ONE if self.lane is None else self.extents[self.lane])
-        self._before: Levels | None = None
 
     def full(self, x: Array) -> Array:
         """Array [1] or [N] as [N]."""
@@ -169,25 +168,15 @@ class _Nest:
         """The same level for all rows."""
         return np.full(1, level, np.intp)
 
-    @property
-    def before(self) -> Levels:
-        """Array [D + 1, N]: the nearest loop outside of each level that runs more than once; D where there is none."""
-        if self._before is None:
-            self._before = np.empty((self.depth + 1, self.n), np.intp)
-            self._before[0] = self.depth
-            for k, runs in enumerate(self.runs):
-                if len(runs) == 1:
-                    self._before[k + 1] = k if runs[0] else self._before[k]
-                else:
-                    self._before[k + 1] = np.where(runs, k, self._before[k])
-        return self._before
-
 
 class _Reuse:
-    """What the loop just outside of a level does: its extent where it does not move an access, else 1."""
+    """What the loop just outside of a level does: its extent where it does not move an access, else 1.
+
+    Levels are outermost ones (of a body, of what fits a cache), so that loop runs more than once.
+    """
 
     def __init__(self, nest: _Nest, level: Level) -> None:
-        self._loop = level.pick(nest.before)
+        self._loop = np.maximum(level.level - 1, 0)
         self._extent: Array = level.pick(nest.outer) / Level(self._loop).pick(nest.outer)
 
     def again(self, fp: Footprint) -> Array:

@@ -37,7 +37,7 @@ class Footprint:
         Per way size in `WAYS`: the bytes of a cache that they take. Lines that lie a power of two apart fall into the
         same few sets, so a matrix with such rows fills a cache that is much larger than itself.
     moves : tuple of bool
-        Per loop, and for the level outside of all loops: whether it moves the access.
+        Per loop: whether it moves the access.
     stride : tuple of array [1] or [N]
         Per loop: elements from one iteration to the next.
     """
@@ -78,7 +78,7 @@ def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint
         full[...] = few.take(below, axis=0)
         matrices.append(full)
     elements, lines, near, far = matrices
-    moves = (*(k in acc.loops for k in range(depth)), True)
+    moves = tuple(k in acc.loops for k in range(depth)) or (True,)
     return Footprint(elements, lines, (near, far), moves, _strides(rows, shape, depth))
 
 
