@@ -221,7 +221,7 @@ export class LogSummary {
         return [];
       }
       // What was refused is written down as it was sent: the task may be a number.
-      const task = name === 'task' && typeof value === 'string' ? this.tasks[this.byKey.get(value) ?? Number(value)] : undefined;
+      const task = name === 'task' ? this.tasks[this.byKey.get(String(value)) ?? Number(value)] : undefined;
       if (task) {
         return [task.name];
       }
