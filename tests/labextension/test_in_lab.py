@@ -240,7 +240,13 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
         Comparison(**task, trials=(0, 1), latency_ms=(4.1, 4.6), ratio=1.12, confidence=0.01, winner=0),
         Round(**task, round=0, spearman=0.87),
         Command(name="pin", args={"task": "key-matmul", "hole": "i_0", "value": 4}, source="widget", elapsed_s=12.0),
-        Command(name="pin", args={"task": 0, "hole": MARKUP, "value": None}, source="control file", accepted=False, error="no such hole"),
+        Command(
+            name="pin",
+            args={"task": 0, "hole": MARKUP, "value": None},
+            source="control file",
+            accepted=False,
+            error="no such hole",
+        ),
     ]
     odd = [{"kind": "comparison", **task}, {"kind": "round", "round": 1}, {"kind": "command"}, {"kind": "later"}]
     log = folder / "e.tunelog.jsonl"
