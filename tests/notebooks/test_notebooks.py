@@ -163,7 +163,7 @@ def test_the_kernels(execute):
     errors = [float(x) for x in re.findall(r"result: ([\d.e-]+)", out["wino-error"])]
     assert len(errors) == 3
     assert all(0 < e < 1e-4 for e in errors)
-    assert {"convolution, direct", "convolution, F(2x2)", "convolution, F(4x4)"} <= found.keys()
+    assert {"28x28x64, direct", "28x28x64, F(4x4)", "7x7x512, direct", "7x7x512, F(2x2)"} <= found.keys()
     assert all(name in out["roof-table"] for name in ("1024, packed", "509, guard"))
 
 

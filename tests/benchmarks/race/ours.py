@@ -12,10 +12,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from workbench.tune.options import TuneOptions
-
 import workbench as wb
 from race.kernels import kernel
+from workbench.tune.options import TuneOptions
 
 
 def main() -> None:
