@@ -129,6 +129,14 @@ def test_slow_ones_stop_with_the_budget(patched):
     assert clock.runs == 0
 
 
+@pytest.mark.parametrize("watch", [None, Watch(itertools.repeat(False))])
+def test_there_is_always_a_time(patched, watch):
+    timer, clock = patched(itertools.repeat(1.0), watch)
+    timer._enough = lambda clean, noisy, spent_ms: True  # held up for longer than the budget before the first repetition
+    assert timer.measure(1.0)
+    assert clock.runs >= 1
+
+
 # ---- who disturbs ----
 
 

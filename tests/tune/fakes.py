@@ -155,14 +155,17 @@ class FakeMeasurer:
     bias: object = lambda x: 1.0  # in a contest a candidate takes so many times its latency
     gate: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event = field(default_factory=threading.Event)
+    free: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self):
         self.gate.set()
+        self.free.set()
 
     def measure(self, task, schedules, best_ms):
         for position, schedule in enumerate(schedules):
             self.asked.set()
             self.gate.wait()
+            self.free.wait()
             if self.delay:
                 time.sleep(self.delay)
             if self.killed:
@@ -181,10 +184,12 @@ class FakeMeasurer:
 
     def hold(self, on):
         self.held = on
+        (self.free.clear if on else self.free.set)()
 
     def kill(self):
         self.killed = True
         self.gate.set()
+        self.free.set()
 
     def close(self):
         self.closed = True

@@ -113,6 +113,17 @@ def test_pause_and_resume_hold_and_go_on():
     assert session.state == "done"
 
 
+def test_a_paused_run_can_be_stopped():
+    measurer = FakeMeasurer(delay=0.005)
+    session = make(measurer=measurer, trials=400).start()
+    assert measurer.asked.wait(10)
+    session.pause()
+    time.sleep(0.05)
+    session.stop()
+    assert session.wait(10), "what the pause held back comes to its end"
+    assert session.state == "done"
+
+
 def test_stop_keeps_the_trial_in_flight_and_cancel_throws_it_away(tmp_path):
     for name, action, expected in (("stop", "stop", 1), ("cancel", "cancel", 0)):
         measurer = FakeMeasurer()

@@ -129,10 +129,10 @@ class Timer:
         """Repeat until enough is known; a repetition takes about `each` milliseconds."""
         clean: list[float] = []
         noisy: list[float] = []
-        begin = time.perf_counter()
         if self.watch is not None:
             self.watch.begin()
-        while not self._enough(clean, noisy, (time.perf_counter() - begin) * 1e3):
+        begin = time.perf_counter()
+        while not (clean or noisy) or not self._enough(clean, noisy, (time.perf_counter() - begin) * 1e3):
             lot = max(1, min(round(LOT_MS / max(each, 1e-3)), 64))
             costs = self.run(lot, self.number)
             each = min(costs) * self.number

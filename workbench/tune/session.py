@@ -155,8 +155,8 @@ class TuningSession(Steered):
         elif how == "stop":
             if self._control.move("done", only_from=("idle",)):
                 self._finish()
-            else:
-                self._control.move("stopping", only_from=("running", "paused"))
+            elif self._control.move("stopping", only_from=("running", "paused")):
+                self._measurer.hold(False)  # what a pause has held back has to come to its end
         elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
             self._measurer.kill()
             if self._thread is None:
