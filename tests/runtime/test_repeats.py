@@ -132,7 +132,7 @@ def test_slow_ones_stop_with_the_budget(patched):
 @pytest.mark.parametrize("watch", [None, Watch(itertools.repeat(False))])
 def test_there_is_always_a_time(patched, watch):
     timer, clock = patched(itertools.repeat(1.0), watch)
-    timer._enough = lambda clean, noisy, spent_ms: True  # held up for longer than the budget before the first repetition
+    timer._enough = lambda clean, noisy, spent_ms: True
     assert timer.measure(1.0)
     assert clock.runs >= 1
 

@@ -114,10 +114,12 @@ def test_pause_and_resume_hold_and_go_on():
 
 
 def test_a_paused_run_can_be_stopped():
-    measurer = FakeMeasurer(delay=0.005)
-    session = make(measurer=measurer, trials=400).start()
+    measurer = FakeMeasurer()
+    measurer.gate.clear()
+    session = make(measurer=measurer).start()
     assert measurer.asked.wait(10)
     session.pause()
+    measurer.gate.set()  # the loop waits for a trial that the pause holds back
     time.sleep(0.05)
     session.stop()
     assert session.wait(10), "what the pause held back comes to its end"
