@@ -268,3 +268,11 @@ def test_cancelled_before_and_while_it_is_held(local):
     assert local.contest([right(0), right(1)], rules=SHORT).status == "cancelled"
     local.hold(False)
     assert local.contest([right(0), right(1)], rules=SHORT).status == "ok"
+
+
+def test_where_the_incumbent_fails_the_fastest_of_the_others_wins():
+    failed = Measurement(status="timeout", error="late")
+    slow, fast = (Measurement(status="ok", costs_ms=(ms,) * 10) for ms in (5.0, 1.0))
+    assert Contest(measurements=(failed, slow, fast)).winner() == 2
+    assert Contest(measurements=(failed, fast, slow)).winner() == 1
+    assert Contest(measurements=(failed, failed)).winner() == 0

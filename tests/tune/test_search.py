@@ -137,3 +137,16 @@ def test_a_model_trained_on_one_task_helps_another(space):
     other = make_space(workloads.conv2d_nhwc(28, 28, 64, 64, bias=True, relu=True), TARGET)
     batch = EvolutionarySearch(SimpleNamespace(key="other", flops=1), other, model, 0).ask(8)
     assert len(batch) == 8
+
+
+def test_a_winner_stays_behind_what_beat_it_before():
+    from workbench.tune.search import RandomSearch
+    from workbench.tune.search.history import History
+
+    search = RandomSearch.__new__(RandomSearch)
+    search.history = History()
+    search.compared("a", ["b"])
+    search.compared("b", ["c"])
+    assert search.history.beaten == {0xB: 0xA, 0xC: 0xB}
+    search.compared("b", ["a"])
+    assert search.history.beaten == {0xA: 0xB, 0xC: 0xB}, "the newer comparison holds"

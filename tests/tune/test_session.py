@@ -384,3 +384,19 @@ def test_batches_suit_the_budget():
     assert default_batch(None, 24, 60.0) == 10
     assert default_batch(None, 24, 1.0) == 4
     assert default_batch(200, 24, 1e9) == 4
+
+
+def test_a_runner_that_gives_up_ends_the_run_and_what_it_measured_counts(tmp_path):
+    measurer = FakeMeasurer(fail=lambda task, x: "cancelled" if measurer.count > 6 else "ok")
+    session = make(tmp_path / "a.jsonl", measurer=measurer).start()
+    with pytest.raises(TuneError) as caught:
+        session.wait(30)
+    assert caught.value.code == "tune.no_results"
+    assert len(session.records) == 6
+    assert sum(r.trials for r in session.rounds) == 6, "also the round that was broken off"
+
+
+@pytest.mark.parametrize("wrong", [{"constants": "far"}, {"builders": 0}, {"flush_cache": "yes"}, {"baseline": 3}])
+def test_options_that_make_no_sense(wrong):
+    with pytest.raises(UsageError):
+        TuneOptions(**wrong)

@@ -345,3 +345,15 @@ def test_a_schedule_without_a_legal_choice():
     assert len(space_from_schedule(s).variants) == 1
     with pytest.raises(ScheduleError):
         s.reverse_compute_at("C", Hole(choices=["i"]))
+
+
+def test_a_rule_that_gives_no_draft_leaves_the_space_as_it_is():
+    func = workbench.workloads.matmul(64, 64, 64)
+    before = make_space(func)
+    empty = workbench.sketch_rule("empty", after="tile")(lambda draft, machine: [])
+    try:
+        space = make_space(func)
+    finally:
+        empty.forget()
+    assert len(space.variants) == len(before.variants) > 0
+    assert "it gave back no draft" in space.explain()

@@ -72,6 +72,8 @@ def test_release_takes_back_one_or_all():
     assert (wishes.pins, wishes.variants) == ({}, {2})
     session.forbid(0, "x", 4)
     session.release(0)
+    assert wishes.variants == {2}, "whoever reads what was held is not disturbed"
+    wishes = session._loop.standing.wishes["key0"]
     assert (wishes.forbids, wishes.variants) == ({}, set())
     with pytest.raises(WorkbenchError) as caught:
         session.release(0)
@@ -430,3 +432,11 @@ def test_threads_of_a_session_end_with_it(tmp_path):
     session = make(tmp_path / "a.jsonl", trials=20).start()
     session.wait(30)
     until(lambda: not [t for t in threading.enumerate() if t.name.startswith("workbench-control")])
+
+
+def test_a_candidate_for_a_task_that_is_not_tuned_is_refused():
+    session = make(only_tasks=[0])
+    with pytest.raises(WorkbenchError) as caught:
+        session.add(1, variant=0, row={"x": 1})
+    assert caught.value.code == "steer.task"
+    session.cancel()

@@ -156,6 +156,9 @@ class Contest:
         With several challengers each has to be that much surer, so that the chance of an unjust winner is no larger.
         """
         challengers = range(1, len(self.measurements))
+        if challengers and not self.costs_ms[0]:  # it failed: the fastest of the others, measured against each other
+            timed = [i for i in challengers if self.costs_ms[i]]
+            return min(timed, key=lambda i: self.ratio(i, timed[0]), default=0)
         strict = _level(level, len(challengers))
         return min((i for i in challengers if self.beats(i, 0, level=strict, margin=margin)), key=self.ratio, default=0)
 

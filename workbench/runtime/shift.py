@@ -75,6 +75,9 @@ class Images:
     def put(self, item: MeasureInput, built: Built) -> None:
         """Keep a candidate's code; what was not asked for longest gives way."""
         assert built.image is not None
+        before = self._kept.pop((item.func, item.symbol), None)
+        if before is not None and before.image is not None:
+            self._bytes -= len(before.image.code)
         self._kept[item.func, item.symbol] = built
         self._bytes += len(built.image.code)
         while self._bytes > _KEPT_BYTES:

@@ -28,6 +28,9 @@ def _answers(relations: tuple[Relation, ...]) -> dict[Dim, bool | None]:
     return {}
 
 
+#: Answers that are kept for the same relations; a long session asks about ever new sizes.
+_MOST_ANSWERS = 1 << 14
+
 _ANSWERS: Remembered[dict[Dim, bool | None]] = Remembered(1024)
 
 
@@ -39,6 +42,8 @@ def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
         return _nonneg(dim, relations)
     known = _ANSWERS.of((relations,), lambda: _answers(relations))
     if dim not in known:
+        if len(known) >= _MOST_ANSWERS:
+            known.clear()
         known[dim] = _nonneg(dim, relations)
     return known[dim]
 

@@ -204,9 +204,9 @@ class TuningLoop:
 
     def _finals(self) -> None:
         """Let the best trials of every task run against each other, the tasks that matter most first."""
-        if self.new_trials <= 0:
-            return
         slopes, states = self.scheduler.slopes(), self.scheduler.states
+        if self.new_trials <= 0 and not any(state.pending for state in states):
+            return
         known = [i for i in self.scheduler.active if states[i].champion >= 0]
         for index in sorted(known, key=lambda i: -slopes[i] * states[i].best_ms):
             if self._control.proceed():

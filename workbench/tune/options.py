@@ -102,9 +102,15 @@ class TuneOptions:
         _one_of("kind of space", self.space, SPACES, "usage.space")
         is_a("search", self.search, str)
         is_a("model", self.model, str)
-        for name in ("confirm", "early_end"):
+        if self.constants is not None:
+            _one_of("place for constants", self.constants, tuple(_CACHES), "usage.constants")
+        for name in ("confirm", "early_end", "flush_cache", "baseline"):
             is_a(name, getattr(self, name), bool)
-        for name, code in (("batch", "usage.batch"), ("early_stop", "usage.early_stop")):
+        for name, code in (
+            ("batch", "usage.batch"),
+            ("early_stop", "usage.early_stop"),
+            ("builders", "usage.builders"),
+        ):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), code=code)
         check_epsilon(self.epsilon)

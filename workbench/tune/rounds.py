@@ -82,6 +82,7 @@ class Rounds:
         self._number = self._standing.next_round
         terms = self._scheduler.terms(index)
         terms = replace(terms, reason=self._scheduler.why(index))
+        self._confirm(index)  # what was left undecided when the run was killed, or a comparison failed
         began = time.monotonic()
         self._workshops.of(index)  # now, while the workers may still be starting
         batch = self._candidates(index, count)
@@ -144,7 +145,8 @@ class Rounds:
                 found.append(self._toolbox.given(task, space, *args))
             except WorkbenchError as error:  # the log of another version
                 self._journal.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
-                wishes.added.remove(added)
+                current = self._standing.wishes[task.key]
+                current.added = [a for a in current.added if a is not added]
         return found
 
     def _schedule(self, index: int, candidate: Any) -> Schedule:
@@ -177,8 +179,10 @@ class Rounds:
                 ahead()
             for position, measurement in stream:
                 candidate, schedule = ready[position]
-                if self._cancelled() or measurement.status == "cancelled":
+                if self._cancelled():
                     return None
+                if measurement.status == "cancelled":  # the runner gave up; what it has measured counts
+                    break
                 self._add(index, candidate, schedule, measurement)
                 if not isinstance(candidate, Given):
                     results.append((candidate, measurement))

@@ -53,6 +53,12 @@ class Cancel(_Move):
     """End now; the trial in flight is thrown away."""
 
 
+def _require_active(desk: Desk, index: int) -> None:
+    if index not in desk.standing.scheduler.active:
+        message = "This task is not tuned in this run"
+        raise UsageError("steer.task", message, [desk.tasks[index].name], "start a run that tunes it")
+
+
 @dataclass(frozen=True, slots=True)
 class _OfTask(Order):
     task: str = column("the task: its number, key or name")
@@ -75,8 +81,10 @@ class _OfTask(Order):
         """Change what is ruled out for the task."""
         wishes = standing.wishes.get(self.task)
         if wishes is not None:
-            self.change(wishes)
-            wishes.version += 1
+            changed = wishes.copy()  # the loop may be reading what there is
+            self.change(changed)
+            changed.version += 1
+            standing.wishes[self.task] = changed
             standing.scheduler.reopen(self.task)
 
     def change(self, wishes: Wishes) -> None:
@@ -173,6 +181,7 @@ class Add(_OfTask):
         if bool(self.trace) == (self.variant is not None):
             raise UsageError("steer.argument", "'add' needs either a variant and a row, or a trace", [self.name])
         index = self._index(desk)
+        _require_active(desk, index)
         given = desk.given(index, -1 if self.variant is None else self.variant, self.row, self.trace)
         settled: Add = self._settled(desk, key=given.key)
         standing = desk.standing
@@ -221,9 +230,7 @@ class SetBudget(Order):
             return replace(self, trials=trials)
         index = position(desk.tasks, self.task)
         scheduler = standing.scheduler
-        if index not in scheduler.active:
-            message = "This task is not tuned in this run"
-            raise UsageError("steer.task", message, [desk.tasks[index].name], "start a run that tunes it")
+        _require_active(desk, index)
         until = scheduler.states[index].trials + scheduler.owed(index) + self.more
         return replace(self, task=desk.tasks[index].key, trials=trials, until=until)
 

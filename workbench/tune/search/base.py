@@ -186,8 +186,10 @@ class Search:
 
         May come before the trials themselves are told.
         """
-        self.history.beaten.update({number(key): number(winner) for key in losers if key != winner})
-        self.history.beaten.pop(number(winner), None)
+        behind = {number(key) for key in losers if key != winner}
+        if self.history.beaten.get(number(winner)) in behind:  # the newer comparison holds
+            del self.history.beaten[number(winner)]
+        self.history.beaten.update(dict.fromkeys(behind, number(winner)))
 
     def seed(self, seeds: Iterable[Seed]) -> None:
         """Take programs to propose before all others; those that are known are left out when their turn comes."""

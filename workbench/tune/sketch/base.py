@@ -55,10 +55,13 @@ class Rule:
                 yield draft.skip(self.name, text)
                 return
             made = self.function(draft, machine)
+            new = None
             for new in (made,) if isinstance(made, Draft) else made:
                 if not isinstance(new, Draft):
                     raise TypeError(f"it gives back {type(new).__name__} and no drafts")
                 yield draft.skip(self.name, "it gave no reason") if new is draft else new
+            if new is None:
+                yield draft.skip(self.name, "it gave back no draft")
         except ScheduleError as e:
             if not self.custom:
                 raise
