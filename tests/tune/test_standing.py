@@ -131,7 +131,7 @@ def test_without_confirmation_the_least_latency_counts():
 
 def test_a_contest_that_fails_blocks_nothing():
     class Failing(FakeMeasurer):
-        def compare(self, task, schedules):
+        def compare(self, task, schedules, rules):
             from workbench.errors import RunError
 
             raise RunError("run.worker", "the worker is gone")

@@ -105,15 +105,21 @@ class _Blocks:
 
     def __init__(self, timer: Timer, first_ms: float, block_ms: float) -> None:
         self.timer, self._block_ms = timer, block_ms
-        each = first_ms if first_ms > block_ms else min(timer.run(3, 1))
-        each = max(each, 1e-6)
-        self.number = 1 if timer.flushes else max(1, math.ceil(_STRETCH_MS / each))
-        stretch = each * self.number
-        self._skip = 1 if stretch >= block_ms / 4 else round(block_ms / 4 / stretch)
-        if each > 4 * block_ms:
-            self._skip = 0  # so long a call warms itself
-        self._count = max(1 if not self._skip else _STRETCHES, round(0.75 * block_ms / stretch))
         self.disturbed = 0
+        if timer.flushes:  # what is found in memory anyway needs no warming, and most of the time goes by evicting
+            self.number, self._skip = 1, 0
+            begin = time.perf_counter()
+            timer.run(1, 1)
+            stretch, least = (time.perf_counter() - begin) * 1e3, 1
+        else:
+            each = max(first_ms if first_ms > block_ms else min(timer.run(3, 1)), 1e-6)
+            self.number = max(1, math.ceil(_STRETCH_MS / each))
+            stretch = each * self.number
+            self._skip = 1 if stretch >= block_ms / 4 else round(block_ms / 4 / stretch)
+            if each > 4 * block_ms:
+                self._skip = 0  # so long a call warms itself
+            least = _STRETCHES if stretch <= block_ms else 1
+        self._count = max(least, round(0.75 * block_ms / stretch))
 
     def time(self) -> tuple[float, bool]:
         """Run a block; return milliseconds per call, of a stretch that few others were faster than.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from workbench.locks import ForkLock
 from workbench.runtime.batch import MeasureInput
-from workbench.runtime.contest import Contest
+from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.local_runner import LocalRunner
 from workbench.runtime.results import Measurement, MeasureOptions
 
@@ -35,8 +35,13 @@ class Runner(Protocol):
         nothing can be measured at all. After `cancel` the iterator ends. Closing it early gives up the rest.
         """
 
-    def contest(self, inputs: Sequence[MeasureInput], options: MeasureOptions | None = None) -> Contest:
-        """Time candidates of one task in alternating blocks, on one machine; the first one is the incumbent."""
+    def contest(
+        self, inputs: Sequence[MeasureInput], options: MeasureOptions | None = None, rules: ContestRules | None = None
+    ) -> Contest:
+        """Time candidates of one task in alternating blocks, on one machine; the first one is the incumbent.
+
+        `rules` say for how long; ``ContestRules()`` when they are left out.
+        """
 
     def hold(self, on: bool) -> None:
         """Start no more work, or go on; what has begun is finished."""

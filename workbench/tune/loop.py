@@ -30,6 +30,9 @@ _PLAY_OFF_SHARE = 0.05
 """The most of a time limit that is kept for play-offs."""
 
 
+_FINALS_SHARE = 0.1
+"""The most of a run's time so far that all play-offs at its end may take."""
+
 _TRIALS_PER_S = 12
 """What is hoped for when only a time limit says how many trials there will be."""
 
@@ -203,11 +206,12 @@ class TuningLoop:
             self.rounds.play_off(index)
 
     def _finals(self) -> None:
-        """Let the best trials of every task run against each other, the tasks that matter most first."""
+        """Let the best trials of each task run against each other while time is left, those that matter most first."""
         slopes, states = self.scheduler.slopes(), self.scheduler.states
         if self.new_trials <= 0 and not any(state.pending for state in states):
             return
         known = [i for i in self.scheduler.active if states[i].champion >= 0]
+        end = self.elapsed + max(_PLAY_OFF_S, _FINALS_SHARE * (self.elapsed - self.elapsed_before))
         for index in sorted(known, key=lambda i: -slopes[i] * states[i].best_ms):
-            if self._control.proceed():
+            if self.elapsed < end and self._control.proceed():
                 self._play_off(index)

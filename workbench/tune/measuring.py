@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from workbench.runtime.contest import Contest
+from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.measure import LocalRunner, MeasureInput, Runner
 from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.tune.options import TuneOptions
@@ -70,7 +70,7 @@ class LocalMeasurer:
         """Yield (position, measurement) as each becomes known."""
         return self._runner.measure_many(self._inputs(task, schedules, best_ms), self._options)
 
-    def compare(self, task: Task, schedules: Sequence[Schedule]) -> Contest:
+    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
         """Let schedules of one task run against each other in turns; the first one is the incumbent.
 
         Returns
@@ -78,7 +78,7 @@ class LocalMeasurer:
         Contest
             Its status is ``cancelled`` when the measurer was killed meanwhile.
         """
-        return self._runner.contest(self._inputs(task, schedules), self._options)
+        return self._runner.contest(self._inputs(task, schedules), self._options, rules=rules)
 
     @staticmethod
     def _inputs(task: Task, schedules: Sequence[Schedule], best_ms: float = math.inf) -> list[MeasureInput]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.runtime.contest import Contest
+    from workbench.runtime.contest import Contest, ContestRules
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
     from workbench.tune.record import Record
@@ -52,8 +52,8 @@ class Measurer(Protocol):
     def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten."""
 
-    def compare(self, task: Task, schedules: Sequence[Schedule]) -> Contest:
-        """Time schedules against each other in turns; the first one is the incumbent."""
+    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
+        """Time schedules against each other in turns, for as long as `rules` say; the first one is the incumbent."""
 
     def hold(self, on: bool) -> None:
         """Start no more work, or go on, from any thread; what has begun is finished."""

@@ -13,7 +13,7 @@ from workbench.tune.log import Log, load_log
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.ir.func import Func
-    from workbench.runtime.contest import Contest
+    from workbench.runtime.contest import Contest, ContestRules
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
     from workbench.tune.lines import Comparison
@@ -89,8 +89,8 @@ class ReplayMeasurer:
                 self.missing.append(name)
                 yield position, Measurement(status="cancelled")
 
-    def compare(self, task: Task, schedules: Sequence[Schedule]) -> Contest:
-        """Return the contest of these schedules, in this order, that the log holds."""
+    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
+        """Return the contest of these schedules, in this order, that the log holds, however long it was."""
         from workbench.runtime.contest import Contest
         from workbench.runtime.results import Measurement
 

@@ -10,11 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
+from workbench.runtime.contest import BRIEF, ContestRules
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
 from workbench.tune.lines import Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
 from workbench.tune.standing import Standing
 from workbench.tune.task_scheduler import TaskScheduler, Terms
+from workbench.tune.task_state import PLAY_OFF
 from workbench.tune.workshop import Workshops
 
 if TYPE_CHECKING:
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 CHALLENGERS = 3
 """Trials of a round that are compared with the best so far."""
+
+CLOSE = 1.05
+"""A challenger so many times slower than the fastest one is left out: this one has to be beaten first."""
 
 SILENCE = 8
 """Rounds without any result that are put up with: somebody may have cancelled a runner that is shared."""
@@ -231,8 +236,9 @@ class Rounds:
         """Let the round's best trials challenge the champion."""
         state = self._scheduler.states[index]
         challengers = state.challengers(CHALLENGERS)
-        if challengers and not self._cancelled():
-            self._contest(index, challengers, "new best")
+        near = [t for t in challengers if state.pending[t] <= CLOSE * state.pending[challengers[0]]]
+        if near and not self._cancelled():
+            self._contest(index, near, "new best", BRIEF)
         kept = {state.champion, *state.challengers(CHALLENGERS)}
         shop = self._workshops.of(index)
         shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
@@ -244,14 +250,14 @@ class Rounds:
         rivals = [*pending, *(t for t in state.rivals(FINALISTS - 1) if t not in pending)][: FINALISTS - 1]
         if rivals:
             self._number = max(0, self._standing.next_round - 1)
-            self._contest(index, rivals, "play-off")
+            self._contest(index, rivals, PLAY_OFF, ContestRules())
 
-    def _contest(self, index: int, challengers: Sequence[int], reason: str) -> None:
+    def _contest(self, index: int, challengers: Sequence[int], reason: str, rules: ContestRules) -> None:
         task, state = self._tasks[index], self._scheduler.states[index]
         trials = [state.champion, *challengers]
         try:
             schedules = [self._schedule_of(index, trial) for trial in trials]
-            contest = self._measurer.compare(task, schedules)
+            contest = self._measurer.compare(task, schedules, rules)
         except WorkbenchError as error:
             self._journal.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
             return

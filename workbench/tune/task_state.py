@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 DOUBT = 0.98
 """A loser that took less than so much of the champion's time may not have lost."""
 
+PLAY_OFF = "play-off"
+"""Reason of the comparisons that are long enough to settle what the brief ones of a round leave open."""
+
+NEAR = 1.02
+"""A loser of a brief comparison that took at most so many times as long as the winner is one for the play-off."""
+
 RIVAL = 1.1
 """A trial so many times slower than the champion's is no rival of it in a play-off."""
 
@@ -116,7 +122,7 @@ class TaskState:
         if line.winner not in self.valid or self.champion not in line.trials:
             return
         self.compared += 1
-        self.lost |= set(line.losers)
+        self.lost |= {trial for trial in line.losers if line.reason == PLAY_OFF or not _near(line, trial)}
         self.lost.discard(line.winner)
         for trial in line.trials:
             self.pending.pop(trial, None)
@@ -151,6 +157,15 @@ class TaskState:
         near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.measured_ms]
         near = [t for t in near if t != self.champion and t not in self.lost]
         return sorted(near, key=lambda t: (self.valid[t], t))[:most]
+
+
+def _near(line: Comparison, trial: int) -> bool:
+    """Whether a loser was hardly slower than the winner."""
+    costs = dict(zip(line.trials, line.costs_ms, strict=False))
+    try:
+        return bool(costs.get(trial)) and 0.0 < ratio(costs[trial], costs.get(line.winner, ())) < NEAR
+    except (ValueError, ZeroDivisionError):
+        return False
 
 
 def _seems_faster(costs: Sequence[float], incumbent: Sequence[float]) -> bool:
