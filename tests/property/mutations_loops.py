@@ -140,21 +140,21 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m(
         "parallel",
-        _S + "legality",
+        _S + "legality.marks",
         "any loop may be parallel",
         'check_independent(func, loop, "parallel", "running it in parallel")',
         "pass",
     ),
     _m(
         "parallel",
-        _S + "legality",
+        _S + "legality.independence",
         "every loop is taken to write elements of its own",
         "return tiles(known, varying[loop], func.relations)",
         "return True",
     ),
     _m(
         "parallel",
-        _S + "legality",
+        _S + "legality.nest",
         "a temporary is always taken to be private",
         "return all(any(lp.name == loop for lp in p) for b, p in blocks(func.body)",
         "return any(any(lp.name == loop for lp in p) for b, p in blocks(func.body)",
@@ -168,7 +168,7 @@ LOOPS: tuple[Mutation, ...] = (
     ),
     _m(
         "vectorize",
-        _S + "legality",
+        _S + "legality.marks",
         "any loop may be a vector",
         'check_independent(func, loop, "vectorize", "vectorising it")',
         "pass",

@@ -1,0 +1,62 @@
+"""The questions that primitives share: may these iterations run at once, is this produced before it is read, does it
+stay inside?
+
+Every answer is for all fillings of the holes. There are three answers (proved, refuted, undecided), and undecided
+counts as no: what changes the structure of a nest must be proved, with the open inequality in the message. Limits on
+numbers are not asked here; they become `Constraint` values that are checked per row.
+
+==================  ==================================================================================================
+`independence`      `check_independent`, `check_reductions`: iterations of a loop in any order, or at once
+`marks`             `check_parallel`, `check_vector`, `check_marks`: which loops may be marked, and whether marks still hold
+`flow`              `check_flow`, `check_sole_writer`: what is read has been written before, by whom
+`forms`             `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
+`nest`              what is asked about: extents, reduction loops, writers and readers
+==================  ==================================================================================================
+"""
+
+from __future__ import annotations
+
+from .flow import check_flow, check_sole_writer
+from .forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
+from .independence import check_independent, check_reductions, conflict, writes_distinct
+from .marks import check_marks, check_parallel, check_vector
+from .nest import (
+    chain,
+    extents_of,
+    is_unit,
+    private,
+    readers,
+    reads,
+    reduction_loops,
+    shared_loops,
+    spatial_loops,
+    writers,
+)
+
+__all__ = [
+    "chain",
+    "check_affine",
+    "check_flow",
+    "check_independent",
+    "check_marks",
+    "check_parallel",
+    "check_reductions",
+    "check_sole_writer",
+    "check_vector",
+    "conflict",
+    "determines",
+    "evaluate_form",
+    "extents_of",
+    "form_range",
+    "is_unit",
+    "nonneg",
+    "private",
+    "readers",
+    "reads",
+    "reduction_loops",
+    "shared_loops",
+    "spatial_loops",
+    "tiles",
+    "writers",
+    "writes_distinct",
+]

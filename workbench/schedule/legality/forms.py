@@ -1,0 +1,119 @@
+"""Affine forms over loops: their signs and ranges, and whether a value tells the loops apart.
+
+Every answer is for all fillings of the holes; one that stays undecided counts as no.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...ir.affine import Affine, Digit, digit_extent
+from ...ir.func import Func
+from ...ir.poly import Dim, Relation, equal, negative, normal
+from ...ir.poly import nonneg as _nonneg
+from ...ir.remembered import Remembered
+from ...ir.stmt import accesses, blocks
+
+
+@functools.lru_cache(maxsize=256)
+def _answers(relations: tuple[Relation, ...]) -> dict[Dim, bool | None]:
+    return {}
+
+
+#: Answers that are kept for the same relations; a long session asks about ever new sizes.
+_MOST_ANSWERS = 1 << 14
+
+_ANSWERS: Remembered[dict[Dim, bool | None]] = Remembered(1024)
+
+
+def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
+    """``dim >= 0`` for every filling, remembered: one nest asks the same questions at every step."""
+    if isinstance(dim, int):
+        return dim >= 0
+    if not isinstance(relations, tuple):
+        return _nonneg(dim, relations)
+    known = _ANSWERS.of((relations,), lambda: _answers(relations))
+    if dim not in known:
+        if len(known) >= _MOST_ANSWERS:
+            known.clear()
+        known[dim] = _nonneg(dim, relations)
+    return known[dim]
+
+
+def form_range(form: Affine, extents: Mapping[str, Dim], relations: Sequence[Relation]) -> tuple[Dim, Dim]:
+    """Least and greatest value of a form over the loops in `extents` (a sign that is undecided counts as positive)."""
+    lo = hi = form.const
+    for digit, c in form.terms:
+        reach = c * (digit_extent(digit, extents) - 1)
+        if negative(c):
+            lo = lo + reach
+        else:
+            hi = hi + reach
+    return normal(lo, relations), normal(hi, relations)
+
+
+def determines(form: Affine, varying: Mapping[str, Dim], relations: Sequence[Relation]) -> bool:
+    """Whether the value of the form determines every varying digit in it: each step outreaches all smaller steps
+    together.
+    """
+    todo: list[tuple[Dim, Dim]] = []
+    for digit, c in form.terms:
+        if digit.var in varying and not equal(size := digit_extent(digit, varying), 1, relations):
+            todo.append((-c if negative(c) else c, size))
+    if _are_digits(todo, relations):
+        return True
+    reach: Dim = 1
+    while todo:
+        hit = next((x for x in todo if all(nonneg(y[0] - x[0], relations) for y in todo if y is not x)), None)
+        if hit is None or not nonneg(hit[0] - reach, relations):
+            return False
+        todo.remove(hit)
+        reach = normal(reach + hit[0] * (hit[1] - 1), relations)
+    return True
+
+
+def _are_digits(steps: Sequence[tuple[Dim, Dim]], relations: Sequence[Relation]) -> bool:
+    """Whether each step is the product of all smaller sizes: most forms are, and that is soon seen."""
+    rest = [(normal(c, relations), size) for c, size in steps]
+    at: Dim = 1
+    while rest:
+        hit = next((x for x in rest if x[0] == at), None)
+        if hit is None:
+            return False
+        rest.remove(hit)
+        at = normal(at * hit[1], relations)
+    return True
+
+
+def tiles(digits: Iterable[Digit], extent: Dim, relations: Sequence[Relation], once: bool = False) -> bool:
+    """Whether the digits of one loop together determine it; with `once` also that none occurs twice."""
+    if equal(extent, 1, relations):
+        return True
+    todo = list(digits)
+    at: Dim = 1
+    while not equal(at, extent, relations):
+        hit = next((d for d in todo if equal(d.lower, at, relations)), None)
+        if hit is None:
+            return False
+        todo.remove(hit)
+        at = extent if hit.extent is None else normal(at * hit.extent, relations)
+    return not (once and [d for d in todo if d.extent is None or not equal(d.extent, 1, relations)])
+
+
+def evaluate_form(form: Affine, values: Mapping[str, int]) -> int:
+    """Value of a concrete form at a point."""
+    total = form.const
+    for d, c in form.terms:
+        assert isinstance(d.lower, int)
+        assert isinstance(d.extent, int | None)
+        v = values[d.var] // d.lower
+        total = total + c * (v if d.extent is None else v % d.extent)
+    assert isinstance(total, int)
+    return total
+
+
+def check_affine(func: Func) -> None:
+    """Refuse ("index.affine") when some index, written in loops, is not affine."""
+    for block, _ in blocks(func.body):
+        accesses(block)

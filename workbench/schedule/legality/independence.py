@@ -1,0 +1,126 @@
+"""Iterations at once: do different iterations of a loop write different elements, does it carry a reduction?"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+from ...ir.affine import Digit
+from ...ir.func import Func
+from ...ir.poly import Dim
+from ...ir.remembered import Remembered
+from ...ir.stmt import Block, For, accesses, blocks
+from ..refusal import Witness, refuse
+from .forms import determines, evaluate_form, tiles
+from .nest import chain, extents_of, is_unit, private, reduction_loops
+
+
+def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) -> bool:
+    """Whether different iterations of `loop` (an element of `path`) write different elements, whatever the loops inside
+    do.
+    """
+    inner = chain(path, loop)
+    parts = (block, func.relations, *(x for lp in inner for x in (lp.name, lp.extent)))
+    return _DISTINCT.of(parts, lambda: _writes_distinct(func, block, extents_of(inner), loop))
+
+
+_DISTINCT: Remembered[bool] = Remembered()
+
+
+def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop: str) -> bool:
+    if is_unit(func, varying[loop]):
+        return True
+    known: list[Digit] = []
+    env = block.env
+    for form in (x.subst(env) for x in block.index):
+        if loop in form.vars and determines(form, varying, func.relations):
+            known += [d for d, _ in form.terms if d.var == loop]
+    return tiles(known, varying[loop], func.relations)
+
+
+def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = 4096) -> Witness | None:
+    """Search two iterations of `loop` that write one element; None with open holes or if `limit` points show none."""
+    inner = chain(path, loop)
+    if func.holes or any(not isinstance(lp.extent, int) for lp in path):
+        return None
+    sizes = [lp.extent for lp in inner if isinstance(lp.extent, int)]
+    index = accesses(block)[0].index
+    zero = {lp.name: 0 for lp in path}
+    seen: dict[tuple[int, ...], tuple[int, ...]] = {}
+    order = itertools.product(*(range(n) for n in reversed(sizes)))  # the loop in question turns fastest
+    for point in itertools.islice(order, limit):
+        point = point[::-1]
+        values = zero | {lp.name: v for lp, v in zip(inner, point, strict=True)}
+        element = tuple(evaluate_form(x, values) for x in index)
+        other = seen.setdefault(element, point)
+        if other[0] != point[0]:
+            first, second = (tuple((lp.name, v) for lp, v in zip(inner, p, strict=True)) for p in (other, point))
+            return Witness(block.buffer, element, first, second)
+    return None
+
+
+def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
+    """Refuse unless the iterations of `loop` may run in any order and at the same time.
+
+    Raises
+    ------
+    ScheduleError
+        ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one
+        element.
+    """
+    lp, outer = func.loop(loop)
+    if is_unit(func, lp.extent):
+        return
+    for block, rest in blocks(lp.body):
+        path = (*outer, lp, *rest)
+        if loop in reduction_loops(block):
+            refuse(
+                f"{code}.reduction",
+                f"Loop {loop!r} carries the reduction of block {block.name!r}, so {doing} would update "
+                f"one element of {block.buffer!r} from several iterations at once.",
+                (loop, block.name),
+                "choose a loop over the output, or reorder the reduction inwards",
+                conflict(func, block, path, loop),
+            )
+        if writes_distinct(func, block, path, loop) or (code != "vectorize" and private(func, block.buffer, loop)):
+            continue
+        found = conflict(func, block, path, loop)
+        detail = (
+            str(found) if found else f"it is not proved that {_index_text(block)} differs from one {loop} to the next"
+        )
+        refuse(
+            f"{code}.conflict",
+            f"Iterations of {loop!r} may write the same element of {block.buffer!r}: {detail}.",
+            (loop, block.name),
+            "compute the block inside another loop, or mark a loop that moves its output",
+            found,
+        )
+
+
+def _index_text(block: Block) -> str:
+    return f"{block.buffer}[{', '.join(map(str, accesses(block)[0].index))}]"
+
+
+def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:
+    """Refuse (``{step}.reduction``) when a reduction would meet an element twice between its start and its end."""
+    for block, path in blocks(func.body):
+        if not block.is_reduction or block not in body:
+            continue
+        reducing = reduction_loops(block)
+        first = next(
+            (k for k, lp in enumerate(path) if lp.name in reducing and not is_unit(func, lp.extent)), len(path)
+        )
+        tail = extents_of(path[first:])
+        for name in tail:
+            if name in reducing or is_unit(func, tail[name]):
+                continue
+            forms = [b for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "S" and name in b.vars]
+            known = [d for b in forms if determines(b, tail, func.relations) for d, _ in b.terms if d.var == name]
+            if not tiles(known, tail[name], func.relations):
+                refuse(
+                    f"{step}.reduction",
+                    f"Loop {name!r} computes elements of block {block.name!r} again; it must stay outside of "
+                    f"the reduction over {', '.join(sorted(reducing & set(tail)))}.",
+                    (name, block.name),
+                    f"keep {name!r} outside",
+                )
