@@ -9,7 +9,7 @@ import pytest
 from runtime.llvm_kernels import CRASH, HANG, add_func, code
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import Contest, ContestRules, confidence, enough, play, resolution
+from workbench.runtime.contest import BRIEF, Contest, ContestRules, confidence, enough, plain, play, resolution
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
 from workbench.runtime.results import ContestJob
@@ -29,8 +29,8 @@ def contest_of(costs):
 class Machine:
     """Runs blocks in simulated time; what disturbs them depends on when they run and not on who does."""
 
-    def __init__(self, seed, true_ms, noise=0.01, drift=0.0, outliers=0.0, modes=1.0, blind=True):
-        self.chance, self.true_ms = random.Random(seed), true_ms
+    def __init__(self, seed, true_ms, noise=0.01, drift=0.0, outliers=0.0, modes=1.0, blind=True, block_ms=BLOCK):
+        self.block_ms, self.chance, self.true_ms = block_ms, random.Random(seed), true_ms
         self.noise, self.drift, self.outliers, self.modes, self.blind = noise, drift, outliers, modes, blind
         self.now, self.mode, self.until = 0.0, 1.0, 0.0
 
@@ -40,8 +40,8 @@ class Machine:
         cost = self.true_ms[i] * self.mode * (1.0 + self.drift * self.now / 100.0) * self.chance.gauss(1.0, self.noise)
         hit = self.chance.random() < self.outliers
         cost *= self.chance.uniform(2.0, 20.0) if hit else 1.0
-        self.now += BLOCK
-        return abs(cost) + 1e-9, self.blind or not hit, BLOCK
+        self.now += self.block_ms
+        return abs(cost) + 1e-9, self.blind or not hit, self.block_ms
 
 
 MACHINES = {
@@ -55,15 +55,22 @@ MACHINES = {
 }
 
 
-def outcomes(true_ms, count, **machine):
+def outcomes(true_ms, count, rules=None, **machine):
     for seed in range(count):
-        yield contest_of(play(Machine(seed, true_ms, **machine).block, len(true_ms), ContestRules()))
+        yield contest_of(play(Machine(seed, true_ms, **machine).block, len(true_ms), rules or ContestRules()))
 
 
+@pytest.mark.parametrize("rules", [ContestRules(), BRIEF], ids=["long", "brief"])
 @pytest.mark.parametrize("machine", MACHINES)
-def test_the_same_twice_is_hardly_ever_an_improvement(machine):
-    claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 100, **MACHINES[machine]))
+def test_the_same_twice_is_hardly_ever_an_improvement(machine, rules):
+    claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 100, rules, **MACHINES[machine]))
     assert claims <= 2
+
+
+def test_a_brief_one_is_brief_and_finds_what_matters():
+    found = list(outcomes((1.0, 0.93), 40, BRIEF, noise=0.02, block_ms=BRIEF.block_ms))
+    assert sum(c.winner() == 1 for c in found) >= 36
+    assert all(2 * c.rounds * BRIEF.block_ms <= BRIEF.most_ms + 2 * BRIEF.block_ms for c in found)
 
 
 def test_four_of_the_same_are_hardly_ever_an_improvement():
@@ -87,8 +94,27 @@ def test_a_clear_case_is_short():
     assert all(c.rounds == ContestRules().least for c in outcomes((0.8, 1.0), 20))
 
 
+def test_a_plain_difference_needs_four_rounds():
+    for true_ms in ((10.0, 1.0), (1.0, 10.0), (10.0, 1.0, 1.1)):
+        for contest in outcomes(true_ms, 10):
+            assert contest.rounds == 4
+            assert contest.winner() == (1 if true_ms[0] > 1.0 else 0)
+    assert plain([0.8] * 4, [1.0] * 4)
+    assert plain([1.0] * 4, [0.8] * 4)
+    assert not plain([0.5] * 3, [1.0] * 3)
+    assert not plain([0.5, 0.5, 0.5, 0.81], [1.0] * 4)
+    assert not contest_of([[1.0, 1.1, 1.2, 1.3], [0.9, 1.0, 1.1, 1.2]]).beats(1)
+
+
+def test_calls_of_seconds_end_after_the_fewest_rounds_that_can_convince():
+    machine = Machine(0, (1.0, 0.95), noise=0.001, block_ms=3000.0)
+    costs = play(machine.block, 2, ContestRules())
+    assert len(costs[0]) == 7
+    assert contest_of(costs).winner() == 1
+
+
 def test_with_disturbed_rounds_only_it_ends_nevertheless():
-    machine = Machine(0, (1.0, 0.5), outliers=1.0, blind=False)
+    machine = Machine(0, (1.0, 0.9), outliers=1.0, blind=False)
     costs = play(machine.block, 2, ContestRules())
     assert len(costs[0]) >= ContestRules().least
     assert machine.now < 2 * ContestRules().most_ms
@@ -165,7 +191,7 @@ def test_whoever_was_not_timed_loses():
 
 def test_enough_needs_all_challengers_decided():
     rules = ContestRules()
-    clear, open_ = [0.8] * 10, [1.0 + 0.03 * (-1) ** k * (k + 1) / 10 for k in range(10)]
+    clear, open_ = [0.85] * 10, [1.0 + 0.03 * (-1) ** k * (k + 1) / 10 for k in range(10)]
     assert enough([[1.0] * 10, clear], 1.0, rules)
     assert not enough([[1.0] * 10, clear, open_], 1.0, rules)
     assert not enough([[1.0] * 9, clear[:9]], 1.0, rules)
@@ -211,7 +237,7 @@ def test_participants_are_built_checked_and_timed_in_the_same_rounds(local, cons
     contest = local.contest([right(0), right(1), right(2)], MeasureOptions(constants=constants), SHORT)
     assert contest.status == "ok", contest.error
     assert len({len(c) for c in contest.costs_ms}) == 1
-    assert contest.rounds >= SHORT.least
+    assert contest.rounds >= 7
     assert all(m.max_rel_error == 0 and m.gflops > 0 and m.number > 1 for m in contest.measurements)
     assert contest.elapsed_s > 0
 
@@ -249,7 +275,7 @@ def test_one_that_fails_harms_no_other(local, monkeypatch):
     assert "SIGSEGV" in errors[2]
     assert "3 s" in errors[3]
     assert "link" in errors[4]
-    assert contest.rounds >= SHORT.least
+    assert contest.rounds >= 7
     assert contest.winner() in (0, 6)
 
 
