@@ -11,11 +11,13 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.tune.machine import Machine
 
 Matrix: TypeAlias = NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = Mapping[str, tuple[Matrix, Scores]]
 
 
@@ -23,7 +25,8 @@ class CostModel(Protocol):
     """What a search needs from a model, and what people ask of it.
 
     Scores are log2 of arithmetic operations per cycle as far as the model knows: higher is faster, and differences
-    mean the same for every task. The same calls in the same order give the same scores.
+    mean the same for every task. The same calls in the same order give the same scores. The searches of a session share
+    a model, and a display may ask it while they do.
     """
 
     @property
@@ -48,6 +51,9 @@ class CostModel(Protocol):
         """Take measurements of other runs: task -> features and speeds as for `update`. They count less than own ones,
         and are compared with each other only, so they may come from another machine.
         """
+
+    def seen(self, x: Matrix) -> Flags:
+        """Say of feature rows ``[N, F]`` which of them `warm_start` took ``[N]``: their predictions prove nothing."""
 
     def contributions(self, x: Matrix) -> Scores:
         """Say what each feature adds to the scores: ``[N, F]``, whose rows and `bias` sum to `predict`."""
@@ -85,12 +91,13 @@ def cost_model(name: str) -> Callable[[_M], _M]:
     """Declare a class as the cost model of that name.
 
     It is made by ``cls(seed=..., machine=...)``, and read back by ``cls.from_json(data)`` from what its ``to_json()``
-    returned; its docstring's first line is what `MODELS` says about it.
+    returned; its docstring's first line is what `MODELS` says about it, and its ``kind`` becomes `name`.
     """
 
     def register(cls: _M) -> _M:
-        doc = (cls.__doc__ or "").strip().splitlines()[0]
+        doc = next(iter((cls.__doc__ or "").strip().splitlines()), "")
         MODELS[name] = Kind(name, doc, partial(_make, cls), cls.from_json)
+        setattr(cls, "kind", name)  # noqa: B010  # else a class made from another one would be saved as that
         return cls
 
     return register
@@ -117,6 +124,12 @@ def make_model(name: str, seed: int = 0, machine: Machine | None = None) -> Cost
     UsageError
         "usage.model" for a name that is not known.
     """
-    if name not in MODELS:
-        raise UsageError("usage.model", f"There is no cost model {name!r}.", (name,), f"known: {', '.join(MODELS)}")
+    if not isinstance(name, str) or name not in MODELS:
+        hint = f"known: {', '.join(MODELS)}"
+        raise UsageError("usage.model", f"There is no cost model {shown(name)}.", (shown(name),), hint)
     return MODELS[name].make(seed, machine)
+
+
+def seed_of(seed: int) -> int:
+    """Seed as the generators of random numbers take it: any whole number, also a negative one, is one of 2**31."""
+    return whole("seed", seed, least=None) & 0x7FFFFFFF

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,10 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from workbench.tune.cost_model.base import Matrix, Rows, Scores, cost_model
-from workbench.tune.cost_model.plain import AnalyticModel, analytic_terms
-from workbench.tune.cost_model.storage import damaged, number_in, pack, unpack, write
-from workbench.tune.cost_model.trees import checked_trees
+from workbench.tune.cost_model.base import Flags, Matrix, Rows, Scores, cost_model, seed_of
+from workbench.tune.cost_model.plain import AnalyticModel, analytic_terms, constants_in
+from workbench.tune.cost_model.storage import (
+    MAX_NUMBERS,
+    Saved,
+    damaged,
+    list_in,
+    number_in,
+    pack,
+    unpack,
+    whole_in,
+)
+from workbench.tune.cost_model.trees import MOST_TREES, Trees, warm_up
 from workbench.tune.features import COLUMNS, INDEX, VERSION
 from workbench.tune.machine import Machine
 
@@ -48,13 +56,15 @@ class _Measured:
 
 
 @cost_model("xgboost")
-class XGBoostModel:
+class XGBoostModel(Saved):
     """Gradient-boosted trees that correct the analytic estimate, trained on all tasks of a session together.
 
     What is learned is the difference between log2 of the measured speed and the estimate, centred per task, so a few
     trials already help and tasks without any still get the estimate corrected by what others showed. Training takes
     place now and then (`GROWTH`); between, some trees for the newest rows are added, so that a round of trials costs
     a few hundredths of a second however many have gone before.
+
+    Several searches may share a model, from any threads: one learns at a time, and all ask the trees that there are.
 
     Parameters
     ----------
@@ -68,25 +78,25 @@ class XGBoostModel:
     """
 
     def __init__(self, seed: int = 0, machine: Machine | None = None, rounds: int = ROUNDS, every: int = 12) -> None:
-        self._seed, self._rounds, self._every = seed, rounds, every
+        self._seed, self._rounds, self._every = seed_of(seed), rounds, every
         self._estimate = AnalyticModel(seed, machine)
         self._tasks: dict[str, _Measured] = {}
-        self._booster: Any = None
-        self._rows = self._seen_rows = self._trained_rows = self._warm_starts = 0
+        self._trees: Trees | None = None
+        self._rows = self._trained_rows = self._warm_starts = 0
         self._recent: list[str] = []
-        self._bias: float | None = None
+        self._elsewhere: set[bytes] = set()
+        self._learning = threading.RLock()
 
     @property
     def version(self) -> str:
         """The version of the features and the number of rows that the trees have seen."""
-        if self._booster is None:
-            return self._estimate.version
-        return f"xgboost-{VERSION}-{self._estimate.constants}.{self._seen_rows}"
+        trees = self._trees
+        return self._estimate.version if trees is None else f"xgboost-{VERSION}-{self._estimate.constants}.{trees.rows}"
 
     @property
     def trained(self) -> bool:
         """Whether there are trees."""
-        return self._booster is not None
+        return self._trees is not None
 
     @property
     def rows(self) -> int:
@@ -96,66 +106,73 @@ class XGBoostModel:
     @property
     def bias(self) -> float:
         """Mean of the correction over the training rows."""
-        if self._booster is None:
-            return 0.0
-        if self._bias is None:
-            self._bias = float(self._shap(np.zeros((1, len(COLUMNS)), np.float32))[0, -1])
-        return self._bias
+        trees = self._trees
+        return 0.0 if trees is None else trees.bias
 
     def predict(self, x: Matrix) -> Scores:
         """Score by the estimate and its correction."""
-        score = self._estimate.predict(x)
-        if self._booster is not None and len(x):
-            score += self._booster.inplace_predict(x, base_margin=None)
-        return score
+        score, trees = self._estimate.predict(x), self._trees
+        return score + trees.predict(x) if trees is not None and len(x) else score
 
     def contributions(self, x: Matrix) -> Scores:
         """What the estimate consists of, and Shapley values of the correction."""
-        out = analytic_terms(x)
-        if self._booster is not None and len(x):
-            out += self._shap(x)[:, :-1]
-        return out
+        out, trees = analytic_terms(x), self._trees
+        return out + trees.shapley(x)[:, :-1] if trees is not None and len(x) else out
 
-    def _shap(self, x: Matrix) -> Scores:
-        import xgboost
-
-        data = xgboost.DMatrix(np.ascontiguousarray(x, np.float32), nthread=1)
-        return np.asarray(self._booster.predict(data, pred_contribs=True), np.float64)
+    def seen(self, x: Matrix) -> Flags:
+        """Whether rows are among those of other runs: what is predicted for them was learned from their measurement."""
+        known = self._elsewhere
+        return np.array([row.tobytes() in known for row in np.asarray(x, np.float32)], np.bool_)
 
     def prepare(self) -> None:
         """Load the library of trees in the background: that takes longer than a round of trials."""
-        threading.Thread(target=_load_library, name="workbench-cost-model", daemon=True).start()
+        threading.Thread(target=_warm_up, name="workbench-cost-model", daemon=True).start()
 
     # ---- learning ----
 
     def update(self, task: str, x: Matrix, speed: Scores) -> None:
         """Take measurements of one task."""
-        self._take(task, x, speed, 1.0)
-        if task not in self._recent:
-            self._recent.append(task)
-        fresh = self._rows - self._seen_rows
-        if fresh >= max(self._every, SHARE * self._rows) or (self._rows < 64 and fresh > 0):
-            self._learn()
+        with self._learning:
+            self._take(task, x, speed, 1.0)
+            if task not in self._recent:
+                self._recent.append(task)
+            fresh = self._rows - self._seen_rows
+            if fresh >= max(self._every, SHARE * self._rows) or (self._rows < 64 and fresh > 0):
+                self._learn()
 
     def warm_start(self, rows: Rows) -> None:
         """Take measurements of other runs; each task of each call is centred by itself."""
-        self._warm_starts += 1
-        for task, (x, speed) in rows.items():
-            self._take(f"{task}@{self._warm_starts}", x, speed, FOREIGN)
-        if self._rows > self._seen_rows:
-            self._train()
+        with self._learning:
+            self._warm_starts += 1
+            for task, (x, speed) in rows.items():
+                self._take(f"{task}@{self._warm_starts}", x, speed, FOREIGN)
+            if self._rows > self._seen_rows:
+                self._train()
+
+    def measured(self) -> Rows:
+        """All measurements that were taken, as the `warm_start` of another model takes them."""
+        with self._learning:
+            return {name: m.whole() for name, m in self._tasks.items()}
+
+    @property
+    def _seen_rows(self) -> int:
+        return 0 if self._trees is None else self._trees.rows
 
     def _take(self, task: str, x: Matrix, speed: Scores, weight: float) -> None:
-        if not len(x):
+        x, speed = np.asarray(x, np.float32), np.asarray(speed, np.float64)
+        usable = np.isfinite(x).all(axis=1)  # the library refuses others, and with them all that stand beside them
+        if not usable.any():
             return
         measured = self._tasks.setdefault(task, _Measured(weight=weight))
-        measured.x.append(np.asarray(x, np.float32))
-        measured.speed.append(np.asarray(speed, np.float64))
-        self._rows += len(x)
+        measured.x.append(x[usable])
+        measured.speed.append(speed[usable])
+        self._rows += int(usable.sum())
+        if weight != 1.0:
+            self._elsewhere.update(row.tobytes() for row in x[usable])
 
     def _learn(self) -> None:
         grown = self._rows - self._trained_rows
-        if self._booster is None or grown >= max(self._every, GROWTH * self._trained_rows):
+        if self._trees is None or grown >= max(self._every, GROWTH * self._trained_rows):
             self._train()
         else:
             self._step()
@@ -164,8 +181,8 @@ class XGBoostModel:
         x, y, w = training_set([(*m.whole(), m.weight) for m in self._tasks.values()])
         if len(x) < MINIMUM_ROWS:
             return
-        self._booster = self._boost(x, y, w, self._rounds, None)
-        self._seen_rows = self._trained_rows = self._rows
+        self._trees = Trees.grown(x, y, w, self._rounds, self._seed, self._rows, None)
+        self._trained_rows = self._rows
         self._recent.clear()
 
     def _step(self) -> None:
@@ -174,91 +191,80 @@ class XGBoostModel:
         sets = [training_set([(*m.whole(), m.weight)]) for m in self._tasks.values()]
         new = [tuple(a[-WINDOW:] for a in s) for t, s in zip(self._tasks, sets, strict=True) if t in self._recent]
         x, y, w = (np.concatenate([s[k] for s in sets]) for k in range(3))
+        if not len(x):
+            return  # nothing has worked so far: nothing to compare with
         others = rng.choice(len(x), min(WINDOW, len(x)), replace=False)
         parts = [*new, (x[others], y[others], w[others])]
         x, y, w = (np.concatenate([p[k] for p in parts]) for k in range(3))
-        self._booster = self._boost(x, y, w, STEP_ROUNDS, self._booster)
-        self._seen_rows = self._rows
+        self._trees = Trees.grown(x, y, w, STEP_ROUNDS, self._seed, self._rows, self._trees)
         self._recent.clear()
-
-    def _boost(self, x: Matrix, y: Scores, w: Scores, rounds: int, before: Any) -> Any:
-        import xgboost
-
-        self._bias = None
-        data = xgboost.QuantileDMatrix(x, label=y, weight=w, nthread=1, max_bin=64)
-        return xgboost.train({**OPTIONS, "seed": self._seed}, data, rounds, xgb_model=before)
 
     # ---- files ----
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write trees and rows as JSON."""
-        write(path, "xgboost", self.to_json())
-
     def to_json(self) -> dict[str, Any]:
         """What `from_json` needs: a model that was read back goes on learning as this one would."""
-        trees = None if self._booster is None else json.loads(bytes(self._booster.save_raw("json")))
-        tasks = []
-        for name, m in self._tasks.items():
-            x, speed = m.whole()
-            tasks.append({"task": name, "weight": m.weight, "x": pack(x), "speed": pack(speed)})
-        counts = [self._seen_rows, self._trained_rows, self._warm_starts]
-        own = {"seed": self._seed, "rounds": self._rounds, "every": self._every, "counts": counts}
-        return {**own, "constants": self._estimate.constants, "recent": self._recent, "tasks": tasks, "trees": trees}
+        with self._learning:
+            tasks = []
+            for name, m in self._tasks.items():
+                x, speed = m.whole()
+                tasks.append({"task": name, "weight": m.weight, "x": pack(x), "speed": pack(speed)})
+            return {
+                "seed": self._seed,
+                "rounds": self._rounds,
+                "every": self._every,
+                "counts": [self._seen_rows, self._trained_rows, self._warm_starts],
+                "constants": self._estimate.constants,
+                "recent": list(self._recent),
+                "tasks": tasks,
+                "trees": None if self._trees is None else self._trees.to_json(),
+            }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> XGBoostModel:
         """Read a model back."""
-        seed, rounds, every = (int(number_in(data, n)) for n in ("seed", "rounds", "every"))
+        seed, rounds, every = (whole_in(data, n, low, high) for n, low, high in _LIMITS)
         model = cls(seed, None, rounds, every)
-        model._estimate.constants = str(data.get("constants", "fitted"))
-        for entry in _list(data, "tasks"):
-            x, speed = unpack(entry.get("x"), len(COLUMNS)), unpack(entry.get("speed"))
-            if speed.shape != x.shape[:1]:
-                raise damaged("a task has not as many speeds as rows")
-            model._take(str(entry.get("task")), x, speed, number_in(entry, "weight"))
-        names = ("seen", "trained", "warm")
-        counts = dict(zip(names, _list(data, "counts", int), strict=False))
-        if len(counts) != len(names):
-            raise damaged("counts are missing")
-        model._seen_rows, model._trained_rows, model._warm_starts = (counts[n] for n in names)
-        model._recent = [str(t) for t in _list(data, "recent", str)]
+        model._estimate.constants = constants_in(data)
+        room = MAX_NUMBERS
+        for entry in list_in(data, "tasks", dict):
+            name, x, speed = _rows_of(entry, room)
+            room -= x.size + speed.size
+            model._take(name, x, speed, number_in(entry, "weight", 1e-3, 1.0))
+        seen, trained, model._warm_starts = _counts(data, model._rows)
+        model._recent = list_in(data, "recent", str)
         if data.get("trees") is not None:
-            model._booster = _booster(checked_trees(data["trees"], len(COLUMNS)))
+            model._trained_rows, model._trees = trained, Trees.from_json(data["trees"], seen)
         return model
 
 
-OPTIONS: Mapping[str, Any] = {
-    "objective": "reg:squarederror", "eta": 0.12, "max_depth": 5, "min_child_weight": 2.0, "lambda": 2.0,
-    "subsample": 0.9, "colsample_bytree": 0.6, "tree_method": "hist", "max_bin": 64, "nthread": 1, "base_score": 0.0,
-    "verbosity": 0,
-    "seed_per_iteration": True,  # else a step would go on with random numbers that anything before has left behind
-}  # fmt: skip
+#: Numbers that say how a model learns, and what they may be in a file.
+_LIMITS = (("seed", 0, 0x7FFFFFFF), ("rounds", 1, MOST_TREES), ("every", 1, 1 << 20))
 
 
-def _load_library() -> None:
-    import xgboost
-
-    # The first training of a process takes longer than others, however small.
-    data = xgboost.QuantileDMatrix(np.eye(8, dtype=np.float32), label=np.arange(8.0), nthread=1, max_bin=64)
-    xgboost.train(dict(OPTIONS), data, 1).inplace_predict(np.eye(8, dtype=np.float32))
-
-
-def _booster(trees: Mapping[str, Any]) -> Any:
-    import xgboost
-
-    booster = xgboost.Booster({"nthread": 1})
-    try:
-        booster.load_model(bytearray(json.dumps(trees).encode()))
-    except (xgboost.core.XGBoostError, ValueError) as error:
-        raise damaged(f"its trees cannot be read ({str(error).splitlines()[0]})") from None
-    return booster
+def _counts(data: Mapping[str, Any], rows: int) -> tuple[int, int, int]:
+    """Rows that the trees have seen, rows of the last training, number of warm starts."""
+    counts = list_in(data, "counts", int)
+    if len(counts) != 3 or not (0 <= counts[1] <= counts[0] <= rows and 0 <= counts[2] < 1 << 31):
+        raise damaged("its counts are not those of its rows")
+    return counts[0], counts[1], counts[2]
 
 
-def _list(data: Mapping[str, Any], name: str, kind: type = dict) -> list[Any]:
-    value = data.get(name)
-    if not isinstance(value, list) or not all(isinstance(v, kind) for v in value):
-        raise damaged(f"{name!r} is no list of what it should be")
-    return value
+def _rows_of(entry: Mapping[str, Any], most: int) -> tuple[str, Matrix, Scores]:
+    """Name, features and speeds of one task."""
+    name, x = entry.get("task"), unpack(entry.get("x"), len(COLUMNS), most)
+    speed = unpack(entry.get("speed"), None, most - x.size)
+    if not isinstance(name, str):
+        raise damaged("a task has no name")
+    if speed.shape != x.shape[:1]:
+        raise damaged("a task has not as many speeds as rows")
+    if not np.isfinite(x).all() or np.isinf(speed).any():
+        raise damaged("a feature or a speed is no number")
+    return name, x.astype(np.float32), speed.astype(np.float64)
+
+
+def _warm_up() -> None:
+    with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
+        warm_up()
 
 
 def training_set(tasks: Sequence[tuple[Matrix, Scores, float]]) -> tuple[Matrix, Scores, Scores]:

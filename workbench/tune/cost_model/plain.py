@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from workbench.tune.cost_model.base import Matrix, Rows, Scores, cost_model
-from workbench.tune.cost_model.storage import number_in, write
+from workbench.tune.cost_model.base import Flags, Matrix, Rows, Scores, cost_model, seed_of
+from workbench.tune.cost_model.storage import Saved, damaged, whole_in
 from workbench.tune.features import COLUMNS, INDEX, VERSION
 from workbench.tune.machine import Machine
 
 
-class _Untrained:
+class _Untrained(Saved):
     """What models have in common that do not learn."""
 
     bias = 0.0
@@ -26,6 +25,10 @@ class _Untrained:
 
     def warm_start(self, rows: Rows) -> None:
         """Nothing to learn."""
+
+    def seen(self, x: Matrix) -> Flags:
+        """Nothing is learned, so every prediction counts."""
+        return np.zeros(len(x), np.bool_)
 
     def prepare(self) -> None:
         """Nothing to load."""
@@ -57,10 +60,6 @@ class AnalyticModel(_Untrained):
         """Split log2 of the estimated cycles over what takes them, in proportion; "flops" stands for the work."""
         return analytic_terms(x)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON."""
-        write(path, "analytic", self.to_json())
-
     def to_json(self) -> dict[str, Any]:
         """What `from_json` needs."""
         return {"constants": self.constants}
@@ -69,8 +68,16 @@ class AnalyticModel(_Untrained):
     def from_json(cls, data: Mapping[str, Any]) -> AnalyticModel:
         """Read a model back."""
         model = cls()
-        model.constants = str(data.get("constants", "fitted"))
+        model.constants = constants_in(data)
         return model
+
+
+def constants_in(data: Mapping[str, Any]) -> str:
+    """Read from the contents of a file where a model's constants come from, as `Machine.constants` says it."""
+    value = data.get("constants")
+    if not isinstance(value, str) or re.fullmatch(r"fitted|measured\([0-9.]{1,8},[0-9.]{1,8}\)", value) is None:
+        raise damaged("it does not say where its constants come from")
+    return value
 
 
 #: Columns that hold log2(1 + cycles) of a part of the estimate.
@@ -96,7 +103,7 @@ class RandomModel(_Untrained):
     """Scores without meaning, a function of the features and the seed only; the baseline for comparisons."""
 
     def __init__(self, seed: int = 0, machine: Machine | None = None) -> None:
-        self.seed = seed
+        self.seed = seed_of(seed)
 
     @property
     def version(self) -> str:
@@ -113,10 +120,6 @@ class RandomModel(_Untrained):
         """Equal parts: no feature means anything here."""
         return np.repeat(self.predict(x)[:, None] / len(COLUMNS), len(COLUMNS), axis=1)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON."""
-        write(path, "random", self.to_json())
-
     def to_json(self) -> dict[str, Any]:
         """What `from_json` needs."""
         return {"seed": self.seed}
@@ -124,5 +127,4 @@ class RandomModel(_Untrained):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> RandomModel:
         """Read a model back."""
-        seed = number_in(data, "seed")
-        return cls(int(seed) if math.isfinite(seed) else 0)
+        return cls(whole_in(data, "seed", 0, 0x7FFFFFFF))

@@ -10,6 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+#: Origins of candidates that no search has chosen: programs of other runs, of a person, and the default schedule.
+PROPOSED_ELSEWHERE = frozenset({"seed", "manual", "default"})
+
 
 @dataclass(frozen=True, slots=True)
 class Quality:
@@ -102,9 +105,14 @@ class HeldOut:
 
     @classmethod
     def of_records(cls, records: Iterable[Prediction]) -> HeldOut:
-        """Judge the predictions that a log holds beside its measurements."""
+        """Judge the predictions that a log holds beside its measurements.
+
+        Candidates of `PROPOSED_ELSEWHERE` do not count: the model may have been taught by their earlier measurement.
+        """
         groups: dict[tuple[int, str], list[Prediction]] = {}
         for r in records:
+            if getattr(r, "origin", "") in PROPOSED_ELSEWHERE:
+                continue
             groups.setdefault((r.round, r.task_key), []).append(r)
         out = cls()
         for (_, task), group in sorted(groups.items(), key=lambda g: g[0][0]):
@@ -117,9 +125,12 @@ class HeldOut:
 
 def pairs_in_order(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[int, int]:
     """Number of pairs that two orders agree and disagree on; pairs that are equal in one of them do not count."""
-    i, j = np.triu_indices(len(a), 1)
-    signs = np.sign(a[i] - a[j]) * np.sign(b[i] - b[j])
-    return int((signs > 0).sum()), int((signs < 0).sum())
+    good = bad = 0
+    for i in range(1, len(a)):  # row by row: all pairs of a round of thousands at once would take gigabytes
+        signs = np.sign(a[:i] - a[i]) * np.sign(b[:i] - b[i])
+        good += int((signs > 0).sum())
+        bad += int((signs < 0).sum())
+    return good, bad
 
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
