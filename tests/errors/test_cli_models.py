@@ -145,9 +145,10 @@ def test_the_whole_way(capfd, tmp_path):
 def test_going_on_with_other_threads_is_told(capfd, tmp_path):
     tune = ["tune", models.dense(tmp_path / "m.onnx"), "--log", tmp_path / "log.jsonl", "--trials", "4", "--threads"]
     assert invoke(capfd, *tune, "1")[0] == 0
-    code, _, err = invoke(capfd, *tune, "2", "--resume")
+    code, out, err = invoke(capfd, *tune, "2", "--resume", "--json")
     assert code == 0
-    assert "4 of them were measured for another target" in err
+    assert "4 trials of the log were measured for another target (threads=1 instead of 2)" in err
+    assert json.loads(out)["new_trials"] == 4, "they do not count"
 
 
 def test_what_is_not_tunable_is_listed(capfd, tmp_path):

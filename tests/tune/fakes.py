@@ -94,6 +94,9 @@ class FakeToolbox:
     def prepare(self):
         pass
 
+    def origin(self):
+        return "fake"
+
     def space(self, task):
         return FakeSpace()
 

@@ -11,6 +11,7 @@ from workbench.errors import UsageError
 from workbench.tune.lines import Comparison
 from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
+from workbench.tune.task_state import PATIENCE, PLAY_OFF
 
 
 def record(task, round_, trial, ms):
@@ -186,14 +187,46 @@ def test_a_champion_that_is_slower_when_timed_again_has_lost_nothing():
 
 
 def test_old_logs_rank_as_before():
-    """Without any comparison the least latency of earlier rounds counts."""
-    scheduler = confirming()
+    """Where a log does not say whether comparisons are made and has none, the least latency of earlier rounds is it."""
+    scheduler = GradientScheduler(tasks((1,)), confirm=None)
     task, state = scheduler.tasks[0], scheduler.states[0]
     for n, ms in enumerate((10.0, 4.0, 6.0)):
         scheduler.observe(record(task, 0, n, ms))
     assert state.champion == 0
     scheduler.observe(record(task, 1, 3, 9.0))
     assert (state.champion, state.best_ms, state.pending) == (1, 4.0, {})
+
+
+def test_nothing_is_claimed_because_a_comparison_failed_but_nothing_waits_for_ever():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    scheduler.observe(record(task, 0, 0, 10.0))
+    scheduler.observe(record(task, 0, 1, 4.0))
+    for round_ in range(1, PATIENCE):
+        scheduler.observe(record(task, round_, 1 + round_, 6.0))
+        assert (state.champion, state.unsettled) == (0, False)
+    scheduler.observe(record(task, PATIENCE, 9, 6.0))
+    assert (state.champion, state.best_ms, state.unsettled, state.pending) == (1, 4.0, True, {})
+    scheduler.observe(record(task, PATIENCE, 10, 3.0))
+    scheduler.compare(versus(task, PATIENCE, 1, 10, (4.0, 3.0), 0.75))
+    assert (state.champion, state.unsettled) == (10, False)
+    scheduler.observe(record(task, PATIENCE + 1, 11, 2.0))  # later failures do not wait for ever either
+    for round_ in range(PATIENCE + 1):
+        scheduler.observe(record(task, PATIENCE + 2 + round_, 12 + round_, 6.0))
+    assert (state.champion, state.unsettled) == (11, True)
+
+
+def test_who_goes_on_without_comparisons_waits_for_none():
+    scheduler = confirming()
+    task, state = scheduler.tasks[0], scheduler.states[0]
+    for n, ms in enumerate((10.0, 4.0, 6.0)):
+        scheduler.observe(record(task, 0, n, ms))
+    scheduler.settle(True)
+    assert (state.champion, sorted(state.pending)) == (0, [1, 2])
+    scheduler.settle(False)
+    assert (state.champion, state.best_ms, state.pending, state.history) == (1, 4.0, {}, [4.0])
+    scheduler.observe(record(task, 1, 3, 3.0))
+    assert state.champion == 3
 
 
 def test_who_seemed_faster_and_lost_has_a_second_comparison():
@@ -205,7 +238,9 @@ def test_who_seemed_faster_and_lost_has_a_second_comparison():
     scheduler.compare(lost)
     assert (state.champion, state.lost, state.challengers(3)) == (0, set(), [1])
     scheduler.compare(lost)
-    assert (state.champion, state.lost, state.challengers(3)) == (0, {1}, [])
+    assert (state.champion, state.lost, state.challengers(3), state.rivals(3)) == (0, set(), [], [1])
+    scheduler.compare(replace(lost, reason=PLAY_OFF))
+    assert (state.champion, state.lost, state.challengers(3), state.rivals(3)) == (0, {1}, [], [])
     clear = replace(versus(task, 0, 0, 1, (5.0, 5.5), 1.1, winner=0), costs_ms=((5.0, 5.1, 5.0), (5.5, 5.6, 5.5)))
     again = confirming()
     for n, ms in enumerate((5.0, 4.0)):
@@ -305,6 +340,19 @@ def test_when_all_rest_it_is_known():
     scheduler.promise("k0", 100)
     assert not scheduler.all_rest
     assert scheduler.next() == 0
+
+
+def test_tasks_that_cannot_go_on_keep_no_other_from_waking():
+    scheduler = RoundRobin(tasks(), early_stop=2)
+    scheduler.faults[3] = "its rule fails"
+    _, order = drive(scheduler, lambda i, n: 1.0, 40)
+    assert set(order) == {0, 1, 2}
+    assert scheduler.why(3) == "given up: its rule fails"
+    assert scheduler.all_rest
+    for index in range(3):
+        scheduler.exhaust(index)
+    assert scheduler.next() is None
+    assert not scheduler.all_rest, "what is exhausted does not rest"
 
 
 def test_a_task_that_fails_rests_and_wakes_too():

@@ -70,10 +70,10 @@ def tune(options: Namespace, output: Output) -> int:
         options=tune_options,
         seeds=options.seed_log,
     )
-    return _drive(session, options, output, str(target))
+    return _drive(session, options, output)
 
 
-def _drive(session: TuningSession, options: Namespace, output: Output, target: str) -> int:
+def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
     from workbench.tune.table import TableDisplay
 
@@ -81,9 +81,6 @@ def _drive(session: TuningSession, options: Namespace, output: Output, target: s
         output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
     if options.resume:
         output.say(f"Going on with {options.log}: {len(session.records)} trials are there")
-        foreign = sum(record.target != target for record in session.records)
-        if foreign:
-            output.warn(f"{foreign} of them were measured for another target (machine or threads); they count as well")
     display = TableDisplay()
     notes: list[str] = []
     rounds: deque[Event] = deque()

@@ -162,7 +162,7 @@ def start(
         trials = TRIALS_PER_TASK * tasks
     for name in [log] if log is not None else _names(title):
         try:
-            total = None if trials is None else trials + _trials(name)
+            total = None if trials is None else trials + _trials(name, str(target))
             chosen = None if only is None else [only]
             return tune(what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen)
         except LogError as error:
@@ -179,5 +179,6 @@ def _names(title: str) -> Any:
         yield f"{slug}-{n}.tunelog.jsonl"
 
 
-def _trials(log: str) -> int:
-    return len(load_log(log).records) if Path(log).exists() else 0
+def _trials(log: str, target: str) -> int:
+    """Trials of a log that will count."""
+    return sum(r.target == target for r in load_log(log).records) if Path(log).exists() else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import threading
 import time
 import uuid
@@ -90,9 +91,13 @@ class Message:
     problem: str = ""
 
 
+_SAFELY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How the control file is opened: a link that somebody else has put there is not followed, a pipe not waited for."""
+
+
 def control_path(log: str | os.PathLike[str]) -> Path:
-    """Return where the control file of a log lies."""
-    path = Path(log)
+    """Return where the control file of a log lies: beside the file itself, whatever links lead to it and from where."""
+    path = Path(os.path.realpath(log))
     return path.with_name(path.name + ".control")
 
 
@@ -109,32 +114,40 @@ class Mailbox:
     def _open(self) -> int | None:
         """Open the file; while it is open, no other file can have its number."""
         try:
-            return os.open(self.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+            file = os.open(self.path, os.O_RDONLY | _SAFELY)
         except OSError:
             return None
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            return file
+        os.close(file)
+        return None
 
     def _is_current(self) -> bool:
         """Whether the file that is open is the one that lies there."""
         try:
-            return self._file is not None and os.path.samestat(os.fstat(self._file), os.stat(self.path))
+            return self._file is not None and os.path.samestat(os.fstat(self._file), os.lstat(self.path))
         except OSError:
             return True  # it was removed: there is nothing else to read
 
-    def poll(self) -> list[Message]:
-        """Return what has come in since the last call; a line without its end waits for it."""
-        if not self._is_current() or (self._file is not None and os.fstat(self._file).st_size < self._at):
-            self._close()
-            self._file, self._at, self._part, self._skipping = self._open(), 0, b"", False
-        if self._file is None:
-            return []
+    def _read(self) -> bytes:
+        """Return what is new, from the start where the file was replaced or made shorter."""
         try:
+            if not self._is_current() or (self._file is not None and os.fstat(self._file).st_size < self._at):
+                self._close()
+                self._file, self._at, self._part, self._skipping = self._open(), 0, b"", False
+            if self._file is None:
+                return b""
             os.lseek(self._file, self._at, os.SEEK_SET)
             data = os.read(self._file, 4 * LINE_LIMIT)
-        except OSError:
-            return []
+        except OSError:  # a file of a network may go and come back
+            return b""
         self._at += len(data)
+        return data
+
+    def poll(self) -> list[Message]:
+        """Return what has come in since the last call; a line without its end waits for it."""
         out: list[Message] = []
-        for piece in data.splitlines(keepends=True):
+        for piece in self._read().splitlines(keepends=True):
             self._part += piece if not self._skipping else b""
             if piece.endswith(b"\n"):
                 out += [read_message(self._part)] if not self._skipping and self._part.strip() else []
@@ -188,8 +201,10 @@ def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source
     if len(line) > LINE_LIMIT:
         raise UsageError("steer.size", f"A command may have {LINE_LIMIT} bytes, not {len(line)}", [name])
     try:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _SAFELY, 0o644)
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError("it is no regular file")
             with _alone(file):
                 end = os.fstat(file).st_size
                 if end and _last_byte(file, end) != b"\n":  # half a line of a process that was killed

@@ -51,7 +51,7 @@ class TaskRow:
     Attributes
     ----------
     state : str
-        waiting, tuning, measured, resting, no result, exhausted or skipped.
+        waiting, tuning, measured, resting, no result, exhausted, given up (see `reason`) or skipped.
     reason : str
         Why the task would get the next trials, or why not.
     spread, confidence : float or None
@@ -185,12 +185,18 @@ class EventBus:
         for callback in callbacks:
             try:
                 callback(event)
-            except Exception as error:
-                with self._lock:
-                    if callback in self._callbacks:
-                        self._callbacks.remove(callback)
-                message = f"an event callback raised {type(error).__name__}: {error}; it is not called again"
-                warnings.warn(message, RuntimeWarning, stacklevel=2)
+            except (Exception, SystemExit) as error:  # `sys.exit` in a callback would end the thread that measures
+                self._drop(callback, event, error)
+
+    def _drop(self, callback: Callable[[Event], object], event: Event, error: BaseException) -> None:
+        with self._lock:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+        message = f"an event callback raised {type(error).__name__}: {error}; it is not called again"
+        try:
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
+        except RuntimeWarning:  # warnings are errors here: the others hear of it, and the run goes on
+            self.publish(Event("warning", event.elapsed_s, message))
 
     def close(self) -> None:
         """End every iterator."""

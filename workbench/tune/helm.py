@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from workbench.tune.parts import Given, Toolbox
     from workbench.tune.standing import Standing, Wishes
 
+CLOSE_S = 5.0
+"""Time that a callback of a command from the control file is waited for at the end, in seconds."""
+
 POLL_S = 0.15
 """Time between two looks at the control file, in seconds."""
 
@@ -45,6 +48,11 @@ class Helm:
         self._ended = threading.Event()
         self._mailbox: Mailbox | None = None
         self._thread: threading.Thread | None = None
+
+    @property
+    def thread(self) -> threading.Thread | None:
+        """The thread that reads the control file."""
+        return self._thread
 
     # ---- what commands need ----
 
@@ -72,7 +80,10 @@ class Helm:
 
     def begin(self, trials: int | None, seconds: float | None, options: TuneOptions) -> None:
         """Write down with what a run is started."""
-        args: dict[str, Any] = {"trials": trials, "seconds": seconds, "epsilon": options.epsilon}
+        args: dict[str, Any] = {
+            "trials": trials, "seconds": seconds, "epsilon": options.epsilon, "confirm": options.confirm,
+            "space": self._toolbox.origin(),
+        }  # fmt: skip
         if options.objective is not None:
             args["objective"] = objective_text(options.objective)
         self._loop.journal.write(self._line(START, args, "python", ""))
@@ -155,7 +166,11 @@ class Helm:
             for message in self._mailbox.poll():
                 if self._ended.is_set():
                     return
-                self._take(message)
+                try:
+                    self._take(message)
+                except Exception as error:  # the next command is to be heard all the same
+                    text = f"control file: {type(error).__name__}: {shown(str(error))} [steer.failed]"
+                    self._loop.journal.tell("warning", text)
 
     def _take(self, message: Message) -> None:
         if message.problem and not message.id:
@@ -176,7 +191,7 @@ class Helm:
         """Take no more commands."""
         self._ended.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(CLOSE_S)
         if self._mailbox is not None:
             self._mailbox.discard()
 

@@ -13,6 +13,7 @@ from workbench.errors import TuneError
 from workbench.tune.events import Event, EventKind
 from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.record import COSTS_KEPT, Record, outcome
+from workbench.tune.similar import differences
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -83,6 +84,16 @@ class Stamp:
     host: str
     seed: int
     caches: str
+
+    def own(self, record: Record) -> bool:
+        """Whether a trial was measured under the same conditions; older logs do not name the caches."""
+        return record.target == self.target and record.caches in ("", self.caches)
+
+    def unlike(self, record: Record) -> str:
+        """Say how a trial was measured that is not one of these."""
+        if record.target == self.target:
+            return f"with other caches ({record.caches} instead of {self.caches})"
+        return f"for another target ({differences(record.target, self.target)})"
 
 
 def trial_line(

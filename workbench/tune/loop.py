@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from workbench.tune.events import Event
+from workbench.tune.guard import GuardedToolbox, TaskFault
 from workbench.tune.journal import Journal, Stamp
-from workbench.tune.lines import AnyLine
 from workbench.tune.options import COST_MODELS, TuneOptions
 from workbench.tune.parts import Control, Measurer, Toolbox
 from workbench.tune.rounds import Rounds
@@ -29,6 +30,8 @@ _PLAY_OFF_S = 0.4
 _PLAY_OFF_SHARE = 0.05
 """The most of a time limit that is kept for play-offs."""
 
+FAULTS = 3
+"""So often in a row something of a task may fail before the task is given up."""
 
 _FINALS_SHARE = 0.1
 """The most of a run's time so far that all play-offs at its end may take."""
@@ -75,42 +78,37 @@ class TuningLoop:
         ahead: bool = False,
     ) -> None:
         self.tasks, self.options = tuple(tasks), options
-        self.scheduler: TaskScheduler = STRATEGIES[options.scheduler](
-            self.tasks,
-            active,
-            objective=options.objective,
-            early_stop=options.early_stop,
-            confirm=options.confirm,
-        )
         self.batch = options.batch or default_batch(trials, len(active), seconds)
-        self.standing = Standing(self.tasks, self.scheduler, Budget(trials, seconds), options.epsilon)
-        lines: tuple[AnyLine, ...] = writer.lines if writer else ()
-        for line in lines:
-            self.standing.take(line)
-        self.standing.begin(trials, options.epsilon)
         self.current: int | None = None
         self.started: float | None = None
         self._ended: float | None = None
-        self._control = control
+        self._control, self._ahead = control, ahead
+        self._told = ""  # about the objective
+        self._faults: dict[int, int] = {}
+        self._stamp = Stamp(target, f"{platform.node()} {platform.machine()}", seed, options.caches)
+        self.scheduler: TaskScheduler = STRATEGIES[options.scheduler](
+            # Whether comparisons are made says the line with which each run of the log begins.
+            self.tasks, active, objective=options.objective, early_stop=options.early_stop, confirm=None,
+        )  # fmt: skip
+        self.standing = self._read(Budget(trials, seconds), writer)
         self._restored = len(self.standing.records)
         self.elapsed_before = self.standing.elapsed_s
         self.journal = Journal(self.standing, writer, publish, lambda: self.elapsed)
-        self.workshops = Workshops(self.tasks, toolbox, seed, self.standing, self.journal.tell)
+        guarded = GuardedToolbox(toolbox)
+        self.workshops = Workshops(self.tasks, guarded, seed, self.standing, self.journal.tell)
         self.rounds = Rounds(
-            self.tasks,
-            self.scheduler,
-            self.standing,
-            self.journal,
-            self.workshops,
-            toolbox,
-            measurer,
-            Stamp(target, f"{platform.node()} {platform.machine()}", seed, options.caches),
+            self.tasks, self.scheduler, self.standing, self.journal, self.workshops, guarded, measurer, self._stamp,
             going_on=lambda: not control.cancelled and control.proceed() and self.budget_left() > 0,
             cancelled=lambda: control.cancelled,
             baseline=options.baseline and (trials is None or trials >= 2 * len(active)),
-        )
-        self._ahead = ahead
-        self._told = ""  # about the objective
+        )  # fmt: skip
+
+    def _read(self, budget: Budget, writer: LogWriter | None) -> Standing:
+        """Return where the log stands."""
+        standing = Standing(self.tasks, self.scheduler, budget, self.options.epsilon, self._stamp.own)
+        for line in writer.lines if writer else ():
+            standing.take(line)
+        return standing
 
     # ---- where it stands ----
 
@@ -148,32 +146,53 @@ class TuningLoop:
         """Tune until the budget is used, every space is exhausted, all tasks rest, or `control` says so."""
         self.started = time.monotonic()
         try:
+            self._tell_left_out()
             self._restore()
-            while self._control.proceed() and (left := self.budget_left()) > 0:
-                index = self._next()
-                if index is None:
-                    break
-                self.current = index
-                self._round(index, min(self.batch, left))
-            self.current = None
-            if self._control.proceed():
+            while self._control.proceed():
+                left = self.budget_left()
+                self.current = self._next() if left > 0 else None
+                if self.current is not None:
+                    self._round(self.current, min(self.batch, left))
+                    continue
                 self._finals()
+                if self.budget_left() <= 0 or self._pick() is None:  # somebody may have given more meanwhile
+                    break
         finally:
             self.current = None
             self.workshops.wait()
             self._ended = time.monotonic()
 
+    def _pick(self) -> int | None:
+        """Return the task to go on with: what was given by hand goes first, even when all tasks rest."""
+        possible = [i for i in self.scheduler.active if i not in self.scheduler.faults]
+        added = [i for i in possible if self.standing.wishes[self.tasks[i].key].added]
+        if added:
+            return added[0]
+        return None if self.options.early_end and self.scheduler.all_rest else self.scheduler.next()
+
     def _next(self) -> int | None:
         """Return the task to go on with; None, and why, when there is none."""
-        if self.options.early_end and self.scheduler.all_rest:
-            self.journal.tell("warning", f"no task has gained anything in {self.options.early_stop} rounds")
-            return None
-        added = [i for i in self.scheduler.active if self.standing.wishes[self.tasks[i].key].added]
-        index = added[0] if added else self.scheduler.next()
+        index = self._pick()
         self._tell_problem()
-        if index is None:
-            self.journal.tell("warning", "every candidate of every task has been measured")
+        if index is None and self.scheduler.open_tasks:
+            self.journal.tell("warning", f"no task has gained anything in {self.options.early_stop} rounds")
+        elif index is None:
+            rest = " that was not given up" if self.scheduler.faults else ""
+            self.journal.tell("warning", f"every candidate of every task{rest} has been measured")
         return index
+
+    def _tell_left_out(self) -> None:
+        """Tell what of the log does not hold for this run."""
+        foreign = self.standing.foreign
+        if foreign:
+            ways = list(dict.fromkeys(self._stamp.unlike(record) for record in foreign))
+            told = "; ".join(ways[:3])
+            text = f"{len(foreign)} trials of the log were measured {told}; they stay in it, and do not count here"
+            self.journal.tell("warning", text)
+        for task in self.tasks:
+            if task.key in self.standing.outdated:
+                text = "what was pinned, forbidden or added as a row was said about another space: it holds no longer"
+                self.journal.tell("warning", text, task.name)
 
     def _tell_problem(self) -> None:
         """Tell once what is wrong with the user's objective."""
@@ -188,29 +207,58 @@ class TuningLoop:
         known = {record.task_key for record in self.standing.records}
         for index in self.scheduler.active:
             if self.tasks[index].key in known:
-                self.workshops.of(index)
+                with self._tolerated(index):
+                    self.workshops.of(index)
 
     def _round(self, index: int, count: int) -> None:
         slept = self.scheduler.resting(index)
+        with self._tolerated(index):
+            measured = self.rounds.run(index, count, self._ask_ahead(index))
+            self._faults.pop(index, None)
+            if measured and self.scheduler.resting(index) and not slept and self._control.proceed():
+                self._play_off(index)
+
+    def _ask_ahead(self, index: int) -> Callable[[], None] | None:
+        """Return what asks for proposals of the task that is likely next, where a core is free for it."""
         following = self.scheduler.next(leave_out=[index]) if self._ahead else None
-        ahead = None if following is None else (lambda: self.workshops.ask_ahead(following, self.batch))
-        if not self.rounds.run(index, count, ahead):
-            return
-        if self.scheduler.resting(index) and not slept and self._control.proceed():
-            self._play_off(index)
+        if following is None:
+            return None
+
+        def ask() -> None:
+            with suppress(TaskFault):  # it is told when it is that task's turn
+                self.workshops.ask_ahead(following, self.batch)
+
+        return ask
+
+    @contextmanager
+    def _tolerated(self, index: int) -> Iterator[None]:
+        """Give a task up when something of it fails again and again; when no task is left, that ends the run."""
+        try:
+            yield
+        except TaskFault as fault:
+            self._faults[index] = self._faults.get(index, 0) + 1
+            told = f"{fault.message} [{fault.code}]"
+            if self._faults[index] < FAULTS:
+                self.journal.tell("warning", f"{told}; it is tried again", self.tasks[index].name)
+                return
+            self.scheduler.faults[index] = told
+            if all(i in self.scheduler.faults for i in self.scheduler.active):
+                raise
+            self.journal.tell("warning", f"this task is given up: {told}", self.tasks[index].name)
 
     # ---- the end ----
 
     def _play_off(self, index: int) -> None:
         if self.options.confirm and self.seconds_left() > 0:
-            self.rounds.play_off(index)
+            with self._tolerated(index):
+                self.rounds.play_off(index)
 
     def _finals(self) -> None:
         """Let the best trials of each task run against each other while time is left, those that matter most first."""
         slopes, states = self.scheduler.slopes(), self.scheduler.states
         if self.new_trials <= 0 and not any(state.pending for state in states):
             return
-        known = [i for i in self.scheduler.active if states[i].champion >= 0]
+        known = [i for i in self.scheduler.active if states[i].champion >= 0 and i not in self.scheduler.faults]
         end = self.elapsed + max(_PLAY_OFF_S, _FINALS_SHARE * (self.elapsed - self.elapsed_before))
         for index in sorted(known, key=lambda i: -slopes[i] * states[i].best_ms):
             if self.elapsed < end and self._control.proceed():

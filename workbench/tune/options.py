@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from workbench.arguments import ArgumentTypeError, is_a, real, whole
 from workbench.errors import UsageError
@@ -128,6 +128,11 @@ def check_shipped(options: TuneOptions) -> None:
     """Raise for a search or a cost model that is not among those that come with the package; loads nothing heavy."""
     _one_of("cost model", options.model, COST_MODELS, "usage.cost_model")
     _one_of("search strategy", options.search, SEARCHES, "usage.search")
+
+
+def is_epsilon(value: Any) -> TypeGuard[float]:
+    """Whether a value can be a share of random proposals."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= 1.0
 
 
 def check_epsilon(value: object) -> float:

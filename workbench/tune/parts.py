@@ -49,8 +49,11 @@ class Measurer(Protocol):
     def start(self) -> None:
         """Begin to start the workers, without waiting for them."""
 
-    def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
-        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten."""
+    def measure(self, task: Task, schedules: Iterable[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
+        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten.
+
+        `schedules` may be made while they are asked for, in whichever thread does so.
+        """
 
     def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
         """Time schedules against each other in turns, for as long as `rules` say; the first one is the incumbent."""
@@ -70,6 +73,9 @@ class Toolbox(Protocol):
 
     def prepare(self) -> None:
         """Load what takes long to load; called in a thread of its own when a session starts."""
+
+    def origin(self) -> str:
+        """Return in words where the candidates come from: where that changes, rows and holes mean something else."""
 
     def space(self, task: Task) -> Space: ...
     def remark(self, task: Task) -> str:

@@ -73,10 +73,8 @@ class TuningSession(Steered):
         options: TuneOptions | None = None,
         ahead: bool = False,
     ) -> None:
-        if not tasks:
-            raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
-        _check_budget(trials, seconds)
         self.tasks = tuple(tasks)
+        _check(self.tasks, trials, seconds)
         active = select_tasks(self.tasks, only_tasks)
         self.events = EventBus()
         self.log = path("log", log) if log is not None else None
@@ -87,34 +85,27 @@ class TuningSession(Steered):
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
-        self._writer: LogWriter | None = None
-        if self.log is not None:
-            header = header or Header(tasks=tuple((t.key, t.name) for t in tasks), target=target, seed=seed)
-            self._writer = LogWriter(self.log, header, resume)
-        self.repaired = self._writer.repaired if self._writer else None
-        self._loop = TuningLoop(
-            self.tasks,
-            active,
-            toolbox=toolbox,
-            measurer=measurer,
-            writer=self._writer,
-            options=options,
-            trials=trials,
-            seconds=seconds,
-            seed=seed,
-            target=target,
-            control=self._control,
-            publish=self.events.publish,
-            ahead=ahead,
-        )
-        self._helm = Helm(self._loop, toolbox, self._move)
+        self._holding = threading.Lock()
+        self._asked_to_pause = False
+        header = header or Header(tasks=tuple((t.key, t.name) for t in self.tasks), target=target, seed=seed)
+        writer = LogWriter(self.log, header, resume) if self.log is not None else None
+        self.repaired = writer.repaired if writer else None
         try:
+            self._loop = TuningLoop(
+                self.tasks, active, toolbox=toolbox, measurer=measurer, writer=writer, options=options, trials=trials,
+                seconds=seconds, seed=seed, target=target, control=self._control, publish=self.events.publish,
+                ahead=ahead,
+            )  # fmt: skip
+            self._helm = Helm(self._loop, toolbox, self._move)
             self._helm.begin(trials, seconds, options)
-        except WorkbenchError:
-            self._loop.journal.close()
+            if self.log is not None:
+                self._helm.listen(self.log)
+        except BaseException:
+            if writer is not None:
+                writer.close()
             raise
-        if self.log is not None:
-            self._helm.listen(self.log)
+        if writer is not None:  # a session that is forgotten before it is started does not keep the log to itself
+            weakref.finalize(self, writer.close).atexit = False
         _LIVE.add(self)
 
     # ---- steering ----
@@ -126,7 +117,9 @@ class TuningSession(Steered):
 
     def start(self) -> TuningSession:
         """Begin, or go on after `pause`."""
-        if self._control.move("running", only_from=("idle",)):
+        if not self._control.move("running", only_from=("idle",)):
+            return self.resume()
+        try:
             begin = getattr(self._measurer, "start", None)
             if begin is not None:
                 begin()
@@ -134,33 +127,53 @@ class TuningSession(Steered):
             self._helm.start()  # before the run, which may end at once and then ends this
             self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
             self._thread.start()
-        else:
-            self.resume()
+        except BaseException as error:  # nobody would ever end it
+            self._thread = None
+            self._fail(error)
+            self._finish()
+            raise
         return self
 
     def _prepare(self) -> None:
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
             self._toolbox.prepare()
 
+    @property
+    def on_hold(self) -> bool:
+        """Whether the pause is one of `hold`, which nobody has asked for as a command."""
+        return self.state == "paused" and not self._asked_to_pause
+
     def hold(self, on: bool) -> None:
-        """Hold for a moment, or go on: `pause` and `resume` without a command in the log, for a measurement by hand."""
-        self._move("pause" if on else "resume")
+        """Hold for a moment, or go on, without a command in the log: for a measurement by hand.
+
+        Who has asked for a pause meanwhile has it when the moment is over.
+        """
+        if on or not self._asked_to_pause:
+            self._switch("paused" if on else "running")
 
     def _move(self, how: str) -> None:
         """Pause, resume, stop or cancel; nothing where it means nothing."""
         if how in ("pause", "resume"):
-            state: State = "paused" if how == "pause" else "running"
-            self._control.move(state, only_from=("running",) if how == "pause" else ("paused",))
-            self._measurer.hold(self.state == "paused")
+            self._asked_to_pause = how == "pause" and self.state in ("running", "paused")
+            self._switch("paused" if how == "pause" else "running")
         elif how == "stop":
             if self._control.move("done", only_from=("idle",)):
                 self._finish()
-            elif self._control.move("stopping", only_from=("running", "paused")):
-                self._measurer.hold(False)  # what a pause has held back has to come to its end
+            else:
+                self._switch("stopping")  # what a pause has held back has to come to its end
         elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
             self._measurer.kill()
             if self._thread is None:
                 self._finish()
+
+    def _switch(self, state: State) -> None:
+        """Change the state and hold the measurer accordingly: whoever comes last sees where several have led."""
+        only_from: dict[State, tuple[State, ...]] = {
+            "paused": ("running",), "running": ("paused",), "stopping": ("running", "paused"),
+        }  # fmt: skip
+        self._control.move(state, only_from=only_from[state])
+        with self._holding:
+            self._measurer.hold(self.state == "paused")
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the session has ended.
@@ -174,13 +187,14 @@ class TuningSession(Steered):
         ------
         TuneError
             When the session failed; its cause is what happened, and the log holds all trials up to then.
+        UsageError
+            ``usage.wait`` in a callback of an event: the session waits for it to return.
         """
+        self._check_waiting()
         if not self._ended.wait(timeout):
             return False
         if self._error is not None:
-            if isinstance(self._error, WorkbenchError) and not isinstance(self._error, TuneError):
-                raise self._error
-            if isinstance(self._error, TuneError):
+            if isinstance(self._error, WorkbenchError):
                 raise self._error
             text = f"Tuning failed: {type(self._error).__name__}: {self._error}"
             hint = "the trials up to here are in the log" if self.log else ""
@@ -189,30 +203,44 @@ class TuningSession(Steered):
 
     def join(self, timeout: float | None = None) -> bool:
         """Wait until the session has ended, however it ended; False when `timeout` seconds passed first."""
+        self._check_waiting()
         return self._ended.wait(timeout)
+
+    def _check_waiting(self) -> None:
+        own = (self._thread, self._helm.thread)
+        if threading.current_thread() in own and not self._ended.is_set():
+            hint = "take note in the callback, and wait in another thread"
+            raise UsageError("usage.wait", "A callback of a session cannot wait for its end", ("wait",), hint)
 
     def __enter__(self) -> TuningSession:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        if kind is None:
-            self.stop().wait()
-        else:
-            self.cancel().join(30.0)
+        try:
+            if kind is None:
+                self.stop().wait()
+        except KeyboardInterrupt:  # whoever does not wait for what is in flight wants it gone
+            kind = KeyboardInterrupt
+            raise
+        finally:
+            if kind is not None:
+                self.cancel().join(30.0)
 
     # ---- the thread ----
 
     def _main(self) -> None:
-        final: State = "done"
         try:
             self._loop.run()
         except BaseException as error:
-            if self.state != "cancelled":  # killing the workers may surface as any error
-                self._error = error
-                final = "failed"
+            self._fail(error)
         finally:
-            self._control.move(final, only_from=("running", "paused", "stopping"))
+            self._control.move("done", only_from=("running", "paused", "stopping"))
             self._finish()
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = error  # first: whoever hears of the state asks for it
+        if not self._control.move("failed", only_from=("running", "paused", "stopping")):
+            self._error = None  # it was cancelled: killing the workers may surface as any error
 
     def _finish(self) -> None:
         with contextlib.ExitStack() as steps:  # whatever one of them raises, all are taken
@@ -231,7 +259,9 @@ class TuningSession(Steered):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All trials of the log so far, those of earlier runs included."""
+        """All trials of the log so far, those of earlier runs included; not those for another target or with other
+        caches.
+        """
         return tuple(self._loop.standing.records)
 
     @property
@@ -294,7 +324,7 @@ class TuningSession(Steered):
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
-        return to_frame(self._loop.standing.records)
+        return to_frame(self._loop.standing.records, self._loop.standing.comparisons)
 
     def _position(self, task: Task | int | str | None) -> int:
         if task is None and len(self.tasks) > 1:
@@ -346,7 +376,15 @@ def _cancel_all() -> None:
 atexit.register(_cancel_all)
 
 
-def _check_budget(trials: int | None, seconds: float | None) -> None:
+def _check(tasks: Sequence[Task], trials: int | None, seconds: float | None) -> None:
+    if not tasks:
+        raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
+    known: set[str] = set()
+    for task in tasks:
+        if task.key in known:
+            hint = "give each computation once; `weight` says how often it occurs"
+            raise UsageError("usage.same_task", "A task is in the list twice", [task.name], hint)
+        known.add(task.key)
     if trials is not None:
         whole("trials", trials, code="usage.trials")
     if seconds is not None:

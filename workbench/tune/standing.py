@@ -6,11 +6,12 @@ where the killed one stood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.tune.lines import AnyLine, Command, Comparison, Round
+from workbench.tune.options import is_epsilon
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Wishes:
         held.added = list(self.added)
         return held
 
+    def without_rows(self) -> Wishes:
+        """Return what is left of them in another space: the schedules by hand."""
+        return Wishes(added=[a for a in self.added if a.get("variant") is None], version=self.version + 1)
+
     def allow(self, variant: int, row: Mapping[str, int]) -> bool:
         """Whether a row may be tried."""
         if variant in self.variants:
@@ -77,11 +82,19 @@ class Standing:
         As the run was started; commands change it.
     epsilon : float
         The same.
+    own : callable, optional
+        Whether a trial was measured as those of this run are: for the same target, with the same caches. Others are
+        passed over, because latencies of different conditions cannot be compared.
 
     Attributes
     ----------
     records, comparisons, rounds, commands : list
         The lines by kind.
+    foreign : list of Record
+        Trials that were passed over.
+    outdated : tuple of str
+        Keys of the tasks of which the latest start has dropped what was pinned, forbidden or added as a row: it was
+        said about another space.
     measured : dict of str to set of str
         Task key -> keys of the candidates that were tried.
     untuned : dict of str to float
@@ -94,8 +107,17 @@ class Standing:
         Tuning time of the log.
     """
 
-    def __init__(self, tasks: Sequence[TaskLike], scheduler: TaskScheduler, budget: Budget, epsilon: float) -> None:
-        self.scheduler, self.budget, self.epsilon = scheduler, budget, epsilon
+    def __init__(
+        self,
+        tasks: Sequence[TaskLike],
+        scheduler: TaskScheduler,
+        budget: Budget,
+        epsilon: float,
+        own: Callable[[Record], bool] | None = None,
+    ) -> None:
+        self.scheduler, self.budget, self.epsilon, self._own = scheduler, budget, epsilon, own
+        self.foreign: list[Record] = []
+        self.outdated: tuple[str, ...] = ()
         self.records: list[Record] = []
         self.comparisons: list[Comparison] = []
         self.rounds: list[Round] = []
@@ -108,7 +130,8 @@ class Standing:
         self.next_round = 0
         self.elapsed_s = 0.0
         self._defaults: dict[str, int] = {}
-        self._begun: tuple[object, object] | None = None
+        self._begun: Mapping[str, Any] | None = None
+        self._strange: set[int] = set()
         self._trials: dict[int, Record] = {}
         self._ids: set[str] = set()
 
@@ -118,9 +141,10 @@ class Standing:
         if isinstance(line, Record):
             self._trial(line)
         elif isinstance(line, Comparison):
-            self.comparisons.append(line)
-            self.scheduler.compare(line)
-            self._default_again(line)
+            if self._strange.isdisjoint(line.trials):
+                self.comparisons.append(line)
+                self.scheduler.compare(line)
+                self._default_again(line)
         elif isinstance(line, Round):
             self.rounds.append(line)
             self.next_round = max(self.next_round, line.round + 1)
@@ -130,10 +154,14 @@ class Standing:
             self._command(line)
 
     def _trial(self, record: Record) -> None:
-        self.records.append(record)
-        self._trials[record.trial] = record
         self.next_trial = max(self.next_trial, record.trial + 1)
         self.next_round = max(self.next_round, record.round + 1)
+        if self._own is not None and not self._own(record):
+            self.foreign.append(record)
+            self._strange.add(record.trial)
+            return
+        self.records.append(record)
+        self._trials[record.trial] = record
         self.scheduler.observe(record)
         key = record.task_key
         if key in self.measured and record.key:
@@ -157,19 +185,35 @@ class Standing:
         if line.id:
             self._ids.add(line.id)
         if line.name == START:
-            self.begin(line.args.get("trials"), line.args.get("epsilon"))
+            self._begin(line.args)
             return
         order = parse_order(line.name, line.args) if line.accepted else None
         if order is not None:
             order.apply(self)
 
-    def begin(self, trials: object, epsilon: object) -> None:
+    def _begin(self, args: Mapping[str, Any]) -> None:
         """Take in with what a run was started: what differs from the start before it is newer than all commands."""
-        if self._begun is None or self._begun[0] != trials:
+        before, self._begun = self._begun, args
+        trials, epsilon, confirm = args.get("trials"), args.get("epsilon"), args.get("confirm")
+        if before is None or before.get("trials") != trials:
             self.budget.trials = trials if isinstance(trials, int) else None
-        if (self._begun is None or self._begun[1] != epsilon) and isinstance(epsilon, int | float):
+        if (before is None or before.get("epsilon") != epsilon) and is_epsilon(epsilon):
             self.epsilon = float(epsilon)
-        self._begun = (trials, epsilon)
+        if isinstance(confirm, bool):
+            self.scheduler.settle(confirm)
+        spaces = (before or {}).get("space"), args.get("space")
+        self.outdated = self._drop_rows() if all(isinstance(s, str) for s in spaces) and spaces[0] != spaces[1] else ()
+
+    def _drop_rows(self) -> tuple[str, ...]:
+        """Forget what was said about holes and variants of another space; return the tasks that it was said of."""
+        left = {key: wishes.without_rows() for key, wishes in self.wishes.items()}
+        dropped = tuple(
+            key for key, wishes in self.wishes.items() if replace(left[key], version=wishes.version) != wishes
+        )
+        for key in dropped:
+            self.wishes[key] = left[key]
+            self.scheduler.reopen(key)
+        return dropped
 
     # ---- looking up ----
 

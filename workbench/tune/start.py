@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,8 @@ def tune(
     start : bool
         Whether the session runs when it is returned.
     resume : bool
-        Go on with an existing `log`: its trials count, and no candidate in it is measured again.
+        Go on with an existing `log`: its trials count, and no candidate in it is measured again. Trials for another
+        target, or with constants in other caches, stay in it and do not count; that is told in an event (``warning``).
     only_tasks : sequence of int or str, optional
         Tune only these: positions, keys or names.
     batch : int, optional
@@ -101,41 +102,22 @@ def tune(
     resolved = _target(what, target)
     require_runnable(resolved)
     tasks, space_of, model = _tasks(what, resolved)
-    options = is_a("options", TuneOptions() if options is None else options, TuneOptions)
     whole("seed", seed, least=None)
-    # The default schedule is not in a space that the user has drawn up, so it is no yardstick there.
-    options = replace(
-        options,
-        batch=options.batch if batch is None else batch,
-        baseline=options.baseline and not space_of,
-        constants=constants_of(tasks, resolved) if options.constants is None else options.constants,
-        objective=options.objective if objective is None else objective,
-        runner=options.runner if runner is None else runner,
-        template=options.template if template is None else template,
-    )
-    if options.template is not None and options.space == "sketch":
-        options = replace(options, space="template")
+    given = {"batch": batch, "objective": objective, "runner": runner, "template": template}
+    options = _options(options, given, tasks, resolved, drawn_up=bool(space_of))
     _check_names(options, tasks)
-    measured_for = getattr(options.runner, "target", None)
-    if measured_for is not None and str(measured_for) != str(resolved):
-        message = f"The runner measures for another target ({differences(str(measured_for), str(resolved))})"
-        raise UsageError("usage.runner", message, ("runner",), "give tune and the runner the same target")
+    _check_runner(options.runner, resolved)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
-    header = Header(
-        tasks=tuple((task.key, task.name) for task in tasks),
-        target=str(resolved),
-        model=model,
-        seed=seed,
-        version=_version(),
-        created=time.time(),
-    )
+    names = tuple((task.key, task.name) for task in tasks)
     session = TuningSession(
         tasks,
         toolbox=LocalToolbox(resolved, options.model, seed, space_of, options, check_seeds(seeds)),
         measurer=LocalMeasurer(resolved, options, seed, options.runner),
         log=log,
-        header=header,
+        header=Header(
+            tasks=names, target=str(resolved), model=model, seed=seed, version=_version(), created=time.time()
+        ),
         resume=resume,
         trials=trials,
         seconds=seconds,
@@ -146,6 +128,35 @@ def tune(
         ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
     )
     return session.start() if start else session
+
+
+def _options(
+    options: TuneOptions | None, given: Mapping[str, Any], tasks: Sequence[Task], target: Target, drawn_up: bool
+) -> TuneOptions:
+    """Return the options with what was given beside them, and with what is chosen when it is left out.
+
+    Parameters
+    ----------
+    drawn_up : bool
+        Whether the space is a user's schedule: the default schedule is not in it, so it is no yardstick there.
+    """
+    options = is_a("options", TuneOptions() if options is None else options, TuneOptions)
+    options = replace(
+        options,
+        **{name: value for name, value in given.items() if value is not None},
+        baseline=options.baseline and not drawn_up,
+        constants=constants_of(tasks, target) if options.constants is None else options.constants,
+    )
+    if options.template is not None and options.space == "sketch":
+        options = replace(options, space="template")
+    return options
+
+
+def _check_runner(runner: Any, target: Target) -> None:
+    measured_for = getattr(runner, "target", None)
+    if measured_for is not None and str(measured_for) != str(target):
+        message = f"The runner measures for another target ({differences(str(measured_for), str(target))})"
+        raise UsageError("usage.runner", message, ("runner",), "give tune and the runner the same target")
 
 
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:

@@ -26,6 +26,11 @@ class Steered:
         """Where the session is in its life."""
         raise NotImplementedError
 
+    @property
+    def on_hold(self) -> bool:
+        """Whether the pause is one of a measurement by hand."""
+        raise NotImplementedError
+
     def _move(self, how: str) -> None:
         """Pause, resume, stop or cancel; nothing where it means nothing."""
         raise NotImplementedError
@@ -72,7 +77,7 @@ class Steered:
 
     def pause(self) -> Self:
         """Hold after the trial in flight."""
-        return self._quietly("pause", ("running",))
+        return self._quietly("pause", ("running", "paused") if self.on_hold else ("running",))
 
     def resume(self) -> Self:
         """Go on after `pause`."""

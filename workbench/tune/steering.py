@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
 from workbench.tune.columns import column
-from workbench.tune.options import check_epsilon
+from workbench.tune.options import check_epsilon, is_epsilon
 from workbench.tune.orders import ORDERS, Desk, Order, documentation, order, parse_order, read_order, worked_out
 from workbench.tune.selection import position
 
@@ -225,8 +225,13 @@ class SetBudget(Order):
         if self.trials is not None:
             raise UsageError("steer.argument", "'budget' takes either trials or more, not both", [self.name])
         standing = desk.standing
-        trials = None if standing.budget.trials is None else standing.budget.trials + self.more
+        limit = standing.budget.trials
+        # A limit that was lowered below what is used up would swallow the new ones.
+        trials = None if limit is None else max(limit, len(standing.records)) + self.more
         if self.task is None:
+            if trials is None:
+                message, hint = "This run has no limit in trials that could be raised", "give seconds, or a task"
+                raise UsageError("steer.argument", message, [self.name], hint)
             return replace(self, trials=trials)
         index = position(desk.tasks, self.task)
         scheduler = standing.scheduler
@@ -263,5 +268,6 @@ class SetEpsilon(Order):
         return self
 
     def apply(self, standing: Standing) -> None:
-        """Set it."""
-        standing.epsilon = self.value
+        """Set it; a log that was changed by hand may hold anything."""
+        if is_epsilon(self.value):
+            standing.epsilon = self.value

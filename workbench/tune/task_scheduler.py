@@ -16,7 +16,8 @@ where the slope is what the objective loses with a millisecond of the task: its 
 No task is ever given up after a bad round: one without any valid trial is judged by the slowest speed seen so far, and
 its claim shrinks with every failed round but never to zero. With early stopping a task *rests* after so many rounds
 without a gain, until the others have gone without one as long; then all go on. The whole state follows from the lines
-of the log in their order, so a resumed session continues with the state that the killed one had.
+of the log in their order, so a resumed session continues with the state that the killed one had. Only what cannot go on
+(`faults`: a rule or a search of the user's that raises) is tried again by the next run.
 """
 
 from __future__ import annotations
@@ -72,8 +73,14 @@ class TaskScheduler:
         See `workbench.tune.objective.Goal`.
     early_stop : int, optional
         Rounds without a gain after which a task rests.
-    confirm : bool
-        Whether a trial that undercuts the champion has to win a comparison before it is the best.
+    confirm : bool, optional
+        Whether a trial that undercuts the champion has to win a comparison before it is the best; None where it is not
+        known, because the log is older (see `TaskState.observe`).
+
+    Attributes
+    ----------
+    faults : dict of int to str
+        Tasks that were given up in this run, because something of theirs failed again and again: what it was.
     """
 
     name = "base"
@@ -85,13 +92,14 @@ class TaskScheduler:
         *,
         objective: Objective | None = None,
         early_stop: int | None = None,
-        confirm: bool = False,
+        confirm: bool | None = False,
     ) -> None:
         self.tasks = tuple(tasks)
         self.active = tuple(range(len(tasks)) if active is None else active)
         self.states = tuple(TaskState() for _ in self.tasks)
         self.goal = Goal(self.tasks, objective)
         self.early_stop, self.confirm = early_stop, confirm
+        self.faults: dict[int, str] = {}
         self._index = {task.key: i for i, task in enumerate(self.tasks)}
 
     def observe(self, record: Record) -> None:
@@ -105,6 +113,12 @@ class TaskScheduler:
         index = self._index.get(line.task_key)
         if index is not None:
             self.states[index].compare(line)
+
+    def settle(self, confirm: bool) -> None:
+        """Go on with or without comparisons; without them, nothing waits for one any longer."""
+        self.confirm = confirm
+        for state in self.states if not confirm else ():
+            state.settle()
 
     def exhaust(self, index: int) -> None:
         """Note that the search has no further candidate for a task."""
@@ -124,10 +138,15 @@ class TaskScheduler:
 
     # ---- choosing ----
 
+    @property
+    def open_tasks(self) -> list[int]:
+        """Tasks that may get trials now."""
+        return [i for i in self.active if not self.states[i].exhausted and i not in self.faults]
+
     def next(self, leave_out: Iterable[int] = ()) -> int | None:
         """Return the index of the task to work on, or None when every space is exhausted."""
         out = set(leave_out)
-        open_tasks = [i for i in self.active if not self.states[i].exhausted and i not in out]
+        open_tasks = [i for i in self.open_tasks if i not in out]
         owed = [i for i in open_tasks if self.owed(i)]
         if owed:
             return min(owed)
@@ -152,20 +171,21 @@ class TaskScheduler:
         """Whether the task has gone without a gain for longer than some other task that may get trials."""
         if not self.early_stop or self.owed(index) or self.states[index].rounds == 0:
             return False
-        others = [self._rested(i) for i in self.active if not self.states[i].exhausted]
-        return self._rested(index) > min(others, default=0)
+        return self._rested(index) > min((self._rested(i) for i in self.open_tasks), default=0)
 
     @property
     def all_rest(self) -> bool:
-        """Whether every task has gone without a gain for `early_stop` rounds; False without early stopping."""
-        if not self.early_stop:
-            return False
-        open_tasks = [i for i in self.active if not self.states[i].exhausted]
-        return all(self.states[i].rounds and self._rested(i) and not self.owed(i) for i in open_tasks)
+        """Whether every task that may get trials has gone without a gain for `early_stop` rounds; False without early
+        stopping.
+        """
+        found = self.open_tasks if self.early_stop else []
+        return bool(found) and all(self.states[i].rounds and self._rested(i) and not self.owed(i) for i in found)
 
     def why(self, index: int) -> str:
         """Return in a few words what decides about the task now."""
         state = self.states[index]
+        if index in self.faults:
+            return f"given up: {self.faults[index]}"
         if state.exhausted:
             return "every candidate has been measured"
         if self.owed(index):
@@ -249,7 +269,7 @@ class GradientScheduler(TaskScheduler):
         *,
         objective: Objective | None = None,
         early_stop: int | None = None,
-        confirm: bool = False,
+        confirm: bool | None = False,
         alpha: float = 0.2,
         beta: float = 2.0,
         window: int = 3,

@@ -1,7 +1,8 @@
 """What has happened to one task: its trials, its champion, who is still to be compared with it.
 
 A new best is claimed only after a comparison that it won. Until then a trial that undercuts the champion is *pending*.
-Where comparisons are not made (they are switched off, or the log is older than they are) the least latency counts.
+Where comparisons are switched off, or a log is older than they are, the least latency counts; and where they fail round
+after round, it counts in the end too, because nothing is to wait for ever. That is not hidden: see `unsettled`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ PLAY_OFF = "play-off"
 NEAR = 1.02
 """A loser of a brief comparison that took at most so many times as long as the winner is one for the play-off."""
 
+PATIENCE = 3
+"""Rounds that trials wait for a comparison that cannot be made, before the least latency counts."""
+
 RIVAL = 1.1
 """A trial so many times slower than the champion's is no rival of it in a play-off."""
 
@@ -40,6 +44,9 @@ class TaskState:
         The champion's latency: its least repeat in its latest comparison, else that of its trial.
     measured_ms : float
         The champion's latency in its own trial, with which other trials can be compared.
+    place_ms : float
+        The least latency in its own trial of all that the champion stands before: what it has beaten, and what these
+        have beaten. A trial that is not to be compared has to undercut that (`workbench.tune.ranking`).
     history : list of float
         `best_ms` after each of its rounds; infinite while nothing was valid.
     savings : list of float
@@ -55,6 +62,10 @@ class TaskState:
         Trials that lost a comparison, and those that lost one although they seemed faster: they have a second one.
     compared, confidence : int, float or None
         Number of comparisons, and how sure the last one was that the champion is the faster one.
+    waited : int
+        Rounds that have begun since the last comparison while trials waited for one.
+    unsettled : bool
+        Whether the champion took the place of another one without a comparison.
     promised : int
         Number of trials up to which the task goes before all others.
     """
@@ -63,6 +74,7 @@ class TaskState:
     failed: int = 0
     best_ms: float = math.inf
     measured_ms: float = math.inf
+    place_ms: float = math.inf
     history: list[float] = field(default_factory=list)
     savings: list[float] = field(default_factory=list)
     last_round: int = -1
@@ -73,6 +85,8 @@ class TaskState:
     doubted: set[int] = field(default_factory=set)
     compared: int = 0
     confidence: float | None = None
+    waited: int = 0
+    unsettled: bool = False
     promised: int = 0
     exhausted: bool = False
 
@@ -91,12 +105,20 @@ class TaskState:
             count += 1
         return count
 
-    def observe(self, record: Record, confirm: bool) -> None:
-        """Take a trial into account; with `confirm`, one that undercuts the champion has to win a comparison first."""
+    def observe(self, record: Record, confirm: bool | None) -> None:
+        """Take a trial into account.
+
+        Parameters
+        ----------
+        confirm : bool or None
+            Whether one that undercuts the champion has to win a comparison first; None for an older log that does not
+            say so: then it has to as soon as there was one comparison.
+        """
         self.trials += 1
         if record.round != self.last_round:
-            if self.pending and not self.compared:  # nobody compares them
-                self._claim(min(self.pending, key=lambda t: (self.pending[t], t)))
+            self.waited = self.waited + 1 if self.pending else 0
+            if self.waited >= (1 if confirm is None and not self.compared else PATIENCE):
+                self.settle()
             self.last_round = record.round
             self.savings.append(0.0)  # first: whoever looks on from another thread takes them by the history's length
             self.history.append(self.best_ms)
@@ -104,24 +126,33 @@ class TaskState:
             self.failed += 1
             return
         self.valid[record.trial] = record.latency_ms
-        if confirm and self.champion >= 0:
+        if confirm is not False and self.champion >= 0:
             if record.latency_ms < max(self.measured_ms, self.best_ms):
                 self.pending[record.trial] = record.latency_ms
-        elif record.latency_ms < self.best_ms:
+        elif record.latency_ms < self.place_ms:
             self._claim(record.trial)
 
+    def settle(self) -> None:
+        """Let the least latency count among those that wait for a comparison: nobody will make it."""
+        fit = [trial for trial in self.pending if self.valid[trial] < self.place_ms]  # the others have lost before
+        if fit:
+            self._claim(min(fit, key=lambda t: (self.valid[t], t)))
+
     def _claim(self, trial: int) -> None:
+        self.unsettled, self.waited = self.champion >= 0, 0
         ms = self.valid[trial]
         self.savings[-1] += max(0.0, self.best_ms - ms)
-        self.champion, self.measured_ms, self.best_ms = trial, ms, ms
+        self.champion, self.measured_ms, self.place_ms, self.best_ms = trial, ms, ms, ms
         self.pending = {t: v for t, v in self.pending.items() if v < ms}
         self.history[-1] = ms
 
     def compare(self, line: Comparison) -> None:
         """Take a comparison into account."""
-        if line.winner not in self.valid or self.champion not in line.trials:
+        if line.winner not in self.valid or not {self.champion, line.winner} <= set(line.trials):
             return
         self.compared += 1
+        self.waited, self.unsettled = 0, False
+        self.place_ms = min([self.place_ms, *(self.valid[t] for t in line.trials if t in self.valid)])
         self.lost |= {trial for trial in line.losers if line.reason == PLAY_OFF or not _near(line, trial)}
         self.lost.discard(line.winner)
         for trial in line.trials:

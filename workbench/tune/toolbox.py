@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a
@@ -48,6 +52,7 @@ class LocalToolbox:
         self._seeds = tuple(seeds)
         self._logs: Any = None
         self._model: Any = None
+        self._making = threading.Lock()
         self._remarks: dict[str, str] = {}
 
     def prepare(self) -> None:
@@ -57,6 +62,15 @@ class LocalToolbox:
             begin()
 
     # ---- spaces ----
+
+    def origin(self) -> str:
+        """Return in words where the candidates come from."""
+        if self._given:
+            traces = [schedule.to_json() for _, schedule in sorted(self._given.items())]
+            text = json.dumps(traces, sort_keys=True, default=str)
+            return f"schedule {hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+        named = (self._options.space, self._options.template, self._options.structure)
+        return " ".join(name for name in named if name is not None)
 
     def space(self, task: Task) -> Space:
         """Return the space of a task."""
@@ -68,7 +82,7 @@ class LocalToolbox:
         kind, structure = self._options.space, self._options.structure
         found = self._from_template(task) if kind != "sketch" else []
         if kind != "template" or not found:
-            found.append(make_space(task, self._target, structure=structure))
+            found.append(make_space(task, self._target, structure=structure, tell=partial(self._say_of, task)))
         return found[0] if len(found) == 1 else join_spaces(*found)
 
     def _from_template(self, task: Task) -> list[Any]:
@@ -86,8 +100,11 @@ class LocalToolbox:
                 if e.code != "template.empty":
                     raise  # the template's own fault
                 told = e.message
-        self._remarks[task.key] = f"{told}; its space comes from the sketch rules"
+        self._say_of(task, f"{told}; its space comes from the sketch rules")
         return []
+
+    def _say_of(self, task: Task, text: str) -> None:
+        self._remarks[task.key] = "; ".join(filter(None, (self._remarks.get(task.key), text)))
 
     def remark(self, task: Task) -> str:
         """Return what is to be said about a task's space; empty when there is nothing."""
@@ -139,13 +156,29 @@ class LocalToolbox:
         """Return what the records say about the model that predicted."""
         return str(self._shared_model().version)
 
-    def _shared_model(self) -> Any:
-        if self._model is None:
-            from workbench.tune.cost_model import make_model
-            from workbench.tune.machine import Machine
+    def predicted(self, schedule: Schedule) -> float | None:
+        """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
+        from workbench.tune.machine import Machine
+        from workbench.tune.search import SEARCHES
+        from workbench.tune.seeds import features_of
 
-            self._model = make_model(self._kind, self._seed, Machine.of(self._target))
-        return self._model
+        if not SEARCHES[self._options.search].make.learns:
+            return None
+        x = features_of(schedule, Machine.of(self._target))
+        return float(self._shared_model().predict(x[None])[0])
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, as it is now."""
+        self._shared_model().save(path)
+
+    def _shared_model(self) -> Any:
+        with self._making:  # `prepare` asks for it in a thread of its own, while the first search may do so too
+            if self._model is None:
+                from workbench.tune.cost_model import make_model
+                from workbench.tune.machine import Machine
+
+                self._model = make_model(self._kind, self._seed, Machine.of(self._target))
+            return self._model
 
     # ---- schedules ----
 
@@ -219,9 +252,8 @@ def _holds(constraint: Any, row: Mapping[str, int]) -> bool:
 
 
 def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
-    from workbench.ir.compact import compact
     from workbench.schedule import Schedule
-    from workbench.tune.sample import structure_keys
+    from workbench.tune.keys import program_key
 
     try:
         schedule = Schedule.from_json(task, [dict(step) for step in trace])
@@ -232,5 +264,4 @@ def _by_trace(task: Task, trace: Sequence[Any]) -> Given:
         raise UsageError(
             "steer.trace", "The schedule has open holes", [h.name for h in schedule.holes], "fill them first"
         )
-    key = f"{int(structure_keys(compact(schedule.func), {}, 1)[0]):016x}"
-    return Given(key, "manual", schedule=schedule)
+    return Given(program_key(schedule.func), "manual", schedule=schedule)

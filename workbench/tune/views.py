@@ -81,6 +81,8 @@ def _word(loop: TuningLoop, session: State, index: int) -> str:
         return "skipped"
     if index == loop.current and session not in FINAL:
         return "tuning"
+    if index in loop.scheduler.faults:
+        return "given up"
     if state.exhausted:
         return "exhausted"
     if state.rounds == 0:
@@ -119,7 +121,8 @@ def why(loop: TuningLoop) -> str:
     scheduler = loop.scheduler
     index = loop.current if loop.current is not None else scheduler.next()
     if index is None:
-        return "No task goes next: every candidate of every task has been measured."
+        given_up = [f"\n{i:>4} {scheduler.why(i)}" for i in scheduler.active if i in scheduler.faults]
+        return "No task goes next: every candidate of every task has been measured." + "".join(given_up)
     lines = [f"Next: task {index} {loop.tasks[index].name}: {scheduler.why(index)}."]
     lines.append(f"{'ID':>4} {'gain':>10} {'backward':>10} {'optimism':>10} {'similarity':>10}  why")
     terms = {i: scheduler.terms(i) for i in scheduler.active}
@@ -139,7 +142,8 @@ def explain(loop: TuningLoop, index: int) -> str:
         lines.append("  no trial was valid so far")
     else:
         spread = f", spread {best.spread:.1%}" if best.spread is not None else ""
-        lines.append(f"  best: trial {best.trial}, {state.best_ms:.4f} ms{spread}, origin {best.origin}")
+        how = ", by its latency alone: no comparison could be made" if state.unsettled and loop.options.confirm else ""
+        lines.append(f"  best: trial {best.trial}, {state.best_ms:.4f} ms{spread}, origin {best.origin}{how}")
     if state.pending:
         lines.append(f"  still to be compared with it: trials {', '.join(map(str, sorted(state.pending)))}")
     compared = [c for c in standing.comparisons if c.task_key == task.key]

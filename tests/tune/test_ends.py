@@ -1,0 +1,96 @@
+"""Sessions that begin or end in another way than by running through."""
+
+from __future__ import annotations
+
+import gc
+import threading
+
+import pytest
+from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+
+from workbench.errors import TuneError, UsageError
+from workbench.tune.session import TuningSession
+
+
+def make(log=None, measurer=None, size=1000, **kwargs):
+    kwargs.setdefault("trials", 40)
+    return TuningSession(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+
+
+def test_a_start_that_fails_ends_the_session(tmp_path):
+    class NoWorkers(FakeMeasurer):
+        def start(self):
+            raise OSError("no more processes")
+
+    log = tmp_path / "a.jsonl"
+    session = make(log, measurer=NoWorkers())
+    with pytest.raises(OSError, match="no more processes"):
+        session.start()
+    assert session.state == "failed"
+    with pytest.raises(TuneError, match="no more processes"):
+        session.wait(10)
+    make(log, resume=True).cancel()  # the log is free again
+
+
+def test_a_session_that_was_never_started_and_is_forgotten_lets_go_of_its_log(tmp_path):
+    log = tmp_path / "a.jsonl"
+    make(log)
+    gc.collect()
+    make(log, resume=True).cancel()
+
+
+def test_whoever_interrupts_the_end_of_a_block_leaves_nothing_running(monkeypatch):
+    measurer = FakeMeasurer()
+    measurer.gate.clear()
+    session = make(measurer=measurer)
+
+    def interrupted(timeout=None):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, "wait", interrupted)
+    session.start()
+    assert measurer.asked.wait(10)
+    with pytest.raises(KeyboardInterrupt), session:
+        pass
+    assert session.state == "cancelled"
+    assert measurer.closed
+
+
+def test_several_threads_may_wait_and_all_hear_how_it_ended():
+    measurer = FakeMeasurer(fail=lambda task, x: 1 / 0)
+    session, heard = make(measurer=measurer), []
+
+    def wait():
+        try:
+            session.wait(30)
+        except TuneError as error:
+            heard.append(error.code)
+
+    threads = [threading.Thread(target=wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    session.start()
+    for thread in threads:
+        thread.join(30)
+    assert heard == ["tune.failed"] * 4
+
+
+def test_a_task_that_is_there_twice_is_refused(tmp_path):
+    twice = [*tasks(2), tasks(1)[0]]
+    with pytest.raises(UsageError) as caught:
+        TuningSession(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+    assert caught.value.code == "usage.same_task"
+    assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_a_resumed_session_shows_one_row_for_each_task_before_it_starts(tmp_path):
+    log = tmp_path / "a.jsonl"
+    bad = FakeMeasurer(fail=lambda task, x: "run_error" if task.key == "key1" else "ok")
+    make(log, size=5, measurer=bad, trials=500).start().wait(60)
+    again = make(log, size=5, trials=500, resume=True)
+    assert list(again.table()["id"]) == [0, 1, 2]
+    assert list(again.table()["state"]) == ["measured", "no result", "measured"]
+    assert list(again.table()["trials"]) == [6, 6, 6]
+    again.start().wait(60)
+    assert set(again.table()["state"]) == {"exhausted"}
+    assert len(again.records) == 18

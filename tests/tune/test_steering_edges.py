@@ -1,0 +1,185 @@
+"""Steering at its edges: where the control file lies, several threads at once, contradictions, late commands."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import pytest
+from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
+
+from workbench.errors import TuneError, WorkbenchError
+from workbench.tune.control import Mailbox, control_path, send
+from workbench.tune.options import TuneOptions
+from workbench.tune.session import TuningSession
+
+
+def make(log=None, *, delay=0.002, **kwargs):
+    kwargs.setdefault("trials", 400)
+    measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
+    return TuningSession(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs)
+
+
+def until(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
+
+
+# ---- where the control file lies, and what lies there ----
+
+
+def test_a_log_is_steered_by_any_of_its_names_and_from_anywhere(tmp_path, monkeypatch):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log, link = folder / "a.jsonl", tmp_path / "latest.jsonl"
+    link.symlink_to(log)
+    monkeypatch.chdir(folder)
+    box = Mailbox("a.jsonl")
+    monkeypatch.chdir(tmp_path)
+    name = send("latest.jsonl", "stop", {})
+    assert [m.id for m in box.poll()] == [name]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_what_is_no_control_file_is_neither_read_nor_written(tmp_path, kind):
+    log, other = tmp_path / "a.jsonl", tmp_path / "other"
+    other.write_text('{"id": "a", "name": "stop"}\n')
+    path = control_path(log)
+    {"link": lambda: path.symlink_to(other), "pipe": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
+    box = Mailbox(log)  # and does not wait for somebody to write into a pipe
+    assert box.poll() == []
+    with pytest.raises(TuneError) as caught:
+        send(log, "stop", {})
+    assert caught.value.code == "steer.unwritable"
+    assert len(other.read_text().splitlines()) == 1
+
+
+def test_a_pause_that_comes_during_a_measurement_by_hand_outlasts_it():
+    session = make(trials=100_000).start()
+    session.hold(True)
+    assert session.on_hold
+    session.pause()
+    session.hold(False)
+    assert session.state == "paused"
+    session.resume()
+    session.hold(True)
+    session.hold(False)
+    assert session.state == "running"
+    session.cancel()
+
+
+def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says():
+    session = make(trials=10**6, delay=0.0).start()
+
+    def push(hold):
+        for k in range(60):
+            (session.hold(k % 2 == 0) if hold else (session.pause() if k % 2 else session.resume()))
+
+    threads = [threading.Thread(target=push, args=(k % 2 == 0,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert session._measurer.held == (session.state == "paused")
+    session.resume()
+    assert not session._measurer.held
+    session.cancel()
+
+
+def test_commands_of_many_threads_all_hold(tmp_path):
+    log = tmp_path / "a.jsonl"
+    session = make(log, trials=10**6).start()
+
+    def forbid(k):
+        for n in range(10):
+            session.forbid(0, "x", [10 * k + n])
+            session.budget(more=1)
+
+    threads = [threading.Thread(target=forbid, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for n in range(10):
+        send(log, "forbid", {"task": "0", "hole": "x", "values": [100 + n]})
+    for thread in threads:
+        thread.join(30)
+    until(lambda: len(session.held(0).forbids["x"]) == 50)
+    assert session._loop.standing.budget.trials == 10**6 + 40
+    session.cancel().join(30)
+    again = make(log, trials=10**6, resume=True)
+    assert again.held(0).forbids == {"x": {*range(40), *range(100, 110)}}
+    again.cancel()
+
+
+# ---- contradictions ----
+
+
+def test_a_pin_to_what_is_forbidden_is_refused_either_way_round():
+    session = make()
+    session.forbid(0, "x", 7)
+    with pytest.raises(WorkbenchError) as caught:
+        session.pin(0, "x", 7)
+    assert caught.value.code == "steer.value"
+    session.pin(1, "x", 7)
+    with pytest.raises(WorkbenchError):
+        session.forbid(1, "x", 7)
+    session.release(1, "x")
+    session.forbid(1, "x", 7)
+    assert (session.held(1).pins, session.held(1).forbids) == ({}, {"x": {7}})
+    session.cancel()
+
+
+def test_a_budget_below_what_is_used_ends_the_run_and_more_is_more_than_that():
+    session = make(trials=30)
+    session.start().wait(30)
+    lines = session.records
+    again = make(trials=100)
+    for line in lines:
+        again._loop.standing.take(line)
+    again.budget(trials=5)
+    assert again.budget(more=10).args["trials"] == 40
+    again.budget(trials=5)
+    assert again.start().wait(30)
+    assert (again.state, len(again.records)) == ("done", 30)
+
+
+def test_more_of_no_limit_is_refused():
+    session = make(trials=None, seconds=60.0)
+    with pytest.raises(WorkbenchError) as caught:
+        session.budget(more=10)
+    assert caught.value.code == "steer.argument"
+    assert session.budget(task=0, more=10).args["until"] == 10
+    session.cancel()
+
+
+def test_what_comes_during_the_play_offs_is_still_done():
+    """The budget is used up, the last comparisons run: whoever gives more now gets it."""
+    session, given = make(trials=40, delay=0.0), []
+
+    def more(event):
+        if event.kind == "compare" and event.line.reason == "play-off" and not given:
+            given.append(session.budget(more=20))
+
+    session.events.subscribe(more)
+    session.start().wait(60)
+    assert given
+    assert len(session.records) == 60
+
+
+def test_what_is_given_by_hand_is_measured_though_all_tasks_rest():
+    flat = FakeMeasurer()
+    options = TuneOptions(early_stop=2, early_end=True, batch=4, confirm=False)
+    session, given = make(trials=10_000, measurer=flat, options=options), []
+    flat.measure = lambda task, schedules, best_ms: ((k, measurement(ms=1.0)) for k, _ in enumerate(schedules))
+
+    def add(event):
+        if event.kind == "round" and session._loop.scheduler.all_rest and not given:
+            given.append(session.add(0, variant=0, row={"x": 999}).args["key"])
+
+    session.events.subscribe(add)
+    session.start().wait(60)
+    assert given
+    assert given[0] in {r.key for r in session.records}
+    assert not session.held(0).added
