@@ -6,9 +6,9 @@ import math
 import queue
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from workbench.runtime.results import Built, Measurement, MeasureOptions
 
@@ -92,3 +92,41 @@ class Batch:
     exhausted: bool = False
     abandoned: bool = False
     measuring: bool = False  # only without a free core: it is the runner's turn
+
+
+class Results(Iterator[Any]):
+    """What a batch gives, as it comes in; closing the iterator or dropping it, begun or not, gives up the rest.
+
+    Parameters
+    ----------
+    batch : Batch
+        The batch. None in its `results` is the end, and an error is raised.
+    wake : callable
+        Called when nobody waits for results any more.
+    """
+
+    def __init__(self, batch: Batch, wake: Callable[[], None]) -> None:
+        self._batch, self._wake = batch, wake
+        self._closed = False
+
+    def __next__(self) -> Any:
+        if self._closed:
+            raise StopIteration
+        try:
+            item: Any = self._batch.results.get()
+        except BaseException:  # Ctrl-C
+            self.close()
+            raise
+        if item is None or isinstance(item, BaseException):
+            self.close()
+            raise StopIteration if item is None else item
+        return item
+
+    def close(self) -> None:
+        """Give up what has not come in."""
+        if not self._closed:
+            self._closed = self._batch.abandoned = True
+            self._wake()
+
+    def __del__(self) -> None:
+        self.close()

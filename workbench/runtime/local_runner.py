@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import RunError, UsageError
 from workbench.locks import ForkLock
-from workbench.runtime.batch import Batch, MeasureInput
+from workbench.runtime.batch import Batch, MeasureInput, Results
 from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.pool import Worker
 from workbench.runtime.results import Measurement, MeasureOptions
@@ -190,17 +190,8 @@ class LocalRunner:
         self._check_open()
         batch.epoch = self._crew.epoch
         threading.Thread(target=self._work, args=(batch,), name="workbench-measure", daemon=True).start()
-        return self._deliver(batch)
-
-    def _deliver(self, batch: Batch) -> Iterator[tuple[int, Measurement]]:
-        try:
-            while (item := batch.results.get()) is not None:
-                if isinstance(item, BaseException):
-                    raise item
-                yield item
-        finally:
-            batch.abandoned = True
-            self._crew.events.put(None)
+        events = self._crew.events
+        return Results(batch, lambda: events.put(None))
 
     def _work(self, batch: Batch) -> None:
         with self._lock:

@@ -1,162 +1,293 @@
-"""How a batch of candidates gets through a dask cluster: who gets what, and what becomes of it if a worker is lost."""
+"""How a batch of candidates gets through a dask cluster: who gets what, and what becomes of it if a worker is lost.
+
+Each piece of work is for one worker. So it is known who was at work when a worker was lost, and it is decided here,
+not by the cluster, where it goes next: a candidate that takes its worker with it must not go round and take them all.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import queue
+import time
+import warnings
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.contest import Contest
 from workbench.runtime.results import Measurement
 
 if TYPE_CHECKING:
-    from workbench.runtime.results import MeasureOptions
-    from workbench.tune.distributed import DaskRunner
+    from workbench.runtime.batch import Batch, MeasureInput
+    from workbench.tune.dask_roster import Member, Roster
 
 #: Candidates of one piece of work at most: a worker builds the next one while it measures, but what a lost worker had
 #: is measured again.
 CHUNK = 4
 #: Pieces of work that each device has been given, the one that it works on included.
 AHEAD = 2
-#: Times that a piece of work is given away before its candidates are called broken.
-ATTEMPTS = 3
+#: Workers that may be lost over a candidate; with the last one, it was alone.
+LOSSES = 2
+#: Times that a candidate may fail without a measurement for other reasons.
+FAILURES = 3
+#: Seconds between two looks at whether somebody came, went, or wants to end this.
+TICK_S = 0.1
+#: Seconds for a result to come from the worker that has it.
+FETCH_S = 10.0
+#: Seconds without any worker after which that is told.
+TELL_S = 2.0
 
 
-@dataclass(slots=True)
-class Batch:
-    """One `measure_many` or contest."""
-
-    source: Iterator[tuple[int, Any]]
-    options: MeasureOptions
-    contest: bool = False
-    rules: Any = None
-    results: queue.SimpleQueue[Any] = field(default_factory=queue.SimpleQueue)
-    abandoned: bool = False
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Piece:
-    """Candidates that a worker gets at once."""
+    """What a worker gets at once: some candidates, or the participants of a contest."""
 
-    items: list[tuple[int, Any]]
-    workers: frozenset[str] = frozenset()
-    attempts: int = 0
+    items: list[tuple[int, MeasureInput]]
+    losses: int = 0
+    failures: int = 0
+    member: Member | None = None
+    future: Any = None
 
 
 class Shift:
-    """Gives the candidates of one batch out and takes the results in."""
+    """Gives the candidates of one batch out and takes the results in.
 
-    def __init__(self, runner: DaskRunner, batch: Batch) -> None:
-        self._runner, self._batch = runner, batch
+    Parameters
+    ----------
+    roster : Roster
+        Who measures.
+    batch : Batch
+        What is to be measured. A contest's one result is (0, Contest).
+    send : callable
+        Sends a piece to its member; returns the future of a list of measurements, or of a `Contest`.
+    cancelled, held : callable
+        Whether the batch is to be thrown away; whether nothing more is to be given out.
+    events : queue
+        Something is put there when one of these may have changed.
+    patience_s : float
+        How long to wait for a worker.
+    """
+
+    def __init__(
+        self,
+        roster: Roster,
+        batch: Batch,
+        send: Callable[[Piece], Any],
+        *,
+        cancelled: Callable[[], bool],
+        held: Callable[[], bool],
+        events: queue.SimpleQueue[Any],
+        patience_s: float,
+    ) -> None:
+        self._roster, self._batch, self._send = roster, batch, send
+        self._cancelled, self._held, self._events, self._patience_s = cancelled, held, events, patience_s
         self._again: deque[Piece] = deque()
-        self._flying: dict[Any, Piece] = {}
-        self._done: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._exhausted = False
+        self._suspects: deque[Piece] = deque()
+        self.flying: list[Piece] = []  # in the order in which they were given out
+        self._idle_since: float | None = None
+        self._told = False
+        self._trouble: WorkbenchError | None = None  # why a worker was sent home
 
     def work(self) -> None:
         """Until every candidate has its result, or the batch is cancelled or given up."""
-        try:
-            while not self._runner.cancelled and not self._batch.abandoned:
-                devices = self._runner.crew(alone=not self._flying)
-                self._rescue(devices)
-                if not self._runner.held:
-                    self._give_out(devices)
-                if not self._flying and not self._again and self._exhausted:
-                    return
-                try:
-                    self._take_in(self._done.get(timeout=0.1))
-                except queue.Empty:
-                    continue
-        finally:
-            if self._flying:
-                self._runner.abandon(list(self._flying))
+        while not self._over():
+            crew = self._roster.look()
+            self._rescue()
+            if not self._held():
+                self._give_out(crew)
+            self._be_patient(crew)
+            self._wait()
+            self._take_in()
 
-    def _give_out(self, devices: dict[str, int]) -> None:
-        room = AHEAD * sum(devices.values())
-        while len(self._flying) < room:
-            piece = self._again.popleft() if self._again else self._next(sum(devices.values()))
-            if piece is None:
-                return
-            piece.workers = frozenset(devices)
-            piece.attempts += 1
-            future = self._runner.submit(piece, self._batch, devices)
-            self._flying[future] = piece
-            future.add_done_callback(self._done.put)
+    def _over(self) -> bool:
+        if self._batch.abandoned or self._cancelled():
+            return True
+        return self._batch.exhausted and not (self.flying or self._again or self._suspects)
 
-    def _next(self, devices: int) -> Piece | None:
-        """Return the next candidates; fewer at a time where there are many devices."""
-        size = 1 if self._batch.contest else max(1, CHUNK // devices)
-        items: list[tuple[int, Any]] = []
-        while len(items) < size and not self._exhausted:
-            try:
-                items.append(next(self._batch.source))
-            except StopIteration:
-                self._exhausted = True
-        return Piece(items) if items else None
-
-    def _rescue(self, devices: dict[str, int]) -> None:
-        """Give work anew that waits for workers of which none is left."""
-        for future, piece in list(self._flying.items()):
-            if not piece.workers & set(devices) and not future.done():
-                del self._flying[future]
-                self._runner.drop([future])
-                piece.attempts -= 1
-                self._again.append(piece)
-
-    def _take_in(self, future: Any) -> None:
-        piece = self._flying.pop(future, None)
-        if piece is None:  # it was given to somebody else
+    def _wait(self) -> None:
+        if self._over() or any(piece.future.done() for piece in self.flying):
             return
         try:
-            result = future.result(timeout=30)
-        except WorkbenchError:
-            if piece.attempts >= ATTEMPTS:
-                raise
-            self._again.append(piece)
-        except (Exception, asyncio.CancelledError) as error:
-            self._runner.drop([future])
-            self._failed(piece, error)
-        else:
-            self._report(piece, result)
+            self._events.get(timeout=TICK_S)
+        except queue.Empty:
+            return
 
-    def _failed(self, piece: Piece, error: BaseException) -> None:
-        """A worker was lost over it, several times, or the result with it."""
-        if self._runner.cancelled:
-            return
-        alone = len(piece.items) == 1 and type(error).__name__ == "KilledWorker"  # dask has tried it on several
-        if piece.attempts < ATTEMPTS and not alone:
-            self._again.extend(Piece([item], attempts=piece.attempts) for item in piece.items)
-            return
-        text = f"the cluster could not measure it, or lost the workers that did ({type(error).__name__}: {error})"
-        for index, item in piece.items:
-            if self._batch.contest:
-                lost = tuple(Measurement(status="run_error", error=text) for _ in item)
-                self._batch.results.put((index, Contest(measurements=lost)))
+    # ---- giving out ----
+
+    def _give_out(self, crew: Sequence[Member]) -> None:
+        waiting = True
+        while waiting:
+            waiting = False
+            for member in sorted(crew, key=self._load):
+                if self._load(member) < AHEAD * member.devices:
+                    piece = self._next(member, len(crew))
+                    if piece is not None:
+                        self._give(piece, member)
+                        waiting = True
+
+    def _load(self, member: Member) -> int:
+        """Return how many pieces a worker has; it has no room beside one that may take it along."""
+        mine = [piece for piece in self.flying if piece.member == member]
+        return AHEAD * member.devices if any(piece.losses for piece in mine) else len(mine)
+
+    def _next(self, member: Member, members: int) -> Piece | None:
+        """Return what a worker gets next; fewer candidates at a time where there are many to measure them."""
+        if self._again:
+            return self._again.popleft()
+        batch = self._batch
+        size = max(1, CHUNK // (members * member.devices))
+        items: list[tuple[int, MeasureInput]] = []
+        while not batch.exhausted and (batch.rules is not None or len(items) < size):
+            item = next(batch.source, None)
+            if item is None:
+                batch.exhausted = True
             else:
-                self._batch.results.put((index, Measurement(status="run_error", error=text)))
+                items.append(item)
+        if items:
+            return Piece(items)
+        # Who is suspected comes last, and alone: then others are not lost with it, nor blamed for it.
+        return self._suspects.popleft() if self._suspects and not self._load(member) else None
+
+    def _give(self, piece: Piece, member: Member) -> None:
+        piece.member = member
+        try:
+            piece.future = self._send(piece)
+        except Exception as error:  # distributed has an exception for every way of being closed
+            if self._roster.connected:
+                self._failed(piece, f"it cannot be sent to a worker ({type(error).__name__}: {error})")
+            else:
+                self._again.append(piece)
+            return
+        self.flying.append(piece)
+        piece.future.add_done_callback(self._events.put)
+
+    def _be_patient(self, crew: Sequence[Member]) -> None:
+        """Raise when nobody has come for too long who could go on."""
+        if crew or self.flying or self._held():
+            self._idle_since, self._told = None, False
+            return
+        if self._trouble is not None and self._roster.connected:
+            raise self._trouble
+        now = time.monotonic()
+        self._idle_since = now if self._idle_since is None else self._idle_since
+        if now - self._idle_since > self._patience_s:
+            raise self._nobody() if self._roster.connected else self._roster.lost()
+        if now - self._idle_since > TELL_S and not self._told:
+            self._told = True
+            who = "no worker of the dask cluster can measure" if self._roster.connected else "the scheduler is away"
+            warnings.warn(f"{who}; waiting up to {self._patience_s:g} s", RuntimeWarning, stacklevel=2)
+
+    def _nobody(self) -> RunError:
+        reasons = "; ".join(f"{address}: {why}" for address, why in self._roster.refused.items())
+        hint = f"start workers with: dask worker ADDRESS --nthreads 1 --resources {self._roster.resource}=1"
+        message = "No worker of the dask cluster can measure" + (f" ({reasons})" if reasons else "")
+        return RunError("run.dask_workers", message, (), hint)
+
+    # ---- losing ----
+
+    def _rescue(self) -> None:
+        """Give work anew that lost workers had."""
+        for member in {p.member for p in self.flying if p.member is not None and not self._roster.here(p.member)}:
+            lost = [piece for piece in self.flying if piece.member == member and not piece.future.done()]
+            self.drop(lost)
+            # Work is done in the order in which it was given out, so further ones were only waiting there.
+            busy = 0 if self._roster.left(member) else member.devices
+            for piece in lost[:busy]:
+                self._lost(piece)
+            self._again.extend(lost[busy:])
+
+    def drop(self, pieces: Sequence[Piece]) -> None:
+        """Throw away what is on its way."""
+        self.flying = [piece for piece in self.flying if piece not in pieces]
+        if pieces and self._roster.connected:
+            try:
+                self._roster.client.cancel([piece.future for piece in pieces], force=True)
+            except (Exception, asyncio.CancelledError):  # the scheduler has gone, and with it what is to be dropped
+                return
+
+    def _lost(self, piece: Piece) -> None:
+        """A worker was lost over it: its candidates are suspected, or guilty."""
+        piece.losses += 1
+        if piece.losses >= LOSSES:
+            which = "each time it was measured" if len(piece.items) == 1 else "each time they were compared"
+            self._blame(piece, f"{piece.losses} workers of the cluster were lost, one {which}")
+        else:
+            self._suspects.extend(self._parts(piece))
+
+    def _failed(self, piece: Piece, text: str) -> None:
+        """It came back without a result, though the worker is there."""
+        piece.failures += 1
+        if piece.failures >= FAILURES:
+            self._blame(piece, text)
+        else:
+            self._again.extend(self._parts(piece))
+
+    def _parts(self, piece: Piece) -> list[Piece]:
+        if self._batch.rules is not None:
+            return [piece]
+        return [replace(piece, items=[item]) for item in piece.items]
+
+    def _blame(self, piece: Piece, text: str) -> None:
+        lost = Measurement(status="run_error", error=text)
+        if self._batch.rules is not None:
+            self._put(0, Contest(measurements=tuple(lost for _ in piece.items)))
+        else:
+            for index, item in piece.items:
+                self._put(index, replace(lost, flops=item.flops))
+
+    # ---- taking in ----
+
+    def _take_in(self) -> None:
+        for piece in [piece for piece in self.flying if piece.future.done()]:
+            self.flying.remove(piece)
+            if self._cancelled():
+                return
+            try:
+                result = piece.future.result(timeout=FETCH_S)
+            except WorkbenchError as error:  # nothing can be measured there
+                assert piece.member is not None
+                self._trouble = error
+                self._roster.refuse(piece.member, error.message)
+                self._again.append(piece)
+            except TimeoutError:  # the worker was lost when it had done its work
+                self.drop([piece])
+                self._again.append(piece)
+            except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
+                self._interrupted(piece, f"the cluster threw it away ({error})")
+            except Exception as error:
+                if type(error).__name__ == "KilledWorker":  # a worker that came back at once, several times
+                    self._lost(piece)
+                else:
+                    self._failed(piece, f"the cluster could not measure it ({type(error).__name__}: {error})")
+            else:
+                self._report(piece, result)
+
+    def _interrupted(self, piece: Piece, text: str) -> None:
+        """Somebody has cancelled it; or the connection was lost, and everything with it."""
+        if self._roster.connected:
+            self._failed(piece, text)
+        else:
+            self._again.append(piece)
 
     def _report(self, piece: Piece, result: Any) -> None:
-        if self._batch.contest:
-            self._batch.results.put((piece.items[0][0], result))
+        self._idle_since = None
+        if self._batch.rules is not None:
+            if result.status == "cancelled":
+                self._failed(piece, "its comparison was ended there")
+            else:
+                self._put(0, result)
             return
-        lost = [item for item, found in zip(piece.items, result, strict=True) if found.status == "cancelled"]
-        for (index, _), found in zip(piece.items, result, strict=True):
-            if found.status != "cancelled":
-                self._batch.results.put((index, found))
-        if lost and not self._runner.cancelled:  # somebody else has ended the worker's processes
-            self._failed(Piece(lost, attempts=piece.attempts), RuntimeError("cancelled there"))
+        lost = []
+        for (index, item), found in zip(piece.items, result, strict=True):
+            if found.status == "cancelled":  # somebody has ended the worker's processes
+                lost.append((index, item))
+            else:
+                self._put(index, found)
+        if lost:
+            self._failed(replace(piece, items=lost), "its measurement was ended there")
 
-
-def deliver(batch: Batch) -> Iterator[tuple[int, Any]]:
-    """Yield the results of a batch as they come in; closing the iterator gives up the rest."""
-    try:
-        while (item := batch.results.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        batch.abandoned = True
+    def _put(self, index: int, result: Any) -> None:
+        self._batch.results.put((index, result))

@@ -11,27 +11,33 @@ trust, or with distributed's TLS. Results are plain values, and nothing that com
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
+import queue
 import threading
 import time
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+import uuid
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import RunError, UsageError
-from workbench.runtime.contest import Contest
+from workbench.arguments import real
+from workbench.errors import RunError, UsageError, WorkbenchError
+from workbench.runtime.batch import Batch, Results
+from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.measure import MeasureInput, Measurement, MeasureOptions
 from workbench.tune import dask_worker
-from workbench.tune.dask_shift import Batch, Piece, Shift, deliver
-from workbench.tune.similar import differences
+from workbench.tune.dask_roster import Roster
+from workbench.tune.dask_shift import Piece, Shift
 
 if TYPE_CHECKING:
-    from workbench.runtime.contest import ContestRules
     from workbench.target import Target
+    from workbench.tune.dask_roster import Member
 
-#: Seconds between two looks at who is there.
-LOOK_S = 0.5
+#: Seconds that workers have to confirm that they throw something away.
+ABORT_S = 5.0
+#: Seconds for `DaskRunner.workers` to hear from those that are new.
+INTRODUCE_S = 10.0
 
 
 class DaskRunner:
@@ -44,30 +50,28 @@ class DaskRunner:
     target : Target or str, optional
         What to compile for; this machine by default. It has to be that of the tuning session.
     resource : str
-        Resource of which each trial takes one: workers are started with ``--resources "device=1"``, and one that has
-        two devices measures two candidates at a time. Workers without it are not used.
+        Resource of which each trial takes one: workers are started with ``--resources "device=1"``. One that has two
+        (and ``--nthreads 2``) measures two candidates at a time, each on half of its cores. Workers without it are not
+        used.
     options : MeasureOptions, optional
         How to measure.
     builders : int, optional
-        Builder processes per worker; by default as many as there are free cores.
+        Builder processes per device; by default as many as it has free cores.
     patience_s : float
         How long to wait for the scheduler, and for a worker that can measure, in seconds.
-
-    Attributes
-    ----------
-    refused : dict of str to str
-        Addresses of workers that are not used, and why: the resource is missing, the target does not run there, or it
-        is not the same kind of machine as the first one, so that latencies could not be compared.
 
     Raises
     ------
     RunError
         ``run.dask`` when ``dask.distributed`` is not installed, ``run.dask_address`` when there is no scheduler.
+    UsageError
+        ``usage.type`` for what is no cluster, ``usage.number`` for a patience that cannot be.
 
     Notes
     -----
     A worker that joins while candidates wait gets some of them. What a lost worker was working on is measured by
-    another; a candidate is reported once. Contests take place on one worker.
+    another, and a candidate is reported once; one over which two workers were lost is a ``run_error``. Contests take
+    place on one worker. A tuning session works with a `lease`, so several may use one runner at the same time.
     """
 
     def __init__(
@@ -80,18 +84,23 @@ class DaskRunner:
         builders: int | None = None,
         patience_s: float = 30.0,
     ) -> None:
-        self._client, self._own = _connected(client, patience_s)
-        self.target = _resolved(target)
-        self.options = options or MeasureOptions()
-        self.refused: dict[str, str] = {}
-        self._resource, self._builders, self._patience_s = resource, builders, patience_s
-        self._devices: dict[str, int] = {}
-        self._known: set[str] = set()
-        self._machine: str | None = None
-        self._looked = -float("inf")
-        self._working = threading.Lock()
-        self._crew = threading.Lock()
-        self._held, self._cancelled, self._closed = threading.Event(), threading.Event(), False
+        real("patience_s", patience_s, above=0, code="usage.number")
+        connection, own = _connected(client, patience_s)
+        self._roster = Roster(connection, _resolved(target), resource)
+        self._own_client = own
+        self.options, self._builders, self._patience_s = options or MeasureOptions(), builders, patience_s
+        self._begin()
+
+    def _begin(self) -> None:
+        """What no two runners have in common."""
+        self._name = uuid.uuid4().hex
+        self._leases: weakref.WeakSet[DaskRunner] = weakref.WeakSet()
+        self._state = threading.Lock()
+        self._working = threading.Lock()  # held by the batch that is worked on
+        self._live: list[Batch] = []  # batches of which somebody may be waiting for results
+        self._epoch = 0  # another one for every `cancel`: batches of earlier ones end
+        self._events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._held, self._closed = threading.Event(), False
 
     def __enter__(self) -> DaskRunner:
         return self
@@ -99,7 +108,25 @@ class DaskRunner:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def target(self) -> Target:
+        """What is compiled for."""
+        return self._roster.target
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """Addresses of workers that are there and not used, and why: the resource is missing, the target does not run
+        there, the package is another version, its processes do not start, or it is not the same kind of machine as the
+        others, so that latencies could not be compared.
+        """
+        return dict(self._roster.refused)
+
     # ---- what others call ----
+
+    def start(self) -> None:
+        """Look for workers and start their processes, without waiting for them."""
+        self._check_open()
+        threading.Thread(target=self._prepare, name="workbench-dask-start", daemon=True).start()
 
     def measure_many(
         self, inputs: Iterable[MeasureInput], options: MeasureOptions | None = None
@@ -115,12 +142,9 @@ class DaskRunner:
         ------
         RunError
             ``run.dask_workers`` when no worker can measure, ``run.dask_lost`` when the scheduler is gone,
-            ``run.closed``. What `inputs` raises, and what a worker raised that cannot measure at all.
+            ``run.closed``. What `inputs` raises, and what the last worker raised that could not measure at all.
         """
-        self._check_open()
-        batch = Batch(enumerate(inputs), options or self.options)
-        threading.Thread(target=self._work, args=(batch,), name="workbench-dask", daemon=True).start()
-        return deliver(batch)
+        return self._start_batch(Batch(iter(enumerate(inputs)), options or self.options))
 
     def contest(
         self, inputs: Sequence[MeasureInput], options: MeasureOptions | None = None, rules: ContestRules | None = None
@@ -134,13 +158,13 @@ class DaskRunner:
         RunError
             As for `measure_many`.
         """
-        self._check_open()
+        begin = time.perf_counter()
         if len({item.task_key for item in inputs}) > 1:
             raise UsageError("usage.contest", "Only candidates that compute the same can be compared in a contest")
-        batch = Batch(iter([(0, list(inputs))]), options or self.options, contest=True, rules=rules)
-        threading.Thread(target=self._work, args=(batch,), name="workbench-dask", daemon=True).start()
-        found = [result for _, result in deliver(batch)]
-        return found[0] if found else Contest(measurements=tuple(Measurement(status="cancelled") for _ in inputs))
+        batch = Batch(iter(enumerate(inputs)), options or self.options, rules or ContestRules())
+        results: Iterator[Any] = self._start_batch(batch)
+        lost = Contest(measurements=tuple(Measurement(status="cancelled") for _ in inputs))
+        return replace(next((found for _, found in results), lost), elapsed_s=time.perf_counter() - begin)
 
     def hold(self, on: bool) -> None:
         """Give out no more work, or go on; what workers have been given they finish."""
@@ -148,95 +172,53 @@ class DaskRunner:
             self._held.set()
         else:
             self._held.clear()
+        self._events.put(None)
 
     def cancel(self) -> None:
         """Throw away what is being measured, from any thread. The runner can be used again."""
-        self._cancelled.set()
-        if not self._working.locked():
-            self._cancelled.clear()
+        with self._state:
+            self._epoch += 1
+            for batch in self._live:  # whoever waits for results need not wait for the cluster
+                batch.results.put(None)
+        self._events.put(None)
 
     kill = cancel
 
+    def lease(self) -> DaskRunner:
+        """Return a runner for the same workers that is held, cancelled and closed by itself.
+
+        Both may measure at the same time: each device takes their candidates in turns. The connection stays this one's:
+        closing it ends its leases, too.
+        """
+        with self._state:
+            self._check_open()
+            other = DaskRunner.__new__(DaskRunner)
+            other._roster, other._own_client = self._roster, False
+            other.options, other._builders, other._patience_s = self.options, self._builders, self._patience_s
+            other._begin()
+            self._leases.add(other)
+            return other
+
     def close(self) -> None:
         """Let the workers' processes go, and the connection when it was made here; harmless when repeated."""
-        if self._closed:
-            return
-        self._closed = True
-        self._cancelled.set()
-        with self._working:
-            if self._client.status == "running":
-                self._everywhere(dask_worker.let_go, list(self._devices))
-                if self._own:
-                    self._client.close()
-
-    # ---- who is there ----
+        with self._state:
+            if self._closed:
+                return
+            self._closed = True
+            leases = list(self._leases)
+        for lease in leases:
+            lease.close()
+        self.cancel()
+        if self._working.acquire(timeout=2 * ABORT_S):  # what is running is being thrown away
+            self._working.release()
+        if self._roster.connected:
+            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=ABORT_S)
+        if self._own_client:
+            self._roster.client.close()
 
     def workers(self) -> dict[str, int]:
         """Return the addresses of the workers that measure, and how many candidates each takes at a time."""
-        with self._crew:
-            self._looked = time.monotonic()
-            there = self._there()
-            self._devices = {a: n for a, n in self._devices.items() if a in there}
-            self._known &= set(there)
-            new = [address for address in there if address not in self._known]
-            if new:
-                told = self._everywhere(dask_worker.introduce, new, str(self.target))
-                for address in new:
-                    self._admit(address, int(there[address].get(self._resource, 0)), told.get(address))
-            return dict(self._devices)
-
-    def _there(self) -> dict[str, dict[str, float]]:
-        """Return the resources of every worker, by address."""
-        try:
-            try:
-                found = self._client.scheduler_info(n_workers=-1)
-            except TypeError:  # older versions tell of all workers anyway
-                found = self._client.scheduler_info()
-        except (Exception, asyncio.CancelledError) as error:
-            raise self._lost() from error
-        if self._client.status != "running":
-            raise self._lost()
-        return {address: dict(worker.get("resources") or {}) for address, worker in found["workers"].items()}
-
-    @staticmethod
-    def _lost() -> RunError:
-        message = "The connection to the dask scheduler is lost"
-        return RunError("run.dask_lost", message, (), "go on with --resume (resume=True) when it is there again")
-
-    def _admit(self, address: str, devices: int, told: Any) -> None:
-        """Take a worker in, or say why not."""
-        reason = self._objection(devices, told)
-        if reason is None:
-            return  # it was lost meanwhile; if it is still there, the next look asks again
-        self._known.add(address)
-        if reason:
-            self.refused[address] = reason
-            warnings.warn(f"the worker {address} is not used: {reason}", RuntimeWarning, stacklevel=2)
-        else:
-            self._machine = self._machine or told.machine
-            self._devices[address] = devices
-
-    def _objection(self, devices: int, told: Any) -> str | None:
-        if devices < 1:
-            return f"it was started without --resources {self._resource}=1"
-        if isinstance(told, ImportError):
-            return f"this package cannot be imported there: {told}"
-        if not isinstance(told, dask_worker.Introduction):
-            return None if told is None or isinstance(told, OSError) else f"it failed: {told}"
-        if told.problem:
-            return told.problem
-        if self._machine is not None and told.machine != self._machine:
-            return f"{told.host} is another kind of machine: {differences(told.machine, self._machine)}"
-        return ""
-
-    def _everywhere(self, function: Any, addresses: list[str], *args: Any) -> dict[str, Any]:
-        """Call a function in the process of each worker; errors come as values."""
-        if not addresses:
-            return {}
-        try:
-            return dict(self._client.run(function, *args, workers=addresses, on_error="return"))
-        except (Exception, asyncio.CancelledError):  # one of them is gone, or the scheduler
-            return {}
+        return {member.address: member.devices for member in self._roster.look(min(self._patience_s, INTRODUCE_S))}
 
     # ---- the thread behind a batch ----
 
@@ -244,69 +226,76 @@ class DaskRunner:
         if self._closed:
             raise RunError("run.closed", "this runner was closed", hint="make a new one")
 
+    def _start_batch(self, batch: Batch) -> Results:
+        with self._state:
+            self._check_open()
+            batch.epoch = self._epoch
+            self._live.append(batch)
+        threading.Thread(target=self._work, args=(batch,), name="workbench-dask", daemon=True).start()
+        return Results(batch, lambda: self._events.put(None))
+
     def _work(self, batch: Batch) -> None:
-        with self._working:
-            self._cancelled.clear()
-            try:
-                if not self._closed:
-                    Shift(self, batch).work()
-                batch.results.put(None)
-            except BaseException as error:
-                batch.results.put(error)
-            finally:
-                self._cancelled.clear()
+        def cancelled() -> bool:
+            return batch.epoch != self._epoch
 
-    def crew(self, alone: bool) -> dict[str, int]:
-        """Return who measures; waits for somebody when `alone` (nothing is on its way) and nobody is there."""
-        devices = self._devices
-        if time.monotonic() - self._looked > LOOK_S:
-            devices = self.workers()
-        deadline = time.monotonic() + self._patience_s
-        while alone and not devices and not self._cancelled.is_set():
-            if time.monotonic() > deadline:
-                reasons = [f"{address}: {why}" for address, why in self.refused.items()]
-                hint = f"start workers with: dask worker ADDRESS --nthreads 1 --resources {self._resource}=1"
-                message = "No worker of the dask cluster can measure" + (f" ({'; '.join(reasons)})" if reasons else "")
-                raise RunError("run.dask_workers", message, (), hint)
-            time.sleep(0.1)
-            devices = self.workers()
-        return devices
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether what is running is to be thrown away."""
-        return self._cancelled.is_set()
-
-    @property
-    def held(self) -> bool:
-        """Whether no more work is to be given out."""
-        return self._held.is_set()
-
-    def submit(self, piece: Piece, batch: Batch, addresses: Iterable[str]) -> Any:
-        """Give a piece of work to whichever of these workers is free first."""
-        common = (str(self.target), self._builders)
-        where = {"workers": list(addresses), "resources": {self._resource: 1}, "pure": False}
-        work: tuple[Any, ...] = (dask_worker.measure, *common, [item for _, item in piece.items], batch.options)
-        if batch.contest:
-            work = (dask_worker.contest, *common, piece.items[0][1], batch.options, batch.rules)
         try:
-            return self._client.submit(*work, **where)
-        except Exception as error:  # distributed has an exception for every way of being closed
-            if self._client.status == "running":
-                raise
-            raise self._lost() from error
+            with self._working:
+                self._measure(batch, cancelled)
+            end: BaseException | None = None
+        except BaseException as error:
+            end = error
+        with self._state:
+            self._live = [other for other in self._live if other is not batch]
+        batch.results.put(end)
 
-    def abandon(self, futures: list[Any]) -> None:
-        """Throw away pieces of work that are on their way, and what workers are doing about them."""
-        self.drop(futures)
-        if self._client.status == "running":
-            self._everywhere(dask_worker.abort, list(self._devices))
+    def _measure(self, batch: Batch, cancelled: Callable[[], bool]) -> None:
+        name = uuid.uuid4().hex
 
-    def drop(self, futures: list[Any]) -> None:
-        """Throw away pieces of work that nobody waits for."""
-        if self._client.status == "running":
-            with contextlib.suppress(Exception):  # the scheduler may be gone, and with it what is to be dropped
-                self._client.cancel(futures, force=True)
+        def send(piece: Piece) -> Any:
+            return self._send(piece, batch, name)
+
+        shift = Shift(
+            self._roster,
+            batch,
+            send,
+            cancelled=cancelled,
+            held=self._held.is_set,
+            events=self._events,
+            patience_s=self._patience_s,
+        )
+        try:
+            shift.work()
+        finally:
+            members = {piece.member for piece in shift.flying if piece.member is not None}
+            shift.drop(list(shift.flying))
+            self._roster.call(members, dask_worker.abort, self._name, name, wait_s=ABORT_S)
+
+    def _send(self, piece: Piece, batch: Batch, name: str) -> Any:
+        """Give a piece of work to its worker, and to no other."""
+        assert piece.member is not None
+        inputs = [item for _, item in piece.items]
+        rules = () if batch.rules is None else (batch.rules,)
+        return self._roster.client.submit(
+            dask_worker.measure if batch.rules is None else dask_worker.contest,
+            self._order(piece.member, name),
+            inputs,
+            batch.options,
+            *rules,
+            workers=[piece.member.address],
+            allow_other_workers=False,
+            resources={self._roster.resource: 1},
+            pure=False,
+        )
+
+    def _order(self, member: Member, name: str) -> dask_worker.Order:
+        resource = self._roster.resource
+        return dask_worker.Order(self._name, name, str(self.target), self._builders, resource, member.devices)
+
+    def _prepare(self) -> None:
+        """Start what is there; whoever is not reached starts with the first candidate, and says then what is wrong."""
+        with contextlib.suppress(WorkbenchError):
+            for member in self._roster.look(INTRODUCE_S):
+                self._roster.call([member], dask_worker.prepare, self._order(member, self._name), wait_s=0.0)
 
 
 def _connected(client: Any, patience_s: float) -> tuple[Any, bool]:
@@ -317,6 +306,10 @@ def _connected(client: Any, patience_s: float) -> tuple[Any, bool]:
         hint = "pip install 'schedule-workbench[dask]'"
         raise RunError("run.dask", "Measuring on a cluster needs dask.distributed", (), hint) from error
     if isinstance(client, Client):
+        if client.asynchronous:
+            message = "A client that belongs to an event loop cannot be used"
+            hint = "make one without asynchronous=True, or give the scheduler's address"
+            raise UsageError("usage.type", message, ("client",), hint)
         return client, False
     if not isinstance(client, str):
         message = f"A cluster is given by a distributed.Client or an address, not by {type(client).__name__}"

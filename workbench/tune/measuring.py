@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.runtime.contest import Contest, ContestRules
@@ -46,7 +46,8 @@ class LocalMeasurer:
     seed : int
         Seed of the input data.
     runner : Runner, optional
-        Who measures; a `LocalRunner` of its own when left out. `close` closes it.
+        Who measures; a `LocalRunner` of its own when left out. `close` closes it, or its lease of it where it lends
+        itself to several (a `DaskRunner`).
     """
 
     def __init__(self, target: Target, options: TuneOptions, seed: int = 0, runner: Runner | None = None) -> None:
@@ -58,7 +59,10 @@ class LocalMeasurer:
             timeout_s=options.timeout_s,
             seed=seed,
         )
-        self._runner: Runner = runner or LocalRunner(target, self._options, builders=options.builders)
+        if runner is None:
+            runner = LocalRunner(target, self._options, builders=options.builders)
+        lease = getattr(type(runner), "lease", None)
+        self._runner: Runner = runner if lease is None else lease(runner)
 
     def start(self) -> None:
         """Start the worker processes, without waiting for them: they come up while spaces are made."""
@@ -66,9 +70,9 @@ class LocalMeasurer:
         if start is not None:
             start()
 
-    def measure(self, task: Task, schedules: Sequence[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
+    def measure(self, task: Task, schedules: Iterable[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
         """Yield (position, measurement) as each becomes known."""
-        return self._runner.measure_many(self._inputs(task, schedules, best_ms), self._options)
+        return self._runner.measure_many(_inputs(task, schedules, best_ms), self._options)
 
     def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
         """Let schedules of one task run against each other in turns; the first one is the incumbent.
@@ -78,12 +82,7 @@ class LocalMeasurer:
         Contest
             Its status is ``cancelled`` when the measurer was killed meanwhile.
         """
-        return self._runner.contest(self._inputs(task, schedules), self._options, rules=rules)
-
-    @staticmethod
-    def _inputs(task: Task, schedules: Sequence[Schedule], best_ms: float = math.inf) -> list[MeasureInput]:
-        flops = int(task.flops)
-        return [MeasureInput(task.key, task.func, schedule.func, "kernel", flops, best_ms) for schedule in schedules]
+        return self._runner.contest(list(_inputs(task, schedules)), self._options, rules=rules)
 
     def hold(self, on: bool) -> None:
         """Start no more work, or go on."""
@@ -96,3 +95,9 @@ class LocalMeasurer:
     def close(self) -> None:
         """Let the workers go."""
         self._runner.close()
+
+
+def _inputs(task: Task, schedules: Iterable[Schedule], best_ms: float = math.inf) -> Iterator[MeasureInput]:
+    flops = int(task.flops)
+    for schedule in schedules:
+        yield MeasureInput(task.key, task.func, schedule.func, "kernel", flops, best_ms)
