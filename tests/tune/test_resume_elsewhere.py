@@ -187,3 +187,19 @@ def test_what_a_hand_has_written_into_a_log_is_no_share_of_random_proposals(tmp_
     session, _ = make(log)
     assert session._loop.standing.epsilon == 0.08
     assert session.start().wait(60)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [{"variant": 0, "row": {"x": 5}}, {"trace": [{"primitive": "fake", "args": {"x": 5}}]}],
+    ids=["row", "trace"],
+)
+def test_what_another_version_has_given_another_key_is_measured_once(tmp_path, what):
+    log = tmp_path / "a.jsonl"
+    header = Header(tasks=(("key0", "conv0 3x3"), ("key1", "conv1 3x3")))
+    with LogWriter(log, header) as writer:
+        writer.append(Command(name="add", args={"task": "key0", "key": "strange", **what}))
+    session, _ = run(log)
+    assert [r.key for r in session.records if r.origin == "manual"] == ["x5"]
+    assert not session.held(0).added
+    assert {r.task_key for r in session.records} == {"key0", "key1"}

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+import pandas
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
@@ -28,6 +29,9 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
     assert set(frame["task_key"]) == {"key0", "key1", "key2"}
     assert (frame.groupby("task_key")["origin"].first() == "default").all()
     assert session.table()["trials"].sum() == 40
+    assert frame["confirmed"].any()
+    for column in ("trial", "confirmed", "rank", "compared_ms"):
+        pandas.testing.assert_series_equal(session.frame()[column], frame[column])
     snapshot = session.snapshot()
     assert snapshot.untuned_ms == pytest.approx(10.0 * 6)
     assert snapshot.total_ms is not None

@@ -166,9 +166,7 @@ def _held(wishes: Wishes, key: str, name: str) -> list[dict[str, Any]]:
 
 def _values(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any]:
     """Return what commands would change, as it is now: by command and argument."""
-    told = [c.args.get("value") for c in tuning.steered if c.accepted and c.name == "epsilon"]
-    told = told or [r.epsilon for r in tuning.rounds[-1:]]
-    return {"budget": {"trials": snapshot.progress.total}, "epsilon": {"value": told[-1] if told else None}}
+    return {"budget": {"trials": snapshot.progress.total}, "epsilon": {"value": tuning.random_share}}
 
 
 def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any]:

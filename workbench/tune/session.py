@@ -292,6 +292,11 @@ class TuningSession(Steered):
         return self._loop.workshops.space(self._position(task))
 
     @property
+    def random_share(self) -> float:
+        """Share of candidates that are drawn at random, as the start of the run or the latest command has set it."""
+        return self._loop.standing.epsilon
+
+    @property
     def failure(self) -> BaseException | None:
         """What ended the session when its state is ``failed``; `wait` raises it."""
         return self._error
@@ -321,6 +326,10 @@ class TuningSession(Steered):
     def explain(self, task: Task | int | str | None = None) -> str:
         """Return what is known about a task: its best trial, comparisons, the model's quality, what is held."""
         return views.explain(self._loop, self._position(task))
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the cost model as it is now; ``TuneOptions(model=path)`` lets another run start from it."""
+        self._toolbox.save_model(path)
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
