@@ -19,6 +19,24 @@ settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Two processes for a run of all default tests where there are two cores; else none but pytest's own.
+
+    So named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--trace``) run in one
+    process; ``-n`` overrules it.
+    """
+    option = config.option
+    everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
+    default = all(f"not {name}" in option.markexpr for name in ("slow", "bench", "real_models"))
+    watched = option.capture == "no" or option.trace
+    if not (everything and default) or watched:
+        return 0
+    from workbench.host import usable_threads
+
+    return 2 if usable_threads() > 1 else 0
+
+
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory: pytest.TempPathFactory):
     """Tests neither read nor write the user's cache."""
