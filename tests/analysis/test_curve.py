@@ -54,6 +54,12 @@ def test_what_lost_a_comparison_was_never_the_best(tmp_path):
     assert best_so_far(log).best_ms[-1] == 3.3
 
 
+def test_a_first_trial_that_lost_to_a_later_one_is_shown_until_that_comes():
+    trials = [record(0, "a", 2.0), record(1, "a", 1.0)]
+    curve = best_so_far([*trials, against(1, 1, 0, ms=(1.1, 1.9))], "a")
+    assert curve.best_ms.tolist() == [2.0, 1.1]
+
+
 def test_best_of_a_task():
     c = best_so_far(RECORDS, "a")
     assert (c.name, c.count, c.missing) == ("task a", 5, 0)

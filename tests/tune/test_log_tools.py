@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import io
 import json
 import math
@@ -11,6 +12,7 @@ import pytest
 from errors.test_cli_errors import check_error, invoke
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tune.fakes import tasks
 from tune.test_log import HEADER, filled, record
 
 from workbench.cli import main
@@ -18,7 +20,10 @@ from workbench.errors import LogError, UsageError
 from workbench.tune.lines import KINDS, Command, Comparison, Round, Unknown
 from workbench.tune.log import load_log, read_log, write_log
 from workbench.tune.log_docs import _EXAMPLES
-from workbench.tune.log_writer import LogWriter
+from workbench.tune.log_writer import LogWriter, check_writable, is_open
+from workbench.tune.merge import merge_logs
+from workbench.tune.record import Record
+from workbench.tune.task_scheduler import GradientScheduler
 
 COMPARISON = Comparison(
     task_key="k0", task="conv", trials=(0, 2, 3), latency_ms=(1.25, 1.5, math.nan), costs_ms=((1.25,), (1.5,), ()),
@@ -125,6 +130,68 @@ def test_merging_on_the_command_line(capfd, tmp_path):
     write_log(other, None, [record(0, key="z")])
     check_error(capfd, ["log", "merge", a, other, "-o", tmp_path / "d"], "log.other_model", 3)
     assert invoke(capfd, "log", "merge", a, other, "-o", tmp_path / "d", "--force")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b", "x" * 5000])
+def test_a_path_that_no_file_can_have_is_a_log_error(tmp_path, name):
+    good = filled(tmp_path / "good")
+    path = str(tmp_path / name)
+    for call, code in (
+        (lambda: load_log(path), "log.unreadable"),
+        (lambda: write_log(path, HEADER, []), "log.unwritable"),
+        (lambda: LogWriter(path, HEADER), "log.unwritable"),
+        (lambda: check_writable(path), "log.unwritable"),
+        (lambda: merge_logs([good], path), "log.unwritable"),
+        (lambda: merge_logs([good, path], tmp_path / "out"), "log.unreadable"),
+    ):
+        with pytest.raises(LogError) as caught:
+            call()
+        assert caught.value.code == code
+        assert str(caught.value)
+    assert not is_open(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["good"]
+
+
+def test_what_a_failed_write_has_begun_is_removed(tmp_path):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(LogError):
+        write_log(tmp_path / "folder", HEADER, [record(0)])
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_numbers_that_are_not_finite_are_damage_or_come_back_as_null(tmp_path):
+    """NaN is no JSON; 1e999 is, and no other reader could read what Python makes of it."""
+    log = filled(tmp_path / "log", 1)
+    for bad in ('{"kind":"note","x":NaN}', '{"kind":"note","x":[-Infinity]}'):
+        (tmp_path / "bad").write_text(log.read_text() + bad + "\n")
+        assert loaded(tmp_path / "bad")[1].where == (f"{tmp_path / 'bad'}:3",)
+    with open(log, "a") as file:
+        file.write('{"kind":"note","x":[1e999]}\n' + json.dumps(record(1).to_json())[:-1] + ',"power":-1e999}\n')
+    assert quiet("log", "merge", log, "-o", tmp_path / "out") == 0
+    lines = [json.loads(line) for line in (tmp_path / "out").read_text().splitlines()]
+    assert [lines[2]["x"], lines[3]["power"]] == [[None], None]
+
+
+def test_comparisons_that_say_nothing_are_passed_over(capfd, tmp_path):
+    """A winner that did not take part, participants that are not there, times of nobody, numbers that stand twice."""
+    odd = [
+        dataclasses.replace(COMPARISON, trials=(1, 2), winner=0), dataclasses.replace(COMPARISON, winner=9),
+        dataclasses.replace(COMPARISON, trials=(), latency_ms=(), costs_ms=(), winner=0),
+        dataclasses.replace(COMPARISON, trials=(0, 8), latency_ms=(), costs_ms=((), (-1.0,))),
+        dataclasses.replace(COMPARISON, trials=(2, 2), latency_ms=(-1.0, 0.0), winner=2),
+        dataclasses.replace(COMPARISON, task_key="elsewhere"),
+    ]  # fmt: skip
+    records = [record(0, ms=1.0), record(1, ms=0.9), record(2, ms=0.8), record(2, ms=0.7, row={"i": 9})]
+    log = tmp_path / "log"
+    write_log(log, HEADER, [*records, *odd])
+    frame = read_log(log)
+    assert frame["rank"].tolist() == [4, 3, 2, 1]
+    for tool in (("summary", log), ("best", log), ("distill", log, "-o", tmp_path / "b")):
+        assert invoke(capfd, "log", *tool)[0] == 0
+    scheduler = GradientScheduler(tasks(1), confirm=False)
+    for line in [dataclasses.replace(x, task_key="key0") for x in (*records, *odd[:5])]:
+        (scheduler.observe if isinstance(line, Record) else scheduler.compare)(line)
+    assert scheduler.states[0].champion == 2
 
 
 def loaded(path):

@@ -184,3 +184,37 @@ def test_the_ranking_does_not_depend_on_the_order_of_merging(three):
         best = Database(log.records, log.comparisons).best("k0")
         orders.add(best.key if best else None)
     assert len(orders) == 1
+
+
+def test_a_log_merged_with_itself_stays_as_it_is(tmp_path):
+    """Also where it was merged before, its clock was set back, and numbers stand twice in it."""
+    lines = [
+        record(0, timestamp=10.0), record(1, timestamp=11.0, round=1), program("twin", record(1, timestamp=11.5)),
+        comparison(1, 0, at=9.0, round=1), Round(task_key="k0", task="conv", round=1, timestamp=12.0),
+        Command(name="pause", id="a", timestamp=8.0), Unknown({"kind": "note", "timestamp": 3}),
+    ]  # fmt: skip
+    once = merge([log_of(*lines)])[0]
+    assert [r.trial for r in once.records] == [0, 1, 2]
+    assert [(c.winner, c.trials) for c in once.comparisons] == [(1, (1, 0))]
+    for some in ([once], [once, once], [once, once, once]):
+        again, duplicates, lost = merge(some)
+        assert (again.lines, again.header) == (once.lines, once.header)
+        assert (duplicates, lost) == (3 * (len(some) - 1), 0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(logs())
+def test_merging_is_idempotent(three):
+    once = merge(three)[0]
+    assert merge([once])[0].lines == merge([once, once])[0].lines == merge([once, *three])[0].lines == once.lines
+
+
+def test_a_round_that_two_logs_share_keeps_one_number(tmp_path):
+    """A log and a copy of it that somebody went on with: the copy's trials belong to the round that was begun."""
+    begun = [record(0, timestamp=10.0), record(1, timestamp=11.0, round=1)]
+    copy = [
+        *begun,
+        program("c2", record(2, timestamp=12.0, round=1)),
+        program("c3", record(3, timestamp=13.0, round=2)),
+    ]
+    assert [r.round for r in merge([log_of(*begun), log_of(*copy)])[0].records] == [0, 1, 1, 2]

@@ -10,7 +10,7 @@ import pytest
 
 from workbench import Target, workloads
 from workbench.graph.tasks import Task
-from workbench.runtime.contest import Contest
+from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.results import Measurement
 from workbench.tune.lines import Comparison
 from workbench.tune.log import collected, load_log
@@ -81,7 +81,7 @@ def test_what_the_log_does_not_know_is_cancelled(tmp_path):
     ((position, found),) = measurer.measure(task, [toolbox.default(task)], math.inf)
     assert (position, found.status) == (0, "cancelled")
     assert len(measurer.missing) == 1
-    assert measurer.compare(task, [toolbox.default(task)] * 2).status == "cancelled"
+    assert measurer.compare(task, [toolbox.default(task)] * 2, ContestRules()).status == "cancelled"
 
 
 def record(trial, **kwargs):
@@ -113,5 +113,7 @@ def test_the_least_repeat_is_exact_and_repeated_trials_come_in_their_order():
     measurer = ReplayMeasurer(collected("", None, [*lines, fight]))
     asked = [Schedule(0), Schedule(0), Schedule(1), Schedule(0)]
     assert [m.min_ms for _, m in measurer.measure(Work, asked, math.inf)] == [1.0, 3.0, 5.0, 3.0]
-    assert [m.status for m in measurer.compare(Work, [Schedule(0), Schedule(1)]).measurements] == ["ok", "run_error"]
-    assert measurer.compare(Work, [Schedule(1), Schedule(0)]).status == "cancelled"
+    contest = measurer.compare(Work, [Schedule(0), Schedule(1)], ContestRules())
+    assert [m.status for m in contest.measurements] == ["ok", "run_error"]
+    assert measurer.compare(Work, [Schedule(1), Schedule(0)], ContestRules()).status == "cancelled"
+    assert measurement_of(record(4, latency_ms=None, costs_ms=())).status == "run_error"  # "ok", says a log by hand

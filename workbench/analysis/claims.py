@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from workbench.tune.ranking import preferences
+from workbench.tune.ranking import Ladder, compared_ms
 
 if TYPE_CHECKING:
     from workbench.tune.lines import Comparison
@@ -25,7 +25,7 @@ def claimed(trials: Sequence[tuple[int, float]], comparisons: Sequence[Compariso
     comparisons : sequence of Comparison
         Those of the same task.
     """
-    shown = _shown(trials, comparisons)
+    shown = {**dict(trials), **compared_ms(comparisons)}
     won = {c.winner for c in comparisons if c.new_best}
     lost = {trial for c in comparisons for trial in c.trials[1:] if trial != c.winner} - won
     out: list[float] = []
@@ -33,18 +33,9 @@ def claimed(trials: Sequence[tuple[int, float]], comparisons: Sequence[Compariso
     for trial, ms in trials:
         if trial in won or (ms < least and trial not in lost):
             best, least = shown[trial], ms
-        out.append(best if best < math.inf else min(ms, *out[-1:]))
-    behind = preferences(comparisons, shown)
+        out.append(best if best < math.inf else min([ms, *out[-1:]]))
     if out and comparisons:
-        _, trial = min((ms, trial) for trial, ms in trials if trial not in behind)
-        out[-1] = shown[trial]
+        first = Ladder.of({trial: (ms,) for trial, ms in reversed(trials)}, comparisons).best
+        assert first is not None
+        out[-1] = shown[first]
     return out
-
-
-def _shown(trials: Sequence[tuple[int, float]], comparisons: Sequence[Comparison]) -> dict[int, float]:
-    shown = dict(trials)
-    for item in sorted(comparisons, key=lambda c: (c.timestamp, c.elapsed_s)):
-        for trial in item.trials:
-            if trial in shown and (ms := item.latency_of(trial)) is not None:
-                shown[trial] = ms
-    return shown

@@ -10,7 +10,7 @@ from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
 from workbench.tune.database import Database
-from workbench.tune.log import Log, write_log
+from workbench.tune.log import Log, is_there, write_log
 from workbench.tune.merge import merge_logs
 from workbench.tune.record import Record, speed
 from workbench.tune.table import latency_text
@@ -53,10 +53,11 @@ def distill(options: Namespace, output: Output) -> int:
     log = load(options, output)
     source = Path(options.log)
     target = Path(options.output) if options.output else source.with_suffix(f".best{source.suffix}")
-    if target.exists() and target.samefile(source):
+    there = is_there(target)
+    if there and target.samefile(source):
         hint = "name another file with -o"
         raise LogError("log.unwritable", "A log cannot be distilled into itself", [str(target)], hint)
-    if target.exists() and not options.output:
+    if there and not options.output:
         raise LogError("log.exists", "The file is already there", [str(target)], "name a file with -o to write over it")
     _, found = _top(log, options.k)
     kept = {(r.task_key, r.trial) for r in found}

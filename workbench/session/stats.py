@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.tune.events import TaskRow
 from workbench.tune.lines import Comparison
-from workbench.tune.ranking import latency_shown, preferences
+from workbench.tune.ranking import Key, Ladder, latency_shown, uncompared
 from workbench.tune.record import Record
 
 SPARK_POINTS = 24
@@ -21,7 +21,7 @@ DELTA_TRIALS = 20
 class TaskStats:
     """What is known about one task.
 
-    The best is the fastest trial, but for those that lost a comparison: the rule of `workbench.tune.ranking`.
+    Which trial is the best is told by the rule of `workbench.tune.ranking`.
     """
 
     best: Record | None = None
@@ -33,7 +33,9 @@ class TaskStats:
     curve: list[float | None] = field(default_factory=list)
     _valid: dict[int, Record] = field(default_factory=dict)
     _comparisons: list[Comparison] = field(default_factory=list)
-    _losers: frozenset[int] = frozenset()
+    #: Trials that took part in comparisons, and the place of the best one.
+    _named: set[int] = field(default_factory=set)
+    _least: Key = ()
 
     @property
     def trials(self) -> int:
@@ -61,8 +63,13 @@ class TaskStats:
         """Take a trial in."""
         if not record.ok:
             self.failures[record.status] += 1
-        elif self._valid.setdefault(record.trial, record) is record and self._leads(record):
-            self._choose(record)
+        elif self._valid.setdefault(record.trial, record) is record:
+            place = uncompared(_alone(record), record.trial)
+            if record.trial in self._named:
+                self._rank()
+            elif self.best is None or place < self._least:
+                self._least = place
+                self._choose(record)
         if record.ok and record.origin == "default" and self.untuned_ms is None:
             self.untuned_ms = record.latency_ms
         self.curve.append(self.best_ms)
@@ -70,15 +77,16 @@ class TaskStats:
     def compare(self, line: Comparison) -> None:
         """Take a comparison in."""
         self._comparisons.append(line)
-        self._losers = frozenset(preferences(self._comparisons, self._valid))
-        left = [r for trial, r in self._valid.items() if trial not in self._losers]
-        if left:
-            self._choose(min(left, key=_place))
+        self._named.update(line.trials)
+        self._rank()
         if self.curve:
             self.curve[-1] = self.best_ms
 
-    def _leads(self, record: Record) -> bool:
-        return record.trial not in self._losers and (self.best is None or _place(record) < _place(self.best))
+    def _rank(self) -> None:
+        ladder = Ladder.of({trial: _alone(record) for trial, record in self._valid.items()}, self._comparisons)
+        if ladder.best is not None:
+            self._least = ladder.places[ladder.best]
+            self._choose(self._valid[ladder.best])
 
     def _choose(self, record: Record) -> None:
         self.best, self.best_ms = record, self.shown_ms(record)
@@ -88,8 +96,9 @@ class TaskStats:
         return latency_shown(record, self._comparisons)
 
 
-def _place(record: Record) -> tuple[bool, float, int]:
-    return (not record.as_in_network, record.latency_ms or 0.0, record.trial)
+def _alone(record: Record) -> tuple[bool, float]:
+    """What orders a trial that was never compared."""
+    return (not record.as_in_network, record.latency_ms or 0.0)
 
 
 class Stats:

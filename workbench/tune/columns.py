@@ -49,7 +49,7 @@ class Line:
         for name, _, _ in _columns(type(self)):
             out[name] = plain(getattr(self, name))
         for name, value in self.extra.items():
-            out.setdefault(name, value)
+            out.setdefault(name, plain(value))
         return out
 
     @classmethod

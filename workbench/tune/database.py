@@ -6,11 +6,11 @@ import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
-from workbench.tune.ranking import latency_shown, ranked
+from workbench.tune.ranking import latency_shown, placed
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
@@ -120,14 +120,14 @@ class Database:
             return (target is not None and r.target != target, not r.as_in_network, r.latency_ms or 0.0)
 
         logs = self._by_task.get(task_key, ())
-        lists = [ranked(filter(wanted, log.records), log.comparisons, order) for log in logs]
+        lists = [placed(filter(wanted, log.records), log.comparisons, order) for log in logs]
         seen: set[str] = set()
         out: list[Record] = []
-        for record in heapq.merge(*(_rising(found, order) for found in lists), key=lambda item: item[0]):
-            name = _program(record[1])
+        for _, record in heapq.merge(*lists, key=lambda item: item[0]):
+            name = _program(record)
             if name not in seen:
                 seen.add(name)
-                out.append(record[1])
+                out.append(record)
         return out[:k]
 
     def best(self, task_key: str, target: str | None = None) -> Record | None:
@@ -174,12 +174,3 @@ class Database:
 
 def _program(record: Record) -> str:
     return record.key or f"{record.variant}:{sorted(record.row.items())}:{record.trace}"
-
-
-def _rising(records: Iterable[Record], order: Callable[[Record], tuple[Any, ...]]) -> Iterator[tuple[Any, Record]]:
-    """Give ranked records a key that never falls: one that ranks behind the winner of a comparison shares its key."""
-    highest: Any = None
-    for record in records:
-        key = order(record)
-        highest = key if highest is None else max(highest, key)
-        yield highest, record

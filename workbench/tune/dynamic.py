@@ -53,7 +53,9 @@ class DynamicExecutable:
     def reference_steps(self) -> tuple[str, ...]:
         """Operators that the stages compiled so far leave to their reference implementations."""
         found: dict[str, None] = {}
-        for stage, built in self._stages.values():
+        with self._lock:
+            stages = tuple(self._stages.values())
+        for stage, built in stages:
             if built is None:
                 found[self.program.nodes[stage.start].op] = None
             else:

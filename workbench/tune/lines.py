@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from workbench.tune.columns import Line, column, unknown_fields
+from workbench.tune.columns import Line, column, plain, unknown_fields
 from workbench.tune.record import Record
 
 
@@ -125,7 +125,7 @@ class Unknown:
 
     def to_json(self) -> dict[str, Any]:
         """Return the line's JSON object."""
-        return dict(self.data)
+        return {name: plain(value) for name, value in self.data.items()}
 
 
 AnyLine: TypeAlias = Record | Comparison | Round | Command | Unknown

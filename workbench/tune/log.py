@@ -9,6 +9,7 @@ leaves behind: readers skip it, and `resume` removes it.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -22,6 +23,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean
 from workbench.tune.columns import Line, column, unknown_fields
 from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
+from workbench.tune.ranking import compared_ms, confirmed, ranked
 from workbench.tune.record import SCHEMA, Record
 
 if TYPE_CHECKING:
@@ -101,8 +103,25 @@ def open_for_reading(path: str | os.PathLike[str]) -> BinaryIO:
     except FileNotFoundError:
         hint = "check the path; 'workbench tune MODEL --trials N --log F' writes one"
         raise LogError("log.missing", "There is no such log file", [str(path)], hint) from None
-    except OSError as error:
-        raise LogError("log.unreadable", f"The log cannot be read: {error.strerror or error}", [str(path)]) from error
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        raise LogError("log.unreadable", f"The log cannot be read: {reason_of(error)}", [str(path)]) from error
+
+
+def is_there(path: str | os.PathLike[str]) -> bool:
+    """Whether something stands where a log is to be written; ``log.unwritable`` when nothing ever can."""
+    try:
+        os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as error:  # a ValueError for a path that no file can have
+        hint = "choose a file in a directory that exists and that you may write to"
+        raise LogError("log.unwritable", f"The log cannot be written: {reason_of(error)}", [str(path)], hint) from error
+    return True
+
+
+def reason_of(error: OSError | ValueError) -> str:
+    """Return why a file cannot be opened or written, in the system's words."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
@@ -121,23 +140,30 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
                 return
             if raw.isspace():
                 continue
-            try:
-                data = json.loads(raw)
-            except (ValueError, RecursionError):
-                data = None
-            if not isinstance(data, dict):
+            data = _object(raw)
+            if data is None:
                 hint = "restore the line from a backup, or remove it to go on without that trial"
                 raise LogError("log.corrupt", f"Line {number} of the log is not a record", [f"{path}:{number}"], hint)
             yield _parse(data, f"{path}:{number}")
 
 
-def _complete(raw: bytes) -> dict[str, Any] | None:
-    """Return the object of a line that lacks only its newline, else None."""
+def _object(raw: bytes) -> dict[str, Any] | None:
+    """Return the JSON object of a line; None for anything else, NaN included, which is no JSON."""
     try:
-        data = json.loads(raw)
+        data = json.loads(raw, parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) and isinstance(data.get("kind"), str) else None
+    return data if isinstance(data, dict) else None
+
+
+def _refused(constant: str) -> None:
+    raise ValueError(constant)
+
+
+def _complete(raw: bytes) -> dict[str, Any] | None:
+    """Return the object of a line that lacks only its newline, else None."""
+    data = _object(raw)
+    return data if data is not None and isinstance(data.get("kind"), str) else None
 
 
 def _parse(data: dict[str, Any], where: str) -> Header | AnyLine:
@@ -178,13 +204,19 @@ def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) 
     """Return records as a table with the columns `COLUMNS`."""
     from workbench.tune.log_frame import LogFrame
 
-    records, comparisons = tuple(records), tuple(comparisons)
-    compared, won = _compared(comparisons)
-    ranks = _ranks(records, comparisons)
+    records = tuple(records)
+    by_task: dict[str, list[Comparison]] = {}
+    for item in comparisons:
+        by_task.setdefault(item.task_key, []).append(item)
+    shown = {key: compared_ms(items) for key, items in by_task.items()}
+    won = {key: confirmed(items) for key, items in by_task.items()}
     rows = [
-        [*(getattr(r, name) for name in COLUMNS[:-3]), r.trial in won, compared.get((r.task_key, r.trial)), rank]
-        for r, rank in zip(records, ranks, strict=True)
-    ]
+        [
+            *(getattr(r, name) for name in COLUMNS[:-3]),
+            r.trial in won.get(r.task_key, ()), shown.get(r.task_key, {}).get(r.trial), rank,
+        ]
+        for r, rank in zip(records, _ranks(records, by_task), strict=True)
+    ]  # fmt: skip
     frame = LogFrame(rows, columns=list(COLUMNS))
     for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error", "compared_ms"):
         frame[name] = frame[name].astype("float64")
@@ -193,34 +225,16 @@ def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) 
     return frame
 
 
-def _ranks(records: Sequence[Record], comparisons: Sequence[Comparison]) -> list[int | None]:
+def _ranks(records: Sequence[Record], comparisons: Mapping[str, Sequence[Comparison]]) -> list[int | None]:
     """Return the place of each record among those of its task and target, from 1; None for those that failed."""
-    from workbench.tune.ranking import ranked
-
     parts: dict[tuple[str, str], list[Record]] = {}
-    compared: dict[str, list[Comparison]] = {}
     for record in records:
         parts.setdefault((record.task_key, record.target), []).append(record)
-    for item in comparisons:
-        compared.setdefault(item.task_key, []).append(item)
     places: dict[int, int] = {}
     for (key, _), part in parts.items():
-        order = ranked(part, compared.get(key, ()), lambda r: (not r.as_in_network, r.latency_ms))
+        order = ranked(part, comparisons.get(key, ()), lambda r: (not r.as_in_network, r.latency_ms))
         places.update((id(record), place) for place, record in enumerate(order, 1))
     return [places.get(id(record)) for record in records]
-
-
-def _compared(comparisons: Iterable[Comparison]) -> tuple[dict[tuple[str, int], float], set[int]]:
-    """Return the latency of each trial in its latest comparison, and the trials that won one."""
-    compared: dict[tuple[str, int], float] = {}
-    won: set[int] = set()
-    for item in sorted(comparisons, key=lambda c: c.timestamp):
-        won |= {item.winner} if item.losers else set()
-        for trial in item.trials:
-            latency = item.latency_of(trial)
-            if latency is not None:
-                compared[item.task_key, trial] = latency
-    return compared, won
 
 
 def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFrame:
@@ -287,7 +301,9 @@ def write_log(path: str | os.PathLike[str], header: Header | None, written: Iter
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
         os.replace(temporary, target)
-    except OSError as error:
-        message = f"The log cannot be written: {error.strerror or error}"
+    except (OSError, ValueError) as error:
+        with contextlib.suppress(OSError, ValueError):
+            temporary.unlink()
+        message = f"The log cannot be written: {reason_of(error)}"
         raise LogError("log.unwritable", message, [str(path)], "choose another file with -o") from error
     return len(lines) - (header is not None)

@@ -36,15 +36,18 @@ line without it is a trial. This is version {SCHEMA} of the format.
 - **Nothing in a log is ever executed**: there is no pickle in it and no expression; a schedule is a list of primitives
   with their numbers, and is checked like one that a user types.
 - **Damage is named.** A complete line that is not what its kind says is an error with its line number (`log.corrupt`).
-- Numbers are finite. Where something is not known there is `null`, or the field is missing.
+- Numbers are finite: `NaN` is damage. Where something is not known there is `null`, or the field is missing.
 - Times end with their unit: `_ms` in milliseconds, `_s` in seconds. `elapsed_s` counts the tuning time of the log over
   all runs, pauses left out; `timestamp` is in seconds since 1970 (UTC).
 
 ## Who is best
 
 Trials rank by `latency_ms`, those of the wanted target first and among them those timed as in a network (`caches`).
-A trial that lost a comparison ranks no better than directly behind the one that won it; of contradicting comparisons
-the later ones hold. The latency that is shown is that of the latest comparison, if there was one.
+Comparisons correct that: the winner takes the place of what it beat, however slow its own trial was, and a loser ranks
+no better than directly behind the winner; of contradicting comparisons the later ones hold. So whoever beats the best
+of a task is the best, as in the run that wrote the log. A trial that was not compared yet, because the run was killed
+or could hold no comparison, ranks by its `latency_ms`. The latency that is shown is that of the latest comparison, if
+there was one.
 
 ## Tools
 

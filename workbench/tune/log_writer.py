@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.errors import LogError
 from workbench.tune.lines import AnyLine, Command, Comparison, Round
-from workbench.tune.log import Header, Log, check_model, load_log
+from workbench.tune.log import Header, Log, check_model, is_there, load_log, reason_of
 from workbench.tune.record import Record
 
 
@@ -173,7 +173,7 @@ def check_writable(path: str | os.PathLike[str], resume: bool = False) -> None:
     For calling before a long preparation; the writer itself checks everything again.
     """
     file = Path(path)
-    if file.exists():
+    if is_there(file):
         os.close(_open_locked(file))
         if not resume and file.stat().st_size > 0:
             hint = "pass --resume (resume=True) to go on with it, or choose another file"
@@ -190,7 +190,7 @@ def is_open(path: str | os.PathLike[str]) -> bool:
     """Whether some process has a log open for writing."""
     try:
         file = os.open(path, os.O_RDWR | os.O_APPEND | getattr(os, "O_BINARY", 0))
-    except OSError:
+    except (OSError, ValueError):
         return False
     try:
         _lock(file, shared=True)  # so that two who look do not take each other for a writer
@@ -205,9 +205,9 @@ def _open_locked(path: Path) -> int:
     """Open `path` for appending and take the writer's lock, or raise ``log.unwritable`` / ``log.locked``."""
     try:
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         hint = "choose a file in a directory that exists and that you may write to"
-        message = f"The log cannot be written: {error.strerror or error}"
+        message = f"The log cannot be written: {reason_of(error)}"
         raise LogError("log.unwritable", message, [str(path)], hint) from error
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)

@@ -19,7 +19,7 @@ from typing import Any
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError
 from workbench.tune.lines import AnyLine, Comparison, Round, Unknown
-from workbench.tune.log import Header, Log, collected, load_log, write_log
+from workbench.tune.log import Header, Log, collected, is_there, load_log, write_log
 from workbench.tune.record import Record
 
 
@@ -77,7 +77,7 @@ def merge_logs(paths: Iterable[str | os.PathLike[str]], out: str | os.PathLike[s
     if not logs:
         raise UsageError("usage.no_logs", "There is no log to merge", ("paths",), "name two or more logs")
     target = Path(as_path("out", out))
-    if target.exists() and target.stat().st_size > 0:
+    if is_there(target) and target.stat().st_size > 0:
         hint = "choose another file; merging writes over nothing"
         raise LogError("log.exists", "The file is already there", [str(target)], hint)
     if not force:
@@ -118,6 +118,7 @@ class _Merge:
     seen: dict[Hashable, int] = field(default_factory=dict)  # what tells a line from others -> number of the trial
     numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     rounds: dict[tuple[int, int], int] = field(default_factory=dict)
+    homes: dict[Hashable, int] = field(default_factory=dict)  # what tells a trial from others -> its round
     trials: int = 0
     next_round: int = 0
     duplicates: int = 0
@@ -148,11 +149,13 @@ class _Merge:
         if name in self.seen:
             self.duplicates += 1
             self.numbers.setdefault((source, record.trial), self.seen[name])
+            self.rounds.setdefault((source, record.round), self.homes[name])
             return None
         number = self.seen[name] = self.trials
         self.trials += 1
         self.numbers.setdefault((source, record.trial), number)
-        return dataclasses.replace(record, trial=number, round=self._round(source, record.round))
+        self.homes[name] = self._round(source, record.round)
+        return dataclasses.replace(record, trial=number, round=self.homes[name])
 
     def _round(self, source: int, number: int) -> int:
         """Return the new number of a round of a log."""

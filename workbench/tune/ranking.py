@@ -1,8 +1,9 @@
 """Which record of a task is the best, from the trials and the comparisons together.
 
 A trial is timed by itself, in the minute in which it happens to be its turn; a comparison times candidates side by
-side. So records rank by their own latency, except that one which lost a comparison ranks no better than directly behind
-the record that won it. Without comparisons, the latency alone decides.
+side. So records rank by their own latency, but a comparison corrects that: its winner takes the place of what it beat,
+however slow its own trial was, and a loser ranks no better than directly behind the winner. Whoever beats the best of a
+task is therefore the best, as in a run (`workbench.tune.task_state`). Without comparisons, the latency alone decides.
 
 Comparisons may contradict each other. Then the later one holds: they are taken newest first, and one that would close a
 circle is left out. The result depends on what is known, not on the order in which it was written or read.
@@ -10,7 +11,9 @@ circle is left out. The result depends on what is known, not on the order in whi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from workbench.tune.lines import Comparison
@@ -31,30 +34,105 @@ def ranked(
     comparisons : iterable of Comparison
         Those of the same log; participants that are not among `records` are passed over.
     base : callable, optional
-        Orders records that were never compared; by latency when left out. Ties go to the lower trial number.
+        Orders records that were never compared; by latency when left out. Of equal ones those go first that were
+        compared, then the lower trial number.
+    """
+    return [record for _, record in placed(records, comparisons, base)]
+
+
+def placed(
+    records: Iterable[Record], comparisons: Iterable[Comparison] = (), base: Callable[[Record], Key] | None = None
+) -> list[tuple[Key, Record]]:
+    """Return what `ranked` returns, each with its place: a key that never falls from one record to the next, by which
+    the records of several logs can be merged.
     """
     first: dict[int, Record] = {}
-    placed: list[tuple[Key, int, Record]] = []
-    for position, record in enumerate(records):
-        if not record.ok:
-            continue
-        if first.setdefault(record.trial, record) is not record:
+    others: list[Record] = []
+    for record in records:
+        if record.ok and first.setdefault(record.trial, record) is not record:
             # Comparisons mean the first of its number; how else could records of several logs be told apart?
-            placed.append(((_base(record, base),), position, record))
-    keys = {trial: _base(r, base) for trial, r in first.items()}
-    behind = preferences(comparisons, keys)
-    full: dict[int, Key] = {}
-    for trial in _winners_first(keys, behind):
-        ahead = max((full[winner] for winner in behind.get(trial, ())), default=None)
-        # Longer than the winner's key and equal so far: directly behind it, before everything that is slower.
-        own = (keys[trial],)
-        full[trial] = own if ahead is None or own > ahead else (*ahead, keys[trial])
-    placed += [(key, -1, first[trial]) for trial, key in full.items()]
-    return [record for _, _, record in sorted(placed, key=lambda item: item[:2])]
+            others.append(record)
+    order = base or _latency
+    ladder = Ladder.of({trial: order(r) for trial, r in first.items()}, comparisons)
+    found = [(ladder.places[trial], first[trial]) for trial in ladder.order()]
+    rest = sorted(((uncompared(order(r), r.trial), r) for r in others), key=_key)
+    return list(heapq.merge(found, rest, key=_key))
 
 
-def _base(record: Record, base: Callable[[Record], Key] | None) -> Key:
-    return (*(base(record) if base else (record.latency_ms,)), record.trial)
+def uncompared(base: Key, trial: int) -> Key:
+    """Return the place of a trial that was never compared: behind one that was and is no slower."""
+    return (*base, True, trial)
+
+
+def _latency(record: Record) -> Key:
+    return (record.latency_ms,)
+
+
+def _key(item: tuple[Key, Record]) -> Key:
+    return item[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ladder:
+    """Where the trials of a task stand.
+
+    Attributes
+    ----------
+    keys : dict of int to tuple
+        Trial -> what orders it by itself; no two are equal.
+    places : dict of int to tuple
+        Trial -> the least key among its own and those of all that rank behind it for having lost.
+    behind : dict of int to set of int
+        Trial -> those that it ranks behind for having lost; free of circles.
+    """
+
+    keys: dict[int, Key]
+    places: dict[int, Key]
+    behind: dict[int, set[int]]
+
+    @classmethod
+    def of(cls, base: Mapping[int, Key], comparisons: Iterable[Comparison]) -> Ladder:
+        """Place trials.
+
+        Parameters
+        ----------
+        base : mapping of int to tuple
+            Trial -> what orders those that were never compared.
+        comparisons : iterable of Comparison
+            Those of the same log and task.
+        """
+        behind = preferences(comparisons, base)
+        compared = {*behind, *(winner for winners in behind.values() for winner in winners)}
+        keys = {t: (*key, False, t) if t in compared else uncompared(key, t) for t, key in base.items()}
+        places = dict(keys)
+        for trial in reversed(_winners_first(behind)):
+            for winner in behind.get(trial, ()):
+                places[winner] = min(places[winner], places[trial])
+        return cls(keys, places, behind)
+
+    @property
+    def best(self) -> int | None:
+        """The trial that goes before all others; None where there is none."""
+        return min((t for t in self.keys if t not in self.behind), key=self._rank, default=None)
+
+    def order(self) -> list[int]:
+        """Return all trials, best first; their places never fall."""
+        waiting = {trial: len(winners) for trial, winners in self.behind.items()}
+        losers = _inverted(self.behind)
+        ready = [(self._rank(trial), trial) for trial in self.keys if trial not in self.behind]
+        heapq.heapify(ready)
+        out: list[int] = []
+        while ready:
+            trial = heapq.heappop(ready)[1]
+            out.append(trial)
+            for loser in losers.get(trial, ()):
+                waiting[loser] -= 1
+                if waiting[loser] == 0:
+                    heapq.heappush(ready, (self._rank(loser), loser))
+        return out
+
+    def _rank(self, trial: int) -> tuple[Key, Key]:
+        return self.places[trial], self.keys[trial]
 
 
 def preferences(comparisons: Iterable[Comparison], known: Iterable[int]) -> dict[int, set[int]]:
@@ -62,7 +140,7 @@ def preferences(comparisons: Iterable[Comparison], known: Iterable[int]) -> dict
     there = set(known)
     behind: dict[int, set[int]] = {}
     for item in sorted(comparisons, key=_age, reverse=True):
-        if item.winner not in there:
+        if item.winner not in there or item.winner not in item.trials:
             continue
         for loser in sorted(there.intersection(item.losers)):
             if not _leads(behind, item.winner, loser):
@@ -70,7 +148,7 @@ def preferences(comparisons: Iterable[Comparison], known: Iterable[int]) -> dict
     return behind
 
 
-def _age(item: Comparison) -> tuple[Any, ...]:
+def _age(item: Comparison) -> Key:
     """Newest last; what follows the time only makes the order independent of the order of reading."""
     return (item.timestamp, item.elapsed_s, item.round, item.winner, item.trials)
 
@@ -89,15 +167,21 @@ def _leads(behind: Mapping[int, set[int]], start: int, goal: int) -> bool:
     return False
 
 
-def _winners_first(keys: Mapping[int, Key], behind: Mapping[int, set[int]]) -> list[int]:
-    """Return all trials, each after those that it ranks behind."""
-    order: list[int] = []
-    waiting = {trial: len(behind.get(trial, ())) for trial in keys}
+def _inverted(behind: Mapping[int, set[int]]) -> dict[int, list[int]]:
+    """Return which trials rank directly behind each trial."""
     losers: dict[int, list[int]] = {}
     for loser, winners in behind.items():
         for winner in winners:
             losers.setdefault(winner, []).append(loser)
-    ready = [trial for trial, count in waiting.items() if count == 0]
+    return losers
+
+
+def _winners_first(behind: Mapping[int, set[int]]) -> list[int]:
+    """Return all trials that were compared, each after those that it ranks behind."""
+    losers = _inverted(behind)
+    waiting = {trial: len(winners) for trial, winners in behind.items()}
+    ready = [trial for trial in losers if trial not in behind]
+    order: list[int] = []
     while ready:
         order.append(trial := ready.pop())
         for loser in losers.get(trial, ()):
@@ -107,16 +191,23 @@ def _winners_first(keys: Mapping[int, Key], behind: Mapping[int, set[int]]) -> l
     return order
 
 
+def compared_ms(comparisons: Iterable[Comparison]) -> dict[int, float]:
+    """Return the latency of each trial in its latest comparison, in milliseconds, from those of one task."""
+    out: dict[int, float] = {}
+    for item in sorted(comparisons, key=_age, reverse=True):
+        for trial in item.trials:
+            if trial not in out and (ms := item.latency_of(trial)) is not None:
+                out[trial] = ms
+    return out
+
+
 def latency_shown(record: Record, comparisons: Iterable[Comparison]) -> float | None:
     """Return the latency to show for a record, in milliseconds: that of its latest comparison if it took part in one,
     else its own.
     """
-    for item in sorted(comparisons, key=_age, reverse=True):
-        if (found := item.latency_of(record.trial)) is not None:
-            return found
-    return record.latency_ms
+    return compared_ms(comparisons).get(record.trial, record.latency_ms)
 
 
-def confirmed(comparisons: Sequence[Comparison]) -> set[int]:
+def confirmed(comparisons: Iterable[Comparison]) -> set[int]:
     """Return the trials that won a comparison against another one."""
     return {item.winner for item in comparisons if item.losers}

@@ -64,7 +64,8 @@ class ReplayMeasurer:
         self._records: dict[tuple[str, str], list[Record]] = {}
         names: dict[int, tuple[str, str]] = {}
         for record in read.records:
-            name = names[record.trial] = (record.task_key, _text(record.trace))
+            name = (record.task_key, _text(record.trace))
+            names.setdefault(record.trial, name)  # comparisons mean the first of its number
             if record.status != "cancelled":
                 self._records.setdefault(name, []).append(record)
         self._comparisons: dict[tuple[tuple[str, str], ...], list[Comparison]] = {}
@@ -89,7 +90,7 @@ class ReplayMeasurer:
                 self.missing.append(name)
                 yield position, Measurement(status="cancelled")
 
-    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
+    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules | None = None) -> Contest:
         """Return the contest of these schedules, in this order, that the log holds, however long it was."""
         from workbench.runtime.contest import Contest
         from workbench.runtime.results import Measurement
@@ -125,7 +126,7 @@ def measurement_of(record: Record) -> Measurement:
     least = record.latency_ms
     costs = record.costs_ms if least is None else _exact(record.costs_ms or (least,), least)
     return Measurement(
-        status=record.status,  # type: ignore[arg-type]
+        status="run_error" if record.status == "ok" and not costs else record.status,  # type: ignore[arg-type]
         costs_ms=costs,
         error=record.error,
         flops=record.flops,

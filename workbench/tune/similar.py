@@ -23,6 +23,9 @@ Relation = Literal["exact", "target", "similar", "none"]
 _NUMBER = re.compile(r"(?<![A-Za-z0-9_])\d+(?:x\d+)*(?![A-Za-z0-9_])")
 _COPY = re.compile(r" \(\d+\)$")
 
+_DIGITS = 18
+"""No extent has more digits; a name may come from a log that somebody wrote by hand."""
+
 EPILOGUE = 0.5
 """What an operation that only one of two kernels has counts, in doublings of an extent."""
 
@@ -59,7 +62,7 @@ class Shape:
         if self.kind != other.kind or len(self.numbers) != len(other.numbers):
             return math.inf
         pairs = zip(self.numbers, other.numbers, strict=True)
-        far = sum(abs(math.log2(max(a, 1) / max(b, 1))) for a, b in pairs)
+        far = sum(abs(math.log2(max(a, 1)) - math.log2(max(b, 1))) for a, b in pairs)
         return far + EPILOGUE * len(set(self.around) ^ set(other.around))
 
 
@@ -70,7 +73,7 @@ def shape_of(name: str) -> Shape:
     text = _written_out(parts[main])
     found = _NUMBER.findall(text)
     kind = _NUMBER.sub(lambda m: "x".join("n" * len(m.group().split("x"))), text)
-    numbers = tuple(int(n) for group in found for n in group.split("x"))
+    numbers = tuple(int(n[:_DIGITS]) for group in found for n in group.split("x"))
     return Shape(kind, numbers, tuple(p for i, p in enumerate(parts) if i != main))
 
 

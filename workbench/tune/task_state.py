@@ -117,7 +117,8 @@ class TaskState:
         self.trials += 1
         if record.round != self.last_round:
             self.waited = self.waited + 1 if self.pending else 0
-            if self.waited >= (1 if confirm is None and not self.compared else PATIENCE):
+            patience = 0 if confirm is False else 1 if confirm is None and not self.compared else PATIENCE
+            if self.waited >= patience:
                 self.settle()
             self.last_round = record.round
             self.savings.append(0.0)  # first: whoever looks on from another thread takes them by the history's length

@@ -43,14 +43,7 @@ export function rank(trials: readonly Timed[], comparisons: readonly Comparison[
     }
   }
   const newest = [...comparisons].sort((a, b) => -older(a.age, b.age));
-  const losers = beaten(newest, first);
-  let best: Timed | null = null;
-  for (const one of first.values()) {
-    // What lost ranks behind its winner, so the best is among the others.
-    if (!losers.has(one.trial) && (best === null || before(one, best))) {
-      best = one;
-    }
-  }
+  const best = leader(first, beaten(newest, first));
   if (best === null) {
     return { best, steps: [] };
   }
@@ -58,20 +51,48 @@ export function rank(trials: readonly Timed[], comparisons: readonly Comparison[
   return { best: shown, steps: course(trials, newest, shown.ms) };
 }
 
-function before(a: Timed, b: Timed): boolean {
-  return a.network === b.network ? a.ms < b.ms || (a.ms === b.ms && a.trial < b.trial) : a.network;
+/** The trial that ranks behind no other and has the best place: a winner takes that of what it beat. */
+function leader(known: ReadonlyMap<number, Timed>, behind: ReadonlyMap<number, ReadonlySet<number>>): Timed | null {
+  const losers = new Map<number, number[]>();
+  behind.forEach((winners, loser) => winners.forEach(winner => losers.set(winner, [...(losers.get(winner) ?? []), loser])));
+  const compared = new Set([...behind.keys(), ...losers.keys()]);
+  const before = (a: Timed, b: Timed): boolean => older(key(a, compared), key(b, compared)) < 0;
+  let best: Timed | null = null;
+  let least: Timed | null = null;
+  for (const one of known.values()) {
+    if (behind.has(one.trial)) {
+      continue;
+    }
+    let place = one;
+    const seen = new Set([one.trial]);
+    for (const trial of seen) { // a set goes on with what is added meanwhile
+      const there = known.get(trial)!;
+      place = before(there, place) ? there : place;
+      losers.get(trial)?.forEach(loser => seen.add(loser));
+    }
+    // Two that were not compared with each other may both have beaten the same one.
+    if (best === null || least === null || before(place, least) || (place === least && before(one, best))) {
+      [best, least] = [one, place];
+    }
+  }
+  return best;
+}
+
+/** What orders trials by themselves, most important first. */
+function key({ network, ms, trial }: Timed, compared: ReadonlySet<number>): number[] {
+  return [network ? 0 : 1, ms, compared.has(trial) ? 0 : 1, trial];
 }
 
 function older(a: readonly number[], b: readonly number[]): number {
   const at = a.findIndex((value, i) => value !== b[i]);
-  return at < 0 ? 0 : a[at] - b[at];
+  return at < 0 ? a.length - b.length : (a[at] - b[at] || a.length - b.length);
 }
 
 /** Trials that rank behind another one. Where comparisons contradict each other the newer one holds. */
 function beaten(newest: readonly Comparison[], known: ReadonlyMap<number, unknown>): Map<number, Set<number>> {
   const behind = new Map<number, Set<number>>();
   for (const { trials, winner } of newest) {
-    if (!known.has(winner)) {
+    if (!known.has(winner) || !trials.includes(winner)) {
       continue;
     }
     const losers = trials.filter(trial => trial !== winner && known.has(trial)).sort((a, b) => a - b);
