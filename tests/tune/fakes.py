@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import SimpleNamespace
 
 from workbench.errors import UsageError
@@ -34,6 +35,7 @@ class FakeCandidate:
     key: str
     parent: str | None = None
     mutation: str | None = None
+    model: str | None = "fake-1"
 
 
 class FakeSpace:
@@ -131,6 +133,12 @@ class FakeToolbox:
 
     def model_version(self):
         return "fake-1"
+
+    def predicted(self, task, schedule):
+        return -float(schedule.x)
+
+    def save_model(self, path):
+        Path(path).write_text("fake-1", encoding="utf-8")
 
 
 def latency(x):

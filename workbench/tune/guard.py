@@ -6,6 +6,7 @@ others go on. So every call from the loop into the toolbox and its searches goes
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -114,6 +115,15 @@ class GuardedToolbox:
     def model_version(self) -> str:
         """Return what the records say about the model that predicted."""
         return self._inner.model_version()
+
+    def predicted(self, task: Task, schedule: Schedule) -> float | None:
+        """Return the model's score of a schedule that no search has proposed."""
+        with told_of(task, "cost model"):
+            return self._inner.predicted(task, schedule)
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the cost model to a file."""
+        self._inner.save_model(path)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeGuard
@@ -37,8 +38,9 @@ class TuneOptions:
         Search strategy: "evolutionary", "random", "descent", or one that was declared with `strategy`.
     epsilon : float
         Share of proposals that are drawn at random, 0 to 1.
-    model : str
-        Cost model: "xgboost", "analytic", "random", or one that was declared with `cost_model`.
+    model : str or path
+        Cost model: "xgboost", "analytic", "random", one that was declared with `cost_model`, or a file ``*.json`` that
+        `TuningSession.save_model` wrote: the run then starts from what that run has measured.
     space : {"sketch", "template", "both"}
         Where candidates come from: the sketch rules, a template, or both.
     template : str, optional
@@ -76,7 +78,7 @@ class TuneOptions:
     objective: Objective | None = None
     search: str = "evolutionary"
     epsilon: float = 0.08
-    model: str = "xgboost"
+    model: str | os.PathLike[str] = "xgboost"
     space: str = "sketch"
     template: str | None = None
     structure: str | None = None
@@ -101,7 +103,7 @@ class TuneOptions:
         _one_of("task scheduler", self.scheduler, SCHEDULERS, "usage.scheduler")
         _one_of("kind of space", self.space, SPACES, "usage.space")
         is_a("search", self.search, str)
-        is_a("model", self.model, str)
+        is_a("model", self.model, (str, os.PathLike))
         if self.constants is not None:
             _one_of("place for constants", self.constants, tuple(_CACHES), "usage.constants")
         for name in ("confirm", "early_end", "flush_cache", "baseline"):
@@ -126,8 +128,14 @@ class TuneOptions:
 
 def check_shipped(options: TuneOptions) -> None:
     """Raise for a search or a cost model that is not among those that come with the package; loads nothing heavy."""
-    _one_of("cost model", options.model, COST_MODELS, "usage.cost_model")
+    if not is_saved_model(options.model):
+        _one_of("cost model", options.model, COST_MODELS, "usage.cost_model")
     _one_of("search strategy", options.search, SEARCHES, "usage.search")
+
+
+def is_saved_model(model: str | os.PathLike[str]) -> bool:
+    """Whether a cost model is given by its file, not by its name."""
+    return isinstance(model, os.PathLike) or model.endswith(".json")
 
 
 def is_epsilon(value: Any) -> TypeGuard[float]:

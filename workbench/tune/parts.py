@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -96,6 +97,11 @@ class Toolbox(Protocol):
         """Return the schedule of a trial."""
 
     def model_version(self) -> str: ...
+    def predicted(self, task: Task, schedule: Schedule) -> float | None:
+        """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
+
+    def save_model(self, path: str | os.PathLike[str]) -> None:
+        """Write the cost model to a file."""
 
 
 class Control(Protocol):
@@ -131,3 +137,4 @@ class Given:
     predicted: float | None = None
     parent: str | None = None
     mutation: str | None = None
+    model: str | None = None

@@ -203,6 +203,8 @@ class Rounds:
         self, index: int, candidate: Any, schedule: Schedule | None, measurement: Measurement | None, error: str = ""
     ) -> None:
         task, number = self._tasks[index], self._standing.next_trial
+        if isinstance(candidate, Given) and schedule is not None:
+            candidate = self._judged(task, candidate, schedule)
         record = trial_line(
             task,
             candidate,
@@ -213,7 +215,7 @@ class Rounds:
             trial=number,
             round=self._number,
             space=self._workshops.space(index).id if candidate.variant >= 0 else "",
-            model=self._toolbox.model_version() if candidate.predicted is not None else None,
+            model=candidate.model,
             elapsed_s=round(self._journal.elapsed(), 4),
         )
         claimed = self._journal.write(record)
@@ -224,6 +226,16 @@ class Rounds:
             self._tell_best(index)
         if isinstance(candidate, Given) and candidate.origin != "default":
             self._workshops.learn(index, record)
+
+    def _judged(self, task: Task, given: Given, schedule: Schedule) -> Given:
+        """Let the model say what it thinks of a candidate that no search has proposed, before it learns from it."""
+        try:
+            version = self._toolbox.model_version()
+            score = self._toolbox.predicted(task, schedule)
+        except WorkbenchError as error:
+            self._journal.tell("warning", f"no prediction for a candidate by hand: {error.message}", task.name)
+            return given
+        return given if score is None else replace(given, predicted=score, model=version)
 
     def _tell_best(self, index: int) -> None:
         state = self._scheduler.states[index]

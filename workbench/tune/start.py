@@ -14,7 +14,7 @@ from workbench.errors import UsageError, did_you_mean
 from workbench.host import usable_threads
 from workbench.tune.log import Header
 from workbench.tune.measuring import LocalMeasurer, constants_of
-from workbench.tune.options import Objective, TuneOptions
+from workbench.tune.options import Objective, TuneOptions, is_saved_model
 from workbench.tune.session import TuningSession
 from workbench.tune.similar import differences
 from workbench.tune.toolbox import LocalToolbox, check_seeds
@@ -161,10 +161,12 @@ def _check_runner(runner: Any, target: Target) -> None:
 
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     """Raise for a search, a structure or a template that does not exist, before anything is written."""
-    from workbench.tune.cost_model import MODELS
+    from workbench.tune.cost_model import MODELS, load
     from workbench.tune.search import SEARCHES
 
-    if options.model not in MODELS:
+    if is_saved_model(options.model):
+        load(options.model)
+    elif options.model not in MODELS:
         hint = did_you_mean(options.model, MODELS)
         raise UsageError("usage.cost_model", f"There is no cost model '{options.model}'", (), hint)
     if options.search not in SEARCHES:

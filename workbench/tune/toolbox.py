@@ -41,7 +41,7 @@ class LocalToolbox:
     def __init__(
         self,
         target: Target,
-        model: str,
+        model: str | os.PathLike[str],
         seed: int,
         given: Mapping[str, Schedule],
         options: TuneOptions | None = None,
@@ -156,7 +156,7 @@ class LocalToolbox:
         """Return what the records say about the model that predicted."""
         return str(self._shared_model().version)
 
-    def predicted(self, schedule: Schedule) -> float | None:
+    def predicted(self, task: Task, schedule: Schedule) -> float | None:
         """Return the model's score of a schedule that no search has proposed; None where the search asks no model."""
         from workbench.tune.machine import Machine
         from workbench.tune.search import SEARCHES

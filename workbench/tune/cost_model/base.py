@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.tune.machine import Machine
+from workbench.tune.options import is_saved_model
 
 Matrix: TypeAlias = NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float64]
@@ -28,6 +29,10 @@ class CostModel(Protocol):
     mean the same for every task. The same calls in the same order give the same scores. The searches of a session share
     a model, and a display may ask it while they do.
     """
+
+    @property
+    def kind(self) -> str:
+        """The name that it was declared by."""
 
     @property
     def version(self) -> str:
@@ -51,6 +56,9 @@ class CostModel(Protocol):
         """Take measurements of other runs: task -> features and speeds as for `update`. They count less than own ones,
         and are compared with each other only, so they may come from another machine.
         """
+
+    def measured(self) -> Rows:
+        """Return all measurements that were taken, as the `warm_start` of another model takes them."""
 
     def seen(self, x: Matrix) -> Flags:
         """Say of feature rows ``[N, F]`` which of them `warm_start` took ``[N]``: their predictions prove nothing."""
@@ -108,13 +116,14 @@ def _make(cls: Any, seed: int, machine: Machine | None) -> CostModel:
     return model
 
 
-def make_model(name: str, seed: int = 0, machine: Machine | None = None) -> CostModel:
-    """Make a model by name.
+def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | None = None) -> CostModel:
+    """Make a model by name, or one that starts from what a saved one has measured.
 
     Parameters
     ----------
-    name : str
-        One of `MODELS`.
+    name : str or path
+        One of `MODELS`, or a file ``*.json``. A model of such a file is taught anew, not gone on with: its measurements
+        may come from another machine, and count as those of another run (`CostModel.warm_start`).
     seed : int
     machine : Machine, optional
         What the features were computed for; this machine when left out.
@@ -123,7 +132,16 @@ def make_model(name: str, seed: int = 0, machine: Machine | None = None) -> Cost
     ------
     UsageError
         "usage.model" for a name that is not known.
+    CostModelError
+        "cost_model.*" for a file that `load` cannot read.
     """
+    if isinstance(name, str | os.PathLike) and is_saved_model(name):
+        from workbench.tune.cost_model.storage import load
+
+        saved = load(name)
+        model = MODELS[saved.kind].make(seed, machine)
+        model.warm_start(saved.measured())
+        return model
     if not isinstance(name, str) or name not in MODELS:
         hint = f"known: {', '.join(MODELS)}"
         raise UsageError("usage.model", f"There is no cost model {shown(name)}.", (shown(name),), hint)

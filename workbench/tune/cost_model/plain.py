@@ -26,6 +26,10 @@ class _Untrained(Saved):
     def warm_start(self, rows: Rows) -> None:
         """Nothing to learn."""
 
+    def measured(self) -> Rows:
+        """Nothing is kept."""
+        return {}
+
     def seen(self, x: Matrix) -> Flags:
         """Nothing is learned, so every prediction counts."""
         return np.zeros(len(x), np.bool_)

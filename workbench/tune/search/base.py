@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from workbench.errors import UsageError
 from workbench.tune.cost_model import CostModel, Quality, Scores
 from workbench.tune.sample import Keys, Picks
 from workbench.tune.search.history import Best, History
-from workbench.tune.search.restoring import rounds, told
+from workbench.tune.search.restoring import held_out, rounds, told
 from workbench.tune.search.restrict import Restriction, restricted
 from workbench.tune.search.rows import Field, Rows, distinct
 
@@ -47,6 +47,8 @@ class Candidate:
         Structural key of the filled program; equal keys are the same program.
     predicted : float or None
         The model's score: log2 of operations per cycle, as far as it knows.
+    model : str or None
+        Version of the model that gave it; the model may have learned more until the candidate is measured.
     parent, mutation : str or None
         Key of the program that it was derived from, and what was changed in it (for a seed: what was adapted).
     schedule : Schedule or None
@@ -61,6 +63,7 @@ class Candidate:
     parent: str | None = None
     mutation: str | None = None
     schedule: Schedule | None = field(default=None, compare=False)
+    model: str | None = None
 
 
 #: Rounds of a log that are told to the model one by one.
@@ -154,8 +157,8 @@ class Search:
                 self.history.observe(speed, candidate.variant, candidate.row, number(candidate.key), x)
                 xs.append(x)
                 speeds.append(speed)
-                predicted.append(math.nan if candidate.predicted is None else candidate.predicted)
-        self.history.round(predicted, speeds)
+                predicted.append(held_out(candidate.predicted, candidate.origin))
+        self._judge(xs, predicted, speeds)
         if xs and self.learns:
             self.model.update(self._task.key, np.stack(xs), np.array(speeds))
 
@@ -171,15 +174,16 @@ class Search:
             self.history.observe(self._speed(t.latency_ms), t.variant, t.row, number(t.key), t.x)
         batches = rounds(trials)
         for batch in batches:
-            self.history.round([t.predicted for t in batch], [self._speed(t.latency_ms) for t in batch])
+            guesses, speeds = [t.predicted for t in batch], [self._speed(t.latency_ms) for t in batch]
+            self._judge([t.x for t in batch], guesses, speeds)
         if not self.learns or not trials:
             return
         # Rounds one by one make the model that there was; many of them would take too long, and what other tasks
         # have told it meanwhile is not known here.
         exact = len(batches) <= EXACT_ROUNDS and not getattr(self.model, "rows", 0)
         for batch in batches if exact else [trials]:
-            speeds = np.array([self._speed(t.latency_ms) for t in batch])
-            self.model.update(self._task.key, np.stack([t.x for t in batch]), speeds)
+            speeds = [self._speed(t.latency_ms) for t in batch]
+            self.model.update(self._task.key, np.stack([t.x for t in batch]), np.array(speeds))
 
     def compared(self, winner: str, losers: Iterable[str]) -> None:
         """Take the outcome of a comparison, by keys: the losers rank behind the winner, whatever their trials said.
@@ -322,9 +326,16 @@ class Search:
 
     # ---- inside ----
 
+    def _judge(self, xs: Sequence[NDArray[np.float32]], predicted: Sequence[float], speeds: Sequence[float]) -> None:
+        """Compare predictions with measurements, but for programs whose speed another run has told the model."""
+        taught = self.model.seen(np.stack(xs)) if xs and self.learns else np.zeros(len(xs), np.bool_)
+        self.history.round([math.nan if t else p for t, p in zip(taught, predicted, strict=True)], speeds)
+
     def _keep(self, chosen: Iterable[Proposal]) -> list[Candidate]:
         out = []
+        version = self.model.version if self.learns else None
         for candidate, x in chosen:
+            candidate = candidate if candidate.predicted is None else replace(candidate, model=version)
             self._known.add(number(candidate.key))
             self._pending[candidate.key] = x
             out.append(candidate)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import WorkbenchError
+from workbench.tune.cost_model.quality import PROPOSED_ELSEWHERE
 from workbench.tune.features import COLUMNS
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Told:
     latency_ms : float or None
         None for a failed trial.
     predicted : float
-        NaN where there was no prediction.
+        What `held_out` says of the prediction.
     """
 
     variant: int
@@ -78,6 +79,11 @@ def rounds(trials: Iterable[Told]) -> list[list[Told]]:
     return list(out.values())
 
 
+def held_out(predicted: float | None, origin: str) -> float:
+    """The prediction as a proof of the model's quality: NaN where there was none, or where no search made the choice."""
+    return math.nan if predicted is None or origin in PROPOSED_ELSEWHERE else predicted
+
+
 def _inside(r: Record, space: Space) -> bool:
     return 0 <= r.variant < len(space.variants) and getattr(r, "space", space.id) == space.id
 
@@ -98,6 +104,6 @@ def _by_hand(r: Record, space: Space, featured: bool) -> NDArray[np.float32] | N
 
 
 def _told(r: Record, x: NDArray[np.float32]) -> Told:
-    guess = getattr(r, "predicted", None)
+    guess = held_out(getattr(r, "predicted", None), getattr(r, "origin", ""))
     ms = r.latency_ms if r.ok else None
-    return Told(r.variant, r.row, r.key, x, ms, math.nan if guess is None else guess, getattr(r, "round", 0))
+    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0))
