@@ -17,6 +17,7 @@ from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, c
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime import measure, operands, trial
+from workbench.runtime.batch import Batch, Trial
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
 from workbench.runtime.pool import Worker
@@ -209,6 +210,30 @@ def test_one_bad_candidate_does_not_disturb_the_others(local):
     assert [results[i].status for i in range(5)] == ["ok", "wrong_answer", "build_error", "run_error", "ok"]
     assert "Traceback" in results[2].error
     assert results[2].min_ms == math.inf
+
+
+def test_the_reference_is_computed_while_the_first_candidates_are_built(local, monkeypatch):
+    assert local.measure(candidate()).ok  # the workers are up
+    given, give = [], Shift._give
+
+    def note(self, worker, duty, job):
+        given.append((duty.what, len(duty.trials)))
+        give(self, worker, duty, job)
+
+    monkeypatch.setattr(Shift, "_give", note)
+    func = add_func(N, 1.0, "another body")
+    assert local.measure(candidate(func, func, "another task")).ok
+    assert given == [("build", 1), ("setup", 0), ("trial", 1)]
+
+
+def test_one_time_that_cannot_be_makes_no_other_candidate_hopeless(local):
+    item = candidate(key="with an impossible time")
+    crew, batch = local._crew, Batch(iter([]), MeasureOptions())
+    shift = Shift(crew, batch)
+    shift._judge(Trial(0, item), TrialDone("ok", costs_ms=(1e-9, 1.0, 1.0)))
+    assert crew.best_ms[shift._condition(item)] == 1.0
+    cold = Shift(crew, Batch(iter([]), MeasureOptions(flush_cache=True)))
+    assert cold._condition(item) not in crew.best_ms  # another state of the caches has another best
 
 
 def test_errors_of_the_input_reach_the_caller(local):

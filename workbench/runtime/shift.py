@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import queue
+import statistics
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import RunError
 from workbench.host import usable_threads
 from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.images import Images
 from workbench.runtime.pool import START_TIMEOUT_S, Event, Worker
 from workbench.runtime.results import (
     BuildJob,
@@ -34,17 +35,14 @@ from workbench.runtime.results import (
 from workbench.runtime.worker import HELLO
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
     from workbench.target import Target
 
-#: Candidates that each builder may be ahead of the runner.
-_AHEAD = 4
+#: Candidates that each builder may be ahead of the runner: few where both work at the same time, many where they take
+#: turns, since at every turn somebody waits for the last one. Before anything was measured, the first is not to wait.
+_AHEAD, _AHEAD_IN_TURNS, _AHEAD_AT_FIRST = 4, 8, 1
 
 #: So many starts in a row may fail before the runner gives up.
 _MAX_FAILED_STARTS = 3
-
-#: Bytes of object code that are kept, so that what was measured lately need not be built again.
-_KEPT_BYTES = 32 << 20
 
 #: What a worker was doing when its time was over.
 _DOING = {
@@ -53,37 +51,6 @@ _DOING = {
     "trial": "running",
     "contest": "running",
 }
-
-
-class Images:
-    """Code that was built lately, by function."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Func, str], Built] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, item: MeasureInput) -> Built | None:
-        """What was built for this candidate, if it is still there."""
-        try:
-            built = self._kept.get((item.func, item.symbol))
-        except TypeError:  # not a function: the builder is going to say so
-            return None
-        if built is not None:
-            self._kept.move_to_end((item.func, item.symbol))
-        return built
-
-    def put(self, item: MeasureInput, built: Built) -> None:
-        """Keep a candidate's code; what was not asked for longest gives way."""
-        assert built.image is not None
-        before = self._kept.pop((item.func, item.symbol), None)
-        if before is not None and before.image is not None:
-            self._bytes -= len(before.image.code)
-        self._kept[item.func, item.symbol] = built
-        self._bytes += len(built.image.code)
-        while self._bytes > _KEPT_BYTES:
-            _, old = self._kept.popitem(last=False)
-            assert old.image is not None
-            self._bytes -= len(old.image.code)
 
 
 @dataclass(slots=True)
@@ -98,7 +65,8 @@ class Crew:
     duties: dict[Worker, Duty] = field(default_factory=dict)
     starting: dict[Worker, float] = field(default_factory=dict)  # until when they have to be up
     prepared: set[str] = field(default_factory=set)
-    best_ms: dict[str, float] = field(default_factory=dict)
+    preparing: str = ""  # what the runner was last asked to prepare
+    best_ms: dict[tuple[object, ...], float] = field(default_factory=dict)
     images: Images = field(default_factory=Images)
     epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
     held: threading.Event = field(default_factory=threading.Event)
@@ -184,10 +152,8 @@ class Shift:
             return
         self._take_known()
         building = sum(d.what == "build" for d in crew.duties.values())
-        running = crew.runner in crew.duties
-        limit = math.inf if batch.rules else _AHEAD * len(crew.builders)
-        may_build = crew.overlap or (not batch.measuring and not running)
-        for builder in crew.builders if may_build else ():
+        limit = math.inf if batch.rules else self._ahead() * len(crew.builders)
+        for builder in crew.builders if crew.overlap or not (batch.measuring or self._timing()) else ():
             if crew.starting and not builder.alive:
                 break  # one after the other: those that are there have enough to do
             wanted = batch.to_build and builder not in crew.duties and len(batch.to_run) + building < limit
@@ -195,15 +161,47 @@ class Shift:
                 self._begin_build(builder, batch.to_build.popleft())
                 building += 1
                 self._refill()
+        self._prepare()
         if batch.rules:
             ready = batch.exhausted and not batch.to_build and not building
         elif crew.overlap:
             ready = True
         else:
-            ready = batch.measuring = not building and bool(batch.to_run)
-        if ready and not running and batch.to_run and crew.ready(crew.runner):
+            free = crew.runner not in crew.duties or self._timing()
+            ready = batch.measuring = free and not building and bool(batch.to_run)
+        if ready and crew.runner not in crew.duties and batch.to_run and crew.ready(crew.runner):
             count = len(batch.to_run) if batch.rules else 1
             self._begin_run([batch.to_run.popleft() for _ in range(count)])
+
+    def _ahead(self) -> int:
+        """How many candidates each builder may be ahead of the runner."""
+        if self._crew.overlap:
+            return _AHEAD
+        return _AHEAD_IN_TURNS if self._crew.best_ms else _AHEAD_AT_FIRST
+
+    def _timing(self) -> bool:
+        """Whether the runner times something just now, rather than to compute a reference result."""
+        duty = self._crew.duties.get(self._crew.runner)
+        return duty is not None and duty.what != "setup"
+
+    def _prepare(self) -> None:
+        """Let an idle runner compute the task's reference result while its first candidates are built.
+
+        Where that fails, it is asked again for the first candidate, and then it is told.
+        """
+        crew, batch = self._crew, self._batch
+        waiting = batch.to_build or batch.to_run or next((d.trials for d in crew.duties.values()), None)
+        if not waiting or crew.runner in crew.duties or not crew.runner.ready:
+            return
+        key = self._setup_key(waiting[0])
+        if key != crew.preparing and key not in crew.prepared:
+            self._begin_setup(waiting[0].input, [])
+
+    def _begin_setup(self, item: MeasureInput, trials: list[Trial]) -> None:
+        crew, options = self._crew, self._batch.options
+        crew.preparing = self._key_of(item)
+        setup = SetupJob(crew.preparing, item.task_func, options.seed)
+        self._give(crew.runner, Duty(trials, options.setup_timeout_s, "setup"), setup)
 
     def _take_known(self) -> None:
         """What is still there from an earlier batch need not be built."""
@@ -222,10 +220,9 @@ class Shift:
         crew, options = self._crew, self._batch.options
         if not crew.runner.alive:
             crew.prepared.clear()
-        item, key = trials[0].input, self._setup_key(trials[0])
+        key = self._setup_key(trials[0])
         if key not in crew.prepared:
-            setup = SetupJob(key, item.task_func, options.seed)
-            self._give(crew.runner, Duty(trials, options.setup_timeout_s, "setup"), setup)
+            self._begin_setup(trials[0].input, trials)
             return
         jobs = tuple(self._trial_job(key, trial) for trial in trials)
         if self._batch.rules is None:
@@ -238,12 +235,19 @@ class Shift:
         item = trial.input
         assert trial.built is not None
         assert trial.built.image is not None
-        best = min(item.best_ms, self._crew.best_ms.get(item.task_key, math.inf))
+        best = min(item.best_ms, self._crew.best_ms.get(self._condition(item), math.inf))
         threads = self._crew.target.threads
         return TrialJob(key, trial.built.image, item.func.params, threads, self._batch.options, best)
 
     def _setup_key(self, trial: Trial) -> str:
-        return f"{trial.input.task_key}@{self._batch.options.seed}"
+        return self._key_of(trial.input)
+
+    def _key_of(self, item: MeasureInput) -> str:
+        return f"{item.task_key}@{self._batch.options.seed}"
+
+    def _condition(self, item: MeasureInput) -> tuple[object, ...]:
+        """Under what times of a task can be compared."""
+        return (item.task_key, self._batch.options.flush_cache, self._batch.options.constants)
 
     def _give(self, worker: Worker, duty: Duty, job: Any) -> None:
         self._crew.duties[worker] = duty
@@ -345,12 +349,11 @@ class Shift:
             self._batch.to_run.append(trial)
 
     def _after_run(self, duty: Duty, done: TrialDone) -> None:
-        key = self._setup_key(duty.trial)
         if duty.what == "setup" and done.status == "ready":
-            self._crew.prepared.add(key)
+            self._crew.prepared.add(self._crew.preparing)
             self._again(duty, duty.trials)
         elif done.status == "need_setup":
-            self._crew.prepared.discard(key)
+            self._crew.prepared.discard(self._setup_key(duty.trial))
             self._again(duty, duty.trials)
         else:
             for trial in duty.trials:
@@ -366,9 +369,9 @@ class Shift:
         self._again(duty, waiting)
 
     def _judge(self, trial: Trial, done: TrialDone) -> None:
-        task, best = trial.input.task_key, self._crew.best_ms
-        if done.costs_ms:
-            best[task] = min(best.get(task, math.inf), *done.costs_ms)
+        here, best = self._condition(trial.input), self._crew.best_ms
+        if done.costs_ms:  # the median: one impossible time would make all others hopeless
+            best[here] = min(best.get(here, math.inf), statistics.median(done.costs_ms))
         status: Any = done.status
         result = Measurement(
             status=status,

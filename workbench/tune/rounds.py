@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -170,15 +170,9 @@ class Rounds:
         """Measure and write down; None when the session was cancelled meanwhile."""
         results: list[tuple[Any, Measurement]] = []
         ready: list[tuple[Any, Schedule]] = []
-        for candidate in batch:
-            try:
-                ready.append((candidate, self._schedule(index, candidate)))
-            except WorkbenchError:
-                self._add(index, candidate, None, None, traceback.format_exc())
-        if not ready:
-            return results
+        broken: list[tuple[Any, str]] = []
         best_ms = self._scheduler.states[index].best_ms
-        stream = self._measurer.measure(self._tasks[index], [s for _, s in ready], best_ms)
+        stream = self._measurer.measure(self._tasks[index], self._schedules(index, batch, ready, broken), best_ms)
         try:
             if ahead is not None:
                 ahead()
@@ -197,7 +191,22 @@ class Rounds:
             close = getattr(stream, "close", None)
             if close is not None:
                 close()
+        for candidate, text in broken:
+            self._add(index, candidate, None, None, text)
         return results
+
+    def _schedules(
+        self, index: int, batch: Sequence[Any], ready: list[tuple[Any, Schedule]], broken: list[tuple[Any, str]]
+    ) -> Iterator[Schedule]:
+        """Make the candidates' schedules as the builders ask for them, in the runner's thread."""
+        for candidate in batch:
+            try:
+                schedule = self._schedule(index, candidate)
+            except WorkbenchError:
+                broken.append((candidate, traceback.format_exc()))
+                continue
+            ready.append((candidate, schedule))
+            yield schedule
 
     def _add(
         self, index: int, candidate: Any, schedule: Schedule | None, measurement: Measurement | None, error: str = ""

@@ -1,0 +1,85 @@
+"""A round: what is proposed, measured and compared."""
+
+from types import SimpleNamespace
+
+from tune.fakes import FakeMeasurer, FakeSchedule, FakeSpace, FakeToolbox, tasks
+
+from workbench.errors import ScheduleError
+from workbench.runtime.contest import BRIEF, ContestRules
+from workbench.tune.options import TuneOptions
+from workbench.tune.session import TuningSession
+from workbench.tune.task_state import PLAY_OFF
+
+
+class Picky(FakeSpace):
+    """Cannot make every third schedule."""
+
+    def schedule(self, candidate):
+        x = candidate.row["x"]
+        if x % 3 == 0:
+            raise ScheduleError("schedule.factor", f"{x} divides nothing")
+        return FakeSchedule(x)
+
+
+class PickyToolbox(FakeToolbox):
+    def space(self, task):
+        return Picky()
+
+
+class Lazy(FakeMeasurer):
+    """Asks for the schedules one by one, and notes the rules of the contests."""
+
+    def __init__(self):
+        super().__init__()
+        self.kinds, self.rules, self.competitors = set(), [], []
+
+    def measure(self, task, schedules, best_ms):
+        self.kinds.add(isinstance(schedules, list | tuple))
+        return super().measure(task, schedules, best_ms)
+
+    def compare(self, task, schedules, rules):
+        self.rules.append(rules)
+        self.competitors.append([s.x for s in schedules])
+        return super().compare(task, schedules, rules)
+
+
+def run(measurer, toolbox=None, trials=60):
+    session = TuningSession(
+        tasks(2), toolbox=toolbox or FakeToolbox(), measurer=measurer, trials=trials, options=TuneOptions(batch=8)
+    )
+    session.start().wait(60)
+    return session
+
+
+def test_schedules_are_made_as_the_builders_ask_for_them_and_one_that_cannot_be_is_a_failed_trial():
+    measurer = Lazy()
+    session = run(measurer, PickyToolbox())
+    assert measurer.kinds == {False}
+    assert len(session.records) == 60
+    assert sorted(r.trial for r in session.records) == list(range(60))
+    for record in session.records:
+        if record.row.get("x", 1) % 3 == 0:
+            assert record.status == "build_error"
+            assert "divides nothing" in record.error
+        else:
+            assert record.ok
+
+
+def test_comparisons_are_brief_during_the_run_and_long_at_its_end():
+    measurer = Lazy()
+    session = run(measurer)
+    assert [line.reason == PLAY_OFF for line in session.comparisons] == [rules != BRIEF for rules in measurer.rules]
+    assert set(measurer.rules) == {BRIEF, ContestRules()}
+
+
+def test_only_challengers_near_the_fastest_one_take_part(monkeypatch):
+    measurer = Lazy()
+    state = SimpleNamespace(pending={3: 1.0, 5: 1.04, 7: 1.2}, champion=0)
+    state.challengers = lambda most: sorted(state.pending, key=state.pending.get)[:most]
+    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=4)
+    rounds, asked = session._loop.rounds, []
+    monkeypatch.setattr(rounds, "_scheduler", SimpleNamespace(states=[state]))
+    monkeypatch.setattr(rounds, "_contest", lambda index, trials, reason, rules: asked.append((trials, rules)))
+    rounds._confirm(0)
+    assert asked == [([3, 5], BRIEF)]
+    session.cancel()
