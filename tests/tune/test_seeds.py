@@ -11,6 +11,8 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import UsageError
+from workbench.ir.func import Constraint
+from workbench.ir.poly import hole
 from workbench.schedule import Hole, Schedule
 from workbench.target import Target
 from workbench.tune.alignment import alike, unify, wanted
@@ -18,7 +20,7 @@ from workbench.tune.cost_model import AnalyticModel
 from workbench.tune.record import Record
 from workbench.tune.search import SEARCHES, SearchOptions, make_search
 from workbench.tune.seeds import adapt
-from workbench.tune.space import make_space
+from workbench.tune.space import Variant, make_space, space_from_schedule
 from workbench.tune.toolbox import LocalToolbox
 from workbench.tune.transfer import facts
 
@@ -238,10 +240,81 @@ def test_a_measured_seed_that_is_no_row_is_restored(space):
 def test_seeds_that_a_pin_rules_out_are_not_proposed(space):
     search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
     seeds = [s for s in adapt(by_hand(), MATMUL, space) if s.variant >= 0]
-    hole = next(h for h in seeds[0].row if seeds[0].row[h] == 32)
-    search.restrict({hole: 16})
+    wide = next(h for h in seeds[0].row if seeds[0].row[h] == 32)
+    search.restrict({wide: 16})
     search.seed(seeds)
     assert all(c.origin != "seed" for c in search.ask(4))
+
+
+def test_a_seed_that_is_ruled_out_comes_when_the_restriction_is_lifted(space):
+    """So a run that is resumed after that proposes the same."""
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    (seed,) = adapt(record(space, 1), MATMUL, space)
+    search.seed([seed])
+    search.restrict(variants={1})
+    assert all(c.origin != "seed" for c in search.ask(4))
+    search.restrict()
+    assert [c.key for c in search.ask(4) if c.origin == "seed"] == [seed.key]
+
+
+def test_a_schedule_that_is_no_row_comes_as_it_is_and_its_nearest_row_waits(space):
+    """It has no hole that a pin could hold, and the person has given both."""
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    hand, near = adapt(by_hand(), MATMUL, space)
+    name = next(h for h in near.row if near.row[h] == 32)
+    search.restrict(forbids={name: {32}})
+    search.seed([near, hand])
+    batch = search.ask(4)
+    assert [c.key for c in batch if c.origin == "seed"] == [hand.key]
+    assert all(c.row.get(name) != 32 for c in batch)
+    search.restrict()
+    assert search.ask(1)[0].key == near.key
+
+
+def test_a_cancelled_seed_comes_again_before_all_others(space):
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    seeds = adapt([by_hand(), record(space, 1)], MATMUL, space)
+    search.seed(seeds)
+    first = search.ask(2)
+    search.tell([(c, SimpleNamespace(status="cancelled", min_ms=float("inf"))) for c in first])
+    again = search.ask(len(seeds))
+    assert [c.key for c in again] == [s.key for s in seeds]
+    search.tell([(c, SimpleNamespace(status="build_error", min_ms=float("inf"))) for c in again])
+    assert all(c.origin != "seed" for c in search.ask(4)), "one that failed is known"
+
+
+def test_a_trial_that_failed_is_no_seed(space):
+    assert adapt(record(space, status="build_error", latency_ms=None), MATMUL, space) == []
+
+
+def test_a_record_of_this_space_that_breaks_a_limit_here_is_moved(space):
+    """The same variants, but fewer registers: another machine may have run it."""
+    r = record(space)
+    v = space.variants[0]
+    tight = Variant(0, v.schedule, v.machine, v.notes, v.skips, (*v.limits, Constraint("narrow", 16 - hole("j_2"))))
+    wide = dict(r.row) | {"j_0": 1, "j_1": 3, "j_2": 32}
+    there = record(space, row=wide, trace=tuple(v.schedule.fill(wide).to_json()), host="far x86_64")
+    here = replace(space, variants=(tight, *space.variants[1:]))
+    near = next(s for s in adapt(there, MATMUL, here) if s.variant == 0)
+    assert near.row["j_2"] == 16
+    assert "because of the limit 'narrow'" in near.note or "because it may only be" in near.note
+    assert near.note.startswith("from matmul 64 trial 17 on another machine")
+    search = make_search("evolutionary", SimpleNamespace(key="m", flops=1), here, AnalyticModel(), 0, SMALL)
+    search.seed(adapt(there, MATMUL, space))
+    assert all(c.row.get("j_2", 16) == 16 for c in search.ask(4) if c.variant == 0)
+
+
+def test_keys_of_another_version_are_told_apart_from_programs(space):
+    """A resumed search knows a program by what it is, whatever key the log has for it."""
+    search = make_search("random", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    batch = search.ask(6)
+    log = [record(space, variant=c.variant, row=dict(c.row), key=f"{k + 1:016x}") for k, c in enumerate(batch)]
+    resumed = make_search("random", SimpleNamespace(key="m", flops=1), space, AnalyticModel(), 0, SMALL)
+    resumed.restore(log)
+    keys = {c.key for _ in range(4) for c in resumed.ask(50)}
+    assert not keys & {c.key for c in batch}
+    resumed.compared(log[0].key, [log[1].key, "default:m", "of nobody"])
+    assert [b.number for b in resumed.history.ranked()][:1] == [1]
 
 
 def test_the_fastest_seed_is_bred_from(space):
@@ -300,6 +373,26 @@ def test_facts_of_many_records_keep_the_fastest_and_some_of_the_others(space):
     assert 15 <= len(x) <= 20
     np.testing.assert_allclose(speed[:10], [-np.log2(1.0 + k) for k in range(10)], atol=1e-12)
     assert speed.min() < -6.0
+
+
+def test_facts_of_schedules_that_split_a_part_again():
+    """The trace has the number of the hole that the second split replaced; the row of the record has not."""
+    s = Schedule(MATMUL, TARGET)
+    s.split("j", [Hole("far"), Hole("near")])
+    s.split("j.1", [Hole(), Hole(choices=[8, 16])])
+    space = space_from_schedule(s)
+    v = space.variants[0]
+    row = v.sampler.row(v.sampler.draw(1, np.random.default_rng(0))[0])
+    filled = v.schedule.fill(row)
+    assert "near" not in row
+    here = record(space, row=row, trace=tuple(filled.to_json()), flops=10**6)
+    elsewhere = replace(here, space="of-another-version")
+    odd = replace(here, row={h: n for h, n in row.items() if h != "far"}, trace=())
+    for records in ([here, elsewhere], [elsewhere, here], [here, odd]):
+        ((x, speed),) = facts(records, {"m": space}).values()
+        assert len(x) == len(speed) == sum(r is not odd for r in records)
+        np.testing.assert_array_equal(x[0], x[-1])
+        np.testing.assert_array_equal(x[0], v.features(v.sampler.find(row)[None])[0])
 
 
 def test_a_trace_is_a_row_only_where_all_but_the_holes_is_the_same(space):

@@ -6,8 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import workbench
 from workbench import workloads
-from workbench.errors import TuneError
+from workbench.errors import TuneError, UsageError
+from workbench.graph.tasks import Task
 from workbench.ir.compact import compact
 from workbench.ir.interp import random_inputs
 from workbench.ir.printer import to_text
@@ -185,6 +187,23 @@ def test_space_of_a_schedule_with_holes():
     assert space.size == 2
     with pytest.raises(TuneError):
         space.schedule(SimpleNamespace(variant=7, row={}))
+
+
+def test_a_user_makes_a_space_of_a_task_or_of_a_schedule():
+    """`workbench.make_space`: for the task's own target, and for what a schedule leaves open."""
+    func = workloads.matmul(32, 32, 32)
+    space = workbench.make_space(Task.of_func(func, TARGET))
+    assert space.id == make_space(func, TARGET).id
+    assert all(str(v.schedule.target) == str(TARGET) for v in space.variants)
+    s = Schedule(func, TARGET)
+    s.split("j", [None, Hole(choices=[8, 16])])
+    assert workbench.make_space(s).id == space_from_schedule(s).id
+    with pytest.raises(UsageError) as e:
+        workbench.make_space(s, structure="SSRS")
+    assert e.value.code == "space.schedule"
+    with pytest.raises(UsageError) as e:
+        workbench.make_space("matmul")
+    assert e.value.code == "usage.type"
 
 
 def test_small_spaces_are_enumerated():

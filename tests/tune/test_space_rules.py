@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
+import warnings
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +14,9 @@ import pytest
 
 import workbench
 from workbench import workloads
-from workbench.errors import ScheduleError, TuneError, UsageError
+from workbench.errors import ScheduleError, UsageError
+from workbench.graph.tasks import Task
+from workbench.ir.poly import hole
 from workbench.ir.printer import to_text
 from workbench.ir.stmt import blocks
 from workbench.ir.verify import verify
@@ -23,6 +27,7 @@ from workbench.tune.search import EvolutionarySearch
 from workbench.tune.sketch import RULES, Structure
 from workbench.tune.sketch.base import Rule, in_order
 from workbench.tune.space import join_spaces, make_space, space_from_schedule
+from workbench.tune.toolbox import LocalToolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -180,6 +185,7 @@ def test_a_rule_behind_one_that_does_not_exist():
 
 
 def refuse(draft, machine):
+    draft.schedule.annotate(draft.outer[0], "seen", 1)  # of a copy: nobody else sees it
     draft.schedule.copy().unroll("no such loop")
 
 
@@ -188,13 +194,103 @@ def later(draft, machine):
     raise ValueError("second")
 
 
-@pytest.mark.parametrize("function", [lambda d, m: 3, lambda d, m: [None], lambda d, m: 1 / 0, later, lambda d: d])
-def test_a_rule_that_fails_is_named(function):
-    rule = Rule("mine", "", function, "mark", custom=True)
-    with pytest.raises(TuneError) as e:
-        make_space(workloads.matmul(8, 16, 8), TARGET, rules=[rule])
-    assert e.value.code == "space.rule"
-    assert e.value.where == ("mine",)
+def twice(draft, machine):
+    s = draft.schedule.copy()
+    s.unroll("i")
+    return [draft.change("mine", "once", s), draft.change("mine", "again", s.copy())]
+
+
+def in_place(draft, machine):
+    draft.schedule.unroll("i")
+    return [draft.skip("mine", "as it was"), draft.change("mine", "changed", draft.schedule)]
+
+
+def endless(draft, machine):
+    while True:
+        yield draft.skip("mine", "once more")
+
+
+def of_another(draft, machine):
+    return draft.change("mine", "another", Schedule(workloads.matmul(4, 4, 4), TARGET))
+
+
+def without_rows(draft, machine):
+    return [draft.limit("never", -1), draft.skip("mine", "as it was")]
+
+
+def limit_of_nothing(draft, machine):
+    return draft.limit("more of it", hole("nobody") - 2)
+
+
+def not_even_main(draft, machine):
+    return replace(draft, main="nobody")
+
+
+@pytest.mark.parametrize(
+    ("function", "applies", "told"),
+    [
+        (lambda d, m: 3, None, "gives back int and no draft"),
+        (lambda d, m: [None], None, "gives back NoneType and no draft"),
+        (lambda d, m: 1 / 0, None, "fails: ZeroDivisionError: division by zero"),
+        (lambda d: d, None, "fails: TypeError: "),
+        (lambda d, m: d, lambda d, m: 1 / 0, "fails: ZeroDivisionError"),
+        (later, None, "fails: ValueError: second"),
+        (twice, None, "makes the same sketch twice"),
+        (in_place, None, "makes the same sketch twice"),
+        (endless, None, "makes the same sketch twice"),
+        (of_another, None, "its schedule is none of this computation"),
+        (without_rows, None, "no numbers fulfil its limits (never)"),
+        (limit_of_nothing, None, "its limits are about nobody, and there is no such hole"),
+    ],
+)
+def test_what_goes_wrong_with_a_rule_is_told_with_its_name_and_costs_that_sketch_alone(function, applies, told):
+    rule = Rule("mine", "", function, "inline", applies, custom=True)
+    said = []
+    usual = make_space(workloads.matmul(8, 16, 8), TARGET)
+    space = make_space(workloads.matmul(8, 16, 8), TARGET, rules=[rule], tell=said.append)
+    assert any(told in text for text in said)
+    assert all("'mine'" in text for text in said)
+    assert len(set(said)) == len(said)
+    assert said == [str(t) for t in space.troubles]
+    assert all(f"  ! {text}" in space.explain() for text in said)
+    assert "the sketch rule" in space._repr_html_()
+    if function not in (twice, in_place):
+        assert space.id == usual.id
+    assert len(space.variants) == len(usual.variants)
+
+
+@pytest.mark.parametrize("also", [True, False])
+def test_a_sketch_that_later_rules_cannot_go_on_with_ends_there(also):
+    def lost(draft, machine):
+        gone = replace(draft, main="nobody")
+        return [gone, draft.skip("mine", "as it was")] if also else gone
+
+    said = []
+    rule = Rule("mine", "", lost, "tile", custom=True)
+    space = make_space(workloads.matmul(8, 16, 8), TARGET, rules=[rule], tell=said.append)
+    assert space.id == make_space(workloads.matmul(8, 16, 8), TARGET).id
+    (told,) = said
+    assert told.startswith("the sketch rule 'mine' makes a sketch that the rule 'pack' cannot go on with: ")
+
+
+def test_a_rule_that_fails_is_told_in_a_warning_and_by_a_session():
+    @workbench.sketch_rule("mine", after="tile")
+    def rule(draft, machine):
+        raise KeyError("wide")
+
+    func = workloads.matmul(8, 16, 8)
+    task = Task.of_func(func, TARGET)
+    try:
+        with pytest.warns(RuntimeWarning, match="the sketch rule 'mine' fails: KeyError: 'wide'") as seen:
+            make_space(func, TARGET)
+        assert seen[0].filename == __file__
+        toolbox = LocalToolbox(TARGET, "random", 0, {})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert toolbox.space(task).variants
+        assert toolbox.remark(task) == "the sketch rule 'mine' fails: KeyError: 'wide'"
+    finally:
+        rule.forget()
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import UsageError
+from workbench.ir.func import Constraint
+from workbench.schedule import Hole, Schedule
 from workbench.target import Target
 from workbench.tune.cost_model import AnalyticModel, XGBoostModel
 from workbench.tune.search import SEARCHES, Search, SearchOptions, make_search, strategy
 from workbench.tune.search.choice import MOST_DOUBT, doubt_of, drift
-from workbench.tune.space import make_space
+from workbench.tune.space import Variant, make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 TASK = SimpleNamespace(key="task", flops=10**8)
@@ -211,6 +214,17 @@ def test_epsilon_is_the_share_of_random_proposals(conv):
     assert 3 <= origins(0.4).count("random") <= 21
 
 
+@pytest.mark.parametrize("name", ["evolutionary", "descent"])
+def test_epsilon_also_holds_while_all_trials_fail(name, conv):
+    search = make_search(name, TASK, conv, AnalyticModel(), 1, SMALL)
+    search.epsilon = 1.0
+    failed = SimpleNamespace(status="build_error", min_ms=float("inf"))
+    batch = search.ask(10)
+    assert {c.origin for c in batch} == {"sketch"}, "before anything was measured"
+    search.tell([(c, failed) for c in batch])
+    assert [c.origin for c in search.ask(10)] == ["random"] * 10
+
+
 @pytest.mark.parametrize("value", [-0.1, 1.5, float("nan"), "much"])
 def test_epsilon_is_a_share(value, conv):
     search = make_search("random", TASK, conv, AnalyticModel())
@@ -253,6 +267,11 @@ def test_pins_and_forbids_hold_for_all_that_follows(name, conv):
         ({"h_0": 14, "h_1": 14}, {}, (), "steer.empty", "h_0 = 14"),
         ({"h_0": 2}, {"h_0": {2}}, (), "steer.empty", "h_0 ≠ 2"),
         ({}, {}, range(99), "steer.variant", ""),
+        ({"o_2": "16"}, {}, (), "steer.value", "o_2"),
+        ({"o_2": 16.0}, {}, (), "steer.value", "16.0"),
+        ({}, {"o_2": 16}, (), "steer.value", "o_2"),
+        ({}, {"o_2": [None]}, (), "steer.value", "None"),
+        ({}, {}, ("first",), "steer.variant", "first"),
     ],
 )
 def test_what_nothing_can_meet_is_refused_and_changes_nothing(pins, forbids, variants, code, word, conv):
@@ -288,6 +307,26 @@ def test_random_search_is_uniform_over_the_legal_rows_of_all_variants():
     assert (abs(got - expected) <= 4 * np.sqrt(expected) + 3).all()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_space_of_one_row_is_proposed_once(name):
+    s = Schedule(workloads.matmul(8, 16, 4), TARGET)
+    s.split("j", [None, Hole(choices=[8])])
+    search = make_search(name, TASK, space_from_schedule(s), AnalyticModel(), 0, SMALL)
+    (only,) = search.ask(4)
+    search.tell([(only, measured(only))])
+    assert search.ask(4) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variant_without_rows_is_passed_over(name, conv):
+    none = Variant(0, conv.variants[0].schedule, conv.variants[0].machine, limits=(Constraint("never", -1),))
+    space = replace(conv, variants=(none, replace(conv.variants[1])))
+    found = make_search(name, TASK, space, AnalyticModel(), 0, SMALL).ask(6)
+    assert [c.variant for c in found] == [1] * 6
+    empty = replace(conv, variants=(none,))
+    assert make_search(name, TASK, empty, AnalyticModel(), 0, SMALL).ask(6) == []
+
+
 def test_random_search_asks_no_model(conv):
     search = make_search("random", TASK, conv, model := XGBoostModel(), 0)
     rounds(search, conv, 4)
@@ -299,12 +338,14 @@ def test_descent_changes_one_group_of_the_best(conv):
     search = make_search("descent", TASK, conv, AnalyticModel(), 0, SMALL)
     search.epsilon = 0.0
     _, log = rounds(search, conv, 3)
-    best = min((r for r in log if r.ok), key=lambda r: r.latency_ms)
+    measured_rows = {r.key: r for r in log if r.ok}
     near = [c for c in search.ask(4) if c.origin == "polish"]
     assert near
-    groups = conv.variants[best.variant].sampler.domain.groups
+    speeds = [measured_rows[c.parent].latency_ms for c in near]
+    assert speeds == sorted(speeds), "the neighbours of the fastest first"
     for c in near:
-        assert c.parent == best.key
+        best = measured_rows[c.parent]
+        groups = conv.variants[best.variant].sampler.domain.groups
         changed = [g for g in groups if any(c.row[h] != best.row[h] for h in g.holes)]
         assert len(changed) == 1
         assert c.mutation == ", ".join(changed[0].holes)

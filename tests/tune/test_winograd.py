@@ -108,7 +108,7 @@ def winograd_schedule(func, m=4):
 
 
 def test_a_measurement_accepts_right_results_with_room_to_spare():
-    schedule = winograd_schedule(workloads.conv2d_nhwc(8, 8, 512, 16))
+    schedule = winograd_schedule(workloads.conv2d_nhwc(12, 12, 512, 16))
     found = measure_func(schedule.func, TARGET, QUICK, schedule.base, count_flops(schedule.base))
     assert found.ok, found.error
     assert found.max_rel_error is not None

@@ -62,7 +62,7 @@ def unify(steps: Sequence[Step], pattern: Sequence[Step]) -> dict[str, int] | No
     def same(a: Any, b: Any) -> bool:
         name = a.get("hole") if isinstance(a, Mapping) else a if isinstance(a, str) and a in names else None
         if isinstance(name, str):
-            return isinstance(b, int) and out.setdefault(name, b) == b
+            return isinstance(b, int) and not isinstance(b, bool) and out.setdefault(name, b) == b
         if isinstance(a, Mapping):
             return isinstance(b, Mapping) and a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
         if isinstance(a, list | tuple):

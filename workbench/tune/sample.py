@@ -15,13 +15,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.ir.func import Func, LayoutStep
-from workbench.ir.poly import Dim, evaluate, holes_of
-from workbench.ir.stmt import Block, Stmt
+from workbench.ir.func import Func
+from workbench.ir.poly import evaluate, holes_of
 from workbench.schedule.domain import Domain, Group
 
 Picks: TypeAlias = NDArray[np.int64]
-Keys: TypeAlias = NDArray[np.uint64]
 #: Spaces with at most this many rows are enumerated instead of sampled.
 ENUMERATE = 16_384
 
@@ -81,7 +79,8 @@ class Sampler:
         """Draw up to `n` valid rows ``[n, groups]``; all of them, in order, when the space is small."""
         groups = self.domain.groups
         if not groups:
-            return np.zeros((1, 0), np.int64)
+            only = np.zeros((1, 0), np.int64)
+            return only[self.mask(only)]
         if self.size <= ENUMERATE:
             rows = np.indices([len(g) for g in groups]).reshape(len(groups), -1).T
             good: Picks = np.ascontiguousarray(rows[self.mask(rows)])
@@ -100,11 +99,13 @@ class Sampler:
     def legal_share(self, probes: int, rng: np.random.Generator) -> float:
         """Part of the rows that satisfies the limits; from `probes` random rows where there are too many to list."""
         groups = self.domain.groups
+        if not groups:
+            return 1.0
         if self.size <= ENUMERATE:
             rows = np.indices([len(g) for g in groups]).reshape(len(groups), -1).T
         else:
             rows = np.stack([rng.integers(0, len(g), probes) for g in groups], axis=1)
-        return float(self.mask(rows).mean()) if groups else 1.0
+        return float(self.mask(rows).mean()) if len(rows) else 0.0
 
     def mutate(self, picks: Picks, rng: np.random.Generator) -> tuple[Picks, NDArray[np.int64]]:
         """Change one group of each row: mostly by moving one prime factor, sometimes to anything.
@@ -181,7 +182,7 @@ def _neighbours(shape: tuple[int, int], data: bytes) -> tuple[NDArray[np.int64],
                         if (j := index.get(tuple(other))) is not None:
                             found.append(j)
         lists.append(found)
-    most = max(1, max(map(len, lists)))
+    most = max([1, *map(len, lists)])
     table = np.zeros((len(rows), most), np.int64)
     for k, found in enumerate(lists):
         table[k, : len(found)] = found
@@ -198,64 +199,3 @@ def _primes(n: int) -> tuple[int, ...]:
                 n //= p
         p += 1
     return (*out, n) if n > 1 else tuple(out)
-
-
-# ------------------------------------------------------------------------------------------------------- structural
-# keys
-
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
-_CLOSE = 0x5BD1E995
-
-
-def structure_keys(func: Func, columns: Mapping[str, NDArray[np.int64]], n: int) -> Keys:
-    """Hash of the filled structure of every row, unit loops dropped: equal keys mean the same program.
-
-    The nest is read in program order. A loop contributes its stem (the name before the first dot: which axis it
-    walks), its extent, its kind and its notes; a block its name; a packed buffer its blocks. Loops that run once
-    contribute nothing, so rows of different variants that come to the same nest get the same key.
-    """
-    memo: dict[object, Any] = {}
-    state = np.full(n, 0x243F6A8885A308D3, np.uint64)
-
-    def value(d: Dim) -> Any:
-        return evaluate(d, columns, memo)
-
-    def mix(h: Keys, token: int, amount: Any) -> Keys:
-        x = (np.asarray(amount).astype(np.uint64) + np.uint64(token)) * _MIX
-        h = (h ^ x) * np.uint64(0xFF51AFD7ED558CCD)
-        return h ^ (h >> np.uint64(33))
-
-    def visit(s: Stmt, h: Keys) -> Keys:
-        if isinstance(s, Block):
-            return mix(h, _token(s.name), 1)
-        extent = value(s.extent)
-        runs = np.asarray(extent) > 1
-        if not runs.any():
-            return visit_all(s.body, h)
-        marks = "".join(f":{mark}" for mark in (*s.notes, *filter(None, [s.intrin])))
-        opened = np.where(runs, mix(h, _token(f"{s.name.split('.')[0]}:{s.kind}{marks}"), extent), h)
-        inside = visit_all(s.body, opened)
-        return np.where(runs, mix(inside, _CLOSE, 0), inside)
-
-    def visit_all(body: tuple[Stmt, ...], h: Keys) -> Keys:
-        for s in body:
-            h = visit(s, h)
-        return h
-
-    with np.errstate(over="ignore"):
-        for b in func.buffers:
-            for step in b.layout:
-                if isinstance(step, LayoutStep):
-                    state = mix(state, _token(f"{b.name}:{step.dim}{step.here}"), value(step.block))
-                else:
-                    state = mix(state, _token(f"{b.name}:{step}"), 0)
-        return visit_all(func.body, state)
-
-
-@lru_cache(maxsize=4096)
-def _token(text: str) -> int:
-    out = 0xCBF29CE484222325
-    for byte in text.encode():
-        out = ((out ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
-    return out >> 16

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.errors import UsageError, WorkbenchError
-from workbench.ir.compact import compact
 from workbench.ir.poly import evaluate
 from workbench.schedule.domain import Group
 from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
 from workbench.tune.alignment import Step, alike, wanted
 from workbench.tune.features import INDEX
+from workbench.tune.keys import program_key
 from workbench.tune.machine import Machine
 from workbench.tune.record import Record
-from workbench.tune.sample import Picks, Sampler, structure_keys
+from workbench.tune.sample import Picks, Sampler
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
@@ -83,7 +83,7 @@ def adapt(source: Schedule | Record | Iterable[Schedule | Record], task: Any, sp
     -------
     list of Seed
         Each program once. A schedule that is no row of the space gives itself and the row that is nearest to it;
-        nothing comes of one that neither applies to the task nor is like any variant.
+        nothing comes of one that neither applies to the task nor is like any variant, or of a trial that failed.
 
     Raises
     ------
@@ -98,6 +98,8 @@ def adapt(source: Schedule | Record | Iterable[Schedule | Record], task: Any, sp
         if not isinstance(one, Schedule | Record):
             kind = type(one).__name__
             raise UsageError("seed.source", f"A search starts from schedules and records, not from {kind}.", (kind,))
+        if isinstance(one, Record) and not one.ok:
+            continue
         for seed in _adapt(one, getattr(task, "func", task), space):
             out.setdefault(seed.key, seed)
     return list(out.values())
@@ -133,10 +135,12 @@ def _origin(source: Schedule | Record) -> str:
 
 
 def _exact(index: int, row: Mapping[str, int], space: Space) -> tuple[Variant, Picks] | None:
+    """Variant and row of a record of this space, where the limits of this machine allow it."""
     if not 0 <= index < len(space.variants):
         return None
-    picks = space.variants[index].sampler.find(row)
-    return None if picks is None else (space.variants[index], picks)
+    variant = space.variants[index]
+    picks = variant.sampler.find(row)
+    return (variant, picks) if picks is not None and variant.sampler.mask(picks[None])[0] else None
 
 
 def _row_seed(variant: Variant, picks: Picks, note: str, parent: str | None) -> Seed:
@@ -156,7 +160,7 @@ def _concrete(steps: Sequence[Step], func: Func, space: Space, origin: str, pare
         return None
     if s.func.holes:
         return None
-    key = f"{int(structure_keys(compact(s.func), {}, 1)[0]):016x}"
+    key = program_key(s.func)
     x = features_of(s, first.machine)
     return Seed(-1, {}, key, x, f"{origin}: as it was", parent if parent != key else None, s)
 

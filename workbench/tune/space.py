@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 
 from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
-from workbench.ir.compact import compact
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Constraint, Func
 from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
+from workbench.tune.keys import Keys, Outline
 from workbench.tune.machine import Machine
-from workbench.tune.sample import Keys, Picks, Sampler, structure_keys
-from workbench.tune.sketch import RULES, Draft, Note, Structure, sketches
+from workbench.tune.sample import Picks, Sampler
+from workbench.tune.sketch import RULES, Draft, Note, Structure, Trouble, sketches
 from workbench.tune.sketch.report import RuleRecord, report, rule_records
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class Variant:
     wishes: tuple[Constraint, ...] = ()
     _sampler: Sampler | None = field(default=None, repr=False)
     _plan: nestplan.NestPlan | None = field(default=None, repr=False)
-    _nest: Func | None = field(default=None, repr=False)
+    _outline: Outline | None = field(default=None, repr=False)
 
     @property
     def label(self) -> str:
@@ -101,9 +102,9 @@ class Variant:
 
     def keys(self, picks: Picks) -> Keys:
         """Structural keys ``[N]`` of rows ``[N, groups]``."""
-        if self._nest is None:
-            self._nest = compact(self.schedule.func)
-        return structure_keys(self._nest, self.sampler.columns(picks), len(picks))
+        if self._outline is None:
+            self._outline = Outline.of(self.schedule.func)
+        return self._outline.keys(self.sampler.columns(picks), len(picks))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -117,11 +118,14 @@ class Space:
     variants : tuple of Variant
     asked : tuple of str
         Names of the rules that were asked, in order.
+    troubles : tuple of Trouble
+        What went wrong with custom rules.
     """
 
     id: str
     variants: tuple[Variant, ...]
     asked: tuple[str, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
     _knobs: Knobs | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -168,7 +172,8 @@ class Space:
             lines.append(f"  variant {v.index}: {v.label} ({v.sampler.size:,} rows)")
             lines += [f"    {n.rule:<10} {n.reason}" for n in v.notes]
             lines += [f"    {'limit':<10} {c.label}: {c.expr} >= 0" for c in v.sampler.domain.constraints]
-        return "\n".join([*lines, "blocks", *report(self.rules(), len(self.variants))])
+        gone = ["custom rules", *(f"  ! {t}" for t in self.troubles)] if self.troubles else []
+        return "\n".join([*lines, *gone, "blocks", *report(self.rules(), len(self.variants))])
 
     def _repr_html_(self) -> str:
         from workbench.tune.space_html import space_html
@@ -189,14 +194,15 @@ def make_space(
     rules: Sequence[Any] | None = None,
     template: str | None = None,
     fixed: Mapping[str, Any] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Space:
-    """Space of a task (or of a bare `Func`) from the sketch rules, or from a template.
+    """Space of a task from the sketch rules or from a template, or of a schedule from what it leaves open.
 
     Parameters
     ----------
-    task : Task or Func
+    task : Task, Func or Schedule
     target : Target, optional
-        The host when left out.
+        That of the task, else the host.
     structure : str, optional
         Levels of tiled reductions, "SSRSRS" for example: S over tiles of the result, R over parts of the reduction. The
         first S are blocks that run in parallel, the last S are the register tile. By default "SSRS", and "SSRSRS" where
@@ -207,38 +213,46 @@ def make_space(
         Name of a template that takes the place of the rules.
     fixed : mapping, optional
         Knobs of the template that are not left open -> their values: factors of a split (-1 is the rest), a candidate.
+    tell : callable, optional
+        Gets a sentence for whatever goes wrong with a custom rule, which costs only the sketch that it is about; a
+        ``RuntimeWarning`` when left out. `Space.explain` has them, too.
 
     Raises
     ------
     UsageError
         "usage.type" for anything else; "space.structure" for levels that make no sense, "space.rules" for rules that do
-        not exist, "space.template" for a template together with either, or for fixed knobs without one.
-    TuneError
-        "space.rule" when a custom rule fails.
+        not exist, "space.template" for a template together with either, or for fixed knobs without one,
+        "space.schedule" for a schedule together with anything.
     TemplateError
         "template.*" when there is no such template, or when it does not fit or does not work.
+    ScheduleError
+        "hole.empty" for a schedule of which no combination of the choices is legal.
+
+    Examples
+    --------
+    >>> import workbench as wb
+    >>> space = wb.make_space(wb.workloads.matmul(64, 64, 64))
+    >>> reasons = space.explain()
     """
     from workbench.schedule import Schedule
 
-    func, machine, table = _func(task), Machine.of(target), None
-    if template is None and fixed is not None:
-        text = "Only a template has knobs that can be fixed."
-        raise UsageError("space.template", text, ("fixed",), "name the template too")
+    how = {"target": target, "structure": structure, "rules": rules, "template": template, "fixed": fixed}
+    given = [name for name, value in how.items() if value is not None]
+    if isinstance(task, Schedule):
+        if given:
+            text = f"The space of a schedule is what it leaves open; {given[0]} has no place there."
+            raise UsageError("space.schedule", text, given, "give the task, or the schedule alone")
+        return space_from_schedule(task)
+    func, target = _func(task), getattr(task, "target", None) if target is None else target
     if template is not None:
         if structure is not None or rules is not None:
             text = "A template says itself how it tiles and what it applies."
             raise UsageError("space.template", text, (template,), "leave structure and rules out")
-        from workbench.tune.template import TEMPLATES, Knobs
-
-        asked: tuple[str, ...] = ("template",)
-        found = TEMPLATES[template].expand(func, target, machine, fixed)
-        drafts, table = found.drafts, Knobs.of(template, found)
-    else:
-        form = None if structure is None else Structure.parse(structure)
-        chosen = RULES.chosen(rules)
-        asked = tuple(r.name for r in chosen)
-        drafts = sketches(Schedule(func, target), machine, structure=form, rules=chosen)
-    return _space(func.name, tuple(_variant(k, d, machine) for k, d in enumerate(drafts)), asked, table)
+        return _from_template(func, target, template, fixed)
+    if fixed is not None:
+        text = "Only a template has knobs that can be fixed."
+        raise UsageError("space.template", text, ("fixed",), "name the template too")
+    return _from_rules(func, target, None if structure is None else Structure.parse(structure), rules, tell or _warn)
 
 
 def _func(task: Any) -> Func:
@@ -246,8 +260,35 @@ def _func(task: Any) -> Func:
         return task
     from workbench.graph.tasks import Task
 
-    func: Func = is_a("task", task, Task, "or a Func; space_from_schedule takes a schedule with holes").func
+    func: Func = is_a("task", task, Task, "a Func or a schedule with holes does, too").func
     return func
+
+
+def _from_template(func: Func, target: Any, template: str, fixed: Mapping[str, Any] | None) -> Space:
+    from workbench.tune.template import TEMPLATES, Knobs
+
+    machine = Machine.of(target)
+    found = TEMPLATES[template].expand(func, target, machine, fixed)
+    return _space(func.name, _variants(found.drafts, machine), ("template",), Knobs.of(template, found))
+
+
+def _from_rules(
+    func: Func, target: Any, structure: Structure | None, rules: Sequence[Any] | None, tell: Callable[[str], None]
+) -> Space:
+    from workbench.schedule import Schedule
+
+    chosen, machine = RULES.chosen(rules), Machine.of(target)
+    found: dict[Trouble, None] = {}
+    drafts = sketches(
+        Schedule(func, target), machine, structure=structure, rules=chosen, tell=lambda t: found.setdefault(t)
+    )
+    for trouble in found:
+        tell(str(trouble))
+    return _space(func.name, _variants(drafts, machine), tuple(r.name for r in chosen), troubles=tuple(found))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 def join_spaces(*spaces: Space) -> Space:
@@ -266,7 +307,8 @@ def join_spaces(*spaces: Space) -> Space:
     joined = tuple(replace(v, index=k) for k, v in enumerate(variants))
     starts = [sum(len(s.variants) for s in spaces[:k]) for k in range(len(spaces))]
     tables = [replace(s._knobs, first=at) for s, at in zip(spaces, starts, strict=True) if s._knobs is not None]
-    return _space(variants[0].schedule.base.name, joined, asked, tables[0] if len(tables) == 1 else None)
+    troubles = tuple(dict.fromkeys(t for s in spaces for t in s.troubles))
+    return _space(variants[0].schedule.base.name, joined, asked, tables[0] if len(tables) == 1 else None, troubles)
 
 
 def space_from_schedule(schedule: Schedule) -> Space:
@@ -295,10 +337,17 @@ def _by_hand(given: Schedule, closed: Schedule) -> tuple[Note, ...]:
     return (Note("schedule", ", ".join(made) or "holes that were left open by hand", tag=", ".join(made)),)
 
 
-def _variant(index: int, d: Draft, machine: Machine) -> Variant:
-    return Variant(index, d.schedule, machine, d.notes, d.skips, d.limits, d.wishes)
+def _variants(drafts: Sequence[Draft], machine: Machine) -> tuple[Variant, ...]:
+    return tuple(Variant(k, d.schedule, machine, d.notes, d.skips, d.limits, d.wishes) for k, d in enumerate(drafts))
 
 
-def _space(name: str, variants: tuple[Variant, ...], asked: tuple[str, ...], knobs: Knobs | None = None) -> Space:
+def _space(
+    name: str,
+    variants: tuple[Variant, ...],
+    asked: tuple[str, ...],
+    knobs: Knobs | None = None,
+    troubles: tuple[Trouble, ...] = (),
+) -> Space:
     text = json.dumps([v.schedule.to_json() for v in variants], sort_keys=True, default=str)
-    return Space(f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}", variants, asked, knobs)
+    name = f"{name}-{hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
+    return Space(name, variants, asked, troubles, knobs)

@@ -32,6 +32,7 @@ def space_html(space: Space) -> str:
     facts = m.plural(every, "variant"), m.plural(space.size, "row")
     shown = m.cut(variants, VARIANTS, "variants", every)
     parts: list[object] = [m.heading("Space", space.id, *facts), m.table(_VARIANTS, shown)]
+    parts += [m.line(m.text(str(t), 300)) for t in space.troubles[:RULES]]
     parts += [m.fold("knobs", m.Html(space.knobs()._repr_html_()))] if space.has_knobs else []
     found = [(block, list(records)) for block, records in groupby(space.rules(), key=lambda r: r.block)]
     parts += [_block(block, records, every) for block, records in found[:BLOCKS]]

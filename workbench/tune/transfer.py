@@ -7,12 +7,13 @@ the same but for that, the numbers are a row, and the features of many records a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.schedule.holes import NUMBER_LIMIT
 from workbench.tune import features as feature_columns
 from workbench.tune.alignment import unify
 
@@ -68,30 +69,39 @@ def _some(records: list[Record], most: int) -> list[Record]:
 
 def _facts(records: list[Record], space: Space) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
     rows: dict[int, list[tuple[Record, Mapping[str, int]]]] = {}
+    patterns: list[Any] = [v.schedule.to_json() for v in space.variants]
     for r in records:
-        found = _place(r, space)
+        found = _place(r, space, patterns)
         if found is not None:
             rows.setdefault(found[0].index, []).append((r, found[1]))
     xs, speeds = [np.zeros((0, len(feature_columns.COLUMNS)), np.float32)], [np.zeros(0)]
     for index, group in rows.items():
         variant = space.variants[index]
-        holes = group[0][1].keys()
-        columns = {h: np.array([row[h] for _, row in group], np.int64) for h in holes}
+        columns = {h.name: np.array([row[h.name] for _, row in group], np.int64) for h in variant.schedule.holes}
         xs.append(feature_columns.features(variant.plan, columns, len(group), variant.machine))
         speeds.append(np.array([_speed(r) for r, _ in group]))
     return np.concatenate(xs), np.concatenate(speeds)
 
 
-def _place(record: Record, space: Space) -> tuple[Variant, Mapping[str, int]] | None:
-    """Variant and numbers of a record, where it has the steps of one; they need not be legal in the space."""
+def _place(record: Record, space: Space, patterns: Sequence[Any]) -> tuple[Variant, Mapping[str, int]] | None:
+    """Variant and numbers of a record, where it has the steps of one; they need not be legal in the space.
+
+    A trace also has the numbers of holes that a later split replaced: there may be more of them than holes.
+    """
     if record.space == space.id and 0 <= record.variant < len(space.variants):
-        return space.variants[record.variant], record.row
-    for variant in space.variants:
-        steps: Any = variant.schedule.to_json()
-        row = unify(record.trace, steps)
-        if row is not None and row.keys() >= {h.name for h in variant.schedule.func.holes}:
+        variant = space.variants[record.variant]
+        if _names_all(record.row, variant):
+            return variant, record.row
+    for variant, pattern in zip(space.variants, patterns, strict=True):
+        row = unify(record.trace, pattern)
+        if row is not None and _names_all(row, variant):
             return variant, row
     return None
+
+
+def _names_all(row: Mapping[str, int], variant: Variant) -> bool:
+    """Whether a row has a number that makes sense for every hole."""
+    return all(1 <= row.get(h.name, 0) < NUMBER_LIMIT for h in variant.schedule.holes)
 
 
 def _speed(r: Record) -> float:

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from workbench.arguments import real
 from workbench.errors import UsageError
 from workbench.tune.cost_model import CostModel, Quality, Scores
-from workbench.tune.sample import Keys, Picks
+from workbench.tune.keys import Keys
+from workbench.tune.sample import Picks
 from workbench.tune.search.history import Best, History
 from workbench.tune.search.restoring import held_out, rounds, told
 from workbench.tune.search.restrict import Restriction, restricted
@@ -84,7 +85,7 @@ class SearchOptions:
     generations, children : int
         Breeding steps of one `ask`, and rows bred per step.
     epsilon : float
-        Share of proposals drawn at random.
+        Share of proposals drawn at random, from the first told measurement on.
     """
 
     pool: int = 4096
@@ -128,6 +129,7 @@ class Search:
         self._known: set[int] = set()
         self._pending: dict[str, NDArray[np.float32]] = {}
         self._seeds: list[Seed] = []
+        self._planted: dict[str, Seed] = {}
         self._memory: dict[str, dict[Any, Any]] = {}
 
     # ---- the protocol ----
@@ -145,19 +147,24 @@ class Search:
     def tell(self, results: Sequence[tuple[Candidate, Any]]) -> None:
         """Take measurements: an object with `status` and `min_ms` for each candidate.
 
-        A cancelled candidate counts as never proposed.
+        A cancelled candidate counts as never proposed; a seed waits for its turn again.
         """
+        again: list[Seed] = []
         xs, speeds, predicted = [], [], []
         for candidate, measurement in results:
             x = self._pending.pop(candidate.key, None)
+            seed = self._planted.pop(candidate.key, None)
             if measurement.status == "cancelled":
-                self._known.discard(number(candidate.key))
+                if x is not None:
+                    self._known.discard(number(candidate.key))
+                again += [seed] if seed is not None else []
             elif x is not None:
                 speed = self._speed(measurement.min_ms if measurement.status == "ok" else None)
                 self.history.observe(speed, candidate.variant, candidate.row, number(candidate.key), x)
                 xs.append(x)
                 speeds.append(speed)
                 predicted.append(held_out(candidate.predicted, candidate.origin))
+        self._seeds = again + self._seeds
         self._judge(xs, predicted, speeds)
         if xs and self.learns:
             self.model.update(self._task.key, np.stack(xs), np.array(speeds))
@@ -168,8 +175,10 @@ class Search:
         Records of other spaces, and schedules that are no rows, count as known programs; `seeds` makes more of them.
         """
         kept = [r for r in records if r.status != "cancelled"]
-        self._known |= {number(r.key) for r in kept if r.key} - {0}
         trials = told(kept, self.space, self.learns)
+        # The key that a program has now may not be the one that another version gave it.
+        self._known |= {number(r.key) for r in kept if r.key} | {t.known for t in trials}
+        self._known.discard(0)
         for t in trials:
             self.history.observe(self._speed(t.latency_ms), t.variant, t.row, number(t.key), t.x)
         batches = rounds(trials)
@@ -196,7 +205,11 @@ class Search:
         self.history.beaten.update(dict.fromkeys(behind, number(winner)))
 
     def seed(self, seeds: Iterable[Seed]) -> None:
-        """Take programs to propose before all others; those that are known are left out when their turn comes."""
+        """Take programs to propose before all others; those that are known are left out when their turn comes.
+
+        A row that a restriction rules out waits until it is lifted. A schedule that is no row of the space has no hole
+        that could be held, so it comes as it is.
+        """
         self._seeds += list(seeds)
 
     def restrict(
@@ -205,7 +218,7 @@ class Search:
         forbids: Mapping[str, Collection[int]] | None = None,
         variants: Collection[int] = (),
     ) -> None:
-        """Hold all later proposals to these values; takes the place of earlier restrictions.
+        """Hold all later proposals to these values, seeds that are rows included; takes the place of earlier ones.
 
         Parameters
         ----------
@@ -343,15 +356,30 @@ class Search:
 
     def _from_seeds(self, n: int) -> list[Proposal]:
         taken: list[Proposal] = []
-        while self._seeds and len(taken) < n:
-            seed = self._seeds.pop(0)
-            variant = self.field.variants[seed.variant] if seed.variant >= 0 else None
-            fits = seed.variant < 0 or (variant is not None and variant.sampler.find(seed.row) is not None)
-            if fits and number(seed.key) not in self._known and all(seed.key != c.key for c, _ in taken):
-                score = float(self.model.predict(seed.x[None])[0]) if self.learns else None
-                made = Candidate(seed.variant, seed.row, "seed", score, seed.key, seed.parent, seed.note, seed.schedule)
-                taken.append((made, seed.x))
+        waiting: list[Seed] = []
+        for at, seed in enumerate(self._seeds):
+            if len(taken) == n:
+                waiting += self._seeds[at:]
+                break
+            if number(seed.key) in self._known or any(seed.key == c.key for c, _ in taken):
+                continue
+            if not self._fits(seed):
+                waiting.append(seed)
+                continue
+            score = float(self.model.predict(seed.x[None])[0]) if self.learns else None
+            made = Candidate(seed.variant, seed.row, "seed", score, seed.key, seed.parent, seed.note, seed.schedule)
+            taken.append((made, seed.x))
+            self._planted[seed.key] = seed
+        self._seeds = waiting
         return taken
+
+    def _fits(self, seed: Seed) -> bool:
+        """Whether a seed is a legal row of what may be proposed, or no row at all."""
+        if seed.variant < 0:
+            return True
+        variant = self.field.variants[seed.variant]
+        picks = None if variant is None else variant.sampler.find(seed.row)
+        return variant is not None and picks is not None and bool(variant.sampler.mask(picks[None])[0])
 
     def _speed(self, ms: float | None) -> float:
         return math.log2(max(self._task.flops, 1) / (ms * 1e6)) if ms is not None and ms > 0 else math.nan

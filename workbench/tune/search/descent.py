@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench.tune.search.base import Proposal, Search
+from workbench.tune.search.base import Proposal, Search, number
 from workbench.tune.search.choice import diverse
 from workbench.tune.search.registry import strategy
 from workbench.tune.search.rows import distinct
@@ -22,9 +22,9 @@ class DescentSearch(Search):
     """Measures the neighbours of the fastest program, one group of holes changed; at an optimum, those of the next."""
 
     def _propose(self, n: int, rng: np.random.Generator) -> list[Proposal]:
-        lucky = int(rng.binomial(n, self.epsilon)) if self.history.best else 0
+        lucky = int(rng.binomial(n, self.epsilon)) if self.history.count else 0
         out = polish(self, n - lucky, CENTRES) if self.history.count >= START else []
-        taken = np.array([int(c.key, 16) for c, _ in out], np.uint64)
+        taken = np.array([number(c.key) for c, _ in out], np.uint64)
         rows = self.sample(EPOCH)
         rows = rows.take(distinct(rows.keys, np.concatenate([self.known_keys(), taken])))
         score = self.score(rows)

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workbench.tune.cost_model import Scores
-from workbench.tune.sample import Keys, Picks
+from workbench.tune.keys import Keys
+from workbench.tune.sample import Picks
 from workbench.tune.search.base import Proposal, Search, number
 from workbench.tune.search.choice import GAIN, STALL, candidates, diverse, drift
 from workbench.tune.search.descent import polish
@@ -64,9 +65,9 @@ class EvolutionarySearch(Search):
             if children is not None:
                 rows = Rows.join([rows, children])
                 score = np.concatenate([score, self.model.predict(children.x)])
-        polished = polish(self, self._polished(n), CENTRES)
-        lucky = int(rng.binomial(n, self.epsilon)) if self.history.best else 0
-        chosen = self._choose(n - len(polished), min(lucky, n - len(polished)), rows, score, polished, rng)
+        lucky = int(rng.binomial(n, self.epsilon)) if self.history.count else 0
+        polished = polish(self, self._polished(n - lucky), CENTRES)
+        chosen = self._choose(n - len(polished), lucky, rows, score, polished, rng)
         if len(chosen) + len(polished) < n:
             chosen += self.leftovers(n - len(chosen) - len(polished), [*chosen, *polished], rng)
         return [*chosen, *polished]
@@ -116,9 +117,9 @@ class EvolutionarySearch(Search):
     # ---- proposals ----
 
     def _polished(self, n: int) -> int:
-        """How many of `n` proposals are neighbours of the fastest programs."""
+        """How many of `n` proposals that are not drawn at random are neighbours of the fastest programs."""
         stalled = self.history.since_gain(GAIN) >= STALL
-        return round(n * (1.0 - self.epsilon) * (STALLED if stalled else POLISHED)) if self.history.best else 0
+        return round(n * (STALLED if stalled else POLISHED)) if self.history.best else 0
 
     def _choose(
         self, n: int, lucky: int, rows: Rows, score: Scores, polished: list[Proposal], rng: np.random.Generator
@@ -132,7 +133,7 @@ class EvolutionarySearch(Search):
         if self.history.best:
             picked = diverse(chance, rows, score, n - lucky, 0.4, drift(self, max(1, n - lucky), rng))
         else:
-            picked = diverse(chance, rows, score, n, FIRST)
+            picked = diverse(chance, rows, score, n - lucky, FIRST)
         out = [self.candidate(rows, i, _origin(rows, i), float(score[i])) for i in picked]
         rest = np.setdiff1d(order[: max(64, len(order) // 4)], picked)
         if lucky and len(rest):

@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 from workbench.errors import WorkbenchError
 from workbench.tune.cost_model.quality import PROPOSED_ELSEWHERE
 from workbench.tune.features import COLUMNS
+from workbench.tune.keys import program_key
+from workbench.tune.seeds import features_of
 
 if TYPE_CHECKING:
+    from workbench.schedule import Schedule
     from workbench.tune.record import Record
     from workbench.tune.space import Space
 
@@ -30,6 +33,8 @@ class Told:
         None for a failed trial.
     predicted : float
         What `held_out` says of the prediction.
+    known : int
+        Its key as it is worked out now.
     """
 
     variant: int
@@ -39,6 +44,7 @@ class Told:
     latency_ms: float | None
     predicted: float
     round: int
+    known: int
 
 
 def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
@@ -57,18 +63,22 @@ def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
     for k, r in enumerate(records):
         if _inside(r, space):
             places.setdefault(r.variant, []).append(k)
-    kept: set[int] = set()
+    keys: dict[int, int] = {}
     for index, at in places.items():
         variant = space.variants[index]
         found = [(k, p) for k in at if (p := variant.sampler.find(records[k].row)) is not None]
-        if found and featured:
-            x[[k for k, _ in found]] = variant.features(np.stack([p for _, p in found]))
-        kept |= {k for k, _ in found}
+        if not found:
+            continue
+        rows, picks = [k for k, _ in found], np.stack([p for _, p in found])
+        keys.update(zip(rows, map(int, variant.keys(picks)), strict=True))
+        if featured:
+            x[rows] = variant.features(picks)
     for k, r in enumerate(records):
-        if r.variant < 0 and getattr(r, "origin", "") == "seed" and (own := _by_hand(r, space, featured)) is not None:
-            x[k] = own
-            kept.add(k)
-    return [_told(records[k], x[k]) for k in sorted(kept)]
+        if r.variant < 0 and getattr(r, "origin", "") == "seed" and (s := _by_hand(r, space)) is not None:
+            keys[k] = int(program_key(s.func), 16)
+            if featured:
+                x[k] = features_of(s, space.variants[0].machine)
+    return [_told(records[k], x[k], keys[k]) for k in sorted(keys)]
 
 
 def rounds(trials: Iterable[Told]) -> list[list[Told]]:
@@ -80,7 +90,7 @@ def rounds(trials: Iterable[Told]) -> list[list[Told]]:
 
 
 def held_out(predicted: float | None, origin: str) -> float:
-    """The prediction as a proof of the model's quality: NaN where there was none, or where no search made the choice."""
+    """The prediction as a proof of the model's quality: NaN where there was none, or no search made the choice."""
     return math.nan if predicted is None or origin in PROPOSED_ELSEWHERE else predicted
 
 
@@ -88,22 +98,19 @@ def _inside(r: Record, space: Space) -> bool:
     return 0 <= r.variant < len(space.variants) and getattr(r, "space", space.id) == space.id
 
 
-def _by_hand(r: Record, space: Space, featured: bool) -> NDArray[np.float32] | None:
-    """Features of a concrete schedule that was a seed; None where its trace does not apply any more."""
+def _by_hand(r: Record, space: Space) -> Schedule | None:
+    """The concrete schedule that was a seed; None where its trace does not apply any more."""
     from workbench.schedule import Schedule
-    from workbench.tune.seeds import features_of
 
-    first = space.variants[0]
-    if not featured:
-        return np.zeros(len(COLUMNS), np.float32)
+    first = space.variants[0].schedule
     try:
-        s = Schedule.from_json(first.schedule.base, list(r.trace), first.schedule.target)
+        s = Schedule.from_json(first.base, list(r.trace), first.target)
     except WorkbenchError:
         return None
-    return features_of(s, first.machine)
+    return None if s.func.holes else s
 
 
-def _told(r: Record, x: NDArray[np.float32]) -> Told:
+def _told(r: Record, x: NDArray[np.float32], known: int) -> Told:
     guess = held_out(getattr(r, "predicted", None), getattr(r, "origin", ""))
     ms = r.latency_ms if r.ok else None
-    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0))
+    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0), known)

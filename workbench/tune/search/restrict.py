@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.arguments import is_a, whole
 from workbench.errors import UsageError, did_you_mean
 from workbench.tune.sample import Sampler
 
@@ -37,9 +38,20 @@ class Restriction:
         forbids: Mapping[str, Collection[int]] | None = None,
         variants: Collection[int] = (),
     ) -> Restriction:
-        """Restriction from what was given, copied."""
-        held = {h: frozenset(v) for h, v in (forbids or {}).items() if v}
-        return Restriction(dict(pins or {}), held, frozenset(variants))
+        """Restriction from what was given, copied.
+
+        Raises
+        ------
+        UsageError
+            "steer.value" or "steer.variant" for what is no whole number, or no collection of them.
+        """
+        held = {h: whole(f"the value of {h!r}", v, None, "steer.value") for h, v in (pins or {}).items()}
+        ruled_out = {h: _numbers(f"a forbidden value of {h!r}", v, "steer.value") for h, v in (forbids or {}).items()}
+        return Restriction(
+            held,
+            {h: values for h, values in ruled_out.items() if values},
+            _numbers("a forbidden variant", variants, "steer.variant"),
+        )
 
     def allows(self, sampler: Sampler) -> Sampler | None:
         """The sampler held to this restriction, or None when nothing is left of it."""
@@ -58,6 +70,11 @@ class Restriction:
             return sampler
         held = Sampler(replace(sampler.domain, groups=tuple(groups)))
         return held if len(held.draw(1, np.random.default_rng(0))) else None
+
+
+def _numbers(name: str, values: object, code: str) -> frozenset[int]:
+    given = is_a(name, values, Collection, "give a list of them", code)
+    return frozenset(whole(name, v, None, code) for v in given)
 
 
 def restricted(variants: Sequence[Variant], r: Restriction) -> tuple[Variant | None, ...]:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from workbench.tune.cost_model import Matrix
 from workbench.tune.features import COLUMNS
-from workbench.tune.sample import ENUMERATE, Keys, Picks, neighbours
+from workbench.tune.keys import Keys
+from workbench.tune.sample import ENUMERATE, Picks, neighbours
 
 if TYPE_CHECKING:
     from workbench.tune.space import Variant

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from workbench.errors import ScheduleError, TuneError, UsageError, WorkbenchError, did_you_mean
+from workbench.errors import UsageError, did_you_mean
 from workbench.tune.machine import Machine
+from workbench.tune.sketch.custom import Tell, guarded
 from workbench.tune.sketch.draft import Draft, Note
 
 __all__ = ["RULES", "Draft", "Note", "Rule", "Rules", "rule", "sketch_rule"]
@@ -40,40 +41,16 @@ class Rule:
     applies: Applies | None = None
     custom: bool = False
 
-    def __call__(self, draft: Draft, machine: Machine) -> Iterator[Draft]:
+    def __call__(self, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Draft]:
         """Make the drafts, one at a time; every one that is left as it is says why.
 
-        Raises
-        ------
-        TuneError
-            "space.rule" when a custom rule fails, or gives back something else.
+        What goes wrong with a custom rule is handed to `tell`.
         """
-        try:
-            said = True if self.applies is None else self.applies(draft, machine)
-            if said is not True:
-                text = said if isinstance(said, str) and said else "its condition does not hold here"
-                yield draft.skip(self.name, text)
-                return
-            made = self.function(draft, machine)
-            new = None
-            for new in (made,) if isinstance(made, Draft) else made:
-                if not isinstance(new, Draft):
-                    raise TypeError(f"it gives back {type(new).__name__} and no drafts")
-                yield draft.skip(self.name, "it gave no reason") if new is draft else new
-            if new is None:
-                yield draft.skip(self.name, "it gave back no draft")
-        except ScheduleError as e:
-            if not self.custom:
-                raise
-            yield draft.skip(self.name, e.message)
-        except WorkbenchError:
-            raise
-        except Exception as e:
-            if not self.custom:
-                raise
-            hint = "a rule takes (draft, machine) and returns a Draft or several: draft.change(...) or draft.skip(...)"
-            text = f"The sketch rule {self.name!r} fails: {type(e).__name__}: {e}"
-            raise TuneError("space.rule", text, (self.name,), hint) from e
+        if self.custom:
+            yield from guarded(self, draft, machine, tell)
+            return
+        made = self.function(draft, machine)
+        yield from (made,) if isinstance(made, Draft) else made
 
     def forget(self) -> None:
         """Take a custom rule out of the table again; nothing happens if it is not there."""
@@ -197,7 +174,9 @@ def sketch_rule(name: str, after: str | None = None, applies: Applies | None = N
         Decorator of ``rule(draft, machine)``, which returns a draft or several: ``draft.change(name, reason,
         schedule)`` with what it made of ``draft.schedule.copy()``, or ``draft.skip(name, reason)``. A primitive that is
         not legal may raise: the rule is then left out with the primitive's own sentence. Rows of every draft are as
-        legal as the primitives that made it. The decorator gives back a `Rule`; its `forget` takes it out again.
+        legal as the primitives that made it. Whatever else it raises, a draft without a legal row, and a draft that it
+        makes twice are told in a warning with its name and by `Space.explain`, and cost nothing but that draft. The
+        decorator gives back a `Rule`; its `forget` takes it out again.
 
     Raises
     ------

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from workbench.ir.func import Constraint, Func
 from workbench.ir.poly import Dim, holes_of, substitute
+from workbench.tune.sample import Sampler
 from workbench.tune.sketch.structure import Structure
 
 if TYPE_CHECKING:
@@ -139,6 +142,12 @@ class Draft:
             return Constraint(c.label, expr)
 
         return replace(self, limits=tuple(map(now, self.limits)), wishes=tuple(map(now, self.wishes)))
+
+    def has_rows(self) -> bool:
+        """Whether some numbers fulfil all limits; those of wishes may be dropped."""
+        limits = (*self.func.constraints, *self.limits)
+        sampler = Sampler.of(replace(self.func, constraints=limits))
+        return len(sampler.draw(1, np.random.default_rng(0))) > 0
 
     def _about(self, blocks: Sequence[str]) -> tuple[str, ...]:
         return tuple(blocks) or ((self.main,) if self.main else ())

@@ -52,24 +52,71 @@ def winograd(draft: Draft, machine: Machine) -> Iterator[Draft]:
     except ScheduleError as e:
         yield draft.skip("winograd", e.message, block.name)
         return
-    yield draft.skip("winograd", "this form multiplies with the kernel as it is", block.name)
-    m = _tile(block, machine)
-    for outside in (False, True):
+    size = _tile(block, machine)
+    why = _unsuited(block, machine)
+    same = f"this form multiplies with the kernel as it is; of Winograd's, {size.why}"
+    yield draft.skip("winograd", why or same, block.name)
+    for outside in () if why else (False, True):
         try:
-            made = _Sketch(draft, machine, m, outside).make()
+            made = _Sketch(draft, machine, size, outside).make()
         except ScheduleError:  # sizes that the loops below do not suit
             continue
         yield from (replace(d, closed=True) for d in pointwise(made, machine))
 
 
-def _tile(block: Block, machine: Machine) -> int:
-    """Outputs of a tile along each dimension: 4, or 2 where so few tiles of 4 share the transformed weights that
-    fetching these (4 times the kernel's, against 1.8 times) decides.
+@dataclass(frozen=True, slots=True)
+class _Tile:
+    """Outputs of a tile along each dimension, and why so many."""
+
+    outputs: int
+    why: str
+
+
+def _tile(block: Block, machine: Machine) -> _Tile:
+    """Tiles of 4x4, or of 2x2 where so few tiles of 4x4 share the transformed weights that fetching these (4 times the
+    kernel's, against 1.8 times) decides.
     """
     extents = {k: [it.extent for it in block.iters if it.kind == k and isinstance(it.extent, int)] for k in "SR"}
     n, h, w, o = extents["S"]
-    weights = 36 * o * max(extents["R"]) * 4
-    return 2 if n * -(-h // 4) * -(-w // 4) < FEW_TILES and weights > machine.l2 else 4
+    weights, tiles = 36 * o * max(extents["R"]) * 4, n * -(-h // 4) * -(-w // 4)
+    shared = f"{tiles} tiles of 4x4 would share {weights / 2**20:.1f} MB of transformed weights"
+    if weights <= machine.l2:
+        return _Tile(4, f"tiles of 4x4 do the fewest multiplications: {shared}, which L2 holds")
+    if tiles >= FEW_TILES:
+        return _Tile(4, f"tiles of 4x4 do the fewest multiplications: {shared}, and {FEW_TILES} are enough for that")
+    return _Tile(2, f"tiles of 2x2 have fewer weights to fetch: {shared}, and fewer than {FEW_TILES} are too few")
+
+
+def _unsuited(block: Block, machine: Machine) -> str:
+    """Why its channels do not suit the vectors of the transforms and of the product; empty where they do."""
+    o = next(it.extent for it in reversed(block.iters) if it.kind == "S")
+    c = max(it.extent for it in block.iters if it.kind == "R" and isinstance(it.extent, int))
+    try:
+        if isinstance(o, int) and 2 * o < machine.lanes:
+            return f"{o} channels fill no vectors."
+        for channels in (o, c):
+            if isinstance(channels, int):
+                vectors(channels, TRANSFORM_VECTORS, machine)
+    except ScheduleError as e:
+        return e.message
+    return ""
+
+
+def vectors(channels: int, most: int, machine: Machine) -> tuple[int, ...]:
+    """Divisors that fill at most `most` registers, wholly or with a rest; few channels are taken as they are.
+
+    Raises
+    ------
+    ScheduleError
+        "sketch.channels" when there are only narrower or much wider ones: unrolled code of them would be slow or
+        endless.
+    """
+    lanes = machine.lanes
+    divisors = [d for d in range(1, most * lanes + 1) if channels % d == 0]
+    found = [d for d in divisors if d % lanes == 0] or [d for d in divisors if d >= lanes]
+    if not found and channels > PRODUCT_VECTORS * lanes:
+        raise ScheduleError("sketch.channels", f"{channels} channels do not fall into vectors.", (str(channels),))
+    return tuple(found) or (channels,)
 
 
 def _loops(s: Schedule, name: str) -> dict[str, str]:
@@ -85,9 +132,14 @@ class _Sketch:
 
     draft: Draft
     machine: Machine
-    m: int
+    size: _Tile
     outside: bool
     main: str = ""
+
+    @property
+    def m(self) -> int:
+        """Outputs of a tile along each dimension."""
+        return self.size.outputs
 
     def make(self) -> Draft:
         """Schedule it, with holes for all sizes."""
@@ -138,9 +190,7 @@ class _Sketch:
         wide = s.split(w, [Hole(), Hole(), self.m])
         channels = s.func.loop(o)[0].extent
         assert isinstance(channels, int)
-        if 2 * channels < self.machine.lanes:
-            raise ScheduleError("sketch.channels", f"{channels} channels fill no vectors.", (str(channels),))
-        inner = Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))
+        inner = Hole(choices=vectors(channels, TRANSFORM_VECTORS, self.machine))
         deep = s.split(o, [Hole(), Hole(), inner] if self.outside else [None, inner])
         blocks = [n, high[0], wide[0], *deep[:-2]]
         tiles = [high[1], wide[1], deep[-2]]
@@ -160,7 +210,7 @@ class _Sketch:
         n, ty, tx, a, b, c = _loops(s, v).values()
         channels = s.func.loop(c)[0].extent
         assert isinstance(channels, int)
-        outer, inner = s.split(c, [None, Hole(choices=self._vectors(channels, TRANSFORM_VECTORS))])
+        outer, inner = s.split(c, [None, Hole(choices=vectors(channels, TRANSFORM_VECTORS, self.machine))])
         s.reorder(n, ty, tx, outer, a, b, inner)
         s.compute_at(t, outer)
         first = _loops(s, t)
@@ -184,7 +234,7 @@ class _Sketch:
         else:
             channels = s.func.loop(o)[0].extent
             assert isinstance(channels, int)
-            deep = s.split(o, [None, Hole(choices=self._vectors(channels, PRODUCT_VECTORS))])
+            deep = s.split(o, [None, Hole(choices=vectors(channels, PRODUCT_VECTORS, self.machine))])
             lane = size_of(s.func, deep[1])
         s.reorder(n, a, b, deep[0], down[0], across[0], c, down[1], across[1], deep[1])
         read = (ld.buffer for ld in loads(s.func.block(p)[0].value))
@@ -206,26 +256,10 @@ class _Sketch:
             s.unroll(own[axis])
         s.vectorize(own[vectorised])
 
-    def _vectors(self, channels: int, most: int) -> tuple[int, ...]:
-        """Divisors that fill at most `most` registers, wholly or with a rest; few channels are taken as they are.
-
-        Raises
-        ------
-        ScheduleError
-            "sketch.channels" when there are only narrower or much wider ones: unrolled code of them would be slow or
-            endless.
-        """
-        lanes = self.machine.lanes
-        divisors = [d for d in range(1, most * lanes + 1) if channels % d == 0]
-        found = [d for d in divisors if d % lanes == 0] or [d for d in divisors if d >= lanes]
-        if not found and channels > PRODUCT_VECTORS * lanes:
-            raise ScheduleError("sketch.channels", f"{channels} channels do not fall into vectors.", (str(channels),))
-        return tuple(found) or (channels,)
-
     def _limited(self, s: Schedule, rows: tuple[str, str, str], blocks: list[str], done: tuple[str, ...]) -> Draft:
         tag = f"winograd {self.m}x{self.m}{', data first' if self.outside else ''}"
         place = "first, in a nest of its own" if self.outside else "inside the parallel blocks"
-        reason = f"{done[2]}: a 3x3 convolution in tiles of {self.m}x{self.m}; data transformed {place}"
+        reason = f"{done[2]}: a 3x3 convolution; {self.size.why}; data transformed {place}"
         d = self.draft.change("winograd", reason, s, *done, blocks=[self.main, done[-1]], tag=tag)
         lanes, registers = self.machine.lanes, self.machine.registers
         down, across, vector = (s.func.loop(name)[0].extent for name in rows)

@@ -9,8 +9,8 @@ from workbench.tune.template.registry import template
 from workbench.tune.template.shared import (
     fetch_ahead,
     finish,
-    lanes_of,
     lengthen,
+    opening,
     parallel_limits,
     place_frame,
     product,
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
 @template("conv2d_nhwc", matches="conv2d_nhwc")
 def conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     """A tile of pixels by output channels in registers; packed weights stream past it."""
-    m = cfg.match
-    lanes = lanes_of(cfg, s, m.block)
-    for stage in m.between:
-        s.compute_inline(stage)
+    m, lanes = opening(cfg, s)
 
     # Few multiplications, if the kernel is 3x3 and moves by one; the transforms have to pay.
     three = cfg.extent(m.kh) == cfg.extent(m.kw) == 3 and m.constant

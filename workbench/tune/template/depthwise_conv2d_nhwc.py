@@ -9,7 +9,7 @@ from workbench.tune.template.registry import template
 from workbench.tune.template.shared import (
     MAX_BODY,
     finish,
-    lanes_of,
+    opening,
     parallel_limits,
     place_frame,
     product,
@@ -27,10 +27,7 @@ UNROLLED_TAPS = 16
 @template("depthwise_conv2d_nhwc", matches="depthwise_conv2d_nhwc")
 def depthwise_conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     """A tile of pixels by channels in registers; neighbours share most of what they read."""
-    m = cfg.match
-    lanes = lanes_of(cfg, s, m.block)
-    for stage in m.between:
-        s.compute_inline(stage)
+    m, lanes = opening(cfg, s)
 
     tiles = [
         cfg.define_split("tile_h", m.h, num_outputs=3),

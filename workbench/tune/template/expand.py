@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from workbench.errors import ScheduleError, TemplateError, WorkbenchError, did_you_mean
-from workbench.ir.func import Constraint, Func
+from workbench.ir.func import Func
 from workbench.ir.poly import holes_of, substitute
 from workbench.tune.machine import Machine
-from workbench.tune.sample import Sampler
 from workbench.tune.sketch import Draft, Note
 from workbench.tune.template.config import Config, LeftOut
 from workbench.tune.template.knobs import Choice
@@ -134,7 +131,7 @@ class Expander:
         draft = Draft(schedule, (Note("template", summary, tag=self.template.name), *told), closed=True)
         try:
             draft = _with_limits(draft, config, schedule.func)
-            if schedule.func.holes and not _has_rows(draft):
+            if schedule.func.holes and not draft.has_rows():
                 raise LeftOut("no numbers fulfil all of its limits")
         except LeftOut as e:
             self._leave_out(config.values, str(e))
@@ -198,9 +195,3 @@ def _with_limits(draft: Draft, config: Config, func: Func) -> Draft:
         if not isinstance(expr, int):
             draft = draft.limit(constraint.label, expr, wish)
     return draft
-
-
-def _has_rows(draft: Draft) -> bool:
-    limits: tuple[Constraint, ...] = (*draft.func.constraints, *draft.limits)
-    sampler = Sampler.of(replace(draft.func, constraints=limits))
-    return len(sampler.draw(1, np.random.default_rng(0))) > 0

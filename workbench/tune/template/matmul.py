@@ -9,8 +9,8 @@ from workbench.tune.template.registry import template
 from workbench.tune.template.shared import (
     fetch_ahead,
     finish,
-    lanes_of,
     lengthen,
+    opening,
     parallel_limits,
     register_limits,
     vectors,
@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 @template("matmul", matches="matmul")
 def matmul(cfg: Config, s: Schedule) -> None:
     """Parallel blocks, tiles for the caches, and a tile of C in vector registers while the sum runs."""
-    m = cfg.match
-    lanes = lanes_of(cfg, s, m.block)
-    for stage in m.between:
-        s.compute_inline(stage)
+    m, lanes = opening(cfg, s)
 
     # What no good tile divides gets longer; there is no other way for B than a copy with room for zeros.
     rows, columns = cfg.extent(m.i), cfg.extent(m.j)

@@ -8,7 +8,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from workbench.arguments import is_a, shown
-from workbench.errors import TemplateError, did_you_mean
+from workbench.errors import TemplateError, WorkbenchError, did_you_mean
 from workbench.ir.func import Func
 from workbench.tune.machine import Machine
 from workbench.tune.sketch import Draft
@@ -47,13 +47,20 @@ class Template:
         Raises
         ------
         TemplateError
-            "template.mismatch" with the reason in words.
+            "template.mismatch" with the reason in words; "template.failed" when the pattern itself raises anything else
+            than an error of this package.
         """
         reason = "its pattern says so"
         try:
             found = None if self.pattern is None else self.pattern(func)
         except Mismatch as e:
             found, reason = False, str(e)
+        except WorkbenchError as e:  # a block or a loop that it asked for is not there
+            found, reason = False, e.message.rstrip(".")
+        except Exception as e:
+            text = f"The pattern of template {self.name!r} fails for {func.name}: {type(e).__name__}: {e}"
+            hint = "it says no by False, or by raising Mismatch with the reason"
+            raise TemplateError("template.failed", text, (self.name, func.name), hint) from e
         if found is False:
             text = f"Template {self.name!r} does not fit {func.name}: {reason}."
             raise TemplateError(

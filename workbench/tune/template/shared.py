@@ -32,6 +32,14 @@ def lanes_of(cfg: Config, s: Schedule, block: str) -> int:
     return suited(cfg.machine, s.func, s.func.block(block)[0]).lanes
 
 
+def opening(cfg: Config, s: Schedule) -> tuple[Any, int]:
+    """Begin a template: what its pattern has found, and the lanes of its block; stages between are computed inline."""
+    m: Found = cfg.match
+    for stage in m.between:
+        s.compute_inline(stage)
+    return m, lanes_of(cfg, s, m.block)
+
+
 def vectors(cfg: Config, loop: str, lanes: int) -> Callable[[Any], bool]:
     """A filter for splits: the innermost factor fills whole registers; where none does, half ones or any."""
     allowed = vector_choices(cfg.extent(loop), replace(cfg.machine, lanes=lanes))
