@@ -94,3 +94,14 @@ def test_a_resumed_session_shows_one_row_for_each_task_before_it_starts(tmp_path
     again.start().wait(60)
     assert set(again.table()["state"]) == {"exhausted"}
     assert len(again.records) == 18
+
+
+def test_whoever_stops_iterating_keeps_no_events():
+    session = make()
+    for _ in range(3):
+        events = iter(session.events)
+    del events
+    gc.collect()
+    assert not list(session.events._queues)
+    session.cancel()
+    assert list(session.events) == []

@@ -8,7 +8,7 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
 from tune.states import state_of
 
-from workbench.errors import RunError
+from workbench.errors import RunError, UsageError
 from workbench.tune.lines import Command
 from workbench.tune.log import Header, load_log, write_log
 from workbench.tune.log_writer import LogWriter
@@ -203,3 +203,43 @@ def test_what_another_version_has_given_another_key_is_measured_once(tmp_path, w
     assert [r.key for r in session.records if r.origin == "manual"] == ["x5"]
     assert not session.held(0).added
     assert {r.task_key for r in session.records} == {"key0", "key1"}
+
+
+def test_of_several_pins_those_hold_that_the_space_still_has(tmp_path):
+    log = tmp_path / "a.jsonl"
+    header = Header(tasks=(("key0", "conv0 3x3"), ("key1", "conv1 3x3")))
+    said = [{"task": "key0", "hole": "gone", "value": 3}, {"task": "key0", "hole": "x", "value": 7}]
+    with LogWriter(log, header) as writer:
+        for args in said:
+            writer.append(Command(name="pin", args=args))
+    session, told = make(log, only_tasks=[0])
+    search_of = session._toolbox.search
+
+    def search(task, space, seed):
+        made = search_of(task, space, seed)
+        hold = made.restrict
+
+        def restrict(pins, forbids, variants):
+            if "gone" in pins:
+                raise UsageError("steer.hole", "No variant of the space has a hole 'gone'.", ("gone",))
+            hold(pins, forbids, variants)
+
+        made.restrict = restrict
+        return made
+
+    session._toolbox.search = search
+    session.start().wait(30)
+    assert [r.row["x"] for r in session.records if r.row] == [7]
+    assert len([text for text in told if "does not hold" in text and "'gone'" in text]) == 1
+
+
+def test_programs_of_another_space_are_known_to_the_search(tmp_path):
+    log = tmp_path / "a.jsonl"
+    first, _ = run(log, trials=30)
+    old = load_log(log)
+    moved = [dataclasses.replace(x, space="another") if x.kind == "trial" else x for x in old.lines]
+    write_log(log, old.header, moved)
+    again, _ = run(log, trials=60)
+    shop = again._loop.workshops.of(0)
+    assert {r.row["x"] for r in first.records if r.task_key == "key0" and r.row} <= shop.search.known
+    assert len({(r.task_key, r.key) for r in again.records}) == 60

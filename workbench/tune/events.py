@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -152,7 +153,7 @@ class EventBus:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._callbacks: list[Callable[[Event], object]] = []
-        self._queues: list[Subscription] = []
+        self._queues: weakref.WeakSet[Subscription] = weakref.WeakSet()  # who stops iterating lets go of the events
         self._closed = False
 
     def subscribe(self, callback: Callable[[Event], object]) -> Callable[[], None]:
@@ -173,7 +174,7 @@ class EventBus:
             if self._closed:
                 subscription.put(None)
             else:
-                self._queues.append(subscription)
+                self._queues.add(subscription)
         return iter(subscription)
 
     def publish(self, event: Event) -> None:
@@ -202,6 +203,6 @@ class EventBus:
         """End every iterator."""
         with self._lock:
             self._closed = True
-            queues, self._queues = self._queues, []
+            queues = tuple(self._queues)
         for subscription in queues:
             subscription.put(None)

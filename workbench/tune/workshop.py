@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
@@ -79,15 +79,15 @@ class Workshops:
             task = self._tasks[index]
             space = self.space(index)
             search = self._toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
-            shop = self._made[index] = Workshop(space, search)
+            shop = Workshop(space, search)
             known = [r for r in self._standing.records if r.task_key == task.key]
-            usable = [r for r in known if (r.variant >= 0 and r.space == space.id) or r.origin == "seed"]
-            if usable:
-                search.restore(usable)
+            if known:  # those of other spaces too: the same program may be a row of this one
+                search.restore(known)
             for line in self._standing.comparisons:
                 if line.task_key == task.key:
                     self._compared(search, line)
             self._plant(task, shop)
+            self._made[index] = shop  # at last: what has failed half-way is made anew
         return self._made[index]
 
     def made(self, index: int) -> Workshop | None:
@@ -174,8 +174,33 @@ class Workshops:
             shop.search.tell([(c, _Cancelled()) for c in dropped])  # type: ignore[misc]
         try:
             shop.search.restrict(*restriction(wishes))
-        except WorkbenchError as error:  # a log of another version, with another space
-            self._say("warning", f"what was pinned or forbidden does not hold: {error.message}", task.name)
+        except WorkbenchError:  # a log of another version, with another space
+            for error in _hold_what_holds(shop.search, wishes):
+                self._say("warning", f"what was pinned or forbidden does not hold: {error.message}", task.name)
+
+
+def _hold_what_holds(search: Search, wishes: Wishes) -> list[WorkbenchError]:
+    """Hold a search to as many of the wishes as its space can meet, one after the other; return why not to the rest."""
+    held: Wishes = replace(wishes, pins={}, forbids={}, variants=set())
+    steps = [("pins", hole, value) for hole, value in wishes.pins.items()]
+    steps += [("forbids", hole, value) for hole, values in wishes.forbids.items() for value in sorted(values)]
+    steps += [("variants", "", variant) for variant in sorted(wishes.variants)]
+    problems: list[WorkbenchError] = []
+    for kind, hole, value in steps:
+        more = held.copy()
+        if kind == "pins":
+            more.pins[hole] = value
+        elif kind == "forbids":
+            more.forbids.setdefault(hole, set()).add(value)
+        else:
+            more.variants.add(value)
+        try:
+            search.restrict(*restriction(more))
+            held = more
+        except WorkbenchError as error:
+            problems.append(error)
+    search.restrict(*restriction(held))
+    return problems
 
 
 def restriction(wishes: Wishes) -> tuple[Mapping[str, int], Mapping[str, set[int]], set[int]]:
