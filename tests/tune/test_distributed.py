@@ -16,6 +16,7 @@ import pytest
 from workbench import Target, tune, workloads
 from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
+from workbench.host import usable_threads
 from workbench.runtime.contest import Contest
 from workbench.runtime.measure import MeasureInput, Measurement
 from workbench.schedule import Schedule
@@ -293,3 +294,41 @@ def test_a_kernel_is_checked_and_timed_in_a_process_of_the_cluster():
         assert found[0].host == dask_worker.host_name()
         assert runner.contest(inputs[:2]).status == "ok"
     assert runner._roster.client.status == "closed"  # it was made by the runner
+
+
+def affinities():
+    """In a worker: the hardware threads that each device's kernels may use."""
+    crews = dask_worker._bench._crews.values()
+    return [os.sched_getaffinity(c._crew.runner.pid) for c in crews if c._crew.runner.pid]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(usable_threads() < 2 or not hasattr(os, "sched_getaffinity"), reason="two devices need two cores")
+def test_two_sessions_share_a_machine_of_two_devices_and_one_is_cancelled(tmp_path):
+    """Each device has cores of its own; what happens to one session does not reach the other."""
+    logs = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"]
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=2, resources={"device": 2}, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        DaskRunner(client, TARGET) as runner,
+    ):
+        task = Task.of_func(workloads.matmul(64, 64, 64), TARGET)
+        how = {"target": TARGET, "runner": runner, "batch": 8, "trials": 24}
+        one, other = (tune(task, log=log, seed=i, **how) for i, log in enumerate(logs))
+        while len(one.records) < 5 or len(other.records) < 5:
+            assert not one.join(0.05)
+        for cpus in (found := next(iter(client.run(affinities).values()))):
+            assert len(cpus) <= usable_threads() // 2 + 1
+        assert len(set(map(frozenset, found))) == 2
+        one.cancel()
+        assert one.join(60)
+        assert one.state == "cancelled"
+        assert other.wait(200)
+        found = load_log(logs[1]).records
+        assert [r.trial for r in found] == list(range(24))
+        assert len({r.key for r in found}) == 24
+        assert not [r for r in found if "workers of the cluster" in r.error or "ended there" in r.error]
+        assert tune(task, log=logs[0], resume=True, **how).wait(200)  # the runner is still open
+        assert [r.trial for r in load_log(logs[0]).records] == list(range(24))

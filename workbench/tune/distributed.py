@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from workbench.target import Target
     from workbench.tune.dask_roster import Member
 
-#: Seconds that workers have to confirm that they throw something away.
-ABORT_S = 5.0
+#: Seconds that workers have to end the processes of a runner that is closed.
+LET_GO_S = 5.0
 #: Seconds for `DaskRunner.workers` to hear from those that are new.
 INTRODUCE_S = 10.0
 
@@ -209,10 +209,10 @@ class DaskRunner:
         for lease in leases:
             lease.close()
         self.cancel()
-        if self._working.acquire(timeout=2 * ABORT_S):  # what is running is being thrown away
+        if self._working.acquire(timeout=2 * LET_GO_S):  # what is running is being thrown away
             self._working.release()
         if self._roster.connected:
-            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=ABORT_S)
+            self._roster.call(self._roster.members, dask_worker.let_go, self._name, wait_s=LET_GO_S)
         if self._own_client:
             self._roster.client.close()
 
@@ -268,7 +268,7 @@ class DaskRunner:
         finally:
             members = {piece.member for piece in shift.flying if piece.member is not None}
             shift.drop(list(shift.flying))
-            self._roster.call(members, dask_worker.abort, self._name, name, wait_s=ABORT_S)
+            self._roster.call(members, dask_worker.abort, self._name, name, wait_s=0.0)
 
     def _send(self, piece: Piece, batch: Batch, name: str) -> Any:
         """Give a piece of work to its worker, and to no other."""
