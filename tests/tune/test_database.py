@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.tune.database import Database
 from workbench.tune.lines import Comparison
-from workbench.tune.log import Header, write_log
+from workbench.tune.log import Header, to_frame, write_log
 from workbench.tune.ranking import latency_shown, ranked
 from workbench.tune.record import Record
 from workbench.tune.similar import differences, shape_of
@@ -131,10 +131,13 @@ def test_logs_with_the_same_numbers_are_kept_apart(tmp_path):
 def test_the_right_target_and_the_right_caches_come_before_any_latency():
     lines = [
         record(0, 1.0, target=THREADS), record(1, 3.0), record(2, 4.0, caches="constants shared"), record(3, 2.0),
-        record(4, 0.1, target=OTHER),
+        record(4, 0.1, target=OTHER), record(5, 6.0, caches="constants in memory"), record(6, 5.0, caches="flushed"),
+        record(7, 2.5, caches="warm"),
     ]  # fmt: skip
-    assert [r.trial for r in Database(lines).top("k0", 9, HERE)] == [2, 3, 1, 0]
-    assert [r.trial for r in Database(lines, [comparison(1, 3)]).top("k0", 9, HERE)] == [2, 1, 3, 0]
+    assert [r.trial for r in Database(lines).top("k0", 9, HERE)] == [5, 2, 6, 3, 7, 1, 0]
+    assert [r.trial for r in Database(lines, [comparison(1, 3)]).top("k0", 9, HERE)] == [5, 2, 6, 1, 3, 7, 0]
+    ranks = to_frame(lines[1:4] + lines[5:], [comparison(1, 3)])["rank"]
+    assert ranks.tolist() == [4, 2, 5, 1, 3, 6]
 
 
 def task(name, key="new"):

@@ -96,9 +96,9 @@ class TaskStats:
         return latency_shown(record, self._comparisons)
 
 
-def _alone(record: Record) -> tuple[bool, float]:
+def _alone(record: Record) -> tuple[int, float]:
     """What orders a trial that was never compared."""
-    return (not record.as_in_network, record.latency_ms or 0.0)
+    return (record.warmth, record.latency_ms or 0.0)
 
 
 class Stats:

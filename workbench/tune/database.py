@@ -106,8 +106,8 @@ class Database:
     def top(self, task_key: str, k: int, target: str | None = None) -> list[Record]:
         """Return up to `k` different programs of a task, best first.
 
-        Those tuned for exactly `target` come first, and among them those timed as in a network: other latencies cannot
-        be compared with theirs. The order within is that of `workbench.tune.ranking`.
+        Those tuned for exactly `target` come first, and among them those timed as in a network (`Record.warmth`): other
+        latencies cannot be compared with theirs. The order within is that of `workbench.tune.ranking`.
         """
         return self.select(task_key, k, lambda r: compatible(r.target, target), target)
 
@@ -116,8 +116,8 @@ class Database:
     ) -> list[Record]:
         """Return up to `k` different programs of a task that are `wanted`, in the order of `top`."""
 
-        def order(r: Record) -> tuple[bool, bool, float]:
-            return (target is not None and r.target != target, not r.as_in_network, r.latency_ms or 0.0)
+        def order(r: Record) -> tuple[bool, int, float]:
+            return (target is not None and r.target != target, r.warmth, r.latency_ms or 0.0)
 
         logs = self._by_task.get(task_key, ())
         lists = [placed(filter(wanted, log.records), log.comparisons, order) for log in logs]

@@ -232,7 +232,7 @@ def _ranks(records: Sequence[Record], comparisons: Mapping[str, Sequence[Compari
         parts.setdefault((record.task_key, record.target), []).append(record)
     places: dict[int, int] = {}
     for (key, _), part in parts.items():
-        order = ranked(part, comparisons.get(key, ()), lambda r: (not r.as_in_network, r.latency_ms))
+        order = ranked(part, comparisons.get(key, ()), lambda r: (r.warmth, r.latency_ms))
         places.update((id(record), place) for place, record in enumerate(order, 1))
     return [places.get(id(record)) for record in records]
 

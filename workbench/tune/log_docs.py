@@ -42,7 +42,8 @@ line without it is a trial. This is version {SCHEMA} of the format.
 
 ## Who is best
 
-Trials rank by `latency_ms`, those of the wanted target first and among them those timed as in a network (`caches`).
+Trials rank by `latency_ms`. Those of the wanted target come first, and among them, by `caches`, those with constants in
+memory, with constants shared, flushed, and the rest: latencies of different conditions cannot be compared.
 Comparisons correct that: the winner takes the place of what it beat, however slow its own trial was, and a loser ranks
 no better than directly behind the winner; of contradicting comparisons the later ones hold. So whoever beats the best
 of a task is the best, as in the run that wrote the log. A trial that was not compared yet, because the run was killed

@@ -24,6 +24,9 @@ COSTS_KEPT = 100
 """Repeats that a record keeps; a kernel of some nanoseconds is repeated thousands of times. The latency and the spread
 are those of all repeats."""
 
+CONDITIONS = ("constants in memory", "constants shared", "flushed")
+"""States of the caches that rank before all others, in this order; see `Record.warmth`."""
+
 Status = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
 STATUSES: tuple[str, ...] = ("ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled")
 
@@ -84,9 +87,11 @@ class Record(Line):
         return self.status == "ok" and self.latency_ms is not None
 
     @property
-    def as_in_network(self) -> bool:
-        """Whether the constants came from where a run of the whole network finds them."""
-        return self.caches.startswith("constants")
+    def warmth(self) -> int:
+        """What the trial's latency can be compared with: only others of the same warmth. The lowest ranks first: as in
+        a network, then after flushing, then with everything in the caches (or nobody knows what).
+        """
+        return CONDITIONS.index(self.caches) if self.caches in CONDITIONS else len(CONDITIONS)
 
     @property
     def gflops(self) -> float | None:

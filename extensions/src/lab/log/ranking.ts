@@ -16,8 +16,8 @@ export interface Comparison {
 export interface Timed {
   trial: number;
   ms: number;
-  /** Whether its constants came from where a run of the whole network finds them; such trials go before others. */
-  network: boolean;
+  /** What its time can be compared with, as `Record.warmth`: those that are timed as in a network go before others. */
+  warmth: number;
   /** Its place among the trials of the task, and of the log. */
   nth: number;
   at: number;
@@ -79,8 +79,8 @@ function leader(known: ReadonlyMap<number, Timed>, behind: ReadonlyMap<number, R
 }
 
 /** What orders trials by themselves, most important first. */
-function key({ network, ms, trial }: Timed, compared: ReadonlySet<number>): number[] {
-  return [network ? 0 : 1, ms, compared.has(trial) ? 0 : 1, trial];
+function key({ warmth, ms, trial }: Timed, compared: ReadonlySet<number>): number[] {
+  return [warmth, ms, compared.has(trial) ? 0 : 1, trial];
 }
 
 function older(a: readonly number[], b: readonly number[]): number {

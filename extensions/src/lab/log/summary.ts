@@ -7,6 +7,8 @@ const MESSAGES_KEPT = 50;
 const LAST_KEPT = 20;
 const BAD_LINES_KEPT = 20;
 const COMMANDS_KEPT = 50;
+/** States of the caches that go before all others, as in `workbench/tune/record.py`. */
+const CONDITIONS = ['constants in memory', 'constants shared', 'flushed'];
 
 type Fields = Record<string, unknown>;
 
@@ -160,7 +162,7 @@ export class LogSummary {
     if (ms === null) {
       this.takeFailure(task, status === 'ok' ? 'no time' : status, error, trial);
     } else {
-      task.timed.push({ trial, ms, network: text(data.caches).startsWith('constants'), nth: task.trials, at: this.trials });
+      task.timed.push({ trial, ms, warmth: warmth(text(data.caches)), nth: task.trials, at: this.trials });
     }
     this.last.push({ trial, task: name, status, ms, origin: text(data.origin), error });
     if (this.last.length > 4 * LAST_KEPT) {
@@ -295,6 +297,11 @@ export class LogSummary {
   get lastCommands(): Command[] {
     return this.commands.slice(-COMMANDS_KEPT).reverse();
   }
+}
+
+function warmth(caches: string): number {
+  const at = CONDITIONS.indexOf(caches);
+  return at < 0 ? CONDITIONS.length : at;
 }
 
 /** What a task costs in the model: weight × best. */
