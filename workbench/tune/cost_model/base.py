@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.arguments import path as as_path
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.tune.machine import Machine
@@ -135,17 +136,18 @@ def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | N
     CostModelError
         "cost_model.*" for a file that `load` cannot read.
     """
-    if isinstance(name, str | os.PathLike) and is_saved_model(name):
+    wanted = as_path("name", name)
+    if is_saved_model(name):
         from workbench.tune.cost_model.storage import load
 
         saved = load(name)
         model = MODELS[saved.kind].make(seed, machine)
         model.warm_start(saved.measured())
         return model
-    if not isinstance(name, str) or name not in MODELS:
+    if wanted not in MODELS:
         hint = f"known: {', '.join(MODELS)}"
-        raise UsageError("usage.model", f"There is no cost model {shown(name)}.", (shown(name),), hint)
-    return MODELS[name].make(seed, machine)
+        raise UsageError("usage.model", f"There is no cost model {shown(wanted)}.", (shown(wanted),), hint)
+    return MODELS[wanted].make(seed, machine)
 
 
 def seed_of(seed: int) -> int:

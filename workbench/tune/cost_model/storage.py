@@ -219,7 +219,7 @@ _KINDS = {"<f4": 4, "<f8": 8}
 
 def number_in(data: Mapping[str, Any], name: str, low: float, high: float) -> float:
     """Read a number from `low` to `high` from the contents of a file."""
-    value = data.get(name)
+    value: Any = data.get(name)
     if type(value) not in (int, float) or not low <= value <= high:
         raise damaged(f"{name!r} is no number from {low:g} to {high:g}")
     return float(value)
