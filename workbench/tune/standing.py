@@ -71,7 +71,7 @@ def _means(added: Mapping[str, Any], record: Record) -> bool:
     if record.origin != "manual":
         return False
     if added.get("variant") is not None:
-        return added["variant"] == record.variant and added.get("row", {}) == record.row
+        return bool(added["variant"] == record.variant and added.get("row", {}) == record.row)
     return json.dumps(plain(added.get("trace")), sort_keys=True) == json.dumps(plain(record.trace), sort_keys=True)
 
 
