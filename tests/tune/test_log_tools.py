@@ -159,10 +159,11 @@ def test_what_a_failed_write_has_begun_is_removed(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
 
 
-def test_numbers_that_are_not_finite_are_damage_or_come_back_as_null(tmp_path):
+def test_what_no_log_can_hold_is_damage_or_comes_back_as_null(tmp_path):
     """NaN is no JSON; 1e999 is, and no other reader could read what Python makes of it."""
     log = filled(tmp_path / "log", 1)
-    for bad in ('{"kind":"note","x":NaN}', '{"kind":"note","x":[-Infinity]}'):
+    deep = '{"kind":"note","x":' + "[" * 700 + "]" * 700 + "}"  # reading would do, but not writing
+    for bad in ('{"kind":"note","x":NaN}', '{"kind":"note","x":[-Infinity]}', deep):
         (tmp_path / "bad").write_text(log.read_text() + bad + "\n")
         assert loaded(tmp_path / "bad")[1].where == (f"{tmp_path / 'bad'}:3",)
     with open(log, "a") as file:

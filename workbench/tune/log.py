@@ -37,6 +37,10 @@ COLUMNS: tuple[str, ...] = (
 )  # fmt: skip
 
 
+DEEPEST = 100
+"""Lists and objects that may stand in each other."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header(Line):
     """First line of a log: what is tuned, for what, by which version."""
@@ -153,7 +157,18 @@ def _object(raw: bytes) -> dict[str, Any] | None:
         data = json.loads(raw, parse_constant=_refused)
     except (ValueError, RecursionError):
         return None
+    if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):
+        return None  # what cannot be written back is not read
     return data if isinstance(data, dict) else None
+
+
+def _deeper(data: Any, levels: int) -> bool:
+    """Whether lists and objects stand in each other over more than so many levels."""
+    layer = [data]
+    for _ in range(levels):
+        inner = (x for item in layer for x in (item.values() if isinstance(item, dict) else item))
+        layer = [x for x in inner if isinstance(x, dict | list)]
+    return bool(layer)
 
 
 def _refused(constant: str) -> None:
