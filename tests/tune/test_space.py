@@ -172,9 +172,12 @@ def test_space_is_the_same_every_time_and_differs_between_targets():
     assert make_space(func, serial).id != make_space(func, TARGET).id
 
 
-def test_wishes_that_cannot_be_met_are_dropped():
-    variant = make_space(workloads.matmul(1, 16, 8), TARGET).variants[0]
+def test_wishes_that_cannot_be_met_are_dropped_and_the_explanation_says_so():
+    space = make_space(workloads.matmul(1, 16, 8), TARGET)
+    variant = space.variants[0]
     assert len(variant.sampler.draw(4, np.random.default_rng(0)))
+    assert "dropped    there is work for every thread: no row fulfils it" in space.explain()
+    assert variant.features(np.zeros((0, len(variant.sampler.domain.groups)), np.int64)).shape[0] == 0
 
 
 def test_space_of_a_schedule_with_holes():

@@ -301,6 +301,7 @@ def test_a_rule_that_fails_is_told_in_a_warning_and_by_a_session():
         (lambda d, m: d, lambda d, m: False, "its condition does not hold here"),
         (lambda d, m: d, lambda d, m: "it is Sunday", "it is Sunday"),
         (lambda d, m: d.skip("mine", "not today"), None, "not today"),
+        (lambda d, m: d.skip("mine", "not today"), lambda d, m: np.bool_(True), "not today"),
     ],
 )
 def test_a_rule_that_does_nothing_says_why(function, applies, reason):

@@ -161,6 +161,26 @@ def test_nothing_else_is_taken_for_one(make):
     assert wb.templates_for(make()) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "code", "reason"),
+    [
+        (lambda func: False, "template.mismatch", "its pattern says so"),
+        (lambda func: func.block("nowhere"), "template.mismatch", "nowhere"),
+        (lambda func: 1 / 0, "template.failed", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_pattern_that_raises_says_no_for_its_template_alone(pattern, code, reason):
+    wb.template("picky", matches=pattern)(lambda cfg, s: None)
+    func = workloads.matmul(8, 16, 8)
+    try:
+        assert [t.name for t in wb.templates_for(func)] == ["matmul"]
+        with pytest.raises(TemplateError, match=reason) as e:
+            make_space(func, Target(AVX512), template="picky")
+        assert e.value.code == code
+    finally:
+        TEMPLATES.forget("picky")
+
+
 def test_networks_tasks_are_recognised():
     """A hard swish reads the sum twice, and weights of a depthwise convolution have four dimensions there."""
     from graph.nets import residual_net

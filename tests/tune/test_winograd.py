@@ -97,6 +97,27 @@ def test_scores_compare_algorithms_by_the_operations_of_the_convolution():
     assert max(best[True]) > max(best[False]) + math.log2(1.3)
 
 
+@pytest.mark.parametrize(
+    ("shape", "why"),
+    [
+        ((56, 56, 64, 64), "tiles of 4x4 do the fewest multiplications: 196 tiles of 4x4 would share 0.6 MB"),
+        ((14, 14, 256, 256), "16 tiles of 4x4 would share 9.0 MB of transformed weights, and 8 are enough"),
+        ((7, 7, 512, 512), "tiles of 2x2 have fewer weights to fetch: 4 tiles of 4x4 would share 36.0 MB"),
+        ((14, 14, 67, 16), "67 channels do not fall into vectors"),
+        ((14, 14, 16, 4), "4 channels fill no vectors"),
+    ],
+)
+def test_the_explanation_says_which_tile_and_why(shape, why):
+    target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
+    space = make_space(workloads.conv2d_nhwc(*shape), target)
+    said = {r.fired: r.reason for r in space.rules() if r.rule == "winograd" and r.block == "conv"}
+    made = any(is_winograd(v) for v in space.variants)
+    assert made == ("tiles" in why)
+    assert why in said[False], "also where it is the form without"
+    assert made == (why in said.get(True, ""))
+    assert why in space.explain()
+
+
 def test_the_default_schedule_is_direct():
     func = workloads.conv2d_nhwc(8, 8, 16, 16)
     assert all(step.name != "winograd" for step in default_schedule(func, TARGET).trace)

@@ -97,7 +97,7 @@ class Telling:
         return self._found[key]
 
     def _distinct(self, holes: tuple[str, ...]) -> Distinct:
-        if self._n == 1:
+        if self._n <= 1:
             return self.all
         places, size = np.zeros(self._n, np.intp), 1
         for h in holes:

@@ -171,7 +171,9 @@ class Space:
         for v in self.variants:
             lines.append(f"  variant {v.index}: {v.label} ({v.sampler.size:,} rows)")
             lines += [f"    {n.rule:<10} {n.reason}" for n in v.notes]
-            lines += [f"    {'limit':<10} {c.label}: {c.expr} >= 0" for c in v.sampler.domain.constraints]
+            held = v.sampler.domain.constraints
+            lines += [f"    {'limit':<10} {c.label}: {c.expr} >= 0" for c in held]
+            lines += [f"    {'dropped':<10} {c.label}: no row fulfils it" for c in v.wishes if c not in held]
         gone = ["custom rules", *(f"  ! {t}" for t in self.troubles)] if self.troubles else []
         return "\n".join([*lines, *gone, "blocks", *report(self.rules(), len(self.variants))])
 

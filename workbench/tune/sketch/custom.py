@@ -74,9 +74,8 @@ def _asked(r: Rule, draft: Draft, machine: Machine) -> Iterator[Any]:
     """Whatever the rule gives back; what it raises comes last."""
     try:
         said = True if r.applies is None else r.applies(draft, machine)
-        if said is not True:
-            text = said if isinstance(said, str) and said else "its condition does not hold here"
-            yield draft.skip(r.name, text)
+        if isinstance(said, str) or not said:
+            yield draft.skip(r.name, said or "its condition does not hold here")
             return
         made = r.function(draft, machine)
         yield from made if isinstance(made, Iterable) else (made,)

@@ -11,6 +11,7 @@ from workbench.tune.template.shared import (
     finish,
     lengthen,
     opening,
+    pack,
     parallel_limits,
     place_frame,
     product,
@@ -48,16 +49,10 @@ def conv2d_nhwc(cfg: Config, s: Schedule) -> None:
     between = [h[2], w[2], o[2]] if panels else []
     s.reorder(m.n, h[0], w[0], o[0], h[1], w[1], o[1], *c[:-1], *between, m.kh, m.kw, c[-1], h[-1], w[-1], o[-1])
 
-    width = tiles[2].size[-1]
     register_limits(cfg, tiles[0].size[-1] * tiles[1].size[-1], tiles[2], lanes)
     parallel_limits(cfg, product(tile.size[0] for tile in tiles))
 
-    if m.constant:
-        s.transform_layout(m.weights, 3, width)  # blocks of the tile's channels, ahead of time
-    elif copy is not None:
-        s.transform_layout(s.func.block(copy)[0].buffer, 3, width)
-        s.compute_at(copy, o[0])
-        s.vectorize(s.func.block(copy)[1][-1].name)
+    pack(s, m, copy, 3, tiles[2].size[-1], at=o[0])
     if last is not None:
         finish(s, last, at=o[1], vector=o[-1], unrolled=not panels)
     if m.pad is not None:  # zeros around the image: written first, written for each block, or asked for when read

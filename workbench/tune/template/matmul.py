@@ -11,6 +11,7 @@ from workbench.tune.template.shared import (
     finish,
     lengthen,
     opening,
+    pack,
     parallel_limits,
     register_limits,
     vectors,
@@ -30,9 +31,9 @@ def matmul(cfg: Config, s: Schedule) -> None:
     copy, last = lengthen(cfg, s, m.block, m.i, m.j, None if m.constant else m.weights)
 
     # B lies in the order in which the tile reads it: ahead of time, by a copy inside the blocks, or not at all.
-    packed = m.constant or copy is not None
-    if not packed and rows >= 32 and columns >= 16 * lanes and cfg.define_knob("pack", [False, True]).val:
-        copy, packed = s.cache_read(m.block, m.weights), True
+    wide = rows >= 32 and columns >= 16 * lanes
+    if not m.constant and copy is None and wide and cfg.define_knob("pack", [False, True]).val:
+        copy = s.cache_read(m.block, m.weights)
 
     # With panels the sum is cut as well: parts of A and B stay in a cache while all tiles use them.
     panels = cfg.extent(m.k) >= 64 and cfg.define_knob("panels", [False, True]).val
@@ -45,16 +46,10 @@ def matmul(cfg: Config, s: Schedule) -> None:
     s.reorder(i[0], j[0], i[1], j[1], *k[:-1], *between, k[-1], i[-1], j[-1])
 
     # The tile of C, one row of A and one vector of B are in registers at the same time.
-    width = tile_j.size[-1]
     register_limits(cfg, tile_i.size[-1], tile_j, lanes)
     parallel_limits(cfg, tile_i.size[0] * tile_j.size[0])
 
-    if copy is not None:
-        s.transform_layout(s.func.block(copy)[0].buffer, 1, width)
-        s.compute_at(copy, k[0] if panels else j[0])
-        s.vectorize(s.func.block(copy)[1][-1].name)
-    elif packed:
-        s.transform_layout(m.weights, 1, width)
+    pack(s, m, copy, 1, tile_j.size[-1], at=k[0] if panels else j[0])
     if last is not None:
         finish(s, last, at=j[1], vector=j[-1], unrolled=not panels)
     s.unroll(i[-1])

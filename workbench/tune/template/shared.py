@@ -84,6 +84,16 @@ def _behind(s: Schedule, block: str) -> str | None:
     return next((b.name for b in s.blocks if is_pointwise(b) and any(ld.buffer == buffer for ld in b.loads())), None)
 
 
+def pack(s: Schedule, m: Found, copy: str | None, dim: int, width: Number, at: str) -> None:
+    """Bring weights into blocks of the tile's vectors: ahead of time, or where they are copied, inside of a loop."""
+    if copy is not None:
+        s.transform_layout(s.func.block(copy)[0].buffer, dim, width)
+        s.compute_at(copy, at)
+        s.vectorize(s.func.block(copy)[1][-1].name)
+    elif m.constant:
+        s.transform_layout(m.weights, dim, width)
+
+
 def finish(s: Schedule, stage: str, at: str, vector: str, unrolled: bool) -> None:
     """Compute what is behind a tile as soon as the tile is complete, with the tile's own vectors."""
     s.reverse_compute_at(stage, at)
