@@ -73,11 +73,11 @@ def hostile_graph() -> Graph:
 
 
 def failed_session() -> TuningSession:
-    class Broken(FakeToolbox):
-        def default(self, task: Any) -> Any:
-            raise RuntimeError(f"no space left {HOSTILE}")
+    def broken(task: Any, x: int) -> str:
+        raise RuntimeError(f"no space left {HOSTILE}")
 
-    session = TuningSession([FakeTask("k", HOSTILE)], toolbox=Broken(), measurer=FakeMeasurer(), trials=4).start()
+    measurer = FakeMeasurer(fail=broken)
+    session = TuningSession([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4).start()
     session.join(10)
     return session
 
