@@ -32,6 +32,15 @@ def test_a_worker_that_does_not_fit(monkeypatch, said, reason):
     assert reason in refused["a"]
 
 
+def test_warnings_that_are_errors_leave_nobody_out(monkeypatch):
+    workers = [Worker("a", problem="too old"), Worker("b", problem="too slow"), Worker("c")]
+    runner, _ = runner_of(monkeypatch, *workers)
+    for why in ("too old", "too slow"):
+        with pytest.raises(RuntimeWarning, match=why):
+            runner.workers()
+    assert runner.workers() == {"c": 1}
+
+
 def test_errors_of_introductions(monkeypatch):
     workers = [Worker(name) for name in "abcd"]
     workers[0].said = ModuleNotFoundError("No module named 'workbench'")

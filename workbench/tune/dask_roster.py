@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import queue
 import threading
 import time
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,6 +72,7 @@ class Roster:
         self._asked: dict[Member, bool] = {}  # those that are there, and whether they wait to be judged
         self._leaving: set[Member] = set()
         self._answers: queue.SimpleQueue[tuple[Member, Any]] = queue.SimpleQueue()
+        self._news: deque[str] = deque()
         self._machine: str | None = None
         self._looked = -float("inf")
 
@@ -96,7 +98,9 @@ class Roster:
             if self._machine is None:  # the kind of machine is chosen among all that are there
                 wait_s = max(wait_s, FIRST_S)
             self._judge(self._heard(time.monotonic() + wait_s))
-            return tuple(m for m in self._members if m not in self._leaving) if self.connected else ()
+            found = tuple(m for m in self._members if m not in self._leaving) if self.connected else ()
+        self._tell()
+        return found
 
     def here(self, member: Member) -> bool:
         """Whether a worker was there when the cluster was asked last."""
@@ -126,6 +130,7 @@ class Roster:
         with self._lock:
             self._members.pop(member, None)
             self._refuse(member, reason)
+        self._tell()
 
     def _update(self) -> None:
         """Ask who is there; new workers are asked what they are."""
@@ -230,14 +235,20 @@ class Roster:
 
     def _refuse(self, member: Member, reason: str) -> None:
         self.refused[member.address] = reason
-        warnings.warn(f"the worker {member.address} is not used: {reason}", RuntimeWarning, stacklevel=2)
+        self._news.append(f"the worker {member.address} is not used: {reason}")
 
     def _warn_of_crowds(self, told: dict[str, Any]) -> None:
         """Workers of one machine do not know of each other."""
         devices = sum(m.devices for m, other in self._members.items() if other["host"] == told["host"])
         if devices * self.target.threads > told["cores"]:
             text = f"the workers on {told['host']} measure {devices} candidates at a time and disturb each other"
-            warnings.warn(f"{text}: it has {told['cores']} threads", RuntimeWarning, stacklevel=2)
+            self._news.append(f"{text}: it has {told['cores']} threads")
+
+    def _tell(self) -> None:
+        """Warn, when everything is settled: where warnings are errors, this raises."""
+        with contextlib.suppress(IndexError):  # another thread has told the last one
+            while self._news:
+                warnings.warn(self._news.popleft(), RuntimeWarning, stacklevel=3)
 
     # ---- calling ----
 

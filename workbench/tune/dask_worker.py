@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import platform
 import threading
@@ -243,6 +244,7 @@ def share(slot: int, devices: int) -> frozenset[int] | None:
     return frozenset(every[len(every) * slot // devices : len(every) * (slot + 1) // devices]) or None
 
 
+@functools.cache
 def _place(cpu: int) -> tuple[int, int, int]:
     """Return socket, core and number of a hardware thread."""
     place = []

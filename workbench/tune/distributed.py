@@ -315,7 +315,7 @@ def _connected(client: Any, patience_s: float) -> tuple[Any, bool]:
         message = f"A cluster is given by a distributed.Client or an address, not by {type(client).__name__}"
         raise UsageError("usage.type", message, ("client",))
     try:
-        return Client(client, timeout=patience_s), True  # type: ignore[no-untyped-call]
+        return Client(client, timeout=patience_s, set_as_default=False), True  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         hint = "start one with: dask scheduler; and workers with: dask worker ADDRESS --resources device=1"
         raise RunError(
