@@ -172,7 +172,7 @@ def _tune(command: Parser) -> None:
     command.add_argument("--scheduler", default="gradient", metavar="NAME", help="gradient (default) or round-robin")
     command.add_argument(
         "--model", "--cost-model", dest="cost_model", default="xgboost", metavar="NAME",
-        help="cost model: xgboost (default), analytic or random",
+        help="cost model: xgboost (default), analytic, random, or the file (*.json) of a saved one",
     )  # fmt: skip
     _searching(command)
     command.set_defaults(module="workbench.cli.tune", function="tune")
