@@ -11,7 +11,7 @@ from tune.dask_fakes import INPUTS, Died, Worker, runner_of, until
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime.measure import Measurement
-from workbench.tune import dask_shift
+from workbench.tune import dask_roster, dask_shift
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
 
@@ -193,6 +193,7 @@ def test_nobody_there(monkeypatch):
         list(runner.measure_many(INPUTS))
     assert caught.value.code == "run.dask_workers"
     assert "--resources device=1" in caught.value.hint
+    assert "there is none" in caught.value.message
     monkeypatch.setattr(dask_shift, "TELL_S", 0.0)
     runner._patience_s = 30.0
     with warnings.catch_warnings(record=True) as told:
@@ -207,6 +208,26 @@ def test_nobody_there(monkeypatch):
     runner.cancel()
     assert list(results) == []
     runner.hold(False)
+
+
+def test_everybody_there_is_told_of_when_nobody_measures(monkeypatch):
+    workers = [Worker("a", problem="too old"), Worker("b"), Worker("c")]
+    runner, client = runner_of(monkeypatch, *workers, patience_s=0.05)
+    monkeypatch.setattr(dask_roster, "FIRST_S", 0.01)
+    answer, go = client.run, threading.Event()
+
+    def run(function, *args, workers, on_error):
+        if workers == ["b"]:
+            go.wait(20)
+        return answer(function, *args, workers=workers, on_error=on_error)
+
+    client.run = run
+    workers[2].status = "paused"
+    with pytest.raises(RunError) as caught:
+        list(runner.measure_many(INPUTS))
+    for text in ("a: too old", "b: it has not said yet", "c: it takes no work now"):
+        assert text in caught.value.message
+    go.set()
 
 
 def test_cancelling_before_work_begins_twice_and_in_between(monkeypatch):

@@ -70,6 +70,7 @@ class Roster:
         self._lock = threading.Lock()
         self._members: dict[Member, dict[str, Any]] = {}  # those that measure: what they said of themselves
         self._asked: dict[Member, bool] = {}  # those that are there, and whether they wait to be judged
+        self._present: set[Member] = set()
         self._leaving: set[Member] = set()
         self._answers: queue.SimpleQueue[tuple[Member, Any]] = queue.SimpleQueue()
         self._news: deque[str] = deque()
@@ -104,11 +105,16 @@ class Roster:
 
     def here(self, member: Member) -> bool:
         """Whether a worker was there when the cluster was asked last."""
-        return member in self._asked
+        return member in self._present
 
     def left(self, member: Member) -> bool:
         """Whether a worker was about to leave in good order when it was last seen."""
         return member in self._leaving
+
+    def absences(self) -> dict[str, str]:
+        """Return why each worker that is there does not measure, by address."""
+        why = {member.address: "it has not said yet what it is" for member, waits in self._asked.items() if waits}
+        return why | {member.address: "it takes no work now" for member in self._leaving & self._present} | self.refused
 
     @property
     def members(self) -> tuple[Member, ...]:
@@ -144,6 +150,7 @@ class Roster:
         # Those that were leaving are remembered: they are not lost over what they were doing.
         self._leaving = {m for m in self._leaving if m not in now} if len(self._leaving) < 1000 else set()
         self._leaving |= {m for m, status in now.items() if status != "running"}
+        self._present = set(now)
         self._asked = {m: waits for m, waits in self._asked.items() if m in now}
         self._members = {m: told for m, told in self._members.items() if m in now}
         self.refused = {address: why for address, why in self.refused.items() if address in there}

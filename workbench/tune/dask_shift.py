@@ -181,9 +181,9 @@ class Shift:
             warnings.warn(f"{who}; waiting up to {self._patience_s:g} s", RuntimeWarning, stacklevel=2)
 
     def _nobody(self) -> RunError:
-        reasons = "; ".join(f"{address}: {why}" for address, why in self._roster.refused.items())
+        reasons = "; ".join(f"{address}: {why}" for address, why in self._roster.absences().items())
         hint = f"start workers with: dask worker ADDRESS --nthreads 1 --resources {self._roster.resource}=1"
-        message = "No worker of the dask cluster can measure" + (f" ({reasons})" if reasons else "")
+        message = f"No worker of the dask cluster can measure ({reasons or 'there is none'})"
         return RunError("run.dask_workers", message, (), hint)
 
     # ---- losing ----
