@@ -68,7 +68,7 @@ def test_one_program_has_one_key_however_it_came_about(one, other):
     "func",
     [
         MATMUL,
-        workloads.conv2d_nhwc(6, 6, 64, 32, bias=True, relu=True),
+        workloads.conv2d_nhwc(6, 6, 64, 16, relu=True),
         workloads.conv2d_nhwc(6, 5, 32, 64, groups=4, relu=True),
         workloads.conv2d_transpose_nhwc(5, 4, 3, 17),
         workloads.depthwise_conv2d_nhwc(14, 14, 32),
@@ -79,7 +79,7 @@ def test_one_program_has_one_key_however_it_came_about(one, other):
 )
 def test_a_row_has_the_key_of_the_program_that_it_fills_and_of_its_replay(func):
     for v in make_space(func, TARGET).variants:
-        picks = v.sampler.draw(3, np.random.default_rng(1))
+        picks = v.sampler.draw(2, np.random.default_rng(1))
         for pick, number in zip(picks, v.keys(picks), strict=True):
             filled = v.schedule.fill(v.sampler.row(pick))
             again = Schedule.from_json(func, filled.to_json(), TARGET)

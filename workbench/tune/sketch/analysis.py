@@ -150,6 +150,13 @@ def loop_of_axis(block: Block, path: tuple[For, ...], axis: str) -> For | None:
     return next((lp for lp in path if lp.name == bind), None)
 
 
+def loops_of(func: Func, name: str) -> dict[str, str]:
+    """Axis of a block -> the innermost loop that drives it."""
+    block, path = func.block(name)
+    depth = {lp.name: k for k, lp in enumerate(path)}
+    return {it.name: max(x.vars, key=lambda v: depth[v]) for it, x in zip(block.iters, block.binds, strict=True)}
+
+
 def whole_loops(func: Func, block: Block) -> bool:
     """Whether every axis still has a loop of its own, without a mark."""
     _, path = func.block(block.name)

@@ -16,6 +16,7 @@ from workbench.tune.sketch.analysis import (
     epilogue,
     fills_registers,
     is_padding,
+    loops_of,
     main_block,
     producers,
     role,
@@ -119,13 +120,6 @@ def vectors(channels: int, most: int, machine: Machine) -> tuple[int, ...]:
     return tuple(found) or (channels,)
 
 
-def _loops(s: Schedule, name: str) -> dict[str, str]:
-    """Axis of a block -> the innermost loop that drives it."""
-    block, path = s.func.block(name)
-    depth = {lp.name: k for k, lp in enumerate(path)}
-    return {it.name: max(bind.vars, key=lambda v: depth[v]) for it, bind in zip(block.iters, block.binds, strict=True)}
-
-
 @dataclass(slots=True)
 class _Sketch:
     """One form; `outside` transforms the data in a nest of its own."""
@@ -185,7 +179,7 @@ class _Sketch:
         """Cut the image into blocks of tiles; returns the vectorised loop, the loops over blocks and over tiles."""
         from workbench.schedule import Hole
 
-        n, h, w, o = _loops(s, root).values()
+        n, h, w, o = loops_of(s.func, root).values()
         high = s.split(h, [Hole(), Hole(), self.m])
         wide = s.split(w, [Hole(), Hole(), self.m])
         channels = s.func.loop(o)[0].extent
@@ -207,13 +201,13 @@ class _Sketch:
         """
         from workbench.schedule import Hole
 
-        n, ty, tx, a, b, c = _loops(s, v).values()
+        n, ty, tx, a, b, c = loops_of(s.func, v).values()
         channels = s.func.loop(c)[0].extent
         assert isinstance(channels, int)
         outer, inner = s.split(c, [None, Hole(choices=vectors(channels, TRANSFORM_VECTORS, self.machine))])
         s.reorder(n, ty, tx, outer, a, b, inner)
         s.compute_at(t, outer)
-        first = _loops(s, t)
+        first = loops_of(s.func, t)
         s.reorder(first["x"], first["a"])
         self._mark(s, t, vectorised="c", unrolled=("a",))
         s.unroll(b)
@@ -225,7 +219,7 @@ class _Sketch:
         """Tile the matrix products, rows by tiles, columns by output channels, with the weights packed to suit."""
         from workbench.schedule import Hole
 
-        a, b, n, ty, tx, o, c = _loops(s, p).values()
+        a, b, n, ty, tx, o, c = loops_of(s.func, p).values()
         down = s.split(ty, [Hole(), Hole()])
         across = s.split(tx, [Hole(), Hole()])
         lane = size_of(s.func, vector)
@@ -251,7 +245,7 @@ class _Sketch:
         return down[1], across[1], deep[1]
 
     def _mark(self, s: Schedule, block: str, vectorised: str, unrolled: tuple[str, ...]) -> None:
-        own = _loops(s, block)
+        own = loops_of(s.func, block)
         for axis in unrolled:
             s.unroll(own[axis])
         s.vectorize(own[vectorised])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from workbench.tune.sketch.analysis import loops_of
 from workbench.tune.template.config import Config
 from workbench.tune.template.patterns import Found
 from workbench.tune.template.shared import DISTANCE, LEAST, lanes_of, parallel_limits, product
@@ -32,7 +33,7 @@ def winograd(cfg: Config, s: Schedule, m: Found, size: int, data_first: bool) ->
 
     # Blocks of tiles, tiles, then the results of one tile with a vector of channels.
     root = out if crop else end
-    n, h, w, o = loops_of(s, root).values()
+    n, h, w, o = loops_of(s.func, root).values()
     high = cfg.define_split("tile_h", cfg.extent(h) // size, num_outputs=2)
     wide = cfg.define_split("tile_w", cfg.extent(w) // size, num_outputs=2)
     deep = cfg.define_split("tile_o", o, num_outputs=3 if data_first else 2, filter=whole(cfg, o, lanes, TRANSFORM))
@@ -44,11 +45,11 @@ def winograd(cfg: Config, s: Schedule, m: Found, size: int, data_first: bool) ->
     # Inside of the blocks: the product, and for each tile the first pass of the way back.
     s.compute_at(down, tiles[-1])
     s.compute_at(sums, blocks[-1])
-    own = loops_of(s, down)
+    own = loops_of(s.func, down)
     mark(s, (own["y"], own["b"]), own["o"])
     if crop:  # what lies behind the end of the image is left out
         s.reverse_compute_at(end, tiles[-1])
-        _, h, w, o = loops_of(s, end).values()
+        _, h, w, o = loops_of(s.func, end).values()
         mark(s, (h, w), o)
 
     if not data_first:
@@ -62,12 +63,12 @@ def winograd(cfg: Config, s: Schedule, m: Found, size: int, data_first: bool) ->
 
 def transform_data(cfg: Config, s: Schedule, across: str, data: str, alone: bool) -> None:
     """Transform the data, the first pass inside of the second, some channels at a time."""
-    own, lanes = loops_of(s, data), lanes_of(cfg, s, data)
+    own, lanes = loops_of(s.func, data), lanes_of(cfg, s, data)
     tile = cfg.define_split("tile_data", own["c"], filter=whole(cfg, own["c"], lanes, TRANSFORM))
     outer, inner = tile.apply(s)
     s.reorder(own["n"], own["ty"], own["tx"], outer, own["a"], own["b"], inner)
     s.compute_at(across, outer)
-    first = loops_of(s, across)
+    first = loops_of(s.func, across)
     s.reorder(first["x"], first["a"])
     mark(s, (first["a"],), first["c"])
     mark(s, (own["b"],), inner)
@@ -77,7 +78,7 @@ def transform_data(cfg: Config, s: Schedule, across: str, data: str, alone: bool
 
 def multiply(cfg: Config, s: Schedule, sums: str, weights: str, shared: Any) -> None:
     """Tile the products: rows are tiles of the image, columns channels; the weights are packed to suit."""
-    own, lanes = loops_of(s, sums), lanes_of(cfg, s, sums)
+    own, lanes = loops_of(s.func, sums), lanes_of(cfg, s, sums)
     down, across = cfg.define_split("tile_ty", own["ty"]), cfg.define_split("tile_tx", own["tx"])
     if shared is None:  # else the vectors of the blocks
         deep = cfg.define_split("tile_p", own["o"], filter=whole(cfg, own["o"], lanes, PRODUCT))
@@ -110,11 +111,3 @@ def mark(s: Schedule, unrolled: Iterable[str], vector: str) -> None:
     for loop in unrolled:
         s.unroll(loop)
     s.vectorize(vector)
-
-
-def loops_of(s: Schedule, block: str) -> dict[str, str]:
-    """Axis of a block -> the innermost loop that drives it."""
-    found, path = s.func.block(block)
-    depth = {lp.name: k for k, lp in enumerate(path)}
-    pairs = zip(found.iters, found.binds, strict=True)
-    return {it.name: max(bind.vars, key=lambda v: depth[v]) for it, bind in pairs}
