@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import os
 import subprocess
@@ -29,14 +30,20 @@ ALLOWED = {
 MAY_PICKLE = {"runtime.frames"}
 
 
+@functools.cache
 def modules():
+    """Every module's name and the nodes of its text; read once, most of these tests look at all of them."""
+    found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE).with_suffix("").parts
-        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        found.append((name, [n for n in nodes if isinstance(n, ast.Import | ast.ImportFrom | ast.Call)]))
+    return found
 
 
-def imported(tree: ast.AST):
-    for node in ast.walk(tree):
+def imported(nodes: list[ast.AST]):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.level == 0:
@@ -45,25 +52,19 @@ def imported(tree: ast.AST):
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_heavy_dependency_is_imported_in_few_places(package):
-    users = {
-        name
-        for name, path in modules()
-        for _, target in imported(ast.parse(path.read_text(encoding="utf-8")))
-        if target.partition(".")[0] == package
-    }
+    users = {name for name, nodes in modules() for _, target in imported(nodes) if target.partition(".")[0] == package}
     outside = {u for u in users if not any(u == a or u.startswith(a + ".") for a in ALLOWED[package])}
     assert not outside
 
 
 def test_nothing_is_evaluated_or_unpickled():
     found = []
-    for name, path in modules():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name, nodes in modules():
         if name not in MAY_PICKLE:
-            found += [(name, t) for _, t in imported(tree) if t in ("pickle", "marshal", "shelve", "dill")]
+            found += [(name, t) for _, t in imported(nodes) if t in ("pickle", "marshal", "shelve", "dill")]
         found += [
             (name, node.func.id)
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "eval"
         ]
     assert not found
