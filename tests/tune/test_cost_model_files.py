@@ -216,6 +216,8 @@ def test_the_library_sees_nothing_of_a_file_but_numbers_that_were_looked_at(save
     for tree in model["trees"]:
         tree["tree_param"] = {"num_nodes": "1073741824", "num_deleted": "-7", "size_leaf_vector": "99999999"}
         tree["id"] = -3
+        for name in ("split_conditions", "base_weights", "sum_hessian"):
+            tree[name] = [int(v) if v == int(v) else v for v in tree[name]]  # as JavaScript writes them
     content["learner"]["attributes"] = {"best_iteration": "x"}
     content["version"] = [99, 0, 0]
     x, _ = rows(20)

@@ -182,7 +182,7 @@ def _checked(tree: Any, number: int, columns: int, most: int) -> dict[str, Any]:
     _check_form(tree, size, columns)
     nothing: dict[str, Any] = {f"categories{x}": [] for x in ("", "_nodes", "_segments", "_sizes")}
     counts = {"num_deleted": "0", "num_feature": str(columns), "num_nodes": str(size), "size_leaf_vector": "1"}
-    arrays = {a: tree[a] for a in (*_WHOLE, *_REAL)}
+    arrays = {a: tree[a] for a in _WHOLE} | {a: list(map(float, tree[a])) for a in _REAL}
     return {"id": number, **arrays, **nothing, "split_type": [0] * size, "tree_param": counts}
 
 
@@ -193,14 +193,14 @@ def _check_form(tree: Mapping[str, Any], size: int, columns: int) -> None:
     for node in range(size):
         if node not in depth:
             raise damaged("a tree has nodes that nothing leads to")
+        if not 0 <= tree["split_indices"][node] < columns:
+            raise damaged("a tree asks for a feature that does not exist")
         if (left[node], right[node]) == (-1, -1):
             continue
         for child in (left[node], right[node]):
             if not node < child < size or child in depth or parents[child] != node:
                 raise damaged("a tree is no tree")
             depth[child] = depth[node] + 1
-        if not 0 <= tree["split_indices"][node] < columns:
-            raise damaged("a tree asks for a feature that does not exist")
     if parents[0] != _NOWHERE or max(depth.values()) > MOST_DEPTH:
         raise damaged(f"a tree has no beginning, or more than {MOST_DEPTH} splits above a node")
     if any(v not in (0, 1) for v in tree["default_left"]) or min(tree["sum_hessian"]) <= 0.0:
