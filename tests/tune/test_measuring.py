@@ -6,6 +6,7 @@ import pytest
 
 from workbench.graph.tasks import Task
 from workbench.ir import te
+from workbench.runtime.contest import ContestRules
 from workbench.runtime.results import MeasureOptions
 from workbench.target import Target
 from workbench.tune.default import default_schedule
@@ -55,8 +56,8 @@ class Told:
         self.asked = []
 
     def __getattr__(self, name):
-        def note(*args):
-            self.asked.append((name, *args))
+        def note(*args, **named):
+            self.asked.append((name, *args, *named.values()))
             return name
 
         return note
@@ -69,13 +70,14 @@ def test_the_measurer_hands_everything_to_its_runner():
     schedules = [default_schedule(task, Target.host(1))] * 2
     measurer.start()
     assert measurer.measure(task, schedules, 2.5) == "measure_many"
-    assert measurer.compare(task, schedules) == "contest"
+    assert measurer.compare(task, schedules, ContestRules(least=9)) == "contest"
     measurer.hold(True)
     measurer.kill()
     measurer.close()
     assert [name for name, *_ in runner.asked] == ["start", "measure_many", "contest", "hold", "cancel", "close"]
     how = MeasureOptions(repeat=3, constants="shared", timeout_s=4.0, seed=5)
-    for (_, inputs, given), best_ms in ((runner.asked[1], 2.5), (runner.asked[2], math.inf)):
+    assert runner.asked[2][3:] == (ContestRules(least=9),)
+    for (_, inputs, given, *_), best_ms in ((runner.asked[1], 2.5), (runner.asked[2], math.inf)):
         assert given == how
         assert [(i.task_key, i.func, i.best_ms, i.flops) for i in inputs] == [
             (task.key, s.func, best_ms, int(task.flops)) for s in schedules
@@ -91,12 +93,26 @@ def test_a_runner_need_not_start_early():
     assert runner.asked == []
 
 
+def test_who_lends_itself_to_several_sessions_is_not_closed_by_one():
+    class Lender(Told):
+        def lease(self):
+            self.lent = Told()
+            return self.lent
+
+    runner = Lender()
+    measurer = LocalMeasurer(Target.host(1), TuneOptions(), runner=runner)
+    measurer.kill()
+    measurer.close()
+    assert [name for name, *_ in runner.lent.asked] == ["cancel", "close"]
+    assert runner.asked == []
+
+
 def test_schedules_are_compared_in_worker_processes():
     task, target = dense(64, 64), Target.host(1)
     measurer = LocalMeasurer(target, TuneOptions())
     try:
         measurer.start()
-        contest = measurer.compare(task, [default_schedule(task, target)] * 2)
+        contest = measurer.compare(task, [default_schedule(task, target)] * 2, ContestRules())
     finally:
         measurer.close()
     assert contest.status == "ok", contest.error
