@@ -52,6 +52,10 @@ def test_what_lost_a_comparison_was_never_the_best(tmp_path):
     with log.open("a") as file:
         file.writelines(json.dumps(line.to_json()) + "\n" for line in lines)
     assert best_so_far(log).best_ms[-1] == 3.3
+    frame = wb.read_log(log)
+    assert best_so_far(frame).best_ms.tolist() == best_so_far(log).best_ms.tolist() == [4.1, 3.3, 3.3, 3.3, 3.3]
+    assert best_so_far(frame.drop(columns="rank")).best_ms[-1] == 1.0
+    assert best_so_far(frame[frame["trial"] < 1]).best_ms.tolist() == [4.1]
 
 
 def test_a_first_trial_that_lost_to_a_later_one_is_shown_until_that_comes():

@@ -6,14 +6,14 @@ A source is a table from `read_log`, the path of a log, a tuning session, or rec
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.claims import claimed
+from workbench.analysis.claims import Told, claimed
 from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError, did_you_mean
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.tune.lines import Comparison
+    from workbench.tune.ranking import Key
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
@@ -98,9 +99,9 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
     InputError
         "curve.task" when no trial is of that task.
     """
-    trials, known, lines = _read(source)
+    trials, known, told = _read(source)
     if task_key is None:
-        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)), lines)
+        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)), told)
     mine = [t for t in trials if t.key == task_key] or [t for t in trials if t.name == task_key]
     if not mine and task_key not in known and (tasks is None or task_key not in set(tasks)):
         names = dict.fromkeys(t.name for t in trials)
@@ -109,16 +110,13 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
         )
     valid = [(n, t) for n, t in enumerate(mine, 1) if _ok(t)]
     latency = np.array([t.latency_ms for _, t in valid], np.float64)
-    mine_lines = [c for c in lines if mine and c.task_key == mine[0].key]
-    best = np.array(
-        claimed([(t.trial, float(ms)) for (_, t), ms in zip(valid, latency, strict=True)], mine_lines), np.float64
-    )
+    best = np.array(_claims(mine, told, mine[0].key) if mine else (), np.float64)
     return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1)
 
 
-def _total(trials: Sequence[_Trial], keys: Sequence[str], lines: Sequence[Comparison]) -> Curve:
+def _total(trials: Sequence[_Trial], keys: Sequence[str], told: Mapping[str, Told]) -> Curve:
     best: dict[str, float] = {}
-    claims = {key: iter(_claims(trials, lines, key)) for key in keys}
+    claims = {key: iter(_claims(trials, told, key)) for key in keys}
     wanted, total, found = set(keys), 0.0, list[tuple[int, _Trial]]()
     after: list[float] = []
     for n, t in enumerate(trials, 1):
@@ -133,9 +131,9 @@ def _total(trials: Sequence[_Trial], keys: Sequence[str], lines: Sequence[Compar
     return _curve("end to end", trials, found, empty, np.array(after, np.float64), len(keys) - len(best))
 
 
-def _claims(trials: Sequence[_Trial], lines: Sequence[Comparison], key: str) -> list[float]:
+def _claims(trials: Sequence[_Trial], told: Mapping[str, Told], key: str) -> list[float]:
     mine = [(t.trial, t.latency_ms) for t in trials if t.key == key and _ok(t) and t.latency_ms is not None]
-    return claimed(mine, [c for c in lines if c.task_key == key])
+    return claimed(mine, told.get(key, Told()))
 
 
 def _curve(
@@ -184,8 +182,8 @@ def _kind(t: _Trial) -> str:
     return NO_TIME if t.status == "ok" else t.status
 
 
-def _read(source: Any) -> tuple[list[_Trial], list[str], list[Comparison]]:
-    """Trials in order, the keys of the tasks that belong together, and comparisons."""
+def _read(source: Any) -> tuple[list[_Trial], list[str], dict[str, Told]]:
+    """Trials in order, the keys of the tasks that belong together, and what comparisons say about each."""
     from workbench.tune.lines import Comparison
     from workbench.tune.log import load_log
     from workbench.tune.record import Record
@@ -194,23 +192,51 @@ def _read(source: Any) -> tuple[list[_Trial], list[str], list[Comparison]]:
     if isinstance(source, str | os.PathLike):
         log = load_log(source)
         trials = _of_records(log.records)
-        return trials, [key for key, _ in log.header.tasks] if log.header else _keys(trials), list(log.comparisons)
+        keys = [key for key, _ in log.header.tasks] if log.header else _keys(trials)
+        return trials, keys, _told(log.records, log.comparisons)
     if isinstance(source, TuningSession):
         keys = [r.key for r in source.snapshot().rows if r.state != "skipped"]
-        return _of_records(source.records), keys, list(source.comparisons)
+        return _of_records(source.records), keys, _told(source.records, source.comparisons)
     if hasattr(source, "columns"):
         trials = _of_frame(source)
-        return trials, _keys(trials), []
+        return trials, _keys(trials), _told_by_columns(source)
     given = list(source) if isinstance(source, Iterable) else None
     if given is None or not all(isinstance(r, Record | Comparison) for r in given):
         message = f"There is no curve of a {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message, ("source",), "pass a table from read_log, a path or a session")
-    trials = _of_records([r for r in given if isinstance(r, Record)])
-    return trials, _keys(trials), [r for r in given if isinstance(r, Comparison)]
+    records = [r for r in given if isinstance(r, Record)]
+    trials = _of_records(records)
+    return trials, _keys(trials), _told(records, [r for r in given if isinstance(r, Comparison)])
 
 
 def _keys(trials: Iterable[_Trial]) -> list[str]:
     return list(dict.fromkeys(t.key for t in trials))
+
+
+def _told(records: Iterable[Record], comparisons: Iterable[Comparison]) -> dict[str, Told]:
+    base: dict[str, dict[int, Key]] = {}
+    for r in records:
+        if r.ok:
+            base.setdefault(r.task_key, {}).setdefault(r.trial, (r.warmth, r.latency_ms))
+    lines: dict[str, list[Comparison]] = {}
+    for c in comparisons:
+        lines.setdefault(c.task_key, []).append(c)
+    return {key: Told.of(trials, lines.get(key, ())) for key, trials in base.items()}
+
+
+def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
+    """What the table's own columns say; nothing where they were removed."""
+    if not {"rank", "confirmed", "compared_ms"} <= set(frame.columns):
+        return {}
+    found = {}
+    for key, part in frame[frame["rank"].notna()].groupby("task_key", sort=False):
+        shown = {int(n): float(ms) for n, ms in zip(part["trial"], part["compared_ms"], strict=True) if ms == ms}
+        won = frozenset(int(n) for n in part["trial"][part["confirmed"]])
+        numbers = [int(n) for n in part["trial"]]
+        best = int(part.sort_values(["rank", "latency_ms"])["trial"].iloc[0])
+        # The first one of a task is its first best; every other one has become it by a comparison.
+        found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best)
+    return found
 
 
 def _of_records(records: Iterable[Record]) -> list[_Trial]:
