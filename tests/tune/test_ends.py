@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import threading
 
+import numpy
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
 from workbench.errors import TuneError, UsageError
+from workbench.tune.selection import select_tasks
 from workbench.tune.session import TuningSession
 
 
@@ -105,3 +108,33 @@ def test_whoever_stops_iterating_keeps_no_events():
     assert not list(session.events._queues)
     session.cancel()
     assert list(session.events) == []
+
+
+# ---- which tasks are meant ----
+
+
+@pytest.mark.parametrize(
+    "only", [1, "1", " 1 ", "key1", "conv1 3x3", [1], {1}, numpy.int64(1), [numpy.int32(1)], tasks(2)[1]]
+)
+def test_a_task_is_said_in_many_ways(only):
+    assert select_tasks(tasks(3), only) == [1]
+
+
+@pytest.mark.parametrize("only", [3, -1, "3", "\u00b2", "conv", True, [True], 1.0, [None], [[1]], 10**30, "1" * 5000])
+def test_what_names_no_task_is_refused(only):
+    with pytest.raises(UsageError) as caught:
+        select_tasks(tasks(3), only)
+    assert caught.value.code == "usage.task"
+
+
+def test_a_name_that_several_tasks_have_says_none_of_them():
+    several = [*tasks(1), dataclasses.replace(tasks(1)[0], key="other")]
+    with pytest.raises(UsageError, match="2 tasks are named"):
+        select_tasks(several, "conv0 3x3")
+    assert select_tasks(several, "other") == [1]
+
+
+def test_a_key_of_digits_is_a_key():
+    assert select_tasks([*tasks(1), dataclasses.replace(tasks(1)[0], key="4711471147114711")], "4711471147114711") == [
+        1
+    ]

@@ -8,7 +8,7 @@ import warnings
 import pytest
 from tune.fakes import FakeMeasurer, FakeSearch, FakeToolbox, tasks
 
-from workbench.errors import TuneError
+from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.loop import FAULTS, TuneOptions
 from workbench.tune.session import TuningSession
 
@@ -97,6 +97,25 @@ def test_what_fails_once_is_tried_again(part):
         assert "ZeroDivisionError" in failed[0].error
     else:
         assert any(e.task == "conv1 3x3" for e in told)
+
+
+def test_who_asks_for_more_of_a_task_that_was_given_up_is_told_why():
+    session, told = run({("space", "key1"): 10**6}, trials=10**6)
+    refused = []
+
+    def ask(event):
+        if event.kind == "warning" and "given up" in event.message:
+            for name, args in (("budget", {"more": 5}), ("add", {"variant": 0, "row": {"x": 1}})):
+                with pytest.raises(WorkbenchError) as caught:
+                    session.steer(name, task=1, **args)
+                refused.append(caught.value.code)
+            session.stop()
+
+    session.events.subscribe(ask)
+    if any("given up" in e.message for e in told):
+        ask(told[-1])
+    assert session.wait(30)
+    assert refused[-2:] in (["steer.task", "steer.task"], ["steer.task", "space.rule"])
 
 
 def test_when_no_task_can_go_on_the_run_says_whose_fault_it_is():

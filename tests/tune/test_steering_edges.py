@@ -6,6 +6,7 @@ import os
 import threading
 import time
 
+import numpy
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
@@ -183,3 +184,20 @@ def test_what_is_given_by_hand_is_measured_though_all_tasks_rest():
     assert given
     assert given[0] in {r.key for r in session.records}
     assert not session.held(0).added
+
+
+def test_numbers_of_numpy_sets_and_ranges_are_numbers():
+    session = make()
+    session.pin(numpy.int64(0), "x", numpy.int32(7))
+    session.forbid(session.tasks[1], "x", {1, 2})
+    session.forbid(1, "x", range(3, 5))
+    session.forbid(1, "x", numpy.arange(5, 7))
+    session.add(2, variant=numpy.int64(0), row={"x": numpy.int64(9)})
+    assert session.held(0).pins == {"x": 7}
+    assert session.held(1).forbids == {"x": set(range(1, 7))}
+    assert session.held(2).added[0]["row"] == {"x": 9}
+    for values in (range(10**12), range(10**30), {1, "a"}, numpy.zeros((2, 2)), {1.5}):
+        with pytest.raises(WorkbenchError) as caught:
+            session.forbid(1, "x", values)
+        assert caught.value.code == "steer.argument"
+    session.cancel()

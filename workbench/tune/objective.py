@@ -55,15 +55,14 @@ class Goal:
         weights = tuple(float(task.weight) for task in self._tasks)
         if self._function is None:
             return weights
-        now = tuple(latencies)
-        if self._known is None or self._known[0] != now:
+        now, known = tuple(latencies), self._known  # a display asks from another thread
+        if known is None or known[0] != now:
             try:
-                self._known = (now, self._differences(now))
-                self.problem = None
+                known, self.problem = (now, self._differences(now)), None
             except TuneError as error:
-                self.problem = error
-                self._known = (now, weights)
-        return self._known[1]
+                known, self.problem = (now, weights), error
+            self._known = known
+        return known[1]
 
     def _differences(self, latencies: tuple[float, ...]) -> tuple[float, ...]:
         here = self._value(latencies)

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from workbench.tune.standing import Standing, Wishes
 
 
+MOST_VALUES = 1 << 16
+"""The longest range that is taken as a list of values."""
+
+
 class Desk(Protocol):
     """What commands are checked against and act on: the session, as far as they need it."""
 
@@ -142,12 +146,24 @@ def documentation() -> list[dict[str, Any]]:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Take a task by its number too, and a single value where several may stand."""
+    """Take a task by its number too, a single value where several may stand, and what Python and NumPy call numbers."""
+    value = _python(value)
     if name == "task":
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else getattr(value, "key", value)
     if name == "values" and isinstance(value, int) and not isinstance(value, bool):
         return (value,)
     return value
+
+
+def _python(value: Any) -> Any:
+    """Return numbers and arrays of NumPy, sets and ranges as what JSON knows."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, set | frozenset) or (isinstance(value, range) and len(value) <= MOST_VALUES):
+        value = sorted(value)
+    if isinstance(value, list | tuple):
+        return [_python(v) for v in value]
+    return {k: _python(v) for k, v in value.items()} if isinstance(value, Mapping) else value
 
 
 def worked_out(doc: str, **kwargs: Any) -> Any:

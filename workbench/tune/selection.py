@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from workbench.arguments import shown
 from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
 
 
-def select_tasks(tasks: Sequence[Task], only: Sequence[int | str] | None) -> list[int]:
-    """Return the positions of the tasks that `only` names (positions, keys or names); all when it is None."""
+def select_tasks(tasks: Sequence[Task], only: Any) -> list[int]:
+    """Return the positions of the tasks that `only` names (positions, keys, names or tasks); all when it is None."""
     if only is None:
         return list(range(len(tasks)))
-    if isinstance(only, int | str):
-        only = [only]
-    chosen = sorted({position(tasks, item) for item in only})
+    several = isinstance(only, Iterable) and not isinstance(only, str)
+    chosen = sorted({position(tasks, item) for item in (only if several else [only])})
     if not chosen:
         raise UsageError("usage.no_tasks", "The list of tasks to tune is empty")
     return chosen
 
 
 def position(tasks: Sequence[Task], item: object) -> int:
-    """Return the position of the task that `item` (position, key or name) means, or raise ``usage.task``."""
-    if isinstance(item, str) and item.strip().isdigit():
+    """Return the position of the task that `item` (position, key, name or task) means, or raise ``usage.task``."""
+    item = getattr(item, "key", item)
+    keys = [task.key for task in tasks]
+    if item in keys:  # first: some keys are made of digits alone
+        return keys.index(item)
+    if isinstance(item, str) and item.strip().isdecimal() and len(item) < 16:
         item = int(item)
-    if isinstance(item, int):
-        if 0 <= item < len(tasks):
-            return item
-        raise UsageError("usage.task", f"There is no task {item}", (), f"tasks are numbered 0 to {len(tasks) - 1}")
-    for attribute in ("key", "name"):
-        found = [i for i, task in enumerate(tasks) if getattr(task, attribute) == item]
-        if found:
-            return found[0]
-    hint = did_you_mean(str(item), [task.name for task in tasks])
-    raise UsageError("usage.task", f"There is no task '{item}'", (), hint)
+    if isinstance(item, SupportsIndex) and not isinstance(item, bool):  # whole numbers of NumPy, too
+        number = operator.index(item)
+        if 0 <= number < len(tasks):
+            return number
+        raise UsageError("usage.task", f"There is no task {number}", (), f"tasks are numbered 0 to {len(tasks) - 1}")
+    found = [i for i, task in enumerate(tasks) if isinstance(item, str) and task.name == item]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        hint = f"say it by its number: {', '.join(map(str, found))}"
+        raise UsageError("usage.task", f"{len(found)} tasks are named {shown(item)}", (), hint)
+    hint = did_you_mean(item, [task.name for task in tasks]) if isinstance(item, str) else "numbers, keys or names"
+    raise UsageError("usage.task", f"There is no task {shown(item)}", (), hint)

@@ -57,6 +57,11 @@ def _require_active(desk: Desk, index: int) -> None:
     if index not in desk.standing.scheduler.active:
         message = "This task is not tuned in this run"
         raise UsageError("steer.task", message, [desk.tasks[index].name], "start a run that tunes it")
+    fault = desk.standing.scheduler.faults.get(index)
+    if fault is not None:
+        raise UsageError(
+            "steer.task", f"This task was given up: {fault}", [desk.tasks[index].name], "the next run tries it again"
+        )
 
 
 @dataclass(frozen=True, slots=True)
