@@ -174,7 +174,7 @@ DAMAGE = {
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    model, _, _ = taught(100)
+    model, _, _ = taught(100, rounds=8)
     path = tmp_path_factory.mktemp("models") / "m.json"
     model.save(path)
     return path.read_text(encoding="utf-8")
@@ -231,7 +231,7 @@ def test_the_library_sees_nothing_of_a_file_but_numbers_that_were_looked_at(save
 def test_a_forest_larger_than_that_of_any_model_is_refused(limit, saved, tmp_path, monkeypatch):
     (tmp_path / "m.json").write_text(saved, encoding="utf-8")
     load(tmp_path / "m.json")
-    monkeypatch.setattr(f"workbench.tune.cost_model.trees.{limit}", 59)
+    monkeypatch.setattr(f"workbench.tune.cost_model.trees.{limit}", 7)
     with pytest.raises(CostModelError, match=r"more than|larger than") as refused:
         load(tmp_path / "m.json")
     assert refused.value.code == "cost_model.damaged"

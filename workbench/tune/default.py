@@ -19,7 +19,7 @@ SAMPLE = 512
 
 
 def default_schedule(task: Any, target: Any = None) -> Schedule:
-    """Return a legal concrete schedule, always the same one for the same task and target.
+    """Return a legal concrete schedule: the same one for the same task, target and measured paces (`Machine.of`).
 
     Parameters
     ----------
