@@ -136,6 +136,22 @@ def test_a_custom_rule_is_replaced_by_one_of_its_name_and_goes_when_it_is_forgot
     assert "near" not in [r.name for r in RULES]
 
 
+def test_rules_that_would_stand_behind_each_other_are_refused(near):
+    further = workbench.sketch_rule("further", after="near")(lambda draft, machine: draft.skip("further", "no"))
+    try:
+        for after in ("further", "near"):
+            with pytest.raises(UsageError, match="would stand behind") as e:
+                workbench.sketch_rule("near", after=after)(lambda draft, machine: draft)
+            assert e.value.code == "space.rules"
+        with pytest.raises(UsageError, match="would stand behind"):
+            make_space(conv(), TARGET, rules=[Rule("alone", "", refuse, after="alone", custom=True)])
+        assert RULES["near"] is near
+        names = [r.name for r in RULES]
+        assert names[names.index("tile") + 1 :][:2] == ["near", "further"]
+    finally:
+        further.forget()
+
+
 def test_a_rule_need_not_be_in_the_table():
     extra = Rule("extra", "", lambda d, m: d.skip("extra", "only here"), after="mark", custom=True)
     space = make_space(workloads.matmul(8, 16, 8), TARGET, rules=[extra])
@@ -161,7 +177,13 @@ def test_rules_left_out_and_rules_alone():
 
 @pytest.mark.parametrize(
     ("rules", "code"),
-    [(["tyle"], "space.rules"), (["-tyle"], "space.rules"), (["tile", "-mark"], "space.rules"), ([3], "space.rules")],
+    [
+        (["tyle"], "space.rules"),
+        (["-tyle"], "space.rules"),
+        (["tile", "-mark"], "space.rules"),
+        ([3], "space.rules"),
+        (3, "space.rules"),
+    ],
 )
 def test_rules_that_do_not_exist(rules, code):
     with pytest.raises(UsageError) as e:
@@ -430,7 +452,7 @@ def test_a_template_takes_the_place_of_rules():
     assert {r.block for r in space.rules()} >= {"pad", "conv", "bias_add", "relu"}
     labels = [v.label for v in space.variants]
     assert len(set(labels)) == len(labels), "knobs tell variants apart"
-    for how in ({"structure": "SSRS"}, {"rules": ["tile"]}):
+    for how in ({"structure": "SSRS"}, {"rules": ["tile"]}, {"fixed": ["pad"]}):
         with pytest.raises(UsageError) as e:
             make_space(conv(), TARGET, template="conv2d_nhwc", **how)
         assert e.value.code == "space.template"

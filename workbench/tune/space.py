@@ -250,7 +250,8 @@ def make_space(
         if structure is not None or rules is not None:
             text = "A template says itself how it tiles and what it applies."
             raise UsageError("space.template", text, (template,), "leave structure and rules out")
-        return _from_template(func, target, template, fixed)
+        knobs = None if fixed is None else is_a("fixed", fixed, Mapping, "knob -> value", "space.template")
+        return _from_template(func, target, template, knobs)
     if fixed is not None:
         text = "Only a template has knobs that can be fixed."
         raise UsageError("space.template", text, ("fixed",), "name the template too")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.custom import Tell, guarded
@@ -92,8 +93,8 @@ class Rules:
             self._sort({n: r for n, r in self._table.items() if r is not old})
 
     def _sort(self, table: dict[str, Rule]) -> None:
-        self._table = table
-        self._order = in_order(tuple(table.values()))
+        order = in_order(tuple(table.values()))
+        self._table, self._order = table, order
 
     def chosen(self, wanted: Sequence[object] | None) -> tuple[Rule, ...]:
         """Rules in order.
@@ -108,12 +109,14 @@ class Rules:
             return self._order
         if isinstance(wanted, str | Rule):
             wanted = (wanted,)
+        hint = 'rules=["-winograd"] leaves one out'
+        wanted = list(is_a("rules", wanted, Iterable, hint, "space.rules"))
         names = [w for w in wanted if isinstance(w, str)]
         more = [w for w in wanted if isinstance(w, Rule)]
         if len(names) + len(more) < len(wanted):
             odd = next(w for w in wanted if not isinstance(w, str | Rule))
             text = f"Rules are names or what sketch_rule made, not {type(odd).__name__}."
-            raise UsageError("space.rules", text, ("rules",), 'rules=["-winograd"] leaves one out')
+            raise UsageError("space.rules", text, ("rules",), hint)
         less = {self[n[1:]].name for n in names if n.startswith("-")}
         only = {self[n].name for n in names if not n.startswith("-")}
         if less and only:
@@ -125,7 +128,13 @@ class Rules:
 
 
 def in_order(rules: Sequence[Rule]) -> tuple[Rule, ...]:
-    """Each rule behind the one that it names; custom ones stand directly behind it."""
+    """Each rule behind the one that it names; custom ones stand directly behind it.
+
+    Raises
+    ------
+    UsageError
+        "space.rules" for rules that would stand behind each other.
+    """
     known = {r.name for r in rules}
     behind: dict[str | None, list[Rule]] = {}
     for r in sorted(rules, key=lambda r: not r.custom):
@@ -138,6 +147,10 @@ def in_order(rules: Sequence[Rule]) -> tuple[Rule, ...]:
             visit(r.name)
 
     visit(None)
+    if len(out) < len(rules):
+        lost = sorted(known - {r.name for r in out})
+        text = f"Of the sketch rules {', '.join(lost)} each would stand behind another one."
+        raise UsageError("space.rules", text, lost, "let one of them name a rule of the package, or none")
     return tuple(out)
 
 
@@ -182,7 +195,7 @@ def sketch_rule(name: str, after: str | None = None, applies: Applies | None = N
     ------
     UsageError
         "space.rule_name" for the name of one of the package's own rules or no name, "space.rules" when there is no rule
-        `after`.
+        `after`, or when it stands behind this one itself.
 
     Examples
     --------
