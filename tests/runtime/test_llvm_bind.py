@@ -4,6 +4,7 @@ import ctypes
 import gc
 import resource
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,6 +78,17 @@ def test_extensions_that_are_left_out_are_off():
     some = llvm_bind.feature_string("+avx,+fma", Target.host().triple).split(",")
     assert {"+avx", "+fma", "-avx2", "-avx512f", "-amx-tile"} <= set(some)
     assert "+sse2" in some
+
+
+@pytest.mark.skipif(Target.host().arch != "x86_64", reason="names extensions of x86")
+def test_extensions_of_another_maker_are_off_where_a_target_leaves_some_out(monkeypatch):
+    """What is made on this machine for an older one of another maker must run there."""
+    triple = Target.host().triple
+    here = (("avx", True), ("avx2", True), ("fma4", True), ("sse2", True), ("sse4a", True), ("xop", True))
+    monkeypatch.setattr(llvm_bind, "host_features", lambda: here)
+    monkeypatch.setattr(llvm_bind.host, "detect", lambda: SimpleNamespace(isa={"avx", "avx2"}))
+    found = llvm_bind.feature_string("+avx", triple).split(",")
+    assert {"+avx", "+sse2", "-avx2", "-fma4", "-sse4a", "-xop"} <= set(found)
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,7 @@ def _is_vector_extension(name: str) -> bool:
         "fma4",
         "f16c",
         "gfni",
+        "sse4a",
         "xop",
         "dotprod",
         "fullfp16",
