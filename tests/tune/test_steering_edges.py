@@ -201,3 +201,24 @@ def test_numbers_of_numpy_sets_and_ranges_are_numbers():
             session.forbid(1, "x", values)
         assert caught.value.code == "steer.argument"
     session.cancel()
+
+
+def test_a_pause_that_would_mean_nothing_is_refused():
+    session = make(measurer=(measurer := FakeMeasurer()))
+    measurer.gate.clear()
+    assert session.pause().state == "idle"
+    with pytest.raises(WorkbenchError) as caught:
+        session.steer("pause")
+    assert caught.value.code == "steer.state"
+    session.start()
+    assert measurer.asked.wait(10)
+    assert session.pause().state == "paused"
+    session.stop()
+    with pytest.raises(WorkbenchError) as caught:
+        session.steer("resume")
+    assert caught.value.code == "steer.state"
+    measurer.gate.set()
+    assert session.wait(30)
+    assert [(c.name, c.accepted) for c in session.steered] == [
+        ("start", True), ("pause", False), ("pause", True), ("stop", True), ("resume", False),
+    ]  # fmt: skip

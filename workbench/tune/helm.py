@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import os
 
     from workbench.graph.tasks import Task
+    from workbench.tune.events import State
     from workbench.tune.loop import TuningLoop
     from workbench.tune.options import TuneOptions
     from workbench.tune.parts import Given, Toolbox
@@ -40,10 +41,14 @@ class Helm:
     ----------
     move : callable
         Pauses, resumes, stops or cancels the session.
+    state : callable
+        Returns the session's state.
     """
 
-    def __init__(self, loop: TuningLoop, toolbox: Toolbox, move: Callable[[str], None]) -> None:
-        self._loop, self._toolbox, self._move = loop, toolbox, move
+    def __init__(
+        self, loop: TuningLoop, toolbox: Toolbox, move: Callable[[str], None], state: Callable[[], State]
+    ) -> None:
+        self._loop, self._toolbox, self._move, self._state = loop, toolbox, move, state
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._mailbox: Mailbox | None = None
@@ -73,6 +78,13 @@ class Helm:
     def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
         """Return the candidate that a person has given."""
         return self._toolbox.given(self.tasks[index], self._loop.workshops.space(index), variant, row, trace)
+
+    def check_move(self, how: str) -> None:
+        """Raise ``steer.state`` where a pause or its end would mean nothing and not be remembered either."""
+        state = self._state()
+        if how in ("pause", "resume") and state in ("idle", "stopping"):
+            message = "The session was not started yet" if state == "idle" else "The session is about to end"
+            raise UsageError("steer.state", f"{message}, so '{how}' would do nothing", [how])
 
     def move(self, how: str) -> None:
         """Pause, resume, stop or cancel."""

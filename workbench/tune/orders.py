@@ -40,6 +40,9 @@ class Desk(Protocol):
     def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
         """Return the candidate that a person has given."""
 
+    def check_move(self, how: str) -> None:
+        """Raise ``steer.state`` where it would mean nothing."""
+
     def move(self, how: str) -> None:
         """Pause, resume, stop or cancel."""
 

@@ -96,7 +96,7 @@ class TuningSession(Steered):
                 seconds=seconds, seed=seed, target=target, control=self._control, publish=self.events.publish,
                 ahead=ahead,
             )  # fmt: skip
-            self._helm = Helm(self._loop, toolbox, self._move)
+            self._helm = Helm(self._loop, toolbox, self._move, lambda: self.state)
             self._helm.begin(trials, seconds, options)
             if self.log is not None:
                 self._helm.listen(self.log)

@@ -24,6 +24,11 @@ __all__ = ["ORDERS", "Desk", "Order", "documentation", "parse_order", "read_orde
 class _Move(Order):
     __slots__ = ()
 
+    def settle(self, desk: Desk) -> Order:
+        """Refuse what would mean nothing now."""
+        desk.check_move(self.name)
+        return self
+
     def act(self, desk: Desk) -> None:
         """Change the session's state."""
         desk.move(self.name)
