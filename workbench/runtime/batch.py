@@ -64,6 +64,7 @@ class Duty:
     what: str  # "build", "setup", "trial" or "contest"
     deadline: float = math.inf
     turn: int = 0
+    key: str = ""  # of a setup: what it prepares
 
     @property
     def trial(self) -> Trial:

@@ -11,8 +11,8 @@ from workbench.runtime.results import Built
 if TYPE_CHECKING:
     from workbench.ir.func import Func
 
-#: Bytes of object code that are kept.
-_KEPT_BYTES = 32 << 20
+#: Bytes that are kept: object code, and the functions that it is found by, which take more.
+_KEPT_BYTES, _FUNC_BYTES = 64 << 20, 16 << 10
 
 
 class Images:
@@ -26,7 +26,7 @@ class Images:
         """What was built for this candidate, if it is still there."""
         try:
             built = self._kept.get((item.func, item.symbol))
-        except TypeError:  # not a function: the builder is going to say so
+        except (TypeError, RecursionError):  # not a function, or nested too deep: the builder is going to say so
             return None
         if built is not None:
             self._kept.move_to_end((item.func, item.symbol))
@@ -34,13 +34,16 @@ class Images:
 
     def put(self, item: MeasureInput, built: Built) -> None:
         """Keep a candidate's code; what was not asked for longest gives way."""
-        assert built.image is not None
-        before = self._kept.pop((item.func, item.symbol), None)
-        if before is not None and before.image is not None:
-            self._bytes -= len(before.image.code)
+        try:
+            before = self._kept.pop((item.func, item.symbol), None)
+        except RecursionError:  # nested so deep that it can be built, but not be looked up
+            return
+        self._bytes += _size(built) - (0 if before is None else _size(before))
         self._kept[item.func, item.symbol] = built
-        self._bytes += len(built.image.code)
         while self._bytes > _KEPT_BYTES:
             _, old = self._kept.popitem(last=False)
-            assert old.image is not None
-            self._bytes -= len(old.image.code)
+            self._bytes -= _size(old)
+
+
+def _size(built: Built) -> int:
+    return _FUNC_BYTES + (0 if built.image is None else len(built.image.code))

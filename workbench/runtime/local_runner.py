@@ -12,9 +12,10 @@ from workbench.errors import RunError, UsageError
 from workbench.locks import ForkLock
 from workbench.runtime.batch import Batch, MeasureInput, Results
 from workbench.runtime.contest import Contest, ContestRules
+from workbench.runtime.crew import Crew
 from workbench.runtime.pool import Worker
 from workbench.runtime.results import Measurement, MeasureOptions
-from workbench.runtime.shift import Crew, Shift
+from workbench.runtime.shift import Shift
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -153,7 +154,7 @@ class LocalRunner:
         crew.events.put(None)
         if self._lock.acquire(blocking=False):  # nothing is running that would tidy up
             try:
-                crew.stand_down(everybody=True)
+                crew.stand_down()
             finally:
                 self._lock.release()
 
@@ -204,4 +205,4 @@ class LocalRunner:
             except BaseException as error:
                 batch.results.put(error)
             finally:
-                self._crew.stand_down(everybody=shift.cancelled)
+                self._crew.stand_down()

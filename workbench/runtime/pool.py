@@ -24,6 +24,9 @@ WorkerKind: TypeAlias = Literal["build", "run"]
 #: Environment of a worker: one thread for every numeric library that might get loaded.
 _QUIET = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 
+#: Seconds that a worker whose pipe has closed may take to end by itself: a large one needs some where memory is short.
+LEAVING_S = 2.0
+
 #: A worker that does not say hello within this many seconds counts as dead.
 START_TIMEOUT_S = 60.0
 
@@ -61,6 +64,7 @@ class Worker:
         self.ready = False
         self.failed_starts = 0
         self.killed = False  # its last process was killed, and not by us
+        self.recalled = False  # it was killed by us, but whoever waits for it does not know why
         self.said = ""  # what its last process wrote to standard error
         self._inbox = inbox
         self._process: subprocess.Popen[bytes] | None = None
@@ -140,25 +144,31 @@ class Worker:
         with contextlib.suppress(OSError, ValueError):
             write_frame(self._process.stdin, job)  # type: ignore[arg-type]
 
-    def end(self) -> str:
-        """Kill the process, if it still runs, and return why it ended, with what it printed to standard error."""
+    def end(self, patience_s: float = 0.05) -> str:
+        """Return why the process ended, with what it printed to standard error; kill it if it still runs after a while.
+
+        Parameters
+        ----------
+        patience_s : float
+            Seconds to wait for the exit code of a process that is about to leave: its pipes close before it has one.
+        """
         process, self._process = self._process, None
         if process is None:
             return "the worker was not running"
         if not self.ready:
             self.failed_starts += 1
         code = process.poll()
-        self.killed = False
+        self.killed, self.recalled = False, process.pid in self._ours
         if code is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                code = process.wait(0.05)  # its pipe just closed: let it report its own exit code
+                code = process.wait(patience_s)
         if code is None:
             _kill(process)
             code = process.wait()
             how = "the worker was killed"
         else:
             how = _how_it_ended(code)
-            self.killed = code == -signal.SIGKILL and process.pid not in self._ours
+            self.killed = code == -signal.SIGKILL and not self.recalled
         if self.kind == "build" and code < 0:
             from workbench.codegen.c.compiler import remove_folders
 

@@ -12,14 +12,13 @@ import statistics
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
-from workbench.errors import RunError
-from workbench.host import usable_threads
+from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
-from workbench.runtime.images import Images
-from workbench.runtime.pool import START_TIMEOUT_S, Event, Worker
+from workbench.runtime.crew import Crew
+from workbench.runtime.pool import LEAVING_S, START_TIMEOUT_S, Event, Worker
 from workbench.runtime.results import (
     BuildJob,
     Built,
@@ -31,11 +30,9 @@ from workbench.runtime.results import (
     TrialDone,
     TrialJob,
     Turn,
+    error_text,
 )
 from workbench.runtime.worker import HELLO
-
-if TYPE_CHECKING:
-    from workbench.target import Target
 
 #: Candidates that each builder may be ahead of the runner: few where both work at the same time, many where they take
 #: turns, since at every turn somebody waits for the last one. Before anything was measured, the first is not to wait.
@@ -53,67 +50,12 @@ _DOING = {
 }
 
 
-@dataclass(slots=True)
-class Crew:
-    """The processes, and what is known about them from one batch to the next."""
-
-    target: Target
-    builders: list[Worker]
-    runner: Worker
-    events: queue.SimpleQueue[Any]
-    overlap: bool  # a core is free for compiling while a kernel runs
-    duties: dict[Worker, Duty] = field(default_factory=dict)
-    starting: dict[Worker, float] = field(default_factory=dict)  # until when they have to be up
-    prepared: set[str] = field(default_factory=set)
-    preparing: str = ""  # what the runner was last asked to prepare
-    best_ms: dict[tuple[object, ...], float] = field(default_factory=dict)
-    images: Images = field(default_factory=Images)
-    epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
-    held: threading.Event = field(default_factory=threading.Event)
-
-    @classmethod
-    def hire(cls, target: Target, builders: int | None) -> Crew:
-        """Workers for this machine; no process starts yet."""
-        cores = usable_threads()
-        overlap = target.threads < cores
-        count = builders or max(1, min(4, cores - target.threads if overlap else cores))
-        events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        return cls(target, [Worker("build", events) for _ in range(count)], Worker("run", events), events, overlap)
-
-    @property
-    def workers(self) -> tuple[Worker, ...]:
-        """All of them."""
-        return (self.runner, *self.builders)
-
-    def start(self) -> None:
-        """Start the runner and one builder; further builders come when these two are up, and there is work for them."""
-        for worker in (self.runner, self.builders[0]):
-            self.ready(worker)
-
-    def ready(self, worker: Worker) -> bool:
-        """Whether a worker is up; starts it if it is not there."""
-        if not worker.alive:
-            worker.start()
-            self.starting[worker] = time.monotonic() + START_TIMEOUT_S
-        if worker.ready:
-            self.starting.pop(worker, None)
-        return worker.ready
-
-    def stand_down(self, everybody: bool) -> None:
-        """Leave only workers that are idle and whole, or none."""
-        for worker in self.workers if everybody else list(self.duties):
-            worker.end()
-        self.duties.clear()
-        self.starting = {w: until for w, until in self.starting.items() if w.alive}
-        if not self.runner.alive:
-            self.prepared.clear()
-
-
 class Shift:
     """One batch, from its first candidate to its last result."""
 
     def __init__(self, crew: Crew, batch: Batch) -> None:
         self._crew, self._batch = crew, batch
+        self._hopeless: dict[str, Measurement] = {}  # tasks without a reference result, and why there is none
 
     def work(self) -> None:
         """Return when every candidate is reported, or nobody wants them any more."""
@@ -185,13 +127,10 @@ class Shift:
         return duty is not None and duty.what != "setup"
 
     def _prepare(self) -> None:
-        """Let an idle runner compute the task's reference result while its first candidates are built.
-
-        Where that fails, it is asked again for the first candidate, and then it is told.
-        """
+        """Let an idle runner compute the task's reference result while its first candidates are built."""
         crew, batch = self._crew, self._batch
         waiting = batch.to_build or batch.to_run or next((d.trials for d in crew.duties.values()), None)
-        if not waiting or crew.runner in crew.duties or not crew.runner.ready:
+        if not waiting or crew.runner in crew.duties or not (crew.runner.alive and crew.runner.ready):
             return
         key = self._setup_key(waiting[0])
         if key != crew.preparing and key not in crew.prepared:
@@ -201,7 +140,7 @@ class Shift:
         crew, options = self._crew, self._batch.options
         crew.preparing = self._key_of(item)
         setup = SetupJob(crew.preparing, item.task_func, options.seed)
-        self._give(crew.runner, Duty(trials, options.setup_timeout_s, "setup"), setup)
+        self._give(crew.runner, Duty(trials, options.setup_timeout_s, "setup", key=crew.preparing), setup)
 
     def _take_known(self) -> None:
         """What is still there from an earlier batch need not be built."""
@@ -218,9 +157,11 @@ class Shift:
 
     def _begin_run(self, trials: list[Trial]) -> None:
         crew, options = self._crew, self._batch.options
-        if not crew.runner.alive:
-            crew.prepared.clear()
         key = self._setup_key(trials[0])
+        if key in self._hopeless:
+            for trial in trials:
+                self._report(trial, self._hopeless[key])
+            return
         if key not in crew.prepared:
             self._begin_setup(trials[0].input, trials)
             return
@@ -252,7 +193,13 @@ class Shift:
     def _give(self, worker: Worker, duty: Duty, job: Any) -> None:
         self._crew.duties[worker] = duty
         duty.begin()
-        worker.send(job)
+        try:
+            worker.send(job)
+        except WorkbenchError:  # no process to send it to
+            raise
+        except Exception as error:  # it is nested too deep, or has parts that no other process can be given
+            del self._crew.duties[worker]
+            self._blame(duty, "build_error" if duty.what == "build" else "run_error", error_text(error))
 
     # ---- events ----
 
@@ -282,7 +229,7 @@ class Shift:
             return
         duty = duties.pop(worker, None)
         if event.message is None:
-            how = worker.end() if worker.alive else "the worker was killed"
+            how = worker.end(LEAVING_S) if worker.alive else "the worker was killed"
             self._crew.starting.pop(worker, None)
             if not self.cancelled:
                 self._mourn(worker, duty, how)
@@ -301,6 +248,9 @@ class Shift:
         if worker.failed_starts >= _MAX_FAILED_STARTS:
             raise RunError("run.worker", f"worker processes do not start: {how}", hint="see `workbench doctor`")
         if duty is None:
+            return
+        if worker.recalled:  # by a `cancel` that was meant for others
+            self._again(duty, duty.trials)
             return
         if worker.killed and not any(trial.losses for trial in duty.trials):
             for trial in duty.trials:  # somebody's mistake, or the system was short of memory: once more
@@ -329,6 +279,8 @@ class Shift:
 
     def _blame(self, duty: Duty, status: Status, text: str) -> None:
         """Report whoever was at work; the other participants of a contest go on without it."""
+        if duty.what == "setup":
+            self._hopeless[duty.key] = Measurement(status=status, error=text)
         guilty = [duty.trial] if duty.what == "contest" else duty.trials
         for trial in guilty:
             self._report(trial, Measurement(status=status, error=text))
@@ -355,9 +307,10 @@ class Shift:
         elif done.status == "need_setup":
             self._crew.prepared.discard(self._setup_key(duty.trial))
             self._again(duty, duty.trials)
+        elif duty.what == "setup":
+            self._blame(duty, "run_error", done.error)
         else:
-            for trial in duty.trials:
-                self._judge(trial, done)
+            self._judge(duty.trial, done)
 
     def _after_contest(self, duty: Duty, done: ContestDone) -> None:
         waiting = []

@@ -1,0 +1,210 @@
+"""How a batch gets through when workers fail, with workers that are no processes."""
+
+import queue
+import threading
+
+import pytest
+
+from workbench.errors import RunError
+from workbench.runtime import images
+from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.crew import Crew
+from workbench.runtime.loaded import CodeImage
+from workbench.runtime.local_runner import LocalRunner
+from workbench.runtime.pool import Event
+from workbench.runtime.results import Built, MeasureOptions, SetupJob, TrialDone, TrialJob
+from workbench.runtime.shift import Shift
+from workbench.runtime.worker import HELLO
+from workbench.target import Target
+
+
+class FakeWorker:
+    """Answers at once, as it is told to: None is its end."""
+
+    def __init__(self, events, answer):
+        self.events, self.answer = events, answer
+        self.alive = self.ready = self.killed = self.recalled = self.dead = False
+        self.generation = self.failed_starts = self.ends = 0
+        self.said, self.jobs = "", []
+
+    def start(self):
+        self.alive, self.ready, self.generation = True, True, self.generation + 1
+        self.events.put(Event(self, self.generation, HELLO))
+
+    def send(self, job):
+        if not self.alive:
+            self.start()
+        self.jobs.append(job)
+        if not self.dead:
+            self.events.put(Event(self, self.generation, self.answer(self, job)))
+
+    def end(self, patience_s=0.0):
+        self.alive, self.dead, self.ends = False, False, self.ends + 1
+        return "it ended"
+
+    def kill(self):
+        if self.alive:
+            self.dead = True
+            self.events.put(Event(self, self.generation, None))
+
+
+class Func:
+    """As much of a function as matters here."""
+
+    params = ()
+
+
+def built(worker, job):
+    return Built(CodeImage(b"code", "kernel"), 0.0)
+
+
+def ran(worker, job):
+    return TrialDone("ready") if isinstance(job, SetupJob) else TrialDone("ok", (1.0,))
+
+
+def crew_of(run=ran, build=built):
+    events = queue.SimpleQueue()
+    builder, runner = FakeWorker(events, build), FakeWorker(events, run)
+    return Crew(Target.host(1), [builder], runner, events, True)
+
+
+def work(crew, count=3):
+    """Statuses of candidates, each once; their errors."""
+    items = [MeasureInput("t", f"reference {k}", Func()) for k in range(count)]
+    batch = Batch(iter(enumerate(items)), MeasureOptions(), epoch=crew.epoch)
+    crew.start()
+    Shift(crew, batch).work()
+    found = {}
+    while not batch.results.empty():
+        index, measurement = batch.results.get()
+        assert index not in found
+        found[index] = measurement
+    return [found[k].status for k in range(count)], [found[k].error for k in range(count)]
+
+
+def test_a_worker_that_a_late_cancel_killed_costs_no_candidate_its_trial():
+    left = [3]
+
+    def recalled(worker, job):
+        if isinstance(job, TrialJob) and left[0]:
+            left[0] -= 1
+            worker.recalled = True
+            return None
+        worker.recalled = False
+        return ran(worker, job)
+
+    assert work(crew_of(recalled))[0] == ["ok"] * 3
+    assert left == [0]
+
+
+def test_a_candidate_that_was_killed_by_others_is_tried_once_more():
+    def killed(worker, job):
+        worker.killed = isinstance(job, TrialJob)
+        return None if worker.killed else ran(worker, job)
+
+    statuses, errors = work(crew_of(killed), 2)
+    assert statuses == ["run_error"] * 2
+    assert "killed twice" in errors[0]
+
+
+def test_what_cannot_be_sent_is_the_failure_of_its_candidate_alone():
+    crew = crew_of()
+    send = crew.builders[0].send
+
+    def deep(job):
+        if len(crew.builders[0].jobs) == 1:
+            crew.builders[0].jobs.append(None)
+            raise RecursionError("maximum recursion depth exceeded")
+        send(job)
+
+    crew.builders[0].send = deep
+    statuses, errors = work(crew)
+    assert statuses == ["ok", "build_error", "ok"]
+    assert "recursion" in errors[1]
+
+
+def test_workers_that_cannot_be_started_end_the_batch():
+    crew = crew_of()
+
+    def nobody(job):
+        raise RunError("run.worker", "no memory for a process")
+
+    crew.runner.send = nobody
+    with pytest.raises(RunError):
+        work(crew)
+
+
+@pytest.mark.parametrize("how", ["raises", "dies"])
+def test_a_reference_that_cannot_be_had_is_asked_for_once_and_told_of_every_candidate(how):
+    def setup(worker, job):
+        assert isinstance(job, SetupJob)
+        return TrialDone("run_error", error="no reference") if how == "raises" else None
+
+    crew = crew_of(setup)
+    statuses, errors = work(crew, 20)
+    assert statuses == ["run_error"] * 20
+    assert set(errors) == {"no reference" if how == "raises" else "it ended"}
+    assert len(crew.runner.jobs) == 1
+    crew.runner.answer = ran
+    assert work(crew)[0] == ["ok"] * 3  # the next batch asks again
+
+
+def test_a_new_runner_prepares_anew():
+    def once(worker, job):
+        return None if isinstance(job, TrialJob) and worker.generation == 1 else ran(worker, job)
+
+    crew = crew_of(once)
+    assert work(crew)[0] == ["run_error", "ok", "ok"]
+    assert [isinstance(job, SetupJob) for job in crew.runner.jobs] == [True, False, True, False, False]
+
+
+def test_what_an_earlier_batch_left_is_swept():
+    crew = crew_of()
+    assert work(crew)[0] == ["ok"] * 3
+    trial = Trial(0, MeasureInput("t", None, None))
+    crew.duties[crew.runner] = Duty([trial], 1e9, "trial")  # a forked child finds its parent's
+    assert work(crew)[0] == ["ok"] * 3
+    assert (crew.runner.ends, crew.builders[0].ends) == (1, 0)
+    crew.epoch += 1  # a `cancel` that came when the last batch had just ended
+    assert work(crew)[0] == ["ok"] * 3
+    assert (crew.runner.ends, crew.builders[0].ends) == (2, 1)
+
+
+def test_a_cancel_that_meets_the_end_of_a_batch_leaves_no_killed_worker_to_the_next(monkeypatch):
+    local = LocalRunner(Target.host(1), builders=1)
+    local._crew = crew_of()
+    stand_down, met = Crew.stand_down, threading.Event()
+
+    def late(crew):
+        stand_down(crew)
+        if crew.runner.jobs and not met.is_set():
+            met.set()
+            local.cancel()  # the batch still holds the lock, so nobody tidies up
+
+    monkeypatch.setattr(Crew, "stand_down", late)
+    item = MeasureInput("t", None, Func())
+    assert local.measure(item).ok
+    with local._lock:
+        pass
+    assert met.is_set()
+    assert local.measure(item).ok
+    local._crew = crew_of()
+
+
+def test_code_is_kept_up_to_so_many_functions(monkeypatch):
+    monkeypatch.setattr(images, "_KEPT_BYTES", 4 * images._FUNC_BYTES)
+    kept, code = images.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
+    for k in (0, 0, 1, 2, 0, 3, 4):
+        item = MeasureInput("t", None, f"function {k}")
+        if kept.get(item) is None:
+            kept.put(item, code)
+        kept.put(item, code)
+    assert [kept.get(MeasureInput("t", None, f"function {k}")) is code for k in range(5)] == [
+        True,
+        False,
+        False,
+        True,
+        True,
+    ]
+    assert kept._bytes == 3 * (images._FUNC_BYTES + 1)
+    assert kept.get(MeasureInput("t", None, ["no function"])) is None
