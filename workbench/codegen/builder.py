@@ -8,6 +8,8 @@ LLVM pass that would do it (measured: the short pass pipeline compiles several t
 
 from __future__ import annotations
 
+import functools
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -76,6 +78,12 @@ class _Scope:
 
 def literal(value: float | int | bool, dtype: str, lanes: int = 1) -> Value:
     """A constant; vectors are splats."""
+    # The sign is part of the question: 0.0 and -0.0 are equal.
+    return _literal(value, dtype, lanes, math.copysign(1.0, value) if value == 0 else 0.0)
+
+
+@functools.lru_cache(maxsize=1024, typed=True)
+def _literal(value: float | int | bool, dtype: str, lanes: int, _sign: float) -> Value:
     if dtype == "float64":
         text = "0x" + struct.pack(">d", float(value)).hex().upper()
     elif dtype.startswith("float"):

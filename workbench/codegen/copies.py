@@ -11,7 +11,7 @@ import re
 
 #: ``%x = operation``: name and operation of a line.
 _DEFINES = re.compile(r"  (%[\w.]+) = (.*)", re.DOTALL)
-_NAME = re.compile(r"%[\w.]+")
+_NAME = re.compile(r"(%[\w.]+)")
 _MUL = re.compile(r"mul nsw i64 (%[\w.]+), (-?\d+)$")
 _ADD = re.compile(r"add nsw i64 (%[\w.]+), (-?[%\w.]+)$")
 _GEP = re.compile(r"getelementptr (\w+), ptr (@?%?[\w.]+), i64 (-?[%\w.]+)$")
@@ -34,7 +34,8 @@ class Body:
         self._slopes: dict[str, int] = {variable: 1}
         self._addresses: set[str] = set()
         self._defined: set[str] = set()
-        self._lines = [line for line in lines if not self._linear(line)]
+        #: Text and names of each line in turn: names are every second piece.
+        self._pieces = [_NAME.split(line) for line in lines if not self._linear(line)]
 
     @staticmethod
     def fits(lines: list[str]) -> bool:
@@ -67,24 +68,25 @@ class Body:
     def copy(self, distance: int, suffix: str) -> list[str]:
         """Lines of the body `distance` iterations later; new names get the suffix."""
         out: list[str] = []
-        moved: dict[str, str] = {}
+        moved = {name: name + suffix for name in self._defined}
 
-        def name(m: re.Match[str]) -> str:
-            old = m[0]
-            if old in self._defined:
-                return old + suffix
+        def moved_on(old: str) -> str:
+            """An address or index of the first body, for this copy; what does not depend on the loop stays."""
             if old not in self._slopes:
                 return old
-            if old not in moved:
-                by = self._slopes[old] * distance
-                moved[old] = old + suffix
-                if old in self._addresses:
-                    out.append(f"  {moved[old]} = getelementptr i8, ptr {old}, i64 {by}")
-                else:
-                    out.append(f"  {moved[old]} = add nsw i64 {old}, {by}")
-            return moved[old]
+            new, by = old + suffix, self._slopes[old] * distance
+            if old in self._addresses:
+                out.append(f"  {new} = getelementptr i8, ptr {old}, i64 {by}")
+            else:
+                out.append(f"  {new} = add nsw i64 {old}, {by}")
+            return new
 
-        for line in self._lines:
-            new = _NAME.sub(name, line)
-            out.append(new)
+        for pieces in self._pieces:
+            line = pieces[:]
+            for k in range(1, len(line), 2):
+                name = line[k]
+                if name not in moved:
+                    moved[name] = moved_on(name)
+                line[k] = moved[name]
+            out.append("".join(line))
         return out

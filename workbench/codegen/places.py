@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..ir.affine import Affine, Digit, digit_extent
+from ..ir.dtypes import itemsize
 from ..ir.expr import Bound
 from ..ir.func import Buffer
-from ..ir.poly import Poly
+from ..ir.poly import Dim, Poly
 from .builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
 
 if TYPE_CHECKING:
@@ -141,9 +140,12 @@ class Places:
         key = id(idx)
         known = self._flat.get(key)
         if known is None:
-            got = Affine()
-            for form, stride in zip(reversed(idx), reversed(self._buffers[buffer].strides()), strict=True):
-                got = got + form * stride
+            terms: list[tuple[Digit, Dim]] = []
+            const: Dim = 0
+            for form, stride in zip(idx, self._buffers[buffer].strides(), strict=True):
+                const = const + form.const * stride
+                terms += [(d, c * stride) for d, c in form.terms]
+            got = Affine.make(terms, const)
             # The index is kept with its entry, so that its id stays its own.
             known = self._flat[key] = (idx, got)
         return known[1]
@@ -163,7 +165,7 @@ class Places:
 
     def itemsize(self, buffer: str) -> int:
         """Bytes of an element in memory."""
-        return np.dtype(self.memory_dtype(buffer)).itemsize
+        return itemsize(self.memory_dtype(buffer))
 
     def _address(self, base: Value, form: Affine, elem: str) -> Address:
         terms, const, step = self._terms(form)

@@ -88,8 +88,8 @@ class Affine:
         return self + (other * -1)
 
     def __mul__(self, factor: Dim) -> Affine:
-        if factor == 1:
-            return self
+        if isinstance(factor, int) and factor != 0:  # the terms stay in order, and none becomes 0
+            return self if factor == 1 else Affine(tuple([(d, c * factor) for d, c in self.terms]), self.const * factor)
         return Affine.make(((d, c * factor) for d, c in self.terms), self.const * factor)
 
     @property

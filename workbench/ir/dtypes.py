@@ -5,6 +5,7 @@ NumPy gives bfloat16 the kind "V" and no `finfo`, so questions about a dtype are
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import ml_dtypes  # registers the name "bfloat16" with NumPy
@@ -14,6 +15,7 @@ import numpy as np
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
+@functools.lru_cache(maxsize=64)
 def is_float(dtype: str | np.dtype[Any]) -> bool:
     """Whether the elements are floating-point numbers."""
     kind = np.dtype(dtype)
@@ -30,6 +32,7 @@ def element_type(name: object) -> str | None:
     return str(found.name) if known and found.itemsize <= 8 else None
 
 
+@functools.lru_cache(maxsize=64)
 def itemsize(dtype: str) -> int:
     """Bytes of one element."""
     return int(np.dtype(dtype).itemsize)

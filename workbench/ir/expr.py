@@ -206,23 +206,28 @@ def map_loads(e: Expr, fn: Callable[[Load], Expr]) -> Expr:
 
 def walk(e: Expr) -> Iterator[Expr]:
     """Yield `e` and all expressions below it, parents first."""
-    yield e
-    for part in children(e):
-        yield from walk(part)
+    todo = [e]
+    while todo:
+        top = todo.pop()
+        yield top
+        if parts := children(top):
+            todo += parts[::-1]
 
 
 def children(e: Expr) -> tuple[Expr, ...]:
     """Direct parts of an expression, in evaluation order."""
-    match e:
-        case Unary(_, a) | Cast(_, a):
-            return (a,)
-        case Binary(_, a, b) | Select(_, a, b):
-            return (a, b)
-        case Where(c, a, b):
-            return (c, a, b)
-        case Load(_, _, at) if at:
-            return tuple(p.value for p in at)
-    return ()
+    # Asked so often that patterns, which look every attribute up by name, are too slow.
+    if isinstance(e, Load):
+        return tuple(p.value for p in e.at) if e.at else ()
+    if isinstance(e, Binary):
+        return (e.a, e.b)
+    if isinstance(e, Unary):
+        return (e.a,)
+    if isinstance(e, Select):
+        return (e.a, e.b)
+    if isinstance(e, Cast):
+        return (e.a,)
+    return (e.cond, e.a, e.b) if isinstance(e, Where) else ()
 
 
 def measure(e: Expr) -> tuple[int, int]:

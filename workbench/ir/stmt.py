@@ -197,7 +197,7 @@ def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None
         if isinstance(s, For):
             inner = rewrite(s.body, fn)
             if inner is not s.body:
-                new = replace(s, body=inner)
+                new = For(s.name, s.extent, inner, s.kind, s.notes, s.intrin)
         got = fn(new)
         changed |= got is not None or new is not s
         out.extend((new,) if got is None else got)
