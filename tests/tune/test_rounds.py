@@ -1,8 +1,9 @@
 """A round: what is proposed, measured and compared."""
 
 from types import SimpleNamespace
+from typing import ClassVar
 
-from tune.fakes import FakeMeasurer, FakeSchedule, FakeSpace, FakeToolbox, tasks
+from tune.fakes import FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, FakeToolbox, tasks
 
 from workbench.errors import ScheduleError
 from workbench.runtime.contest import BRIEF, ContestRules
@@ -21,9 +22,22 @@ class Picky(FakeSpace):
         return FakeSchedule(x)
 
 
+class Listening(FakeSearch):
+    """Knows what it was told."""
+
+    heard: ClassVar = []
+
+    def tell(self, results):
+        super().tell(results)
+        self.heard += [(candidate.row["x"], done.status) for candidate, done in results]
+
+
 class PickyToolbox(FakeToolbox):
     def space(self, task):
         return Picky()
+
+    def search(self, task, space, seed):
+        return Listening(seed, self.size)
 
 
 class Lazy(FakeMeasurer):
@@ -53,6 +67,7 @@ def run(measurer, toolbox=None, trials=60):
 
 def test_schedules_are_made_as_the_builders_ask_for_them_and_one_that_cannot_be_is_a_failed_trial():
     measurer = Lazy()
+    Listening.heard.clear()
     session = run(measurer, PickyToolbox())
     assert measurer.kinds == {False}
     assert len(session.records) == 60
@@ -63,6 +78,8 @@ def test_schedules_are_made_as_the_builders_ask_for_them_and_one_that_cannot_be_
             assert "divides nothing" in record.error
         else:
             assert record.ok
+    told = sorted((r.row["x"], r.status) for r in session.records if r.row)
+    assert sorted(Listening.heard) == told  # a search that is restored from the log would know the same
 
 
 def test_comparisons_are_brief_during_the_run_and_long_at_its_end():

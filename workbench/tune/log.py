@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -147,7 +148,7 @@ def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
             data = _object(raw)
             if data is None:
                 hint = "restore the line from a backup, or remove it to go on without that trial"
-                raise LogError("log.corrupt", f"Line {number} of the log is not a record", [f"{path}:{number}"], hint)
+                raise LogError("log.corrupt", _damage(raw, number), [f"{path}:{number}"], hint)
             yield _parse(data, f"{path}:{number}")
 
 
@@ -160,6 +161,17 @@ def _object(raw: bytes) -> dict[str, Any] | None:
     if raw.count(b"[") + raw.count(b"{") > DEEPEST and _deeper(data, DEEPEST):
         return None  # what cannot be written back is not read
     return data if isinstance(data, dict) else None
+
+
+def _damage(raw: bytes, number: int) -> str:
+    """Say what is wrong with a line that holds no JSON object."""
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(raw)
+        fields = data.items() if isinstance(data, dict) else ()
+        names = [name for name, value in fields if isinstance(value, float) and not math.isfinite(value)]
+        if names:
+            return f"Line {number} of the log has a number that is not finite: {', '.join(names)}"
+    return f"Line {number} of the log is not a record"
 
 
 def _deeper(data: Any, levels: int) -> bool:

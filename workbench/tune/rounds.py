@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.runtime.contest import BRIEF, ContestRules
+from workbench.runtime.results import Measurement
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
 from workbench.tune.lines import Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
@@ -21,7 +22,6 @@ from workbench.tune.workshop import Workshops
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
 
 CHALLENGERS = 3
@@ -193,6 +193,8 @@ class Rounds:
                 close()
         for candidate, text in broken:
             self._add(index, candidate, None, None, text)
+            if not isinstance(candidate, Given):
+                results.append((candidate, Measurement(status="build_error", error=text)))
         return results
 
     def _schedules(
@@ -202,7 +204,7 @@ class Rounds:
         for candidate in batch:
             try:
                 schedule = self._schedule(index, candidate)
-            except WorkbenchError:
+            except Exception:  # a template of the user's own may raise anything; its text is the trial's
                 broken.append((candidate, traceback.format_exc()))
                 continue
             ready.append((candidate, schedule))

@@ -7,7 +7,7 @@ numbers are not asked here; they become `Constraint` values that are checked per
 
 ==================  ==================================================================================================
 `independence`      `check_independent`, `check_reductions`: iterations of a loop in any order, or at once
-`marks`             `check_parallel`, `check_vector`, `check_marks`: which loops may be marked, and whether marks still hold
+`marks`             `check_parallel`, `check_vector`, `check_marks`: which loops may be marked, and whether marks hold
 `flow`              `check_flow`, `check_sole_writer`: what is read has been written before, by whom
 `forms`             `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
 `nest`              what is asked about: extents, reduction loops, writers and readers
