@@ -129,7 +129,7 @@ class Shift:
     def _prepare(self) -> None:
         """Let an idle runner compute the task's reference result while its first candidates are built."""
         crew, batch = self._crew, self._batch
-        waiting = batch.to_build or batch.to_run or next((d.trials for d in crew.duties.values()), None)
+        waiting: Sequence[Trial] = batch.to_build or batch.to_run or next((d.trials for d in crew.duties.values()), [])
         if not waiting or crew.runner in crew.duties or not (crew.runner.alive and crew.runner.ready):
             return
         key = self._setup_key(waiting[0])
