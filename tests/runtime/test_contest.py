@@ -4,12 +4,14 @@ import itertools
 import math
 import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from runtime.llvm_kernels import CRASH, HANG, add_func, code
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import BRIEF, Contest, ContestRules, confidence, enough, plain, play, resolution
+from workbench.runtime import bout
+from workbench.runtime.contest import BRIEF, Contest, ContestRules, _orders, confidence, enough, plain, play, resolution
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions
 from workbench.runtime.results import ContestJob
@@ -29,7 +31,20 @@ def contest_of(costs):
 class Machine:
     """Runs blocks in simulated time; what disturbs them depends on when they run and not on who does."""
 
-    def __init__(self, seed, true_ms, noise=0.01, drift=0.0, outliers=0.0, modes=1.0, blind=True, block_ms=BLOCK):
+    def __init__(
+        self,
+        seed,
+        true_ms,
+        noise=0.01,
+        drift=0.0,
+        outliers=0.0,
+        modes=1.0,
+        blind=True,
+        block_ms=BLOCK,
+        late=0.0,
+        cold=0.0,
+    ):
+        self.late, self.cold, self.place, self.last = late, cold, 0, 0
         self.block_ms, self.chance, self.true_ms = block_ms, random.Random(seed), true_ms
         self.noise, self.drift, self.outliers, self.modes, self.blind = noise, drift, outliers, modes, blind
         self.now, self.mode, self.until = 0.0, 1.0, 0.0
@@ -40,6 +55,8 @@ class Machine:
         cost = self.true_ms[i] * self.mode * (1.0 + self.drift * self.now / 100.0) * self.chance.gauss(1.0, self.noise)
         hit = self.chance.random() < self.outliers
         cost *= self.chance.uniform(2.0, 20.0) if hit else 1.0
+        cost *= 1.0 + self.late * (self.place % len(self.true_ms)) + self.cold * (self.last != i)
+        self.place, self.last = self.place + 1, i
         self.now += self.block_ms
         return abs(cost) + 1e-9, self.blind or not hit, self.block_ms
 
@@ -51,6 +68,8 @@ MACHINES = {
     "disturbed unseen": {"outliers": 0.1},
     "disturbed and seen": {"outliers": 0.3, "blind": False},
     "two speeds": {"modes": 1.25},
+    "late in a round": {"late": 0.02, "noise": 0.005},
+    "after another": {"cold": 0.03, "noise": 0.005},
     "all of it": {"noise": 0.02, "drift": 0.3, "outliers": 0.05, "modes": 1.2},
 }
 
@@ -65,6 +84,36 @@ def outcomes(true_ms, count, rules=None, **machine):
 def test_the_same_twice_is_hardly_ever_an_improvement(machine, rules):
     claims = sum(c.winner() != 0 for c in outcomes((1.0, 1.0), 100, rules, **MACHINES[machine]))
     assert claims <= 2
+
+
+@pytest.mark.parametrize("rules", [ContestRules(), BRIEF], ids=["long", "brief"])
+def test_a_place_in_the_rounds_is_nobodys_gain(rules):
+    for place in ({"late": 0.02}, {"late": 0.02, "noise": 0.003}, {"cold": 0.03}):
+        assert not any(c.winner() for c in outcomes((1.0,) * 4, 20, rules, **place))
+
+
+@pytest.mark.parametrize("participants", [2, 3, 4])
+def test_everyone_is_as_often_early_as_late_and_two_follow_themselves_as_often_as_each_other(participants):
+    orders = list(itertools.islice(_orders(participants), 40))
+    assert all(sorted(order) == list(range(participants)) for order in orders)
+    for k in range(0, 40, 4):
+        places = [sum(order.index(i) for order in orders[k : k + 4]) for i in range(participants)]
+        assert set(places) == {2 * (participants - 1)}
+    assert len({tuple(order) for order in orders}) > 1
+    if participants == 2:
+        line = [i for order in orders for i in order]
+        same = [sum(a == b == i for a, b in itertools.pairwise(line)) for i in (0, 1)]
+        assert abs(same[0] - same[1]) <= 4
+
+
+@pytest.mark.parametrize("each", [[0.01, 0.011], [0.3, 0.33], [0.49, 0.51], [1.45, 1.6], [3.0, 3.9], [70.0, 80.0]])
+def test_the_same_kernel_twice_gets_as_many_stretches_however_it_was_calibrated(each):
+    for rules, flushes in itertools.product((ContestRules(), BRIEF), (False, True)):
+        timer = SimpleNamespace(flushes=flushes)
+        stretch = bout.common_stretch([*each, 500.0])
+        blocks = [bout._Blocks(timer, ms, stretch, rules.block_ms) for ms in each]
+        assert len({(b.count, b.skip) for b in blocks}) == 1
+        assert all(b.number * ms <= 1.5 * max(stretch, ms) for b, ms in zip(blocks, each, strict=True))
 
 
 def test_a_brief_one_is_brief_and_finds_what_matters():
@@ -90,8 +139,8 @@ def test_three_percent_are_found_within_a_tenth_of_a_second_where_it_is_quiet():
 
 
 def test_a_clear_case_is_short():
-    assert all(c.rounds == ContestRules().least for c in outcomes((1.0, 0.8), 20))
-    assert all(c.rounds == ContestRules().least for c in outcomes((0.8, 1.0), 20))
+    assert all(c.rounds == ContestRules().least for c in outcomes((1.0, 0.85), 20))
+    assert all(c.rounds == ContestRules().least for c in outcomes((0.85, 1.0), 20))
 
 
 def test_a_plain_difference_needs_four_rounds():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from workbench.runtime.contest import play
 from workbench.runtime.operands import GUARD
@@ -18,6 +17,9 @@ _STRETCH_MS = 0.1
 
 #: Stretches of a block at least, unless they are long.
 _STRETCHES = 3
+
+#: Those that take no more than so many times as long as the fastest participant get the same stretches.
+_CLOSE = 1.5
 
 #: So many times as many stretches a block gets when other programs disturb them, and so many times its time.
 _PATIENCE, _LONGEST = 3, 6
@@ -71,7 +73,8 @@ class _Bout:
 
     def result(self) -> ContestDone:
         errors: list[float] = []
-        blocks: list[_Blocks] = []
+        each: list[float] = []
+        block_ms = self._job.rules.block_ms
         for i, candidate in enumerate(self._loaded):
             self._turn(i)
             first_ms, error, text = candidate.check()
@@ -79,7 +82,9 @@ class _Bout:
                 self._runner.forget(self._job.trials[i].key)
                 return _without(i, len(self._loaded), TrialDone("wrong_answer", (), text, self._seconds(), error))
             errors.append(error)
-            blocks.append(_Blocks(candidate.timer, first_ms, self._job.rules.block_ms))
+            each.append(_one_call(candidate.timer, first_ms, block_ms))
+        stretch = common_stretch(each)
+        blocks = [_Blocks(c.timer, ms, stretch, block_ms) for c, ms in zip(self._loaded, each, strict=True)]
         costs = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
         seconds = self._seconds() / len(blocks)
         return ContestDone(
@@ -100,26 +105,45 @@ class _Bout:
         return time.perf_counter() - self._begin
 
 
-class _Blocks:
-    """Blocks of one participant: all of the same number of calls."""
+def _one_call(timer: Timer, first_ms: float, block_ms: float) -> float:
+    """Milliseconds that one call takes; where something is evicted before it, with the time for that."""
+    if timer.flushes:
+        begin = time.perf_counter()
+        timer.run(1, 1)
+        return (time.perf_counter() - begin) * 1e3
+    if first_ms > 4 * block_ms:
+        return first_ms
+    return max(statistics.median(timer.run(1 if first_ms > block_ms else 3, 1)), 1e-6)
 
-    def __init__(self, timer: Timer, first_ms: float, block_ms: float) -> None:
+
+def common_stretch(each: Sequence[float]) -> float:
+    """Milliseconds of a stretch for participants of which one call takes so long.
+
+    Those that are close to the fastest one get equal stretches, and so equally many in a block: of two kernels that are
+    the same, the one with more of them would find a faster one among them.
+    """
+    return max(_STRETCH_MS, *(ms for ms in each if ms <= _CLOSE * min(each)))
+
+
+class _Blocks:
+    """Blocks of one participant: all of the same number of calls.
+
+    Parameters
+    ----------
+    each, stretch, block_ms : float
+        Milliseconds of one call, of a stretch, and of a block.
+    """
+
+    def __init__(self, timer: Timer, each: float, stretch: float, block_ms: float) -> None:
         self.timer, self._block_ms = timer, block_ms
         self.disturbed = 0
-        if timer.flushes:  # what is found in memory anyway needs no warming, and most of the time goes by evicting
-            self.number, self._skip = 1, 0
-            begin = time.perf_counter()
-            timer.run(1, 1)
-            stretch, least = (time.perf_counter() - begin) * 1e3, 1
-        else:
-            each = max(first_ms if first_ms > block_ms else min(timer.run(3, 1)), 1e-6)
-            self.number = max(1, math.ceil(_STRETCH_MS / each))
-            stretch = each * self.number
-            self._skip = 1 if stretch >= block_ms / 4 else round(block_ms / 4 / stretch)
-            if each > 4 * block_ms:
-                self._skip = 0  # so long a call warms itself
-            least = _STRETCHES if stretch <= block_ms else 1
-        self._count = max(least, round(0.75 * block_ms / stretch))
+        self.number = 1 if timer.flushes else max(1, round(stretch / each))
+        stretch = max(stretch, each)
+        least = _STRETCHES if stretch <= block_ms and not timer.flushes else 1
+        self.count = max(least, round(0.75 * block_ms / stretch))
+        # What is evicted needs no warming, and so long a call warms itself.
+        warm = not timer.flushes and each <= 4 * block_ms
+        self.skip = max(1, round(block_ms / 4 / stretch)) if warm else 0
 
     def time(self) -> tuple[float, bool]:
         """Run a block; return milliseconds per call, of a stretch that few others were faster than.
@@ -128,18 +152,18 @@ class _Blocks:
         """
         clean: list[float] = []
         noisy: list[float] = []
-        if self._skip:
-            self.timer.run(self._skip, self.number)
+        if self.skip:
+            self.timer.run(self.skip, self.number)
         watch = self.timer.watch
         if watch is not None:
             watch.begin()
         end = time.perf_counter() + _LONGEST * self._block_ms * 1e-3
-        while len(clean) < self._count and len(clean) + len(noisy) < _PATIENCE * self._count:
+        while len(clean) < self.count and len(clean) + len(noisy) < _PATIENCE * self.count:
             if noisy and time.perf_counter() > end:
                 break
             cost = self.timer.run(1, self.number)[0]
             (clean if watch is None or watch.absent() else noisy).append(cost)
         self.disturbed += len(noisy)
-        enough = len(clean) >= min(_STRETCHES, self._count)
+        enough = len(clean) >= min(_STRETCHES, self.count)
         times = clean if enough else noisy + clean
         return min(times) if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0], enough

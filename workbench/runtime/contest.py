@@ -12,7 +12,7 @@ import functools
 import math
 import random
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -193,8 +193,7 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
     list of lists of float
         Each one's blocks: of the rounds in which nobody was disturbed, or of all where those are too few.
     """
-    chance = random.Random(0)  # an order by chance keeps in step with nothing that goes on beside it
-    everyone = list(range(participants))
+    everyone, orders = range(participants), _orders(participants)
     quiet: list[list[float]] = [[] for _ in everyone]
     every: list[list[float]] = [[] for _ in everyone]
     warm = spent = 0.0
@@ -204,8 +203,7 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
         if spent >= rules.most_ms and len(every[0]) >= min(rules.least, _SEVEN):
             return every
         undisturbed = True
-        chance.shuffle(everyone)
-        for i in everyone:
+        for i in next(orders):
             cost, clean, passed = block(i)
             every[i].append(cost)
             undisturbed = undisturbed and clean
@@ -214,6 +212,20 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
             for costs, mine in zip(every, quiet, strict=True):
                 mine.append(costs[-1])
     return quiet
+
+
+def _orders(participants: int) -> Iterator[list[int]]:
+    """Yield the order of one round after the other.
+
+    An order by chance keeps in step with nothing that goes on beside it. Backwards, backwards and forwards again after
+    it, everyone is as often early as late in a round, and two of them follow themselves as often as each other:
+    otherwise whatever a place brings with it (a clock that sinks, caches that are warm) would be somebody's gain.
+    """
+    chance, order = random.Random(0), list(range(participants))
+    while True:
+        chance.shuffle(order)
+        back = order[::-1]
+        yield from (list(order), back, back, list(order))
 
 
 def enough(costs: Sequence[Sequence[float]], spent_ms: float, rules: ContestRules) -> bool:
