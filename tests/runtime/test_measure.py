@@ -80,6 +80,16 @@ def test_wrong_answers(source, value, said):
     assert one.run(job(ADD)).status == "need_setup"  # the inputs may be spoilt
 
 
+def test_only_the_workspace_of_the_candidate_is_filled():
+    one = trial.TrialRunner()
+    one.setup(SetupJob("t", FUNC, 0))
+    space = one.surroundings(1).reserve(1 << 16)  # an earlier candidate needed so much
+    space[...] = 7
+    assert one.run(job(ADD)).status == "ok"
+    assert space[0] != 7
+    assert space[-1] == 7
+
+
 def test_relative_error_and_values_that_are_not_numbers():
     def expected(values):
         array = np.array(values, "float32")

@@ -58,7 +58,7 @@ def timer_of(monkeypatch, costs, watch=None, best_ms=math.inf, **options):
     """A timer that is told the milliseconds of its repetitions, and counts them."""
     timer = Timer.__new__(Timer)
     timer._options, timer._best_ms, timer._flush, timer._cycle = MeasureOptions(**options), best_ms, None, None
-    timer.watch, timer.number, timer.disturbed = watch, 1, 0
+    timer.watch, timer.number, timer.disturbed, timer.clock = watch, 1, 0, "wall" if watch else "cpu"
     stream, clock = iter(costs), SimpleNamespace(now=0.0, runs=0)
 
     def run(repeat, number):
@@ -127,6 +127,41 @@ def test_slow_ones_stop_with_the_budget(patched):
     timer, clock = patched(itertools.repeat(300.0), best_ms=10.0)
     assert timer.measure(300.0) == [300.0]
     assert clock.runs == 0
+
+
+def test_so_slow_a_kernel_that_it_would_be_stopped_is_run_once(patched):
+    timer, clock = patched(itertools.repeat(5000.0), timeout_s=10.0)
+    assert timer.measure(5000.0) == [5000.0]
+    assert clock.runs == 0
+    timer, clock = patched(itertools.repeat(5000.0), timeout_s=20.0)
+    assert timer.measure(5000.0) == [5000.0]
+    assert clock.runs == 1
+
+
+def test_a_repetition_that_is_too_short_to_be_true_does_not_count(patched):
+    usual = [1.0, 1.02, 1.01, 1.03] * 10
+    timer, _ = patched([1.0, *usual[:3], 0.44, usual[3], 0.65, *usual])
+    costs = timer.measure(1.0)
+    assert min(costs) == 1.0
+    assert timer.disturbed == 2
+    assert repeats.believable([1.0, 1.3, 1.7, 2.0]) == [1.0, 1.3, 1.7, 2.0]  # too few to tell
+    assert repeats.believable([1.0, 0.95, 1.3, 1.7, 2.0]) == [1.0, 0.95, 1.3, 1.7, 2.0]
+    watched, _ = patched([1.0, 0.5, *usual], Watch(itertools.repeat(True)))
+    assert min(watched.measure(1.0)) == 0.5  # by the wall clock, all others may have been disturbed
+
+
+def test_evicting_counts_where_it_takes_longer_than_the_kernel(patched):
+    timer, clock = patched(itertools.repeat(0.01))
+    timer._flush, run = np.zeros(2), timer.run
+
+    def evict(repeat, number):
+        clock.now += repeat * 0.5e-3
+        return run(repeat, number)
+
+    timer.run = evict
+    costs = timer.measure(0.01)
+    assert timer.number == 1
+    assert repeats.ENOUGH <= len(costs) <= repeats.EVICTING * repeats.ENOUGH_MS / 0.5 + repeats.ENOUGH
 
 
 @pytest.mark.parametrize("watch", [None, Watch(itertools.repeat(False))])

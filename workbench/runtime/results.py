@@ -110,8 +110,8 @@ class Measurement:
     host : str
         Machine that measured, where it is not this one.
     disturbed : int
-        Repetitions during which other programs kept a thread of the kernel from running. They are not among the costs,
-        unless there are no others.
+        Repetitions during which other programs kept a thread of the kernel from running, and those that are too short
+        to be true. They are not among the costs, unless there are no others.
     """
 
     status: Status

@@ -53,7 +53,7 @@ class Candidate:
         guard = self._space[self._space.nbytes - GUARD :]
         for output in self._task.outputs.values():
             poison(output.array)
-        self._around.poison()
+        poison(self._space)  # its own: an earlier candidate may have needed far more
         guard[...] = PATTERN
         self._around.ready()
         if self.timer.watch is not None:
