@@ -39,6 +39,22 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
     assert session.progress.fraction == 1.0
 
 
+def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial():
+    known, loaded = [], threading.Event()
+
+    class Toolbox(FakeToolbox):
+        def prepare(self):
+            known.append(len(session.records))
+            loaded.set()
+
+    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6)
+    session.start()
+    assert session.wait(60)
+    assert loaded.wait(60)
+    assert len(known) == 1
+    assert known[0] >= 1
+
+
 def test_records_are_in_the_log_before_they_are_announced(tmp_path):
     log = tmp_path / "a.jsonl"
     missing = []

@@ -105,10 +105,13 @@ def build(job: BuildJob) -> Built:
 
 
 def _build_handler() -> Callable[[Any], Any]:
-    from workbench.codegen import build_func, llvm_bind
+    from workbench.codegen import llvm_bind, module
+    from workbench.codegen.backend import backends
 
     llvm_bind.target_machine(None)
-    assert build_func is not None
+    # All that the first build needs is loaded now, while there is nothing to build yet.
+    tuple(backends)
+    assert module is not None
     # What is loaded by now stays; looking for cycles in it would take a tenth of every build.
     gc.freeze()
     gc.set_threshold(20_000)

@@ -84,6 +84,7 @@ class TuningSession(Steered):
         self._measurer, self._toolbox = measurer, toolbox
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
+        self._prepared = False
         self._ended = threading.Event()
         self._holding = threading.Lock()
         self._asked_to_pause = False
@@ -93,7 +94,7 @@ class TuningSession(Steered):
         try:
             self._loop = TuningLoop(
                 self.tasks, active, toolbox=toolbox, measurer=measurer, writer=writer, options=options, trials=trials,
-                seconds=seconds, seed=seed, target=target, control=self._control, publish=self.events.publish,
+                seconds=seconds, seed=seed, target=target, control=self._control, publish=self._publish,
                 ahead=ahead,
             )  # fmt: skip
             self._helm = Helm(self._loop, toolbox, self._move, lambda: self.state)
@@ -123,7 +124,8 @@ class TuningSession(Steered):
             begin = getattr(self._measurer, "start", None)
             if begin is not None:
                 begin()
-            threading.Thread(target=self._prepare, name="workbench-prepare", daemon=True).start()
+            if self.records:  # the search is going to learn from them before its first trial
+                self._prepare_soon()
             self._helm.start()  # before the run, which may end at once and then ends this
             self._thread = threading.Thread(target=self._main, name="workbench-tuning", daemon=True)
             self._thread.start()
@@ -133,6 +135,19 @@ class TuningSession(Steered):
             self._finish()
             raise
         return self
+
+    def _publish(self, event: Event) -> None:
+        self.events.publish(event)
+        if event.kind == "trial":
+            self._prepare_soon()
+
+    def _prepare_soon(self) -> None:
+        """Load what the cost model needs, in the background: it is for the second round, and until the first trial is
+        measured the cores start workers and make spaces.
+        """
+        if not self._prepared:
+            self._prepared = True
+            threading.Thread(target=self._prepare, name="workbench-prepare", daemon=True).start()
 
     def _prepare(self) -> None:
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed

@@ -159,19 +159,27 @@ def _check_runner(runner: Any, target: Target) -> None:
         raise UsageError("usage.runner", message, ("runner",), "give tune and the runner the same target")
 
 
+def _check_model(model: str | os.PathLike[str]) -> None:
+    from workbench.tune.cost_model import MODELS, load
+
+    if is_saved_model(model):
+        load(model)
+    elif model not in MODELS:
+        hint = did_you_mean(model, MODELS)
+        raise UsageError("usage.cost_model", f"There is no cost model '{model}'", (), hint)
+
+
 def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     """Raise for a search, a structure or a template that does not exist, before anything is written."""
-    from workbench.tune.cost_model import MODELS, load
-    from workbench.tune.search import SEARCHES
+    usual = TuneOptions()  # these exist; loading them can wait until the workers are starting
+    if options.model != usual.model:
+        _check_model(options.model)
+    if options.search != usual.search:
+        from workbench.tune.search import SEARCHES
 
-    if is_saved_model(options.model):
-        load(options.model)
-    elif options.model not in MODELS:
-        hint = did_you_mean(options.model, MODELS)
-        raise UsageError("usage.cost_model", f"There is no cost model '{options.model}'", (), hint)
-    if options.search not in SEARCHES:
-        hint = did_you_mean(options.search, SEARCHES)
-        raise UsageError("usage.search", f"There is no search strategy '{options.search}'", (), hint)
+        if options.search not in SEARCHES:
+            hint = did_you_mean(options.search, SEARCHES)
+            raise UsageError("usage.search", f"There is no search strategy '{options.search}'", (), hint)
     if options.structure is not None:
         from workbench.tune.sketch.structure import Structure
 
