@@ -4,16 +4,30 @@ import queue
 import threading
 
 import pytest
+from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench.errors import RunError
 from workbench.runtime import images
 from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.bout import run_contest
+from workbench.runtime.contest import ContestRules
 from workbench.runtime.crew import Crew
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.local_runner import LocalRunner
 from workbench.runtime.pool import Event
-from workbench.runtime.results import Built, MeasureOptions, SetupJob, TrialDone, TrialJob
+from workbench.runtime.results import (
+    EVERYBODY,
+    Built,
+    ContestDone,
+    ContestJob,
+    MeasureOptions,
+    SetupJob,
+    TrialDone,
+    TrialJob,
+    Turn,
+)
 from workbench.runtime.shift import Shift
+from workbench.runtime.trial import TrialRunner
 from workbench.runtime.worker import HELLO
 from workbench.target import Target
 
@@ -68,10 +82,10 @@ def crew_of(run=ran, build=built):
     return Crew(Target.host(1), [builder], runner, events, True)
 
 
-def work(crew, count=3):
+def work(crew, count=3, rules=None, options=None):
     """Statuses of candidates, each once; their errors."""
     items = [MeasureInput("t", f"reference {k}", Func()) for k in range(count)]
-    batch = Batch(iter(enumerate(items)), MeasureOptions(), epoch=crew.epoch)
+    batch = Batch(iter(enumerate(items)), options or MeasureOptions(), rules, crew.epoch)
     crew.start()
     Shift(crew, batch).work()
     found = {}
@@ -189,6 +203,47 @@ def test_a_cancel_that_meets_the_end_of_a_batch_leaves_no_killed_worker_to_the_n
     assert met.is_set()
     assert local.measure(item).ok
     local._crew = crew_of()
+
+
+@pytest.mark.parametrize("what", ["dies", "hangs"])
+def test_who_fails_in_its_block_is_found_and_the_others_go_on(what):
+    jobs = []
+
+    def contest(worker, job):
+        if not isinstance(job, ContestJob):
+            return ran(worker, job)
+        jobs.append((len(job.trials), job.telling))
+        if len(job.trials) == 2:
+            return ContestDone((TrialDone("ok", (1.0,)),) * 2)
+        turns = [0, 1, 2, 0, 1] if job.telling else [0, 1, 2, EVERYBODY, EVERYBODY]
+        for index in turns:
+            worker.events.put(Event(worker, worker.generation, Turn(index)))
+        return None if what == "dies" else HELLO  # which says nothing
+
+    crew = crew_of(contest)
+    statuses, _ = work(crew, 3, ContestRules(), MeasureOptions(timeout_s=10.0 if what == "dies" else 0.01))
+    assert statuses == ["ok", "run_error" if what == "dies" else "timeout", "ok"]
+    assert jobs == [(3, False), (3, True), (2, True)]
+
+
+def test_blocks_are_told_apart_only_where_that_is_asked_for():
+    func = add_func(64)
+    runner = TrialRunner()
+    runner.setup(SetupJob("t", func, 0))
+    one = TrialJob("t", CodeImage.of(code(ADD, 64, 1.0)), func.params, 1, MeasureOptions())
+    rules = ContestRules(block_ms=0.1, warm_ms=0.1, budget_ms=1.0, most_ms=5.0)
+    for telling in (False, True):
+        turns = []
+        done = run_contest(runner, ContestJob((one, one), rules, telling), turns.append)
+        assert [result.status for result in done.results] == ["ok", "ok"]
+        assert turns[:4] == [0, 1, 0, 1]
+        if telling:
+            assert len(turns) >= 4 + 2 * 7
+            assert EVERYBODY not in turns
+        else:
+            assert turns[4] == EVERYBODY
+            assert set(turns[4:]) == {EVERYBODY}
+            assert len(turns) < 4 + 2 * 7
 
 
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):

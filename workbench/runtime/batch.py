@@ -63,7 +63,7 @@ class Duty:
     limit_s: float
     what: str  # "build", "setup", "trial" or "contest"
     deadline: float = math.inf
-    turn: int = 0
+    turn: int = 0  # whose, or `EVERYBODY`
     key: str = ""  # of a setup: what it prepares
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from collections.abc import Callable, Sequence
 from workbench.runtime.contest import play
 from workbench.runtime.operands import GUARD
 from workbench.runtime.repeats import Timer
-from workbench.runtime.results import ContestDone, ContestJob, TrialDone, error_text
+from workbench.runtime.results import EVERYBODY, ContestDone, ContestJob, TrialDone, error_text
 from workbench.runtime.trial import Candidate, TrialRunner
 
 #: Shortest stretch in ms that is timed on its own: a block is judged by several, so that one disturbance spoils one.
@@ -20,6 +21,9 @@ _STRETCHES = 3
 
 #: Those that take no more than so many times as long as the fastest participant get the same stretches.
 _CLOSE = 1.5
+
+#: Seconds between two messages that blocks are being timed.
+_PULSE_S = 1.0
 
 #: So many times as many stretches a block gets when other programs disturb them, and so many times its time.
 _PATIENCE, _LONGEST = 3, 6
@@ -35,7 +39,8 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
     job : ContestJob
         The participants and the rules.
     turn : callable
-        Is told who is going to run, before it runs: whoever watches knows so who crashed.
+        Is told who is going to run, before it runs for the first time: whoever watches knows so who crashed. Then, from
+        time to time, that all of them run, or before every block whose it is, as the job says.
     """
     first = job.trials[0]
     if not runner.knows(first.key):
@@ -70,6 +75,8 @@ class _Bout:
         self._runner, self._job, self._turn = runner, job, turn
         self._loaded = loaded
         self._begin = time.perf_counter()
+        self._said = -math.inf
+        self._pulse_s = min(_PULSE_S, job.trials[0].options.timeout_s / 4)
 
     def result(self) -> ContestDone:
         errors: list[float] = []
@@ -96,7 +103,12 @@ class _Bout:
 
     def _block(self, i: int, block: _Blocks) -> tuple[float, bool, float]:
         """Return milliseconds per call, whether enough of them were undisturbed, and the milliseconds that passed."""
-        self._turn(i)
+        begin = time.perf_counter()
+        if self._job.telling:
+            self._turn(i)
+        elif begin - self._said > self._pulse_s:
+            self._turn(EVERYBODY)
+            self._said = begin
         begin = time.perf_counter()
         cost, clean = block.time()
         return cost, clean, (time.perf_counter() - begin) * 1e3

@@ -252,15 +252,24 @@ class TrialDone:
 
 @dataclass(frozen=True, slots=True)
 class ContestJob:
-    """For a runner: check these candidates of one task, then time them in alternating blocks."""
+    """For a runner: check these candidates of one task, then time them in alternating blocks.
+
+    With `telling` it tells before every block whose it is: who hears that takes a tenth of a brief block to do so, on a
+    core that a kernel may need, so this is asked for only when one of them fails and nobody knows which.
+    """
 
     trials: tuple[TrialJob, ...]
     rules: ContestRules
+    telling: bool = False
+
+
+#: The `Turn` of all participants, one block after the other.
+EVERYBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A runner tells, before it begins, which participant runs now."""
+    """A runner tells, before it begins, which participant runs now, or `EVERYBODY`; and that it is still at work."""
 
     index: int
 

@@ -20,6 +20,7 @@ from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
 from workbench.runtime.crew import Crew
 from workbench.runtime.pool import LEAVING_S, START_TIMEOUT_S, Event, Worker
 from workbench.runtime.results import (
+    EVERYBODY,
     BuildJob,
     Built,
     ContestDone,
@@ -55,6 +56,7 @@ class Shift:
 
     def __init__(self, crew: Crew, batch: Batch) -> None:
         self._crew, self._batch = crew, batch
+        self._telling = False  # whether participants of the contest are told apart in their blocks
         self._hopeless: dict[str, Measurement] = {}  # tasks without a reference result, and why there is none
 
     def work(self) -> None:
@@ -169,7 +171,7 @@ class Shift:
         if self._batch.rules is None:
             self._give(crew.runner, Duty(trials, options.timeout_s, "trial"), jobs[0])
         else:
-            contest = ContestJob(jobs, self._batch.rules)
+            contest = ContestJob(jobs, self._batch.rules, self._telling)
             self._give(crew.runner, Duty(trials, options.timeout_s, "contest"), contest)
 
     def _trial_job(self, key: str, trial: Trial) -> TrialJob:
@@ -281,6 +283,10 @@ class Shift:
         """Report whoever was at work; the other participants of a contest go on without it."""
         if duty.what == "setup":
             self._hopeless[duty.key] = Measurement(status=status, error=text)
+        if duty.turn == EVERYBODY:  # one of them, in its block: once more, to find out who
+            self._telling = True
+            self._again(duty, duty.trials)
+            return
         guilty = [duty.trial] if duty.what == "contest" else duty.trials
         for trial in guilty:
             self._report(trial, Measurement(status=status, error=text))
