@@ -1,24 +1,30 @@
 """How often a candidate is repeated, what counts as disturbed, and what is kept between trials."""
 
+import gc
 import itertools
 import math
 import os
 import subprocess
 import sys
 import time
+import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from runtime.llvm_kernels import ADD, code
 
 from workbench.ir import te
 from workbench.ir.func import Buffer, LayoutStep, pack
 from workbench.ir.winograd import WinogradStep
 from workbench.runtime import operands, repeats
 from workbench.runtime.interference import Interference
+from workbench.runtime.loaded import CodeImage
 from workbench.runtime.operands import Packed
 from workbench.runtime.repeats import Timer, far
-from workbench.runtime.results import MeasureOptions
+from workbench.runtime.results import MeasureOptions, SetupJob, TrialJob
+from workbench.runtime.trial import TrialRunner
 
 # ---- how far is too far ----
 
@@ -251,6 +257,22 @@ def test_packed_constants_are_those_of_the_reference_and_kept():
     assert len(packed._kept) == 4  # Winograd's transform stands once for both
     packed.forget("task")
     assert (len(packed._kept), packed._bytes) == (0, 0)
+
+
+def test_what_a_loaded_candidate_reads_stays_although_others_push_it_out():
+    x, w = te.placeholder((64,), "float32", "X"), te.placeholder((64,), "float32", "W", constant=True)
+    func = te.func(te.compute((64,), lambda i: x[i] * w[i], "Y"), "scale")
+    layout = (LayoutStep(0, 16),)
+    packed = [replace(b, shape=(4, 16), layout=layout) if b.role == "const" else b for b in func.params]
+    runner = TrialRunner()
+    runner.setup(SetupJob("t", func, 0))
+    image = CodeImage.of(code(ADD, 64, 1.0))
+    candidate = runner.candidate(TrialJob("t", image, tuple(packed), 1, MeasureOptions()))
+    array = weakref.ref(next(iter(runner._packed._kept.values())))
+    runner._packed.forget("t")
+    gc.collect()
+    assert array() is not None
+    candidate.close()
 
 
 def test_what_was_not_asked_for_longest_gives_way():

@@ -1,5 +1,6 @@
 """Kernels timed with constants that come from beyond the near caches."""
 
+import ctypes
 from itertools import pairwise
 
 import numpy as np
@@ -25,19 +26,42 @@ def operands(nbytes):
 @pytest.mark.parametrize(("nbytes", "count"), [(64, 64), (1 << 20, 16), (3 << 20, 6), (16 << 20, 1), (40 << 20, 1)])
 def test_as_many_copies_as_fill_the_near_caches(nbytes, count):
     params, arrays, at = operands(nbytes)
-    found = streaming.Stream().copies(params, arrays)
-    assert len(found) == count
-    assert len({a[at].ctypes.data for a in found}) == count
-    spans = sorted((a[at].ctypes.data, a[at].ctypes.data + a[at].nbytes) for a in found)
+    stream = streaming.Stream()
+    found = stream.tables(params, arrays)
+    assert found.shape == (count, len(params))
+    assert [int(p) for p in found[0]] == [a.ctypes.data for a in arrays]
+    spans = sorted((int(p), int(p) + nbytes) for p in found[:, at])
     assert all(left[1] <= right[0] for left, right in pairwise(spans))
-    for mine in found:
-        assert np.array_equal(mine[at], arrays[at])
-        assert all(mine[k] is arrays[k] for k in range(len(arrays)) if k != at)
+    for row in found:
+        assert np.array_equal(floats(row[at], nbytes), arrays[at])
+        assert all(row[k] == arrays[k].ctypes.data for k in range(len(arrays)) if k != at)
+    assert all(int(p) % 64 == 0 for p in found[1:, at])
+    other = [a + 1 if k == at else a for k, a in enumerate(arrays)]
+    for row in stream.tables(params, other):  # the ring holds others now
+        assert np.array_equal(floats(row[at], nbytes), other[at])
+
+
+def floats(address, nbytes):
+    return np.frombuffer((ctypes.c_char * nbytes).from_address(int(address)), np.float32)
+
+
+def test_several_constants_lie_beside_each_other():
+    x = te.placeholder((16,), "float32", "X")
+    w, v = te.placeholder((16,), "float32", "W", constant=True), te.placeholder((1,), "float32", "V", constant=True)
+    params = te.func(te.compute((16,), lambda i: x[i] + w[i] * v[0], "Y"), "f").params
+    arrays = [np.full(b.shape, k, b.dtype) for k, b in enumerate(params)]
+    stream = streaming.Stream()  # the copies are its own
+    found = stream.tables(params, arrays)
+    assert found.shape == (streaming.MOST_COPIES, len(params))
+    for row in found:
+        for address, array, buffer in zip(row, arrays, params, strict=True):
+            if buffer.role == "const":
+                assert np.array_equal(floats(address, array.nbytes), array)
 
 
 def test_what_has_no_constants_is_not_copied():
     arrays = [np.zeros(8, np.float32)] * 3
-    assert streaming.Stream().copies(add_func(8).params, arrays) == [arrays]
+    assert streaming.Stream().tables(add_func(8).params, arrays).tolist() == [[a.ctypes.data for a in arrays]]
 
 
 @pytest.mark.parametrize("number", [1, 7])
@@ -45,7 +69,8 @@ def test_every_operand_list_is_called(number):
     n = 64
     loaded, around = LoadedCode(CodeImage.of(code(ADD, n, 1.0))), Surroundings(1)
     lists = [[np.full(n, k, np.float32), np.zeros(n, np.float32)] for k in range(5)]
-    cycle = streaming.CallCycle(loaded.address, lists, harness.clock_for(1))
+    tables = np.array([[a.ctypes.data for a in arrays] for arrays in lists], np.uintp)
+    cycle = streaming.CallCycle(loaded.address, tables, harness.clock_for(1))
     around.ready()
     times = cycle.times(8, number, around.workspace, around.rt)
     assert len(times) == 8

@@ -107,10 +107,10 @@ class Timer:
         """Whether something is evicted from the caches before each repetition, so that one is one call."""
         return self._flush is not None
 
-    def stream(self, operands: list[list[Array]]) -> None:
-        """Cycle through these operand lists where there are several."""
-        if len(operands) > 1:
-            self._cycle = CallCycle(self._fn, operands, self._clock)
+    def stream(self, tables: Array) -> None:
+        """Cycle through these rows of operands' addresses where there are several."""
+        if len(tables) > 1:
+            self._cycle = CallCycle(self._fn, tables, self._clock)
 
     def run(self, repeat: int, number: int) -> list[float]:
         """Return milliseconds per call for each repetition."""

@@ -29,39 +29,41 @@ class Stream:
     def __init__(self) -> None:
         self._ring: Array | None = None
         self._constants: list[Array] = []  # those that the ring has copies of
-        self._found: list[list[Array]] = []
+        self._places = np.zeros((0, 0), np.uintp)  # where: one row for each copy of all of them
 
-    def copies(self, params: Sequence[Buffer], arrays: Sequence[Array]) -> list[list[Array]]:
-        """Operand lists to cycle through: the given one, and others with copies of its constants."""
+    def tables(self, params: Sequence[Buffer], arrays: Sequence[Array]) -> Array:
+        """Rows of addresses to cycle through: of the given operands, and with copies of the constants among them.
+
+        They hold until the next call, as long as this object and the given arrays are there.
+        """
         at = [i for i, b in enumerate(params) if b.role == "const" and arrays[i].nbytes]
-        each = sum(_padded(arrays[i].nbytes) for i in at)
-        count = min(MOST_COPIES, -(-STREAM_BYTES // each)) if each else 1
-        if count > 1 and self._ring is None:
-            self._ring = aligned_empty((STREAM_BYTES,), "uint8")  # all but the first copy take less
         constants = [arrays[i] for i in at]
-        if len(constants) != len(self._constants) or any(
-            a is not b for a, b in zip(constants, self._constants, strict=True)
-        ):
-            self._constants, offset, self._found = constants, 0, []
-            for _ in range(count - 1):
-                mine = []
-                for array in constants:
-                    copy, offset = self._copy(array, offset)
-                    mine.append(copy)
-                self._found.append(mine)
-        found = [list(arrays)]
-        for mine in self._found:
-            whole = list(arrays)
-            for i, copy in zip(at, mine, strict=True):
-                whole[i] = copy
-            found.append(whole)
-        return found
+        same = len(constants) == len(self._constants)
+        if not same or any(a is not b for a, b in zip(constants, self._constants, strict=True)):
+            self._places = self._copy(constants)
+            self._constants = constants
+        rows = np.tile(pointer_table([a.ctypes.data for a in arrays]), (len(self._places) + 1, 1))
+        if at:
+            rows[1:, at] = self._places
+        return rows
 
-    def _copy(self, array: Array, offset: int) -> tuple[Array, int]:
-        assert self._ring is not None
-        place = self._ring[offset : offset + array.nbytes].view(array.dtype).reshape(array.shape)
-        np.copyto(place, array)
-        return place, offset + _padded(array.nbytes)
+    def _copy(self, constants: Sequence[Array]) -> Array:
+        """Fill the ring; return the address of each copy of each constant."""
+        self._constants = []  # as long as the copies are not whole, they are nobody's
+        sizes = [_padded(a.nbytes) for a in constants]
+        each = sum(sizes)
+        count = min(MOST_COPIES, -(-STREAM_BYTES // each)) - 1 if each else 0
+        if count < 1:
+            return np.zeros((0, len(constants)), np.uintp)
+        if self._ring is None:
+            self._ring = aligned_empty((STREAM_BYTES,), "uint8")  # all but the first copy take less
+        offsets = np.cumsum([0, *sizes[:-1]])
+        first = self._ring[:each]
+        for array, offset in zip(constants, offsets, strict=True):
+            first[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+        self._ring[each : each * count].reshape(-1, each)[...] = first
+        starts = self._ring.ctypes.data + each * np.arange(count)[:, None] + offsets[None, :]
+        return starts.astype(np.uintp)
 
 
 def _padded(nbytes: int) -> int:
@@ -69,15 +71,20 @@ def _padded(nbytes: int) -> int:
 
 
 class CallCycle:
-    """A kernel called with one operand list after the other, timed in machine code; goes on where it left off."""
+    """A kernel called with one row of operands' addresses after the other, timed in machine code.
 
-    def __init__(self, fn: int, operands: Sequence[Sequence[Array]], clock: int) -> None:
-        self._tables = [pointer_table([a.ctypes.data for a in arrays]) for arrays in operands]
-        rows = [number for t in self._tables for number in (fn, int(t.ctypes.data))]
-        self._rows = np.array(rows * 2, np.uintp)  # twice, so that so many calls in a row begin anywhere
-        self._walk = harness.call_table(rows)
+    Goes on where it left off.
+    """
+
+    def __init__(self, fn: int, tables: Array, clock: int) -> None:
+        self._tables = np.ascontiguousarray(tables)
+        count = len(self._tables)
+        starts = self._tables.ctypes.data + self._tables.strides[0] * np.arange(count)
+        rows = np.stack([np.full(count, fn, np.uintp), starts.astype(np.uintp)], axis=1).reshape(-1)
+        self._rows = np.tile(rows, 2)  # twice, so that so many calls in a row begin anywhere
+        self._walk = harness.call_table(rows.tolist())
         self._walk[harness.CLOCK] = clock
-        self._clock, self._stamps = clock, np.zeros(len(operands) + 1, np.int64)
+        self._clock, self._stamps = clock, np.zeros(count + 1, np.int64)
         self._next = 0
 
     def __len__(self) -> int:

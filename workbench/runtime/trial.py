@@ -32,7 +32,8 @@ class Candidate:
 
     def __init__(self, job: TrialJob, task: Operands, packed: Packed, around: Surroundings, stream: Stream) -> None:
         self._task, self._around = task, around
-        arrays = [_operand(job.key, b, task, packed) for b in job.params]
+        # Kept here: what was packed for others since then may have pushed these out.
+        self._arrays = arrays = [_operand(job.key, b, task, packed) for b in job.params]
         for buffer, array in zip(job.params, arrays, strict=True):
             if tuple(array.shape) != tuple(buffer.shape):
                 text = f"{buffer.name} has shape {array.shape}, the kernel expects {buffer.shape}"
@@ -42,7 +43,7 @@ class Candidate:
         self._loaded = LoadedCode(job.image)
         self.timer = Timer(self._loaded.address, self._table, around, job, arrays)
         if job.options.constants == "shared" and not job.options.flush_cache:
-            self.timer.stream(stream.copies(job.params, arrays))
+            self.timer.stream(stream.tables(job.params, arrays))
 
     def close(self) -> None:
         """Unload the code."""
