@@ -197,8 +197,9 @@ def describe_mismatch(name: str, result: Array, expected: Expected) -> str:
     unwritten = int(np.isnan(result).sum()) if is_float(result.dtype) else 0
     with np.errstate(all="ignore"):
         if is_float(result.dtype):
-            wrong = ~(np.abs(result - reference) <= TOLERANCE[str(result.dtype)] * expected.scale)
-            wrong &= ~(np.isnan(result) & np.isnan(reference))
+            mine, other = _wide(result), _wide(reference)
+            wrong = ~(np.abs(mine - other) <= TOLERANCE.get(str(result.dtype), 0.0) * expected.scale)
+            wrong &= ~((np.isnan(mine) & np.isnan(other)) | (mine == other))
         else:
             wrong = result != reference
     if not wrong.any():
