@@ -62,7 +62,7 @@ class Stream:
         for array, offset in zip(constants, offsets, strict=True):
             first[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
         self._ring[each : each * count].reshape(-1, each)[...] = first
-        starts = self._ring.ctypes.data + each * np.arange(count)[:, None] + offsets[None, :]
+        starts: Array = self._ring.ctypes.data + each * np.arange(count)[:, None] + offsets[None, :]
         return starts.astype(np.uintp)
 
 
