@@ -195,6 +195,13 @@ def test_one_of_several_challengers_has_to_be_surer():
     assert contest_of([incumbent, [1.1] * 7, challenger]).beats(2)
 
 
+def test_a_clock_that_does_not_move_is_no_error():
+    still = contest_of([[0.0] * 10, [0.0] * 10])
+    assert (still.ratio(1), still.confidence(1), still.winner()) == (1.0, 0.0, 0)
+    assert contest_of([[0.0, 10.0] * 5, [0.0, 0.0, 10.0, 10.0, 0.0] * 2]).winner() == 0
+    assert not enough([[0.0] * 10, [0.0] * 10], 1.0, ContestRules())
+
+
 def test_equal_times_are_no_evidence():
     assert confidence([1.0] * 20, [1.0] * 20) == 0.0
     assert not contest_of([[1.0] * 20] * 2).beats(1)

@@ -44,6 +44,10 @@ _SEVEN = 7
 _PLAIN_ROUNDS, _PLAIN = 4, 1.25
 
 
+#: What counts for a block in which a coarse clock did not move, in milliseconds.
+_LEAST_MS = 1e-9
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContestRules:
     """How long a contest lasts.
@@ -270,7 +274,8 @@ def plain(mine: Sequence[float], other: Sequence[float]) -> bool:
     """Whether one of two is faster beyond all doubt, whichever it is."""
     if min(len(mine), len(other)) < _PLAIN_ROUNDS:
         return False
-    return min(mine) >= _PLAIN * max(other) or min(other) >= _PLAIN * max(mine)
+    slowest, rival = max(*mine, _LEAST_MS), max(*other, _LEAST_MS)
+    return min(mine) >= _PLAIN * rival or min(other) >= _PLAIN * slowest
 
 
 def ratio(mine: Sequence[float], other: Sequence[float]) -> float:
@@ -300,7 +305,7 @@ def confidence(mine: Sequence[float], other: Sequence[float]) -> float:
 
 
 def _logs(mine: Sequence[float], other: Sequence[float]) -> list[float]:
-    return [math.log(a / b) for a, b in zip(mine, other, strict=False)]
+    return [math.log(max(a, _LEAST_MS) / max(b, _LEAST_MS)) for a, b in zip(mine, other, strict=False)]
 
 
 @functools.lru_cache(maxsize=128)
