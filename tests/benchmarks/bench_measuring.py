@@ -29,7 +29,7 @@ from runtime.llvm_kernels import ADD, add_func, text
 import workbench as wb
 from workbench import workloads
 from workbench.codegen.llvm_bind import compile_ir
-from workbench.graph.tasks import Task
+from workbench.graph.tasks import Task, extract_tasks
 from workbench.runtime.contest import BRIEF, Contest
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
@@ -134,9 +134,9 @@ def rate(options: argparse.Namespace) -> bool:
     log = str(Path(tempfile.mkdtemp()) / "rate.tunelog.jsonl")
     target = wb.Target.host(threads=options.threads)
     begin = time.perf_counter()
-    graph = wb.load_onnx(options.model)
+    tasks = extract_tasks(wb.load_onnx(options.model), target)
     loaded = time.perf_counter()
-    with busy(options.busy), wb.tune(graph, trials=options.count, log=log, target=target) as session:
+    with busy(options.busy), wb.tune(tasks, trials=options.count, log=log, target=target) as session:
         session.wait(3600)
     whole = time.perf_counter() - loaded
     from workbench.tune.log import load_log
@@ -158,7 +158,7 @@ def rate(options: argparse.Namespace) -> bool:
     asked, told, measured = (sum(getattr(r, f"{what}_s") for r in lines.rounds) for what in ("ask", "tell", "measure"))
     overhead = 1.0 - (measured + finals) / whole
     print(
-        f"the whole run: {len(lines.records)} trials in {whole:.1f} s (loading the network {loaded - begin:.1f} s): "
+        f"the whole run: {len(lines.records)} trials in {whole:.1f} s (before it, loading and optimising the network {loaded - begin:.1f} s): "
         f"{len(lines.records) / whole:.1f} a second; measuring {measured:.1f} s with {brief} brief comparisons, "
         f"{len(lines.comparisons) - brief} play-offs {finals:.1f} s, asking {asked:.1f} s, learning {told:.1f} s; "
         f"search overhead {overhead:.1%}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +63,12 @@ class Journal:
         scheduler = self._standing.scheduler
         states = zip(scheduler.tasks, scheduler.states, strict=True)
         return tuple(s.champion for t, s in states if t.key == getattr(line, "task_key", None))
+
+    def drop(self, task_key: str, added: Mapping[str, Any]) -> None:
+        """Give up a candidate by hand that cannot be measured; commands that add others come from any thread."""
+        with self._lock:
+            wishes = self._standing.wishes[task_key]
+            wishes.added = [a for a in wishes.added if a is not added]
 
     def tell(self, kind: EventKind, message: str = "", task: str | None = None, **more: Any) -> None:
         """Publish an event."""

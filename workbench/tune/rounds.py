@@ -150,8 +150,7 @@ class Rounds:
                 found.append(self._toolbox.given(task, space, *args))
             except WorkbenchError as error:  # the log of another version
                 self._journal.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
-                current = self._standing.wishes[task.key]
-                current.added = [a for a in current.added if a is not added]
+                self._journal.drop(task.key, added)
         return found
 
     def _schedule(self, index: int, candidate: Any) -> Schedule:
