@@ -158,7 +158,7 @@ def rate(options: argparse.Namespace) -> bool:
     asked, told, measured = (sum(getattr(r, f"{what}_s") for r in lines.rounds) for what in ("ask", "tell", "measure"))
     overhead = 1.0 - (measured + finals) / whole
     print(
-        f"loading and optimising the network {loaded - begin:.1f} s; then {len(lines.records)} trials in {whole:.1f} s: "
+        f"loading and optimising {loaded - begin:.1f} s; then {len(lines.records)} trials in {whole:.1f} s: "
         f"{len(lines.records) / whole:.1f} a second; measuring {measured:.1f} s with {brief} brief comparisons, "
         f"{len(lines.comparisons) - brief} play-offs {finals:.1f} s, asking {asked:.1f} s, learning {told:.1f} s; "
         f"search overhead {overhead:.1%}"
