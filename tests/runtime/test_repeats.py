@@ -145,15 +145,17 @@ def test_so_slow_a_kernel_that_it_would_be_stopped_is_run_once(patched):
 
 
 def test_a_repetition_that_is_too_short_to_be_true_does_not_count(patched):
-    usual = [1.0, 1.02, 1.01, 1.03] * 10
-    timer, _ = patched([1.0, *usual[:3], 0.44, usual[3], 0.65, *usual])
-    costs = timer.measure(1.0)
-    assert min(costs) == 1.0
+    usual = [0.03, 0.0306, 0.0303, 0.0309] * 400
+    timer, _ = patched([0.03, *usual[:3], 0.0132, usual[3], 0.0195, *usual])
+    costs = timer.measure(0.03)
+    assert min(costs) == 0.03
     assert timer.disturbed == 2
     assert repeats.believable([1.0, 1.3, 1.7, 2.0]) == [1.0, 1.3, 1.7, 2.0]  # too few to tell
     assert repeats.believable([1.0, 0.95, 1.3, 1.7, 2.0]) == [1.0, 0.95, 1.3, 1.7, 2.0]
-    watched, _ = patched([1.0, 0.5, *usual], Watch(itertools.repeat(True)))
-    assert min(watched.measure(1.0)) == 0.5  # by the wall clock, all others may have been disturbed
+    assert min(repeats.believable([5.0, 5.6, 5.7, 5.8, 5.9])) == 5.0  # no clock that is read wrongly loses so much
+    assert min(repeats.believable([0.02, 0.04, 0.04, 0.04, 0.04], number=10)) == 0.02
+    watched, _ = patched([0.03, 0.03, 0.03, 0.015, *usual], Watch(itertools.repeat(True)))
+    assert min(watched.measure(0.03)) == 0.015  # by the wall clock, all others may have been disturbed
 
 
 def test_evicting_counts_where_it_takes_longer_than_the_kernel(patched):

@@ -246,6 +246,89 @@ def test_blocks_are_told_apart_only_where_that_is_asked_for():
             assert len(turns) < 4 + 2 * 7
 
 
+def test_the_first_participant_is_the_incumbent_whoever_was_built_first():
+    seen = []
+
+    def compare(worker, job):
+        if not isinstance(job, ContestJob):
+            return ran(worker, job)
+        seen.append([trial.image.code for trial in job.trials])
+        return ContestDone(tuple(TrialDone("ok", (1.0,)) for _ in job.trials))
+
+    crew = crew_of(compare, lambda worker, job: Built(CodeImage(job.func.code, "kernel"), 0.0))
+    funcs = [Func() for _ in range(4)]
+    for k, func in enumerate(funcs):
+        func.code = b"%d" % k
+    items = [MeasureInput("t", "reference", func) for func in funcs]
+    for known in (1, 3):  # the challengers' code is there, the incumbent's is not
+        crew.images.put(items[known], Built(CodeImage(funcs[known].code, "kernel"), 0.0))
+    batch = Batch(iter(enumerate(items)), MeasureOptions(), ContestRules(), crew.epoch)
+    crew.start()
+    Shift(crew, batch).work()
+    assert seen == [[b"0", b"1", b"2", b"3"]]
+
+
+def test_an_error_of_the_runner_in_a_contest_is_told_of_one_and_the_others_go_on():
+    contests = []
+
+    def compare(worker, job):
+        if not isinstance(job, ContestJob):
+            return ran(worker, job)
+        contests.append(len(job.trials))
+        if len(contests) == 1:
+            return TrialDone("run_error", error="no memory is left")
+        return ContestDone(tuple(TrialDone("ok", (1.0,)) for _ in job.trials))
+
+    statuses, errors = work(crew_of(compare), 3, ContestRules())
+    assert statuses == ["run_error", "ok", "ok"]
+    assert "no memory" in errors[0]
+    assert contests == [3, 2]
+
+
+def test_nothing_is_timed_while_a_builder_starts_on_the_cores_that_kernels_use():
+    events = queue.SimpleQueue()
+    timed = []
+    slow = FakeWorker(events, built)
+
+    def start():  # it comes up when it is told to
+        slow.alive, slow.generation = True, slow.generation + 1
+
+    def measured(worker, job):
+        if isinstance(job, TrialJob):
+            timed.append(slow.alive and not slow.ready)
+        return ran(worker, job)
+
+    def build(worker, job):
+        if slow.alive and not slow.ready:
+            slow.ready = True
+            events.put(Event(slow, slow.generation, HELLO))
+        return built(worker, job)
+
+    slow.start = start
+    crew = Crew(Target.host(1), [FakeWorker(events, build), slow], FakeWorker(events, measured), events, False)
+    assert work(crew, 40)[0] == ["ok"] * 40
+    assert slow.jobs
+    assert len(timed) == 40
+    assert not any(timed)
+
+
+def test_the_first_candidate_waits_for_no_other_one():
+    events, order = queue.SimpleQueue(), []
+
+    def measured(worker, job):
+        order.append("run" if isinstance(job, TrialJob) else "setup")
+        return ran(worker, job)
+
+    def build(worker, job):
+        order.append("build")
+        return built(worker, job)
+
+    crew = Crew(Target.host(1), [FakeWorker(events, build)], FakeWorker(events, measured), events, False)
+    assert work(crew, 20)[0] == ["ok"] * 20
+    runs = [what for what in order if what != "setup"]
+    assert runs[:4] == ["build", "run", "build", "build"]  # then they take turns of several
+
+
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):
     monkeypatch.setattr(images, "_KEPT_BYTES", 4 * images._FUNC_BYTES)
     kept, code = images.Images(), Built(CodeImage(b"c", "kernel"), 0.0)

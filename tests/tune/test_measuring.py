@@ -74,7 +74,7 @@ def test_the_measurer_hands_everything_to_its_runner():
     measurer.hold(True)
     measurer.kill()
     measurer.close()
-    assert [name for name, *_ in runner.asked] == ["start", "measure_many", "contest", "hold", "cancel", "close"]
+    assert [name for name, *_ in runner.asked] == ["start", "measure_many", "contest", "hold", "cancel"]
     how = MeasureOptions(repeat=3, constants="shared", timeout_s=4.0, seed=5)
     assert runner.asked[2][3:] == (ContestRules(least=9),)
     for (_, inputs, given, *_), best_ms in ((runner.asked[1], 2.5), (runner.asked[2], math.inf)):
@@ -90,6 +90,12 @@ def test_a_runner_need_not_start_early():
 
     runner = Plain()
     LocalMeasurer(Target.host(1), TuneOptions(), runner=runner).start()
+    assert runner.asked == []
+
+
+def test_a_runner_that_was_given_belongs_to_whoever_has_made_it():
+    runner = Told()
+    LocalMeasurer(Target.host(1), TuneOptions(), runner=runner).close()
     assert runner.asked == []
 
 

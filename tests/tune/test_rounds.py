@@ -32,12 +32,14 @@ class Listening(FakeSearch):
         self.heard += [(candidate.row["x"], done.status) for candidate, done in results]
 
 
-class PickyToolbox(FakeToolbox):
-    def space(self, task):
-        return Picky()
-
+class ListeningToolbox(FakeToolbox):
     def search(self, task, space, seed):
         return Listening(seed, self.size)
+
+
+class PickyToolbox(ListeningToolbox):
+    def space(self, task):
+        return Picky()
 
 
 class Lazy(FakeMeasurer):
@@ -80,6 +82,26 @@ def test_schedules_are_made_as_the_builders_ask_for_them_and_one_that_cannot_be_
             assert record.ok
     told = sorted((r.row["x"], r.status) for r in session.records if r.row)
     assert sorted(Listening.heard) == told  # a search that is restored from the log would know the same
+
+
+def test_what_was_proposed_and_never_tried_goes_back_to_the_search():
+    class GivesUp(FakeMeasurer):
+        """Measures two of the first batch, as a runner that somebody has cancelled."""
+
+        def measure(self, task, schedules, best_ms):
+            for k, found in enumerate(super().measure(task, schedules, best_ms)):
+                if self.count <= 4 and k == 2:
+                    return
+                yield found
+
+    Listening.heard.clear()
+    session = run(GivesUp(), ListeningToolbox(), trials=30)
+    back = [x for x, status in Listening.heard if status == "cancelled"]
+    assert len(back) >= 5
+    assert len(session.records) == 30
+    tried = [(r.task_key, r.row["x"]) for r in session.records if r.row]
+    assert len(tried) == len(set(tried))
+    assert sorted(x for x, status in Listening.heard if status != "cancelled") == sorted(x for _, x in tried)
 
 
 def test_comparisons_are_brief_during_the_run_and_long_at_its_end():

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 
+import numpy as np
 import pandas
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
@@ -47,12 +48,46 @@ def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial
             known.append(len(session.records))
             loaded.set()
 
-    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6)
+    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6, ahead=True)
     session.start()
     assert session.wait(60)
     assert loaded.wait(60)
     assert len(known) == 1
     assert known[0] >= 1
+
+
+def test_what_the_cost_model_needs_is_not_loaded_beside_kernels_that_use_all_cores():
+    class Toolbox(FakeToolbox):
+        def prepare(self):
+            raise AssertionError
+
+    before = threading.active_count()
+    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6)
+    assert session.start().wait(60)
+    assert not session._prepared
+    assert threading.active_count() <= before + 1
+
+
+def test_numbers_of_numpy_are_a_budget(tmp_path):
+    log = tmp_path / "a.jsonl"
+    session = TuningSession(
+        tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=np.int64(6), seconds=np.float32(60), log=log,
+        options=TuneOptions(epsilon=np.float32(0.25)),
+    )  # fmt: skip
+    assert session.start().wait(60)
+    assert len(session.records) == 6
+    (start,) = [line for line in load_log(log).commands if line.name == "start"]
+    assert (start.args["trials"], start.args["seconds"], start.args["epsilon"]) == (6, 60.0, 0.25)
+
+
+def test_a_start_that_was_refused_starts_nothing():
+    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=6)
+    with pytest.raises(UsageError):
+        session.steer("start", confirm=False)
+    assert session._loop.standing.budget.trials == 6
+    assert session._loop.scheduler.confirm is True
+    assert session.start().wait(60)
+    assert len(session.records) == 6
 
 
 def test_records_are_in_the_log_before_they_are_announced(tmp_path):

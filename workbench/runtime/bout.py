@@ -52,7 +52,7 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
         for i, trial in enumerate(job.trials):
             turn(i)
             try:
-                loaded.append(runner.candidate(trial, i))
+                loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), TrialDone("run_error", error=error_text(error)))
         return _Bout(runner, job, loaded, turn).result()

@@ -33,6 +33,7 @@ class Crew:
     best_ms: dict[tuple[object, ...], float] = field(default_factory=dict)
     images: Images = field(default_factory=Images)
     epoch: int = 0  # another one for every `cancel`: batches of earlier ones end
+    tried: bool = False  # a candidate was reported
     swept: int = 0  # the epoch in which `stand_down` was last called
     held: threading.Event = field(default_factory=threading.Event)
 

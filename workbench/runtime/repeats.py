@@ -27,8 +27,9 @@ FIRST = 3
 ENOUGH, ENOUGH_MS = 10, 3.0
 
 #: Where the processor's time is read, one repetition in some ten thousand is too short by 10 to 20 microseconds. The
-#: fastest counts as one of these if it takes less than this part of the next one's time, among so many.
-LONELY, CROWD = 0.9, 5
+#: fastest counts as one of these if it takes less than this part of the next one's time, among so many, and the
+#: difference is no more than so many milliseconds.
+LONELY, CROWD, STOLEN_MS = 0.9, 5, 0.03
 
 #: A kernel whose first run takes more than this part of the time that it has is not run again.
 ONLY_ONCE = 0.4
@@ -58,11 +59,15 @@ def far(costs: Sequence[float], best_ms: float, limit: float) -> bool:
     return limit > 0 and least > best_ms * (limit + 2.0 * spread)
 
 
-def believable(costs: Sequence[float]) -> list[float]:
-    """Leave out the fastest repetition as long as no other one comes near it."""
+def believable(costs: Sequence[float], number: int = 1) -> list[float]:
+    """Leave out the fastest repetition, of `number` calls, as long as no other one comes near it and a clock that was
+    read wrongly explains why.
+    """
     lowest = sorted(costs)
     gone = 0
     while len(lowest) - gone >= CROWD and lowest[gone] < LONELY * lowest[gone + 1]:
+        if (lowest[gone + 1] - lowest[gone]) * number > STOLEN_MS:
+            break
         gone += 1
     return [c for c in costs if c >= lowest[gone]] if gone else list(costs)
 
@@ -134,7 +139,8 @@ class Timer:
         options = self._options
         if options.repeat is None and first_ms > ONLY_ONCE * 1e3 * options.timeout_s:
             return [first_ms]
-        if options.repeat is None and first_ms > 2 * options.budget_ms and far([first_ms / 2], self._best_ms, 3.0):
+        slow = options.repeat is None and bool(options.early_stop) and first_ms > 2 * options.budget_ms
+        if slow and far([first_ms / 2], self._best_ms, 3.0):
             return [first_ms]
         if self.flushes or first_ms > options.budget_ms:
             each = first_ms
@@ -161,7 +167,7 @@ class Timer:
             (clean if self.watch is None or self.watch.absent() else noisy).extend(costs)
         self.disturbed = len(noisy)
         if self.clock == "cpu" and len(clean) >= CROWD:
-            true = believable(clean)
+            true = believable(clean, self.number)
             self.disturbed += len(clean) - len(true)
             return true
         return clean or noisy

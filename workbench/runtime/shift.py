@@ -36,8 +36,8 @@ from workbench.runtime.results import (
 from workbench.runtime.worker import HELLO
 
 #: Candidates that each builder may be ahead of the runner: few where both work at the same time, many where they take
-#: turns, since at every turn somebody waits for the last one. Before anything was measured, the first is not to wait.
-_AHEAD, _AHEAD_IN_TURNS, _AHEAD_AT_FIRST = 4, 8, 1
+#: turns, since at every turn somebody waits for the last one.
+_AHEAD, _AHEAD_IN_TURNS = 4, 8
 
 #: So many starts in a row may fail before the runner gives up.
 _MAX_FAILED_STARTS = 3
@@ -96,9 +96,9 @@ class Shift:
             return
         self._take_known()
         building = sum(d.what == "build" for d in crew.duties.values())
-        limit = math.inf if batch.rules else self._ahead() * len(crew.builders)
+        limit = math.inf if batch.rules else self._ahead()
         for builder in crew.builders if crew.overlap or not (batch.measuring or self._timing()) else ():
-            if crew.starting and not builder.alive:
+            if not builder.alive and (crew.starting or limit == 1) and builder is not crew.builders[0]:
                 break  # one after the other: those that are there have enough to do
             wanted = batch.to_build and builder not in crew.duties and len(batch.to_run) + building < limit
             if wanted and crew.ready(builder):
@@ -113,15 +113,17 @@ class Shift:
         else:
             free = crew.runner not in crew.duties or self._timing()
             ready = batch.measuring = free and not building and bool(batch.to_run)
-        if ready and crew.runner not in crew.duties and batch.to_run and crew.ready(crew.runner):
+        alone = crew.overlap or not any(builder in crew.starting for builder in crew.builders)
+        if ready and alone and crew.runner not in crew.duties and batch.to_run and crew.ready(crew.runner):
             count = len(batch.to_run) if batch.rules else 1
-            self._begin_run([batch.to_run.popleft() for _ in range(count)])
+            trials = [batch.to_run.popleft() for _ in range(count)]
+            self._begin_run(sorted(trials, key=lambda t: t.index))  # the first participant is the incumbent
 
     def _ahead(self) -> int:
-        """How many candidates each builder may be ahead of the runner."""
-        if self._crew.overlap:
-            return _AHEAD
-        return _AHEAD_IN_TURNS if self._crew.best_ms else _AHEAD_AT_FIRST
+        """How many candidates the builders may be ahead of the runner."""
+        if not self._crew.overlap and not self._crew.tried:
+            return 1  # the first one is not to wait for others, nor for a second builder to start
+        return (_AHEAD if self._crew.overlap else _AHEAD_IN_TURNS) * len(self._crew.builders)
 
     def _timing(self) -> bool:
         """Whether the runner times something just now, rather than to compute a reference result."""
@@ -135,7 +137,7 @@ class Shift:
         if not waiting or crew.runner in crew.duties or not (crew.runner.alive and crew.runner.ready):
             return
         key = self._setup_key(waiting[0])
-        if key != crew.preparing and key not in crew.prepared:
+        if key != crew.preparing and key not in crew.prepared and key not in self._hopeless:
             self._begin_setup(waiting[0].input, [])
 
     def _begin_setup(self, item: MeasureInput, trials: list[Trial]) -> None:
@@ -308,12 +310,12 @@ class Shift:
 
     def _after_run(self, duty: Duty, done: TrialDone) -> None:
         if duty.what == "setup" and done.status == "ready":
-            self._crew.prepared.add(self._crew.preparing)
+            self._crew.prepared.add(duty.key)
             self._again(duty, duty.trials)
         elif done.status == "need_setup":
             self._crew.prepared.discard(self._setup_key(duty.trial))
             self._again(duty, duty.trials)
-        elif duty.what == "setup":
+        elif duty.what in ("setup", "contest"):
             self._blame(duty, "run_error", done.error)
         else:
             self._judge(duty.trial, done)
@@ -345,5 +347,6 @@ class Shift:
         self._report(trial, result)
 
     def _report(self, trial: Trial, result: Measurement) -> None:
+        self._crew.tried = True
         built = trial.built.seconds if trial.built else 0.0
         self._batch.results.put((trial.index, replace(result, flops=trial.input.flops, compile_s=built)))

@@ -19,14 +19,24 @@ from workbench.runtime.buffers import ALIGNMENT, Array, RuntimeStruct, aligned_e
 #: Bytes of constants between two uses of the same ones; several times what the cores of one machine keep to themselves.
 STREAM_BYTES = 16 << 20
 
+#: The same for each participant of a contest, so that several of them stay in a shared cache as one alone does.
+CONTEST_BYTES = STREAM_BYTES // 4
+
 #: Copies at most: what is that small costs little to fetch.
 MOST_COPIES = 64
 
 
 class Stream:
-    """Memory for the copies, kept from one candidate to the next."""
+    """Memory for the copies, kept from one candidate to the next.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    nbytes : int
+        Bytes between two uses of the same constants.
+    """
+
+    def __init__(self, nbytes: int = STREAM_BYTES) -> None:
+        self._nbytes = nbytes
         self._ring: Array | None = None
         self._constants: list[Array] = []  # those that the ring has copies of
         self._places = np.zeros((0, 0), np.uintp)  # where: one row for each copy of all of them
@@ -52,11 +62,11 @@ class Stream:
         self._constants = []  # as long as the copies are not whole, they are nobody's
         sizes = [_padded(a.nbytes) for a in constants]
         each = sum(sizes)
-        count = min(MOST_COPIES, -(-STREAM_BYTES // each)) - 1 if each else 0
+        count = min(MOST_COPIES, -(-self._nbytes // each)) - 1 if each else 0
         if count < 1:
             return np.zeros((0, len(constants)), np.uintp)
         if self._ring is None:
-            self._ring = aligned_empty((STREAM_BYTES,), "uint8")  # all but the first copy take less
+            self._ring = aligned_empty((self._nbytes,), "uint8")  # all but the first copy take less
         offsets = np.cumsum([0, *sizes[:-1]])
         first = self._ring[:each]
         for array, offset in zip(constants, offsets, strict=True):

@@ -21,7 +21,7 @@ from workbench.runtime.operands import (
 )
 from workbench.runtime.repeats import Timer
 from workbench.runtime.results import TOLERANCE, SetupJob, TrialDone, TrialJob
-from workbench.runtime.streaming import Stream
+from workbench.runtime.streaming import CONTEST_BYTES, STREAM_BYTES, Stream
 
 #: Bytes of inputs and references that a runner keeps between trials.
 CACHE_BYTES = 1 << 30
@@ -114,10 +114,13 @@ class TrialRunner:
         return self._around[threads]
 
     def candidate(self, job: TrialJob, place: int = 0) -> Candidate:
-        """Load a candidate of a task that was prepared; those of different places may be there at once."""
+        """Load a candidate of a task that was prepared; those of different places may be there at once.
+
+        Place 0 is for one alone, the others are for the participants of a contest.
+        """
         self._tasks.move_to_end(job.key)
         while len(self._streams) <= place:
-            self._streams.append(Stream())
+            self._streams.append(Stream(CONTEST_BYTES if self._streams else STREAM_BYTES))
         around = self.surroundings(job.threads)
         candidate = Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
         if job.threads > 1:

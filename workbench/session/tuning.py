@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, TuneError, WorkbenchError
+from workbench.schedule import Schedule
 from workbench.tune.events import FINAL, Event, Snapshot
+from workbench.tune.journal import Stamp
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
+from workbench.tune.measuring import constants_of
+from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
 from workbench.tune.start import TRIALS_PER_TASK, tune
@@ -23,7 +27,6 @@ from .stats import rounded
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.schedule import Schedule
     from workbench.target import Target
 
 NONE: dict[str, Any] = {
@@ -160,9 +163,11 @@ def start(
     tasks = 1 if scope == "schedule" or only is not None else len(what)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * tasks
+    constants = "near" if isinstance(what, Schedule) else constants_of(what, target)
+    caches = TuneOptions(constants=constants).caches
     for name in [log] if log is not None else _names(title):
         try:
-            total = None if trials is None else trials + _trials(name, str(target))
+            total = None if trials is None else trials + _trials(name, str(target), caches)
             chosen = None if only is None else [only]
             return tune(what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen)
         except LogError as error:
@@ -179,6 +184,7 @@ def _names(title: str) -> Any:
         yield f"{slug}-{n}.tunelog.jsonl"
 
 
-def _trials(log: str, target: str) -> int:
+def _trials(log: str, target: str, caches: str) -> int:
     """Trials of a log that will count."""
-    return sum(r.target == target for r in load_log(log).records) if Path(log).exists() else 0
+    own = Stamp(target, "", 0, caches).own
+    return sum(map(own, load_log(log).records)) if Path(log).exists() else 0

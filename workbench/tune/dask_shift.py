@@ -159,7 +159,7 @@ class Shift:
             if self._roster.connected:
                 self._failed(piece, f"it cannot be sent to a worker ({type(error).__name__}: {error})")
             else:
-                self._again.append(piece)
+                self._once_more(piece)
             return
         self.flying.append(piece)
         piece.future.add_done_callback(self._events.put)
@@ -223,7 +223,7 @@ class Shift:
         if piece.failures >= FAILURES:
             self._blame(piece, text)
         else:
-            self._again.extend(self._parts(piece))
+            self._once_more(*self._parts(piece))
 
     def _parts(self, piece: Piece) -> list[Piece]:
         if self._batch.rules is not None:
@@ -251,10 +251,10 @@ class Shift:
                 assert piece.member is not None
                 self._trouble = error
                 self._roster.refuse(piece.member, error.message)
-                self._again.append(piece)
+                self._once_more(piece)
             except TimeoutError:  # the worker was lost when it had done its work
                 self.drop([piece])
-                self._again.append(piece)
+                self._once_more(piece)
             except (asyncio.CancelledError, concurrent.futures.CancelledError) as error:
                 self._interrupted(piece, f"the cluster threw it away ({error})")
             except Exception as error:
@@ -270,10 +270,15 @@ class Shift:
         if self._roster.connected:
             self._failed(piece, text)
         else:
-            self._again.append(piece)
+            self._once_more(piece)
+
+    def _once_more(self, *pieces: Piece) -> None:
+        """Give them out again; who is suspected keeps its place at the end, alone."""
+        for piece in pieces:
+            (self._suspects if piece.losses else self._again).append(piece)
 
     def _report(self, piece: Piece, result: Any) -> None:
-        self._idle_since = None
+        self._idle_since = self._trouble = None  # somebody can measure
         if self._batch.rules is not None:
             if result.status == "cancelled":
                 self._failed(piece, "its comparison was ended there")

@@ -81,7 +81,8 @@ class GuardedToolbox:
 
     def remark(self, task: Task) -> str:
         """Return what is to be said about a task's space."""
-        return self._inner.remark(task)
+        with fault_of(task, "space"):
+            return self._inner.remark(task)
 
     def search(self, task: Task, space: Space, seed: int) -> Search:
         """Return a search whose faults are the task's."""
@@ -142,12 +143,14 @@ class GuardedSearch:
 
     @epsilon.setter
     def epsilon(self, value: float) -> None:
-        self._inner.epsilon = value
+        with fault_of(self._task, "search"):
+            self._inner.epsilon = value
 
     @property
     def quality(self) -> Any:
         """How well predictions were confirmed."""
-        return getattr(self._inner, "quality", None)
+        with fault_of(self._task, "search"):
+            return getattr(self._inner, "quality", None)
 
     def ask(self, n: int) -> list[Any]:
         """Propose up to `n` new programs."""

@@ -93,7 +93,7 @@ class Helm:
     def begin(self, trials: int | None, seconds: float | None, options: TuneOptions) -> None:
         """Write down with what a run is started."""
         args: dict[str, Any] = {
-            "trials": trials, "seconds": seconds, "epsilon": options.epsilon, "confirm": options.confirm,
+            "trials": trials, "seconds": seconds, "epsilon": float(options.epsilon), "confirm": options.confirm,
             "space": self._toolbox.origin(),
         }  # fmt: skip
         if options.objective is not None:

@@ -38,7 +38,7 @@ class Comparison(Line):
     )
     confidence: float | None = column("how sure it is that the best challenger is faster, 0 to 1", default=None)
     winner: int = column("trial number of the participant that is the best from now on")
-    reason: str = column("why they were compared: new best, play-off or asked", default="")
+    reason: str = column("why they were compared: new best or play-off", default="")
     host: str = column("machine that measured", default="")
     elapsed_s: float = column("tuning time of this log when the comparison ended, in seconds", default=0.0)
     timestamp: float = column("seconds since the epoch when the comparison ended", default=0.0)
@@ -76,10 +76,14 @@ class Round(Line):
         default=None,
     )
     reason: str = column("why the scheduler chose the task", default="")
-    gain: float | None = column("gain per trial that the scheduler expected, in milliseconds", default=None)
-    backward: float | None = column("its part from the gains of the last rounds, in milliseconds", default=None)
-    optimism: float | None = column("its part from what is left if trials go on to pay, in milliseconds", default=None)
-    similarity: float | None = column("its part from the speed of similar tasks, in milliseconds", default=None)
+    gain: float | None = column(
+        "gain that the scheduler expected of the round, in the objective's unit; without one, in milliseconds of the sum"
+        " of weight times latency",
+        default=None,
+    )
+    backward: float | None = column("its part from the gains of the last rounds", default=None)
+    optimism: float | None = column("its part from what is left if trials go on to pay", default=None)
+    similarity: float | None = column("its part from the speed of similar tasks", default=None)
     epsilon: float | None = column("share of candidates drawn at random, 0 to 1", default=None)
     tau: float | None = column(
         "Kendall's rank correlation of predictions and measurements on candidates not trained on, -1 to 1",
@@ -102,7 +106,7 @@ class Command(Line):
     kind: ClassVar[str] = "command"
 
     id: str = column("identifier that whoever sent it waits for", default="")
-    name: str = column("name of the command, as in `session.steer`")
+    name: str = column("name of the command, as in `session.steer`; `start` where a run begins, with what it was given")
     args: Mapping[str, Any] = column("its arguments by name", default_factory=dict)
     source: str = column("python, widget, control file or command line", default="python")
     accepted: bool = column("whether it took effect", default=True)

@@ -155,14 +155,14 @@ class TuningLoop:
                     self._round(self.current, min(self.batch, left))
                     continue
                 self._finals()
-                if self.budget_left() <= 0 or self._pick() is None:  # somebody may have given more meanwhile
+                if self.budget_left() <= 0 or self.pick() is None:  # somebody may have given more meanwhile
                     break
         finally:
             self.current = None
             self.workshops.wait()
             self._ended = time.monotonic()
 
-    def _pick(self) -> int | None:
+    def pick(self) -> int | None:
         """Return the task to go on with: what was given by hand goes first, even when all tasks rest."""
         possible = [i for i in self.scheduler.active if i not in self.scheduler.faults]
         added = [i for i in possible if self.standing.wishes[self.tasks[i].key].added]
@@ -172,7 +172,7 @@ class TuningLoop:
 
     def _next(self) -> int | None:
         """Return the task to go on with; None, and why, when there is none."""
-        index = self._pick()
+        index = self.pick()
         self._tell_problem()
         if index is None and self.scheduler.open_tasks:
             self.journal.tell("warning", f"no task has gained anything in {self.options.early_stop} rounds")
@@ -254,12 +254,14 @@ class TuningLoop:
                 self.rounds.play_off(index)
 
     def _finals(self) -> None:
-        """Let the best trials of each task run against each other while time is left, those that matter most first."""
+        """Let the best trials of each task run against each other: where a comparison is open, then while time is left,
+        those that matter most first.
+        """
         slopes, states = self.scheduler.slopes(), self.scheduler.states
         if self.new_trials <= 0 and not any(state.pending for state in states):
             return
         known = [i for i in self.scheduler.active if states[i].champion >= 0 and i not in self.scheduler.faults]
         end = self.elapsed + max(_PLAY_OFF_S, _FINALS_SHARE * (self.elapsed - self.elapsed_before))
-        for index in sorted(known, key=lambda i: -slopes[i] * states[i].best_ms):
-            if self.elapsed < end and self._control.proceed():
+        for index in sorted(known, key=lambda i: (not states[i].pending, -slopes[i] * states[i].best_ms)):
+            if (states[index].pending or self.elapsed < end) and self._control.proceed():
                 self._play_off(index)

@@ -46,8 +46,8 @@ class LocalMeasurer:
     seed : int
         Seed of the input data.
     runner : Runner, optional
-        Who measures; a `LocalRunner` of its own when left out. `close` closes it, or its lease of it where it lends
-        itself to several (a `DaskRunner`).
+        Who measures; a `LocalRunner` of its own when left out. `close` closes the own one, and gives back the lease of
+        one that lends itself to several (a `DaskRunner`); any other is left to whoever has made it.
     """
 
     def __init__(self, target: Target, options: TuneOptions, seed: int = 0, runner: Runner | None = None) -> None:
@@ -59,6 +59,7 @@ class LocalMeasurer:
             timeout_s=options.timeout_s,
             seed=seed,
         )
+        self._closes = runner is None or hasattr(type(runner), "lease")
         if runner is None:
             runner = LocalRunner(target, self._options, builders=options.builders)
         lease = getattr(type(runner), "lease", None)
@@ -93,8 +94,9 @@ class LocalMeasurer:
         self._runner.cancel()
 
     def close(self) -> None:
-        """Let the workers go."""
-        self._runner.close()
+        """Let the workers go, unless they belong to somebody else."""
+        if self._closes:
+            self._runner.close()
 
 
 def _inputs(task: Task, schedules: Iterable[Schedule], best_ms: float = math.inf) -> Iterator[MeasureInput]:

@@ -64,8 +64,8 @@ class TuneOptions:
     baseline : bool
         Whether the first trial of a task is its default schedule, so that the gain is known.
     runner : object, optional
-        Where candidates are measured: anything with `measure_many`, `contest`, `hold`, `cancel` and `close`; the worker
-        processes of this machine when left out.
+        Where candidates are measured: anything with `measure_many`, `contest`, `hold`, `cancel` and `close`; who made
+        it closes it. The worker processes of this machine when left out.
 
     Raises
     ------

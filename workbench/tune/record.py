@@ -52,7 +52,9 @@ class Record(Line):
     row: Mapping[str, int] = column("value of every hole", default_factory=dict)
     trace: tuple[Mapping[str, Any], ...] = column("the schedule: primitives with their numbers", default=())
     key: str = column("structural key of the filled candidate; equal keys are the same program", default="")
-    origin: str = column("who proposed it: default, sketch, template, mutation, crossover, random, manual", default="")
+    origin: str = column(
+        "who proposed it: default, seed, sketch, template, mutation, crossover, random, manual", default=""
+    )
     parent: str | None = column("key of the candidate that it was derived from", default=None)
     mutation: str | None = column("what was changed in the parent", default=None)
     seed: int = column("seed of the session", default=0)

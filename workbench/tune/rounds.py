@@ -96,10 +96,15 @@ class Rounds:
             self._scheduler.exhaust(index)
             return False
         if not self._going_on():
+            self._workshops.take_back(index, batch)
             return False
         before = self._standing.next_trial
         results = self._measure(index, batch, ahead)
-        if results is None or not self._heard(self._standing.next_trial - before):
+        if results is None:
+            return False
+        tried = {candidate.key for candidate, _ in results}
+        self._workshops.take_back(index, [c for c in batch if c.key not in tried])
+        if not self._heard(self._standing.next_trial - before):
             return False
         self._confirm(index)
         measured = time.monotonic()
@@ -147,10 +152,15 @@ class Rounds:
             space = self._workshops.space(index)
             try:
                 args = (added.get("variant", -1), added.get("row", {}), added.get("trace", ()))
-                found.append(self._toolbox.given(task, space, *args))
+                given = self._toolbox.given(task, space, *args)
             except WorkbenchError as error:  # the log of another version
                 self._journal.tell("warning", f"a candidate by hand cannot be measured: {error.message}", task.name)
                 self._journal.drop(task.key, added)
+                continue
+            if given.key in self._standing.measured[task.key]:  # when it was given, its key was another one
+                self._journal.drop(task.key, added)
+            else:
+                found.append(given)
         return found
 
     def _schedule(self, index: int, candidate: Any) -> Schedule:

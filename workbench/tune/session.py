@@ -74,7 +74,7 @@ class TuningSession(Steered):
         ahead: bool = False,
     ) -> None:
         self.tasks = tuple(tasks)
-        _check(self.tasks, trials, seconds)
+        trials, seconds = _checked(self.tasks, trials, seconds)
         active = select_tasks(self.tasks, only_tasks)
         self.events = EventBus()
         self.log = path("log", log) if log is not None else None
@@ -84,9 +84,9 @@ class TuningSession(Steered):
         self._measurer, self._toolbox = measurer, toolbox
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self._prepared = False
+        self._prepared, self._ahead = False, ahead
         self._ended = threading.Event()
-        self._holding = threading.Lock()
+        self._holding, self._asking = threading.Lock(), threading.RLock()
         self._asked_to_pause = False
         header = header or Header(tasks=tuple((t.key, t.name) for t in self.tasks), target=target, seed=seed)
         writer = LogWriter(self.log, header, resume) if self.log is not None else None
@@ -138,12 +138,13 @@ class TuningSession(Steered):
 
     def _publish(self, event: Event) -> None:
         self.events.publish(event)
-        if event.kind == "trial":
+        if event.kind == "trial" and self._ahead:
             self._prepare_soon()
 
     def _prepare_soon(self) -> None:
         """Load what the cost model needs, in the background: it is for the second round, and until the first trial is
-        measured the cores start workers and make spaces.
+        measured the cores start workers and make spaces. Beside kernels that use all cores it would disturb: then it is
+        loaded when the first round is over.
         """
         if not self._prepared:
             self._prepared = True
@@ -163,14 +164,16 @@ class TuningSession(Steered):
 
         Who has asked for a pause meanwhile has it when the moment is over.
         """
-        if on or not self._asked_to_pause:
-            self._switch("paused" if on else "running")
+        with self._asking:
+            if on or not self._asked_to_pause:
+                self._switch("paused" if on else "running")
 
     def _move(self, how: str) -> None:
         """Pause, resume, stop or cancel; nothing where it means nothing."""
         if how in ("pause", "resume"):
-            self._asked_to_pause = how == "pause" and self.state in ("running", "paused")
-            self._switch("paused" if how == "pause" else "running")
+            with self._asking:
+                self._asked_to_pause = how == "pause" and self.state in ("running", "paused")
+                self._switch("paused" if how == "pause" else "running")
         elif how == "stop":
             if self._control.move("done", only_from=("idle",)):
                 self._finish()
@@ -400,7 +403,8 @@ def _cancel_all() -> None:
 atexit.register(_cancel_all)
 
 
-def _check(tasks: Sequence[Task], trials: int | None, seconds: float | None) -> None:
+def _checked(tasks: Sequence[Task], trials: int | None, seconds: float | None) -> tuple[int | None, float | None]:
+    """Return the budget as plain numbers, as a resumed run is going to read them."""
     if not tasks:
         raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
     known: set[str] = set()
@@ -409,7 +413,7 @@ def _check(tasks: Sequence[Task], trials: int | None, seconds: float | None) -> 
             hint = "give each computation once; `weight` says how often it occurs"
             raise UsageError("usage.same_task", "A task is in the list twice", [task.name], hint)
         known.add(task.key)
-    if trials is not None:
-        whole("trials", trials, code="usage.trials")
-    if seconds is not None:
-        real("seconds", seconds, above=0.0, code="usage.seconds")
+    return (
+        None if trials is None else whole("trials", trials, code="usage.trials"),
+        None if seconds is None else real("seconds", seconds, above=0.0, code="usage.seconds"),
+    )

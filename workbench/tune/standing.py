@@ -6,12 +6,10 @@ where the killed one stood.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.tune.columns import plain
 from workbench.tune.lines import AnyLine, Command, Comparison, Round
 from workbench.tune.options import is_epsilon
 from workbench.tune.record import Record
@@ -62,17 +60,6 @@ class Wishes:
         if any(hole in row and row[hole] != value for hole, value in self.pins.items()):
             return False
         return not any(row.get(hole) in values for hole, values in self.forbids.items())
-
-
-def _means(added: Mapping[str, Any], record: Record) -> bool:
-    """Whether a trial is that of a candidate by hand, though another version may have given it another key."""
-    if added.get("key") == record.key:
-        return True
-    if record.origin != "manual":
-        return False
-    if added.get("variant") is not None:
-        return bool(added["variant"] == record.variant and added.get("row", {}) == record.row)
-    return json.dumps(plain(added.get("trace")), sort_keys=True) == json.dumps(plain(record.trace), sort_keys=True)
 
 
 @dataclass(slots=True)
@@ -174,14 +161,14 @@ class Standing:
             self._strange.add(record.trial)
             return
         self.records.append(record)
-        self._trials[record.trial] = record
+        self._trials.setdefault(record.trial, record)  # comparisons mean the first of its number
         self.scheduler.observe(record)
         key = record.task_key
         if key in self.measured and record.key:
             self.measured[key].add(record.key)
             wishes = self.wishes[key]
             if wishes.added:
-                wishes.added = [a for a in wishes.added if not _means(a, record)]
+                wishes.added = [a for a in wishes.added if a.get("key") != record.key]
         if record.origin == "default" and record.latency_ms is not None and record.ok and key not in self._defaults:
             self._defaults[key] = record.trial
             self.untuned[key] = record.latency_ms
@@ -199,7 +186,8 @@ class Standing:
         if line.id:
             self._ids.add(line.id)
         if line.name == START:
-            self._begin(line.args)
+            if line.accepted:  # nobody can give it as a command, but somebody may try
+                self._begin(line.args)
             return
         order = parse_order(line.name, line.args) if line.accepted else None
         if order is not None:

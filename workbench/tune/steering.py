@@ -193,7 +193,9 @@ class Add(_OfTask):
         index = self._index(desk)
         _require_active(desk, index)
         given = desk.given(index, -1 if self.variant is None else self.variant, self.row, self.trace)
-        settled: Add = self._settled(desk, key=given.key)
+        # As the schedule itself writes it: what else stood in the trace has no meaning, and may be anything.
+        trace = tuple(given.schedule.to_json()) if self.trace and given.schedule is not None else self.trace
+        settled: Add = self._settled(desk, key=given.key, trace=trace)
         standing = desk.standing
         if given.key in standing.measured[settled.task]:
             found = next(r for r in standing.records if r.task_key == settled.task and r.key == given.key)

@@ -119,6 +119,7 @@ class TaskScheduler:
         self.confirm = confirm
         for state in self.states if not confirm else ():
             state.settle()
+            state.pending.clear()
 
     def exhaust(self, index: int) -> None:
         """Note that the search has no further candidate for a task."""

@@ -126,7 +126,7 @@ class TaskState:
         if not record.ok or record.latency_ms is None:
             self.failed += 1
             return
-        self.valid[record.trial] = record.latency_ms
+        self.valid.setdefault(record.trial, record.latency_ms)
         if confirm is not False and self.champion >= 0:
             if record.latency_ms < max(self.measured_ms, self.best_ms):
                 self.pending[record.trial] = record.latency_ms
@@ -148,8 +148,12 @@ class TaskState:
         self.history[-1] = ms
 
     def compare(self, line: Comparison) -> None:
-        """Take a comparison into account."""
-        if line.winner not in self.valid or not {self.champion, line.winner} <= set(line.trials):
+        """Take a comparison into account; one without the champion, of a log that was merged, tells who has lost."""
+        if line.winner not in self.valid or line.winner not in line.trials:
+            return
+        if self.champion not in line.trials:
+            self.lost |= set(line.losers)
+            self.pending = {t: v for t, v in self.pending.items() if t not in line.losers}
             return
         self.compared += 1
         self.waited, self.unsettled = 0, False

@@ -93,7 +93,7 @@ class LocalToolbox:
         wanted = self._options.template
         known = templates_for(task) if wanted is None else [TEMPLATES[wanted]]
         told = f"the template '{wanted}' does not fit this task" if wanted is not None else "no template fits this task"
-        if known and known[0].fits(task):
+        if known and known[0].suits(task):
             try:
                 return [make_space(task, self._target, template=known[0].name)]
             except TemplateError as e:
@@ -104,7 +104,9 @@ class LocalToolbox:
         return []
 
     def _say_of(self, task: Task, text: str) -> None:
-        self._remarks[task.key] = "; ".join(filter(None, (self._remarks.get(task.key), text)))
+        said = self._remarks.get(task.key, "")
+        if text not in said:  # a space that is asked for again says the same
+            self._remarks[task.key] = "; ".join(filter(None, (said, text)))
 
     def remark(self, task: Task) -> str:
         """Return what is to be said about a task's space; empty when there is nothing."""

@@ -119,7 +119,7 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
 def why(loop: TuningLoop) -> str:
     """Return which task goes next and why, and what the others stand at."""
     scheduler = loop.scheduler
-    index = loop.current if loop.current is not None else scheduler.next()
+    index = loop.current if loop.current is not None else loop.pick()
     if index is None:
         given_up = [f"\n{i:>4} {scheduler.why(i)}" for i in scheduler.active if i in scheduler.faults]
         return "No task goes next: every candidate of every task has been measured." + "".join(given_up)

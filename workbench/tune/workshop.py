@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.tune.parts import Search, Space, Toolbox
+from workbench.tune.parts import Given, Search, Space, Toolbox
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -149,6 +149,12 @@ class Workshops:
         self.wait()
         self.of(index).search.tell(results)
 
+    def take_back(self, index: int, candidates: Sequence[Any]) -> None:
+        """Tell the search of those that it proposed and that were never tried."""
+        untried = [(c, _Cancelled()) for c in candidates if not isinstance(c, Given)]
+        if untried:
+            self.tell(index, untried)  # type: ignore[arg-type]
+
     def compared(self, index: int, line: Comparison) -> None:
         """Hand the outcome of a comparison to the search, so that it does not build on what was measured by chance."""
         self.wait()
@@ -199,7 +205,7 @@ def _hold_what_holds(search: Search, wishes: Wishes) -> list[WorkbenchError]:
             held = more
         except WorkbenchError as error:
             problems.append(error)
-    search.restrict(*restriction(held))
+    search.restrict(*restriction(held))  # it was possible a moment ago
     return problems
 
 
