@@ -77,7 +77,7 @@ class Round(Line):
     )
     reason: str = column("why the scheduler chose the task", default="")
     gain: float | None = column(
-        "gain that the scheduler expected of the round, in the objective's unit; without one, in milliseconds of the sum"
+        "gain that the scheduler expected of the round, in the objective's unit; without one, in ms of the sum"
         " of weight times latency",
         default=None,
     )
