@@ -68,6 +68,39 @@ def test_training_from_scratch_becomes_rare(monkeypatch):
     assert max(n for n, rounds in trained if rounds < 60) <= 6 * 128
 
 
+def test_a_run_that_starts_from_many_rows_learns_from_its_own_few():
+    """What a file brings along is no reason to wait: 64 trials show what none of its rows could."""
+    (x, _), (own, speed) = rows(8000), rows(264, seed=1)
+    x[:, INDEX["main.reloads"]] = 0.0
+    speed = speed - np.where(own[:, INDEX["main.reloads"]] > 0, 3.0, 0.0)
+    model = XGBoostModel(rounds=4)
+    model.warm_start({"a": (x, speed_of(x))})
+    before, version = tau(model.predict(own[64:]), speed[64:]), model.version
+    for k in range(0, 64, 8):
+        model.update("a", own[k : k + 8], speed[k : k + 8])
+    assert (model.rows, model.own_rows) == (8064, 64)
+    assert (version.rsplit(".", 1)[1], model.version.rsplit(".", 1)[1]) == ("8000", "8064")
+    assert tau(model.predict(own[64:]), speed[64:]) > before + 0.2
+
+
+def test_many_rows_of_other_runs_are_not_trained_anew_with_every_few_own_ones(monkeypatch):
+    trained = []
+
+    def grown(x, y, weight, rounds, seed, rows, before):
+        trained.append((len(x), rounds))
+        return Trees(None, rows)
+
+    monkeypatch.setattr(Trees, "grown", grown)
+    model, (x, y) = XGBoostModel(), rows(8000)
+    model.warm_start({"a": (x, y)})
+    trained.clear()
+    for k in range(0, 640, 16):
+        model.update("a", x[k : k + 16], y[k : k + 16])
+    assert len(trained) == 40, "it learns from every round"
+    assert 5 <= sum(rounds == 60 for _, rounds in trained) <= 8, "from scratch after a hundredth of all rows"
+    assert max(n for n, rounds in trained if rounds < 60) <= 2 * 128
+
+
 def test_labels_are_centred_per_task_and_failures_are_slow():
     x, y = rows(20)
     y[0] = np.nan
@@ -164,16 +197,19 @@ def test_searches_in_several_threads_may_share_a_model():
 
     def show():
         for _ in range(10):
-            trees = model._trees
-            parts = trees.shapley(x[:8])
-            if abs(parts.sum(axis=1) - trees.predict(x[:8])).max() > 1e-4 or parts[0, -1] != pytest.approx(trees.bias):
-                wrong.append("contributions of other trees")
+            version = model.version
+            parts, bias, score = model.contributions(x[:8]), model.bias, model.predict(x[:8])
+            if model.version != version:
+                continue  # it has learned meanwhile, so they need not be of the same trees
+            if abs(parts.sum(axis=1) + bias - score).max() > 1e-4:
+                wrong.append(f"{version}: contributions, bias and score are of different trees")
 
     threads = [threading.Thread(target=teach, args=(f"task {k}",)) for k in range(3)] + [threading.Thread(target=show)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
+    show()  # once more, when nobody teaches
     assert not wrong
     assert model.rows == 60 + 3 * 36
     assert sum(len(v) for _, v in model.measured().values()) == model.rows

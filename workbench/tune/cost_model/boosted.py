@@ -30,11 +30,12 @@ from workbench.tune.machine import Machine
 MINIMUM_ROWS = 8
 #: Trees of a model that was trained anew, and those that a small step adds to it.
 ROUNDS, STEP_ROUNDS = 60, 6
-#: A model is trained anew when its rows have grown by this share; in between, small steps add trees.
+#: A model is trained anew when the rows of its own run have grown by this share; in between, small steps add trees.
 GROWTH = 0.06
 #: Rows of a small step: the newest of the task, and as many of all others.
 WINDOW = 128
-#: New rows before a model of many learns from them, as a share of those.
+#: New rows before a model of many learns from them, as a share of the rows of its own run. A training from scratch
+#: waits for such a share of all rows: the more there are, the longer it takes, whoever measured them.
 SHARE = 0.01
 #: Weight of rows that came from other runs; of the task's slowest rows against its fastest.
 FOREIGN, SLOW = 0.5, 0.3
@@ -82,7 +83,7 @@ class XGBoostModel(Saved):
         self._estimate = AnalyticModel(seed, machine)
         self._tasks: dict[str, _Measured] = {}
         self._trees: Trees | None = None
-        self._rows = self._trained_rows = self._warm_starts = 0
+        self._rows = self._own_rows = self._trained_rows = self._warm_starts = 0
         self._recent: list[str] = []
         self._elsewhere: set[bytes] = set()
         self._learning = threading.RLock()
@@ -102,6 +103,11 @@ class XGBoostModel(Saved):
     def rows(self) -> int:
         """Measurements that were taken, failures included."""
         return self._rows
+
+    @property
+    def own_rows(self) -> int:
+        """Those of them that no other run has taken."""
+        return self._own_rows
 
     @property
     def bias(self) -> float:
@@ -137,7 +143,7 @@ class XGBoostModel(Saved):
             if task not in self._recent:
                 self._recent.append(task)
             fresh = self._rows - self._seen_rows
-            if fresh >= max(self._every, SHARE * self._rows) or (self._rows < 64 and fresh > 0):
+            if fresh >= max(self._every, SHARE * self._own_rows) or (self._rows < 64 and fresh > 0):
                 self._learn()
 
     def warm_start(self, rows: Rows) -> None:
@@ -167,12 +173,15 @@ class XGBoostModel(Saved):
         measured.x.append(x[usable])
         measured.speed.append(speed[usable])
         self._rows += int(usable.sum())
-        if weight != 1.0:
+        if weight == 1.0:
+            self._own_rows += int(usable.sum())
+        else:
             self._elsewhere.update(row.tobytes() for row in x[usable])
 
     def _learn(self) -> None:
         grown = self._rows - self._trained_rows
-        if self._trees is None or grown >= max(self._every, GROWTH * self._trained_rows):
+        own = self._own_rows - grown  # a warm start trains, so whatever came since is of this run
+        if self._trees is None or grown >= max(self._every, GROWTH * own, SHARE * self._rows):
             self._train()
         else:
             self._step()

@@ -179,17 +179,17 @@ class Search:
         # The key that a program has now may not be the one that another version gave it.
         self._known |= {number(r.key) for r in kept if r.key} | {t.known for t in trials}
         self._known.discard(0)
-        for t in trials:
-            self.history.observe(self._speed(t.latency_ms), t.variant, t.row, number(t.key), t.x)
         batches = rounds(trials)
         for batch in batches:
             guesses, speeds = [t.predicted for t in batch], [self._speed(t.latency_ms) for t in batch]
+            for t, speed in zip(batch, speeds, strict=True):
+                self.history.observe(speed, t.variant, t.row, number(t.key), t.x)
             self._judge([t.x for t in batch], guesses, speeds)
         if not self.learns or not trials:
             return
         # Rounds one by one make the model that there was; many of them would take too long, and what other tasks
         # have told it meanwhile is not known here.
-        exact = len(batches) <= EXACT_ROUNDS and not getattr(self.model, "rows", 0)
+        exact = len(batches) <= EXACT_ROUNDS and not getattr(self.model, "own_rows", 0)
         for batch in batches if exact else [trials]:
             speeds = [self._speed(t.latency_ms) for t in batch]
             self.model.update(self._task.key, np.stack([t.x for t in batch]), np.array(speeds))

@@ -68,7 +68,8 @@ class History:
 
     def round(self, predicted: Sequence[float], speeds: Sequence[float]) -> None:
         """Take one round: scores from before the measurement, and speeds (NaN for what is missing)."""
-        self._held_out.observe(predicted, speeds)
+        if any(map(math.isfinite, predicted)):  # one that proves nothing is not to push out one that does
+            self._held_out.observe(predicted, speeds)
 
     def ranked(self) -> list[Best]:
         """The fastest rows; one that lost a comparison stands no better than directly behind the one that won it."""

@@ -35,6 +35,8 @@ class Told:
         What `held_out` says of the prediction.
     known : int
         Its key as it is worked out now.
+    alone : bool
+        Whether it was told as soon as it was measured: a candidate by hand is, whatever else its round has tried.
     """
 
     variant: int
@@ -45,6 +47,7 @@ class Told:
     predicted: float
     round: int
     known: int
+    alone: bool
 
 
 def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
@@ -82,11 +85,15 @@ def told(records: Sequence[Record], space: Space, featured: bool) -> list[Told]:
 
 
 def rounds(trials: Iterable[Told]) -> list[list[Told]]:
-    """Trials of each round, in the order of their first ones."""
-    out: dict[int, list[Told]] = {}
+    """Trials as they were told together: of each round, those by hand one by one, then all others."""
+    out: dict[int, list[list[Told]]] = {}
     for t in trials:
-        out.setdefault(t.round, []).append(t)
-    return list(out.values())
+        *alone, others = out.setdefault(t.round, [[]])
+        if t.alone:
+            out[t.round] = [*alone, [t], others]
+        else:
+            others.append(t)
+    return [batch for batches in out.values() for batch in batches if batch]
 
 
 def held_out(predicted: float | None, origin: str) -> float:
@@ -111,6 +118,6 @@ def _by_hand(r: Record, space: Space) -> Schedule | None:
 
 
 def _told(r: Record, x: NDArray[np.float32], known: int) -> Told:
-    guess = held_out(getattr(r, "predicted", None), getattr(r, "origin", ""))
-    ms = r.latency_ms if r.ok else None
-    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0), known)
+    origin = getattr(r, "origin", "")
+    guess, ms = held_out(getattr(r, "predicted", None), origin), r.latency_ms if r.ok else None
+    return Told(r.variant, r.row, r.key, x, ms, guess, getattr(r, "round", 0), known, origin == "manual")
