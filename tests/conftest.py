@@ -19,22 +19,38 @@ settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Say how tests are handed to processes, where nobody has said so and pytest-xdist is there to do it.
+
+    The tests of a file stay together, in their order, and one that takes its process with it is tried once more, not
+    eight times.
+    """
+    option = config.option
+    if not hasattr(option, "numprocesses") or hasattr(config, "workerinput"):  # a worker gets its options from outside
+        return
+    if option.numprocesses is None and option.dist == "no" and not option.tx:
+        option.numprocesses = _processes(config)
+    if option.numprocesses and option.dist == "no":
+        option.dist, option.loadscopereorder = "loadfile", False
+        option.maxworkerrestart = option.maxworkerrestart or "1"
+
+
+def _processes(config: pytest.Config) -> int | None:
     """Two processes for a run of all default tests where there are two cores; else none but pytest's own.
 
-    So named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--trace``) run in one
-    process; ``-n`` overrules it.
+    So named files and folders, `-k`, what is slow or timed, and what somebody watches (``-s``, ``--pdb``, ``--trace``)
+    run in one process; ``-n`` overrules it.
     """
     option = config.option
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS and not option.keyword
     default = all(f"not {name}" in option.markexpr for name in ("slow", "bench", "real_models"))
-    watched = option.capture == "no" or option.trace
+    watched = option.capture == "no" or option.usepdb or option.trace or option.collectonly
     if not (everything and default) or watched:
-        return 0
+        return None
     from workbench.host import usable_threads
 
-    return 2 if usable_threads() > 1 else 0
+    return 2 if usable_threads() > 1 else None
 
 
 @pytest.fixture(autouse=True, scope="session")
