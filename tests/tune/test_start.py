@@ -14,6 +14,8 @@ from workbench.tune.log import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.replay import schedule_of
 from workbench.tune.space import make_space
+from workbench.tune.template import TEMPLATES
+from workbench.tune.toolbox import LocalToolbox
 
 TARGET = Target.host(threads=1)
 
@@ -120,6 +122,23 @@ def test_what_makes_no_sense_is_refused_before_a_log_is_made(tmp_path, kwargs, c
         wb.tune([matmul()], trials=4, log=log, target=TARGET, **kwargs)
     assert caught.value.code == code
     assert not log.exists()
+
+
+def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
+    """It does not say that the template does not fit: nobody knows that."""
+    wb.template("broken", matches=lambda func: 1 / 0)(lambda cfg, s: None)
+    try:
+        with pytest.raises(WorkbenchError, match="ZeroDivisionError: division by zero") as caught:
+            wb.tune([matmul()], trials=4, target=TARGET, template="broken")
+        assert caught.value.code == "template.failed"
+        toolbox = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template", template="broken"))
+        with pytest.raises(WorkbenchError) as caught:
+            toolbox.space(matmul())
+        assert caught.value.code == "template.failed"
+        usual = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template"))
+        assert usual.space(matmul()).id == make_space(matmul(), TARGET, template="matmul").id
+    finally:
+        TEMPLATES.forget("broken")
 
 
 # ---- steering a real space ----

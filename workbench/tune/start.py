@@ -187,18 +187,12 @@ def _check_names(options: TuneOptions, tasks: Sequence[Task]) -> None:
     if options.template is not None:
         from workbench.tune.template import TEMPLATES
 
-        TEMPLATES[options.template]
-        fitting = [task for task in tasks if _fits(options.template, task)]
+        named = TEMPLATES[options.template]
+        fitting = [task for task in tasks if named.suits(task)]
         if tasks and not fitting:
             hint = "templates_for(task) lists those that do; space='both' searches the sketch rules too"
             message = f"The template '{options.template}' fits none of the tasks"
             raise UsageError("usage.template", message, [task.name for task in tasks[:3]], hint)
-
-
-def _fits(template: str, task: Task) -> bool:
-    from workbench.tune.template import TEMPLATES
-
-    return TEMPLATES[template].fits(task)
 
 
 def _target(what: Any, target: Target | str | None) -> Target:

@@ -68,13 +68,28 @@ class Template:
             )
         return found
 
-    def fits(self, task: Any) -> bool:
-        """Whether it is for a task; one without a pattern is for any."""
+    def suits(self, task: Any) -> bool:
+        """Whether it is for a task; one without a pattern is for any.
+
+        Raises
+        ------
+        TemplateError
+            "template.failed" when the pattern fails, so that nobody knows.
+        """
         try:
             self.match(func_of(task))
-        except TemplateError:
+        except TemplateError as e:
+            if e.code != "template.mismatch":
+                raise
             return False
         return True
+
+    def fits(self, task: Any) -> bool:
+        """Whether it can be offered for a task: what `suits` says, and no where its pattern fails."""
+        try:
+            return self.suits(task)
+        except TemplateError:
+            return False
 
     def expand(
         self, func: Func, target: Any = None, machine: Machine | None = None, fixed: Mapping[str, Any] | None = None
