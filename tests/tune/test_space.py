@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,7 +22,7 @@ from workbench.target import Target
 from workbench.tune.default import default_schedule
 from workbench.tune.machine import Machine
 from workbench.tune.sample import Sampler, neighbours
-from workbench.tune.sketch.base import RULES
+from workbench.tune.sketch.base import RULES, sketch_rule
 from workbench.tune.sketch.tiling import vector_choices
 from workbench.tune.space import make_space, space_from_schedule
 
@@ -81,6 +82,26 @@ def test_default_schedule_is_legal_deterministic_and_replays(name):
     verify(first.func)
     assert first.to_json() == second.to_json()
     assert to_text(Schedule.from_json(func, first.to_json()).func) == to_text(first.func)
+
+
+def test_rules_of_a_user_have_no_part_in_the_default_schedule():
+    """The log calls it the one of its task; and what is wrong with a rule is told with the space, once."""
+    func = workloads.matmul(8, 16, 8)
+    usual = default_schedule(func, TARGET).to_json()
+
+    def fetch(draft, machine):
+        s = draft.schedule.copy()
+        s.annotate("k", "prefetch", 1)
+        return draft.change("mine", "the next row", s)
+
+    for function in (fetch, lambda draft, machine: 1 / 0):
+        rule = sketch_rule("mine")(function)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert default_schedule(func, TARGET).to_json() == usual
+        finally:
+            rule.forget()
 
 
 def test_limits_hold_for_every_drawn_and_bred_row():

@@ -23,8 +23,9 @@ from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
 from workbench.target import Target
 from workbench.tune.cost_model import RandomModel
+from workbench.tune.machine import Machine
 from workbench.tune.search import EvolutionarySearch
-from workbench.tune.sketch import RULES, Structure
+from workbench.tune.sketch import RULES, Structure, sketches
 from workbench.tune.sketch.base import Rule, in_order
 from workbench.tune.space import join_spaces, make_space, space_from_schedule
 from workbench.tune.toolbox import LocalToolbox
@@ -279,6 +280,25 @@ def test_what_goes_wrong_with_a_rule_is_told_with_its_name_and_costs_that_sketch
     if function not in (twice, in_place):
         assert space.id == usual.id
     assert len(space.variants) == len(usual.variants)
+
+
+def test_what_a_rule_has_made_is_not_changed_by_what_it_does_next():
+    """A generator may hand out its draft, go on with the same schedule in place, and hand that out as well."""
+
+    def one_after_the_other(draft, machine):
+        yield draft.skip("mine", "as it was")
+        for loop in ("i", "j"):
+            draft.schedule.annotate(loop, "prefetch", 1)
+            yield draft.change("mine", f"next {loop}", draft.schedule, tag=loop)
+
+    said = []
+    rule = Rule("mine", "", one_after_the_other, None, custom=True)
+    start = Schedule(workloads.matmul(8, 16, 8), TARGET)
+    drafts = sketches(start, Machine.of(TARGET), rules=(rule,), tell=said.append)
+    fetched = [[lp.name for lp in d.schedule.loops if lp.note("prefetch")] for d in drafts]
+    assert fetched == [[], ["i"], ["i", "j"]]
+    assert drafts[0].schedule.to_json() == start.to_json() == []
+    assert not said
 
 
 @pytest.mark.parametrize("also", [True, False])

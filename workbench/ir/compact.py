@@ -82,7 +82,7 @@ def compact(func: Func) -> Func:
     """Shrink temporaries to what is live under their scope (after `loop_axes`); shapes may depend on holes.
 
     A temporary whose accesses cannot be ordered for every filling keeps its full shape. The last few answers are
-    remembered: features, structural keys and the code generator ask for the same nest.
+    remembered: a display asks for the nest, and then for its features.
     """
     return _COMPACT.of((func,), lambda: _compact(func))
 

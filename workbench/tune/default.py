@@ -9,7 +9,7 @@ import numpy as np
 from workbench.ir.func import Func
 from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
-from workbench.tune.sketch import sketches
+from workbench.tune.sketch import RULES, sketches
 from workbench.tune.space import Variant
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ SAMPLE = 512
 def default_schedule(task: Any, target: Any = None) -> Schedule:
     """Return a legal concrete schedule: the same one for the same task, target and measured paces (`Machine.of`).
 
+    Rules of a user have no part in it: logs know it as the one of its task, whatever was declared when it was timed.
+
     Parameters
     ----------
     task : Task or Func
@@ -31,7 +33,8 @@ def default_schedule(task: Any, target: Any = None) -> Schedule:
 
     func = task if isinstance(task, Func) else task.func
     machine = Machine.of(target)
-    draft = sketches(Schedule(func, target), machine, first_only=True)[0]
+    usual = tuple(r for r in RULES if not r.custom)
+    draft = sketches(Schedule(func, target), machine, first_only=True, rules=usual)[0]
     variant = Variant(0, draft.schedule, machine, draft.notes, draft.skips, draft.limits, draft.wishes)
     if not draft.schedule.func.holes:
         return draft.schedule

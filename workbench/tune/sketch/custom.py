@@ -44,8 +44,8 @@ Tell: TypeAlias = Callable[[Trouble], None]
 def guarded(r: Rule, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Draft]:
     """Drafts that a custom rule makes of one, without what is none, is not legal, or was there before.
 
-    Where nothing is left the draft stays as it is. The rule gets a copy: one that changes the schedule in place spoils
-    nobody else's.
+    Where nothing is left the draft stays as it is. The rule gets a copy, and what it makes is copied at once: one that
+    changes the schedule in place spoils nobody else's, nor what it has made before.
     """
     mine = replace(draft, schedule=draft.schedule.copy())
     seen: set[str] = set()
@@ -57,7 +57,8 @@ def guarded(r: Rule, draft: Draft, machine: Machine, tell: Tell) -> Iterator[Dra
         elif said:
             tell(Trouble(r.name, said))
         else:
-            yield mine.skip(r.name, "it gave no reason") if new is mine else new
+            kept = mine.skip(r.name, "it gave no reason") if new is mine else new
+            yield replace(kept, schedule=kept.schedule.copy())
     if not seen:
         yield draft.skip(r.name, said or "it gave back no draft")
 
