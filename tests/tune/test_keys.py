@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from workbench import workloads
-from workbench.schedule import Schedule
+from workbench.schedule import Hole, Schedule
 from workbench.target import Target
 from workbench.tune.keys import program_key
-from workbench.tune.space import make_space
+from workbench.tune.space import make_space, space_from_schedule
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 MATMUL = workloads.matmul(16, 16, 16, relu=True)
@@ -58,10 +58,32 @@ def test_different_programs_have_different_keys(one, other):
         ([("split", "i", [1, 16])], []),
         ([("split", "i", [16, 1]), ("reorder", "i.1", "i.0")], []),
         ([("split", "i", [2, 8]), ("split", "i.1", [4, 2])], [("split", "i", [2, 4, 2])]),
+        # a fused loop one of whose parts runs once is the other part
+        ([("split", "i", [1, 16]), ("fuse", "i.0", "i.1")], []),
+        ([("split", "j", [16, 1]), ("fuse", "j.0", "j.1")], []),
+        ([("split", "j", [1, 4, 4]), ("fuse", "j.0", "j.1")], [("split", "j", [4, 4])]),
     ],
 )
 def test_one_program_has_one_key_however_it_came_about(one, other):
     assert key(*one) == key(*other)
+
+
+@pytest.mark.parametrize(
+    ("rows", "same"),
+    [
+        (1, {1: [], 4: [("split", "j", [4, 4])], 16: []}),
+        (3, {1: [("fuse", "i", "j")], 4: [("split", "j", [4, 4]), ("fuse", "i", "j.0")], 16: []}),
+    ],
+)
+def test_a_part_of_a_fused_loop_that_runs_once_is_left_out_in_rows_too(rows, same):
+    func = workloads.matmul(rows, 16, 16)
+    s = Schedule(func, TARGET)
+    s.split("j", [None, Hole(choices=[1, 4, 16])])
+    s.fuse("i", "j.0")
+    (variant,) = space_from_schedule(s).variants
+    picks = variant.sampler.draw(10, np.random.default_rng(0))
+    keys = {variant.sampler.row(p)["j_1"]: f"{int(k):016x}" for p, k in zip(picks, variant.keys(picks), strict=True)}
+    assert keys == {factor: key(*steps, func=func) for factor, steps in same.items()}
 
 
 @pytest.mark.parametrize(

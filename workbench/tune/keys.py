@@ -1,9 +1,9 @@
 """Structural keys: one number for the program that a row of a variant is, worked out for a whole population.
 
-A key is a hash of the filled nest as it runs: loops that run once are left out, names do not count. A loop adds its
-extent, its kind and its notes; a block adds its name and, for each loop around it, how far every access moves with
-that loop. So the parts of one axis in another order are another program, and rows of different variants that come to
-the same nest have the same key.
+A key is a hash of the filled nest as it runs: loops that run once are left out, also as parts of a fused one; names do
+not count. A loop adds its extent, its kind and its notes; a block adds its name and, for each loop around it, how far
+every access moves with that loop. So the parts of one axis in another order are another program, and rows of different
+variants that come to the same nest have the same key.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ _CLOSE, _WALK = 0x5BD1E995, 0x27D4EB2F
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A digit that is not the loop itself: ``(loop // lower) % extent``, as its three numbers."""
+    """A digit that need not be the loop itself: ``(loop // lower) % extent``, as its numbers and the loop's extent."""
 
+    loop: Dim
     lower: Dim
     extent: Dim | None
     coef: Dim
@@ -126,8 +127,8 @@ def _leaf(b: Block, path: tuple[For, ...]) -> _Leaf:
     own = b.own_load() if b.is_reduction else None
     found = [b.index, *(ld.index for ld in loads(b.value) if ld != own)]
     forms = [(_token(f"{a}.{d}"), form) for a, index in enumerate(found) for d, form in enumerate(index)]
-    const = _sum([(token, Digit(""), form.const) for token, form in forms])
-    walks = tuple((lp.extent, _sum(_moves(forms, lp.name))) for lp in path if lp.extent != 1)
+    const = _sum([(token, Digit(""), form.const) for token, form in forms], 1)
+    walks = tuple((lp.extent, _sum(_moves(forms, lp.name), lp.extent)) for lp in path if lp.extent != 1)
     return _Leaf(_token(b.name), const, walks)
 
 
@@ -135,11 +136,12 @@ def _moves(forms: Sequence[tuple[int, Affine]], loop: str) -> list[tuple[int, Di
     return [(token, digit, c) for token, form in forms for digit, c in form.terms if digit.var == loop]
 
 
-def _sum(moves: Sequence[tuple[int, Digit, Dim]]) -> _Sum:
+def _sum(moves: Sequence[tuple[int, Digit, Dim]], loop: Dim) -> _Sum:
+    """Sum of what digits of a loop add, given its extent."""
     const, weights, parts = 0, dict[Dim, int](), list[_Part]()
     for token, digit, c in moves:
         if not digit.plain:
-            parts.append(_Part(digit.lower, digit.extent, c, token))
+            parts.append(_Part(loop, digit.lower, digit.extent, c, token))
         elif isinstance(c, int):
             const += c * token
         else:
@@ -195,12 +197,14 @@ class _Work:
         return total
 
     def _part(self, part: _Part) -> Any:
-        """What a digit adds; one that has a single value adds nothing."""
-        size = -1 if part.extent is None else self.value(part.extent)
-        numbers = (self.value(part.coef), self.value(part.lower), size)
+        """What a digit adds: one that has a single value nothing, one that is the loop itself what a plain one does."""
+        loop, lower, coef = self.value(part.loop), self.value(part.lower), self.value(part.coef)
+        most = -(-loop // lower)
+        size = most if part.extent is None else np.minimum(self.value(part.extent), most)
         found: Any = np.uint64(0)
-        for k, x in enumerate(numbers):
+        for k, x in enumerate((coef, lower, size)):
             found = found + _unsigned(x) * np.uint64((part.token + k * 0x9E3779B1) & _MASK)
+        found = np.where(np.asarray(size) == loop, _unsigned(coef) * np.uint64(part.token), found)
         return np.where(np.asarray(size) == 1, np.uint64(0), found)
 
 
