@@ -39,9 +39,10 @@ _MODELS = """## Cost models
 Scores are log2 of operations per cycle, as far as the model knows: higher is faster, and a difference of 1 is a factor
 of 2. `make_model(name)` makes one, `load(path)` reads one that `save` has written, `make_model(path)` makes one that
 starts from what that one has measured, on this machine or another. `contributions(x)` says what each column adds to a
-score (they and `bias` sum to it), and `HeldOut` how well predictions agreed with the measurements that followed; seeds,
-candidates by hand and programs that another run has measured do not count there. A class of one's own becomes a model
-by `@cost_model("name")`.
+score (they and `bias` sum to it), and `HeldOut` how well predictions agreed with the measurements that followed. Seeds
+and candidates by hand do not count there. Nor do programs that another run has measured in the numbers of a session; in
+`HeldOut.of_records(log)` they do, because a log does not say which these are. A class of one's own becomes a model by
+`@cost_model("name")`.
 
 A file is JSON with a checksum, of at most 64 MiB. Nothing in it is executed, and the library of trees sees nothing of
 it but trees whose every number was looked at; what is wrong with a file is told as `cost_model.damaged`,

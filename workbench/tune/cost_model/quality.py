@@ -108,6 +108,7 @@ class HeldOut:
         """Judge the predictions that a log holds beside its measurements.
 
         Candidates of `PROPOSED_ELSEWHERE` do not count: the model may have been taught by their earlier measurement.
+        Others that another run has measured do, because a log does not say which these are; a session leaves them out.
         """
         groups: dict[tuple[int, str], list[Prediction]] = {}
         for r in records:
