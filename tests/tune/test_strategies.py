@@ -339,10 +339,15 @@ def test_descent_changes_one_group_of_the_best(conv):
     search.epsilon = 0.0
     _, log = rounds(search, conv, 3)
     measured_rows = {r.key: r for r in log if r.ok}
-    near = [c for c in search.ask(4) if c.origin == "polish"]
+    found = search.ask(60)
+    near = [c for c in found if c.origin == "polish"]
     assert near
     speeds = [measured_rows[c.parent].latency_ms for c in near]
     assert speeds == sorted(speeds), "the neighbours of the fastest first"
+    known = {r.key for r in log} | {c.key for c in found}
+    faster = [r for r in measured_rows.values() if r.latency_ms < speeds[-1]]
+    assert faster
+    assert all(neighbours(search, conv, r) <= known for r in faster), "none of a faster one is passed over"
     for c in near:
         best = measured_rows[c.parent]
         groups = conv.variants[best.variant].sampler.domain.groups
@@ -356,11 +361,15 @@ def test_descent_reaches_a_local_optimum_and_starts_again(conv):
     search.epsilon = 0.0
     _, log = rounds(search, conv, 12, 20)
     best = min((r for r in log if r.ok), key=lambda r: r.latency_ms)
-    variant = conv.variants[best.variant]
-    near, _ = search.field.around(best.variant, search.field.wide(variant.sampler.find(best.row)[None])[0])
-    keys = {f"{int(k):016x}" for k in variant.keys(search.field.narrow(best.variant, near))}
-    assert keys <= {r.key for r in log}
+    assert neighbours(search, conv, best) <= {r.key for r in log}
     assert len(log) == 240
+
+
+def neighbours(search: Search, space, r) -> set[str]:
+    """Keys of all rows that differ from a measured one in one group of holes."""
+    variant = space.variants[r.variant]
+    near, _ = search.field.around(r.variant, search.field.wide(variant.sampler.find(r.row)[None])[0])
+    return {f"{int(k):016x}" for k in variant.keys(search.field.narrow(r.variant, near))}
 
 
 def test_the_evolutionary_search_polishes_more_when_it_stalls(conv):
