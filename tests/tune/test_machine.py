@@ -90,3 +90,25 @@ def test_measuring_takes_the_working_sets_that_show_one_level_each(measured, mon
     small = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=256K -l3=1M -threads=2")
     measure_pace(small)
     assert asked == [], "no size from 1 MiB up lies in one level alone"
+
+
+WIDE = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr=+avx,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512bf16 -l1={} -l2=1M -l3=32M -threads=2"
+
+
+def test_cores_that_execute_wide_vectors_in_halves_have_constants_of_their_own(tmp_path):
+    halves, whole = Machine.of(Target(WIDE.format("32K"))), Machine.of(Target(WIDE.format("48K")))
+    assert (halves.halves, whole.halves) == (True, False)
+    assert not Machine.of(Target(WIDE.format("32K").replace(",+avx512bf16", ""))).halves
+    model = AnalyticModel(machine=halves)
+    assert model.version.endswith("-fitted-halves")
+    model.save(tmp_path / "m.json")
+    assert load(tmp_path / "m.json").version == model.version
+    # What is short of multiply-adds to overlap loses less where one of them takes twice as long.
+    variant = make_space(workloads.matmul(512, 512, 512, constant_b=True), TARGET).variants[0]
+    columns = variant.sampler.columns(variant.sampler.draw(256, np.random.default_rng(0)))
+    a, b = (features(variant.plan, columns, 256, m) for m in (halves, whole))
+    few, many = a[:, INDEX["main.accumulators"]] < np.log2(5), a[:, INDEX["main.accumulators"]] > np.log2(12)
+    gained = a[:, INDEX["main.cycles_body"]] - b[:, INDEX["main.cycles_body"]]
+    assert few.any()
+    assert many.any()
+    assert np.median(gained[few]) < np.median(gained[many])

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from workbench.tune.cost_model import MODELS
 from workbench.tune.features import COLUMNS, VERSION, Column
-from workbench.tune.roofline import CONSTANTS
+from workbench.tune.roofline import CONSTANTS, HALVES
 
 _HEAD = f"""# Features and cost models
 
@@ -51,9 +51,11 @@ it but trees whose every number was looked at; what is wrong with a file is told
 
 _CONSTANTS = """## Constants of the estimate
 
-`l1` and `l2` are scaled by the reading rates of the second and third level where these were measured on this machine
-(`measure_pace(target)` in `workbench.tune.machine` measures them once and keeps them); the model's version, which is
-in every record, ends with "fitted" or with the scales.
+Fitted twice: for cores with two multiply-adds of 512 bits per tick, and for cores that execute such vectors in
+two halves (recognised by a first level of 32 KiB beside bfloat16 instructions). `l1` and `l2` are scaled by the reading
+rates of the second and third level where these were measured on this machine (`measure_pace(target)` in
+`workbench.tune.machine` measures them once and keeps them); the model's version, which is in every record, ends with
+"fitted" or with the scales, and with "halves" on the second kind of core.
 """
 
 
@@ -71,8 +73,9 @@ def documentation() -> str:
         parts.append(f"## {title}\n\n{_table(columns)}")
     rows = [f"| `{k.name}` | {k.doc} |" for k in MODELS.values()]
     parts.append(_MODELS + "\n| name | what it is |\n|---|---|\n" + "\n".join(rows) + "\n")
-    values = [f"| `{f.name}` | {getattr(CONSTANTS, f.name):g} |" for f in dataclasses.fields(CONSTANTS)]
-    parts.append(_CONSTANTS + "\n| constant | fitted |\n|---|---|\n" + "\n".join(values) + "\n")
+    names = [f.name for f in dataclasses.fields(CONSTANTS)]
+    values = [f"| `{name}` | {getattr(CONSTANTS, name):g} | {getattr(HALVES, name):g} |" for name in names]
+    parts.append(_CONSTANTS + "\n| constant | two | halves |\n|---|---|---|\n" + "\n".join(values) + "\n")
     return "\n".join(parts)
 
 

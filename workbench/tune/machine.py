@@ -33,6 +33,8 @@ class Machine:
         Cache sizes in bytes; `l3` is the share of one core.
     isa : frozenset of str
         Vector extensions, as `Target.isa` names them.
+    halves : bool
+        Whether the core executes its widest vectors in two halves: one multiply-add per tick instead of two.
     pace : tuple of float
         How fast the second and the third level deliver per cycle, against the machine of the fit; 1 where nothing was
         measured.
@@ -45,12 +47,14 @@ class Machine:
     l3: int = 32 << 20
     threads: int = 2
     isa: frozenset[str] = frozenset()
+    halves: bool = False
     pace: tuple[float, float] = (1.0, 1.0)
 
     @property
     def constants(self) -> str:
-        """Where the constants of the estimate come from: "fitted", or "measured" with the paces."""
-        return "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
+        """Where the constants of the estimate come from: "fitted", or "measured" with the paces; and for which core."""
+        how = "fitted" if self.pace == (1.0, 1.0) else f"measured({self.pace[0]:.3g},{self.pace[1]:.3g})"
+        return f"{how}-halves" if self.halves else how
 
     @staticmethod
     def of(target: Target | None) -> Machine:
@@ -62,13 +66,20 @@ class Machine:
         l1 = target.l1_bytes or 32 << 10
         l2 = max(target.l2_bytes, l1)
         l3 = max(target.l3_bytes, l2)
-        found = Machine(target.lanes("float32"), target.vector_registers, l1, l2, l3, target.threads, target.isa)
+        lanes = target.lanes("float32")
+        halves = lanes == 16 and l1 == _HALVES_L1 and _HALVES_ISA in target.isa
+        found = Machine(lanes, target.vector_registers, l1, l2, l3, target.threads, target.isa, halves)
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 
 
-#: Bytes per cycle and thread that the machine of the fit read from its second and third level. A cycle is that of the
-#: multiply-add rate: two vectors.
+#: A target does not say who made the processor. Cores with these two executed vectors of 512 bits in halves (AMD's
+#: Zen 4); others with this first level cannot multiply bfloat16, others with this extension have a larger first level.
+_HALVES_L1, _HALVES_ISA = 32 << 10, "avx512bf16"
+
+#: Bytes per cycle and thread that the machines of the fit read from their second and third level. A cycle is that of
+#: the multiply-add rate: two vectors.
 FITTED_RATES = (48.0, 10.0)
+HALVES_RATES = (30.0, 54.0)
 #: Paces beyond this (or below its inverse) are no truth about caches.
 _MOST = 4.0
 
@@ -105,7 +116,8 @@ def _working_sets(machine: Machine) -> tuple[int, int]:
 def _stored_pace(target: Target, folder: str, machine: Machine) -> tuple[float, float]:
     """Paces from what was measured before; one process keeps to what it has seen first, and so do its estimates."""
     out = []
-    for nbytes, fitted in zip(_working_sets(machine), FITTED_RATES, strict=True):
+    rates = HALVES_RATES if machine.halves else FITTED_RATES
+    for nbytes, fitted in zip(_working_sets(machine), rates, strict=True):
         found = stored(target, machine.threads, nbytes) if nbytes else None
         cycles = found.gflops / (4.0 * machine.lanes) if found else 0.0
         pace = found.gbytes / cycles / fitted if found and cycles > 0 else 1.0

@@ -1,8 +1,8 @@
 """An analytic estimate of time: what the core has to issue, and what the caches have to deliver.
 
-The constants were fitted to measurements of register tiles and of whole convolutions on a core with two 512-bit FMA
-ports; they are ratios more than truths. The estimate ranks first candidates and is one feature of the learned model,
-never a claim.
+The constants were fitted to measurements of register tiles and of whole convolutions: on a core with two 512-bit FMA
+ports, and on one that executes such vectors in two halves (`Machine.halves`). They are ratios more than truths. The
+estimate ranks first candidates and is one feature of the learned model, never a claim.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from workbench.tune.population import Array
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """What was fitted, in cycles (bytes per cycle for the caches).
+    """What was fitted, in cycles (bytes per cycle for the caches). A cycle is the time of two vector multiply-adds.
 
     Attributes
     ----------
@@ -30,6 +30,8 @@ class Constants:
         Cost of a load beyond `free_loads` per multiply-add.
     issue : float
         Instructions that leave the front end per cycle.
+    load_port, store_port : float
+        Loads, compared with multiply-adds two of which take a cycle; a store.
     latency : float
         From one multiply-add to the next on the same accumulator.
     spill, strided, hoisted, store : float
@@ -49,6 +51,8 @@ class Constants:
     crowd: float = 0.25
     free_loads: float = 0.0
     issue: float = 3.8
+    load_port: float = 1.0
+    store_port: float = 1.0
     latency: float = 4.0
     spill: float = 0.6
     strided: float = 1.0
@@ -67,8 +71,21 @@ class Constants:
 
 CONSTANTS = Constants()
 
+#: Where a wide vector is executed in two halves, two multiply-adds take two ticks of the clock: what does not pass
+#: through the vector units takes half as many of these cycles and hides behind them, but stores do not: their path is
+#: narrower.
+HALVES = Constants(
+    body=0.11, tile=1.8, crowd=0.12, issue=7.5, load_port=0.77, store_port=6.0, latency=2.6, store=1.35, guard=0.11,
+    l1=125.0, l2=60.0, overlap=0.4,
+)  # fmt: skip
 
-def body_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Array:
+
+def constants_of(machine: Machine) -> Constants:
+    """Return what was fitted on a machine of this kind."""
+    return HALVES if machine.halves else CONSTANTS
+
+
+def body_cycles(f: BlockFacts, machine: Machine, c: Constants) -> Array:
     """Cycles of one straight-line body on one core."""
     arithmetic = f.fma + f.arithmetic
     loads = f.contiguous + f.broadcast + c.strided * f.strided
@@ -76,16 +93,16 @@ def body_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Ar
     stores = f.stores + np.where(unpromoted, f.accumulators, 0.0)
     # Vectors of at most half a register find a third load port and do not crowd the others.
     narrow = 2.0 * f.vector <= f.lanes
-    ports = np.maximum(arithmetic, np.where(narrow, loads * (2.0 / 3.0), loads)) / 2.0
+    ports = np.maximum(arithmetic, loads * np.where(narrow, 2.0 / 3.0, c.load_port)) / 2.0
     issue = (arithmetic + loads + stores) / c.issue
     crowded = np.where(narrow, 0.0, np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd)
     spilled = np.maximum(0.0, f.registers - machine.registers) * c.spill
-    busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(c.latency * f.chain, stores))
+    busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(c.latency * f.chain, c.store_port * stores))
     cycles: Array = busy + spilled + c.body
     return cycles
 
 
-def tile_cycles(f: BlockFacts, c: Constants = CONSTANTS) -> Array:
+def tile_cycles(f: BlockFacts, c: Constants) -> Array:
     """Cycles to start, load and store one register tile of a reduction; 0 for other blocks."""
     cycles: Array = np.where(f.visits > 0, c.tile + f.accumulators * c.store * (1.0 + 0.5 * f.reloads), 0.0)
     return cycles
@@ -103,8 +120,9 @@ class Cycles:
     both: Array
 
 
-def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> Cycles:
+def block_cycles(f: BlockFacts, machine: Machine) -> Cycles:
     """Estimate the cycles of one block."""
+    c = constants_of(machine)
     body = body_cycles(f, machine, c)
     compute = f.bodies * body + f.visits * tile_cycles(f, c)
     compute = (
@@ -118,7 +136,7 @@ def block_cycles(f: BlockFacts, machine: Machine, c: Constants = CONSTANTS) -> C
 
 
 def program_cycles(
-    parts: Sequence[Array], tasks: Sequence[Array], roots: Sequence[int], machine: Machine, c: Constants = CONSTANTS
+    parts: Sequence[Array], tasks: Sequence[Array], roots: Sequence[int], machine: Machine
 ) -> tuple[Array, Array]:
     """Cycles of the whole function, and number of parallel regions that really have several tasks.
 
@@ -129,7 +147,7 @@ def program_cycles(
     roots : sequence of int
         Per block: the top-level statement that it is in.
     """
-    total = parts[0].copy()
+    c, total = constants_of(machine), parts[0].copy()
     for p in parts[1:]:
         total += p
     regions: dict[int, Array] = {}

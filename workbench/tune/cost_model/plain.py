@@ -78,8 +78,8 @@ class AnalyticModel(_Untrained):
 
 def constants_in(data: Mapping[str, Any]) -> str:
     """Read from the contents of a file where a model's constants come from, as `Machine.constants` says it."""
-    value = data.get("constants")
-    if not isinstance(value, str) or re.fullmatch(r"fitted|measured\([0-9.]{1,8},[0-9.]{1,8}\)", value) is None:
+    value, known = data.get("constants"), r"(fitted|measured\([0-9.]{1,8},[0-9.]{1,8}\))(-halves)?"
+    if not isinstance(value, str) or re.fullmatch(known, value) is None:
         raise damaged("it does not say where its constants come from")
     return value
 
