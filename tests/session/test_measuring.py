@@ -135,7 +135,7 @@ def convolution():
     return Task.of_func(workloads.conv2d_nhwc(28, 28, 128, 128, bias=True, relu=True), Target.host(threads=2))
 
 
-def test_one_step_is_two_messages_and_eight_kilobytes(session, fake, monkeypatch):
+def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch):
     """Every step of the default schedule, each with its measurement."""
     monkeypatch.setattr("workbench.session.pace.PER_SECOND", 1000.0)  # no step uses up what the next may send
     task = convolution()
@@ -150,7 +150,7 @@ def test_one_step_is_two_messages_and_eight_kilobytes(session, fake, monkeypatch
         until(lambda: not s.desk.doing)
         assert s.flush(10)
         assert len(mirror.messages) - count == 2, step
-        assert sum(mirror.sizes) - size <= 8192, step
+        assert sum(mirror.sizes) - size <= 4096, step
     assert mirror.agrees(s)
 
 

@@ -8,8 +8,8 @@ import workbench as wb
 from workbench.errors import ScheduleError
 from workbench.schedule import Schedule
 from workbench.session import Session
+from workbench.session.nest import nest_slice
 from workbench.session.palette import palette, primitives, verdict
-from workbench.session.view import nest_slice
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ def convolution() -> Task:
 def opened(task, **options):
     """A workbench that a browser has greeted."""
     w = Workbench(task, **options)
-    w.comm.receive({"t": "hello", "v": 1, "theme": "light"})
+    w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
     assert w.session.flush(30)
     return w
 
@@ -51,7 +51,7 @@ def test_opening_stays_under_250_kilobytes(comms):
 
 
 @pytest.mark.parametrize("factors", [[None, 16], [None, 8, 4]])
-def test_one_primitive_is_two_messages_and_eight_kilobytes(comms, sent, factors):
+def test_one_primitive_is_two_messages_and_four_kilobytes(comms, sent, factors):
     w = opened(convolution())
     w.comm.receive({"t": "do", "id": "a", "cmd": "select", "args": {"id": "relu_h"}})
     w.session.flush(30)
@@ -63,7 +63,7 @@ def test_one_primitive_is_two_messages_and_eight_kilobytes(comms, sent, factors)
     time.sleep(0.3)
     count, size = size_since(comms, n)
     assert count <= 2
-    assert size <= 8_192
+    assert size <= 4_096
     assert sent(w)[-2]["done"] == ["b"]
 
 
@@ -109,7 +109,7 @@ def test_twenty_workbenches_leave_nothing_behind(comms):
 def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):
     s = Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1))
     w = Workbench(s, auto_measure=False)
-    w.comm.receive({"t": "hello", "v": 1, "theme": "light"})
+    w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
     w.session.flush(30)
     s.split("i", [None, 8])
     w.session.flush(30)

@@ -15,9 +15,8 @@ from .worker import Lane, Worker
 class Bench:
     """Measures in a lane, and puts what comes out onto the desk in the session's thread."""
 
-    def __init__(self, desk: Desk, worker: Worker, board: Board) -> None:
-        self._desk, self._worker, self._board = desk, worker, board
-        self._lane = Lane("workbench-session-measure")
+    def __init__(self, desk: Desk, worker: Worker, lane: Lane, board: Board) -> None:
+        self._desk, self._worker, self._lane, self._board = desk, worker, lane, board
         self._peak_asked = False
 
     def request(self, view: View) -> None:
@@ -41,10 +40,6 @@ class Bench:
     def peak_pending(self) -> bool:
         """Whether the peak is still to come."""
         return self._lane.pending("peak")
-
-    def close(self) -> None:
-        """End the thread; nothing is measured any more."""
-        self._lane.close()
 
     def _measure(self, view: View) -> None:
         """Measure, in the lane's thread; tuning waits meanwhile."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from .pace import Pace
 from .protocol import Snapshot, delta, error_json
-from .view import Slices, note
+from .slices import Slices
 
 Message = dict[str, Any]
 Deliver = Callable[[Message], object]
@@ -40,7 +40,7 @@ class Board:
         self._stale = False
         self.urgent = False
         self.computed_at = 0.0
-        self.snapshot = self._sent = Snapshot(1, slices.all())
+        self.snapshot = self._sent = Snapshot(1, slices.first())
 
     def subscribe(self, callback: Deliver) -> Callable[[], None]:
         """Call `callback` with every patch; returns the function that ends this."""
@@ -78,19 +78,10 @@ class Board:
             return
         self._stale = False
         self.computed_at = time.monotonic()
-        old, slices = self.snapshot, self._compute()
+        old = self.snapshot
+        slices = self._slices.next(old.slices)
         if any(slices[name] is not old.slices[name] and slices[name] != old.slices[name] for name in slices):
             self.snapshot = Snapshot(old.rev + 1, slices)
-
-    def _compute(self) -> dict[str, Any]:
-        """Compute the slices; what goes wrong with it is told, and the rest stays as it was."""
-        try:
-            return self._slices.all()
-        except Exception as error:
-            _log.exception("a session could not work out what to show")
-            data, old = error_json(error), self.snapshot.slices
-            failure = note("error", data["message"], data["code"], data["hint"], data["where"])
-            return {**old, "status": {**old["status"], "note": failure}}
 
     @property
     def pending(self) -> bool:

@@ -16,6 +16,7 @@ from workbench.tune.session import TuningSession
 
 from .history import History, View
 from .measuring import Key, Result
+from .notes import NO_PROGRAM_HINT
 from .stats import Stats
 from .subject import Opened
 from .tuning import TuningWatch
@@ -106,6 +107,26 @@ class Desk:
         if schedule is not None:
             self._unwatch = schedule.watch(self._moved)
 
+    # ----- what is known of it
+
+    @property
+    def peak_of_all(self) -> float | None:
+        """The peak of all threads in GFLOP/s, where it is known."""
+        return None if self.peak is None else self.peak * self.target.threads
+
+    def best(self, index: int) -> tuple[float | None, str | None]:
+        """Return the best latency of a task and who found it."""
+        by_hand = self.history.best(index)
+        found = [
+            (ms, by)
+            for ms, by in (
+                (by_hand.ms if by_hand is not None else None, "hand"),
+                (self.stats.best_ms(self.infos[index].key), "tuner"),
+            )
+            if ms is not None
+        ]
+        return min(found, default=(None, None))
+
     # ----- what the tuner found
 
     def attach(self, tuning: TuningSession, scope: str) -> None:
@@ -164,6 +185,3 @@ class Desk:
         self._unwatch()
         if self.watch is not None:
             self.watch.close()
-
-
-NO_PROGRAM_HINT = "pass the model and the log together: Workbench(model, log=path)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -98,6 +99,40 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
     return {"at": selected, "about": _about(view, selected, rows), "rows": items}
 
 
+SELF = "$"
+"""Stands for the name that is selected, in what `relative` returns."""
+
+
+def relative(palette: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a palette that says ``$`` for the name that is selected, so that most of it is the same for the next loop.
+
+    ``name`` is what the sign stands for; "" where nothing was replaced, because nothing is selected or a text has the
+    sign of its own.
+    """
+    rows, name = palette["rows"], name_of(palette["at"])
+    if not name or any(_mentions(row, SELF) for row in rows):
+        return {**palette, "name": ""}
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)")
+    return {**palette, "name": name, "rows": [{**_renamed(row, word), "id": row["id"]} for row in rows]}
+
+
+def _mentions(value: Any, text: str) -> bool:
+    if isinstance(value, Mapping):
+        return any(_mentions(v, text) for v in value.values())
+    if isinstance(value, list | tuple):
+        return any(_mentions(v, text) for v in value)
+    return isinstance(value, str) and text in value
+
+
+def _renamed(value: Any, word: re.Pattern[str]) -> Any:
+    """Replace a name in all texts; names that are keys (of an iteration) stay."""
+    if isinstance(value, Mapping):
+        return {k: _renamed(v, word) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_renamed(v, word) for v in value]
+    return word.sub(SELF, value) if isinstance(value, str) else value
+
+
 def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
     """Judge candidates all over the nest until a few legal ones are known."""
     out: list[Move] = []
@@ -149,17 +184,17 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
     moves = sorted(_unlike(moves), key=lambda m: (not m.legal, m.code.endswith(".divides")))
     first = moves[0] if moves else None
     legal = first is not None and first.legal
+    # One refusal stands for all: the form asks about others.
+    chosen = [m for m in moves if m.legal][:QUICK] or moves[:1]
+    offers = [{"args": m.args, "label": _label(m.step, name)} for m in chosen]
     item: dict[str, Any] = {
         "id": cls.name, "legal": legal, "count": sum(m.legal for m in moves), "reason": "", "hint": "",
-        "code": "", "where": [], "witness": None, "quick": [_quick(m, name) for m in moves[:QUICK]], "divisors": None,
+        "code": "", "where": [], "witness": None, "quick": offers, "divisors": None,
     }  # fmt: skip
     if first is None:
         item["reason"], item["hint"] = _nothing(cls, kinds)
     elif not legal:
         item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
-        for quick in item["quick"]:  # one sentence for all is said once
-            if quick.get("reason") == item["reason"]:
-                del quick["reason"]
     if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
         item["divisors"] = list(divisors(extent))
     return item
@@ -168,11 +203,6 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
 def _unlike(moves: Sequence[Move]) -> list[Move]:
     """Moves without repetitions: two reasons to offer a step are one offer."""
     return list({str(m.step): m for m in moves}.values())
-
-
-def _quick(move: Move, name: str) -> dict[str, Any]:
-    quick: dict[str, Any] = {"args": move.args, "label": _label(move.step, name), "legal": move.legal}
-    return quick | {"reason": move.reason} if move.reason else quick
 
 
 def _label(step: Primitive, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 
-VERSION = 1
+VERSION = 2
 """Version of the protocol; a front end of another version says so instead of guessing."""
 
 
@@ -28,7 +28,8 @@ def state_message(snapshot: Snapshot) -> dict[str, Any]:
 def delta(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Return what has to be done to `old` to get `new`, slice by slice.
 
-    A slice is replaced (``{"=": value}``), or, when both values have ``rows`` with unique ids, changed by rows:
+    A slice is replaced (``{"=": value}``), or, when both values are objects with the same keys, changed:
+    ``{"~": {"rest": what changed}}``. Where both have ``rows`` with unique ids, these are changed row by row:
     ``{"~": {"order": ids, "set": rows, "rest": other keys}}``, where what did not change is left out, within a row too.
     """
     return {name: _change(old.get(name), value) for name, value in new.items() if _differs(old, name, value)}
@@ -39,19 +40,21 @@ def _differs(old: Mapping[str, Any], name: str, value: Any) -> bool:
 
 
 def _change(old: Any, new: Any) -> dict[str, Any]:
-    before, after = _by_id(old), _by_id(new)
-    if before is None or after is None or old.keys() != new.keys():
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)) or old.keys() != new.keys():
         return {"=": new}
-    both = before.keys() & after.keys()
-    if not both or any(before[i].keys() != after[i].keys() for i in both):
-        return {"=": new}
-    changed = [_changed(before.get(name), row) for name, row in after.items() if before.get(name) != row]
     op: dict[str, Any] = {}
-    if list(before) != list(after):
-        op["order"] = list(after)
-    if changed:
-        op["set"] = changed
-    if rest := {k: v for k, v in new.items() if k != "rows" and old[k] != v}:
+    before, after = _by_id(old), _by_id(new)
+    by_rows = before is not None and after is not None
+    if before is not None and after is not None:
+        both = before.keys() & after.keys()
+        if not both or any(before[i].keys() != after[i].keys() for i in both):
+            return {"=": new}
+        changed = [_changed(before.get(name), row) for name, row in after.items() if before.get(name) != row]
+        if list(before) != list(after):
+            op["order"] = list(after)
+        if changed:
+            op["set"] = changed
+    if rest := {k: v for k, v in new.items() if not (by_rows and k == "rows") and old[k] != v}:
         op["rest"] = rest
     return {"~": op}
 
@@ -77,11 +80,12 @@ def apply_delta(old: Mapping[str, Any], ops: Mapping[str, Any]) -> dict[str, Any
         if "=" in op:
             out[name] = op["="]
             continue
-        change, value = op["~"], out[name]
-        rows = {r["id"]: r for r in value["rows"]}
-        rows |= {r["id"]: {**rows.get(r["id"], {}), **r} for r in change.get("set", ())}
-        order = change.get("order", list(rows))
-        out[name] = {**value, **change.get("rest", {}), "rows": [rows[i] for i in order]}
+        change = op["~"]
+        value = out[name] = {**out[name], **change.get("rest", {})}
+        if "order" in change or "set" in change:
+            rows = {r["id"]: r for r in value["rows"]}
+            rows |= {r["id"]: {**rows.get(r["id"], {}), **r} for r in change.get("set", ())}
+            value["rows"] = [rows[i] for i in change.get("order", rows)]
     return out
 
 

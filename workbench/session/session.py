@@ -10,20 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, path
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
 
-from . import commands
+from . import registry
+from .asking import Asking
 from .bench import Bench
 from .board import Board, Deliver, hand_over
-from .desk import NO_PROGRAM_HINT, Desk
+from .desk import Desk
 from .history import View
+from .notes import first_note, note
 from .pace import TUNING_GAP_S
-from .palette import verdict
 from .protocol import Snapshot, error_json, state_message
-from .steering import choices
+from .slices import Slices
 from .subject import open_subject
-from .view import Slices, first_note, note
-from .worker import Call, Worker
+from .worker import Call, Lanes, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -43,7 +43,7 @@ class Session:
     """What a user interface works with, free of any user interface.
 
     Every method may be called from any thread. Commands are queued and run one after the other; whoever subscribed gets
-    the difference after them. See the commands in `workbench.session.commands`.
+    the difference after them. See `workbench.session.registry`.
 
     Parameters
     ----------
@@ -84,7 +84,6 @@ class Session:
             log_path = log_path or opened.tuning.log
         runs_here = not opened.target.missing_here()
         self._lock = threading.Lock()
-        self._asked: dict[str, tuple[Any, Deliver]] = {}
         self._noticed = False
         self._worker = Worker("workbench-session", self._between)
         self._barriers: list[threading.Event] = []
@@ -95,7 +94,9 @@ class Session:
         self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
         self.desk.note = first_note(self.desk)
         self._board = Board(Slices(self.desk))
-        self._bench = Bench(self.desk, self._worker, self._board)
+        self._lanes = Lanes()
+        self._bench = Bench(self.desk, self._worker, self._lanes.lane("measure"), self._board)
+        self._asking = Asking(self, self._worker, self._lanes, self._board)
 
     # ----- what there is
 
@@ -156,7 +157,7 @@ class Session:
             What the command raises; "session.closed" after `close`.
         """
         if self._worker.here():
-            commands.run(self, cmd, args)
+            registry.run(self, cmd, args)
             self._board.changed()
             self._board.renew()
             self._worker.put(_wake)
@@ -173,19 +174,10 @@ class Session:
     def ask(self, q: str, args: Any, reply: Deliver) -> None:
         """Ask a question; `reply` gets ``{ok, value}`` or ``{ok, error}`` in the session's thread.
 
-        The questions are "judge": ``{step: {primitive, args}}``, and "space": ``{task}``, what can be pinned and
-        forbidden for a task of the tuning run. A newer question of the same kind takes the place of one that waits,
-        which is answered with the error "session.superseded".
+        A newer question of the same kind takes the place of one that waits, which is answered with the error
+        "session.superseded". See `workbench.session.registry`.
         """
-        with self._lock:
-            older = self._asked.get(q)
-            self._asked[q] = (args, reply)
-        if older is not None:
-            text = "A newer question took its place"
-            self._worker.put(
-                lambda: hand_over(older[1], {"ok": False, "error": error_json(_usage("session.superseded", text))})
-            )
-        self._worker.put(lambda: self._answer(q))
+        self._asking.ask(q, args, reply)
 
     def flush(self, timeout: float | None = None) -> bool:
         """Wait until all that was submitted is done and sent; False when `timeout` seconds passed first.
@@ -226,7 +218,7 @@ class Session:
         """End the session: its threads end, nobody is told anything more. Tuning goes on."""
         self._closed = True
         self._board.forget()
-        self._bench.close()
+        self._lanes.close()
         self._worker.close(5.0)
         self.desk.close()
         with self._lock:  # those that come later see `_closed`
@@ -240,7 +232,7 @@ class Session:
 
     def _do(self, cmd: str | Callable[..., object], args: Any, id: str) -> None:
         try:
-            commands.run(self, cmd, args)
+            registry.run(self, cmd, args)
             error: BaseException | None = None
         except Exception as caught:
             error = caught
@@ -251,7 +243,7 @@ class Session:
 
     def _call(self, call: Call, cmd: str | Callable[..., object], args: Any) -> None:
         try:
-            commands.run(self, cmd, args)
+            registry.run(self, cmd, args)
             error: BaseException | None = None
         except Exception as caught:
             error = caught
@@ -261,45 +253,38 @@ class Session:
             self._calls.remove(call)
         call.end(error)
 
-    def _answer(self, q: str) -> None:
-        with self._lock:
-            found = self._asked.pop(q, None)
-        if found is None:
-            return
-        args, reply = found
-        try:
-            value = self._reply(q, args)
-            hand_over(reply, {"ok": True, "value": value})
-        except Exception as error:
-            _report(error)
-            hand_over(reply, {"ok": False, "error": error_json(error)})
-
-    def _reply(self, q: str, args: Any) -> Any:
-        questions = {"judge": self._judge, "space": self._space}
-        if q not in questions:
-            raise _usage(
-                "session.question", f"There is no question {q!r}", did_you_mean(str(q), questions, "questions")
-            )
-        return questions[q](args)
-
-    def _space(self, args: Any) -> Any:
-        if not isinstance(args, Mapping) or "task" not in args:
-            raise _usage("session.arguments", "space needs a task")
-        if self.tuning is None:
-            raise _usage("session.no_tuning", "No tuning was started", "start it with tune")
-        return choices(self.tuning, args["task"])
-
-    def _judge(self, args: Any) -> Any:
-        view = self.desk.view()
-        if not isinstance(args, Mapping) or "step" not in args:
-            raise _usage("session.arguments", "judge needs a step")
-        if view is None:
-            raise _usage("session.no_program", "There is no schedule on show", NO_PROGRAM_HINT)
-        return verdict(view.schedule, args["step"])
-
     def request(self, view: View) -> None:
         """Measure a state; for the commands."""
         self._bench.request(view)
+
+    def later(self, kind: str, work: Callable[[], Callable[[], None] | None], lane: str = "work") -> None:
+        """Do what takes long beside the session's thread; for the commands."""
+
+        def job() -> None:
+            try:
+                then = work()
+            except Exception as error:
+                failure = error
+                self._worker.put(lambda: self._fail(failure))
+                return
+            if then is not None:
+                self._worker.put(lambda: self._finish(then))
+
+        self._lanes.lane(lane).submit(kind, job)
+
+    def _finish(self, then: Callable[[], None]) -> None:
+        try:
+            then()
+        except Exception as error:
+            self._fail(error)
+        self._board.changed()
+
+    def _fail(self, error: Exception) -> None:
+        """Tell of what went wrong beside the session's thread: nobody waits for it."""
+        _report(error)
+        data = error_json(error)
+        self.desk.note = note("error", data["message"], data["code"], data["hint"], data["where"])
+        self._board.changed()
 
     # ----- news from other threads
 
@@ -371,7 +356,9 @@ class Session:
             waits.append(max(0.01, CLOCK_S - since))
         if self._tuning_news:
             waits.append(max(0.01, TUNING_GAP_S - since))
-        if (rest := board.post(now)) is not None:
+        rest = board.post(now)
+        self._asking.tell()
+        if rest is not None:
             waits.append(rest)
         elif not self._bench.peak_pending():
             barriers, self._barriers = self._barriers, []

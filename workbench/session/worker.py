@@ -1,4 +1,4 @@
-"""Threads that exist while there is work: the session's own, and the one that measures."""
+"""Threads that exist while there is work: the session's own, and one for each kind of work that takes long."""
 
 from __future__ import annotations
 
@@ -143,6 +143,32 @@ class Lane:
         with self._lock:
             self._waiting.clear()
         self._worker.close(0.0)
+
+
+class Lanes:
+    """Lanes by name, each made when it is first wanted."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[str, Lane] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def lane(self, name: str) -> Lane:
+        """Return the lane of this name; after `close` one that does nothing."""
+        with self._lock:
+            if name not in self._lanes:
+                self._lanes[name] = Lane(f"workbench-session-{name}")
+                if self._closed:
+                    self._lanes[name].close()
+            return self._lanes[name]
+
+    def close(self) -> None:
+        """Close every lane."""
+        with self._lock:
+            self._closed = True
+            lanes = tuple(self._lanes.values())
+        for lane in lanes:
+            lane.close()
 
 
 class Call:

@@ -18,34 +18,34 @@ const DRAG_FROM = 4;
 export class DagView {
   readonly size: Signal<{ w: number; h: number }> = signal({ w: 0, h: 0 });
   readonly drawn: Signal<Drawn | null> = signal(null);
-  private readonly current: Signal<View> = signal({ x: 0, y: 0, k: 1 });
-  private graph: DagData | null = null;
-  private started = false;
-  private readonly stop: () => void;
+  readonly #current: Signal<View> = signal({ x: 0, y: 0, k: 1 });
+  #graph: DagData | null = null;
+  #started = false;
+  readonly #stop: () => void;
   /** True from the moment a press became a drag until the click that ends it. */
   dragged = false;
 
   constructor() {
-    this.stop = effect(() => this.updateDrawn());
+    this.#stop = effect(() => this.#updateDrawn());
   }
 
   get view(): ReadonlySignal<View> {
-    return this.current;
+    return this.#current;
   }
 
   dispose(): void {
-    this.stop();
+    this.#stop();
   }
 
   /** Show another graph. The view stays where it is when the graphs share nodes. */
   setGraph(graph: DagData, anchor: Rect | null): void {
-    const before = this.graph;
+    const before = this.#graph;
     if (before === graph) return;
     const ids = new Set(before?.nodes.map(node => node.id));
-    this.graph = graph;
-    if (!this.started || !graph.nodes.some(node => ids.has(node.id))) this.start(anchor);
-    else this.set(this.current.peek());
-    this.updateDrawn(true);
+    this.#graph = graph;
+    if (!this.#started || !graph.nodes.some(node => ids.has(node.id))) this.#start(anchor);
+    else this.#set(this.#current.peek());
+    this.#updateDrawn(true);
   }
 
   resize(w: number, h: number, anchor: Rect | null): void {
@@ -53,57 +53,57 @@ export class DagView {
     if (w <= 0 || h <= 0 || (w === oldW && h === oldH)) return;
     batch(() => {
       this.size.value = { w, h };
-      const view = this.current.peek();
-      if (!this.started) this.start(anchor);
-      else if (this.isWhole(view, oldW, oldH)) this.fit();
-      else this.set({ k: view.k, x: view.x + (w - oldW) / 2, y: view.y });
+      const view = this.#current.peek();
+      if (!this.#started) this.#start(anchor);
+      else if (this.#isWhole(view, oldW, oldH)) this.fit();
+      else this.#set({ k: view.k, x: view.x + (w - oldW) / 2, y: view.y });
     });
   }
 
   /** Whether a view is that of the whole graph in a window of this size: such a view follows the window. */
-  private isWhole({ k, x, y }: View, w: number, h: number): boolean {
-    const whole = this.graph && bound(fit(this.graph, w, h), this.graph, w, h);
+  #isWhole({ k, x, y }: View, w: number, h: number): boolean {
+    const whole = this.#graph && bound(fit(this.#graph, w, h), this.#graph, w, h);
     return !!whole && whole.k === k && whole.x === x && whole.y === y;
   }
 
   fit(): void {
     const { w, h } = this.size.peek();
-    if (this.graph && w > 0) this.set(fit(this.graph, w, h));
+    if (this.#graph && w > 0) this.#set(fit(this.#graph, w, h));
   }
 
   zoom(factor: number, px?: number, py?: number): void {
     const { w, h } = this.size.peek();
-    this.set(zoomAt(this.current.peek(), px ?? w / 2, py ?? h / 2, factor));
+    this.#set(zoomAt(this.#current.peek(), px ?? w / 2, py ?? h / 2, factor));
   }
 
   /** Move by screen pixels; false when the drawing is already at that end. */
   pan(dx: number, dy: number): boolean {
-    const view = this.current.peek();
-    this.set({ k: view.k, x: view.x + dx, y: view.y + dy });
-    const now = this.current.peek();
+    const view = this.#current.peek();
+    this.#set({ k: view.k, x: view.x + dx, y: view.y + dy });
+    const now = this.#current.peek();
     return Math.abs(now.x - view.x) > 0.5 || Math.abs(now.y - view.y) > 0.5;
   }
 
   reveal(box: Rect): void {
     const { w, h } = this.size.peek();
-    if (w > 0) this.set(reveal(this.current.peek(), box, w, h));
+    if (w > 0) this.#set(reveal(this.#current.peek(), box, w, h));
   }
 
   /** Bring a found node to the middle, at a zoom where it can be read. */
   jump(box: Rect): void {
     const { w, h } = this.size.peek();
-    if (w > 0) this.set(centre(box, Math.max(this.current.peek().k, READABLE), w, h));
+    if (w > 0) this.#set(centre(box, Math.max(this.#current.peek().k, READABLE), w, h));
   }
 
   centreOn(x: number, y: number): void {
     const { w, h } = this.size.peek();
-    this.set(centre({ x, y, w: 0, h: 0 }, this.current.peek().k, w, h));
+    this.#set(centre({ x, y, w: 0, h: 0 }, this.#current.peek().k, w, h));
   }
 
   /** Wire wheel and drag to an element; returns the undoing. Wheel scrolls like a page, Ctrl or a pinch zooms. */
   attach(el: SVGSVGElement): () => void {
-    const wheel = (event: WheelEvent): void => this.onWheel(event, el);
-    const down = (event: PointerEvent): void => this.onPress(event, el);
+    const wheel = (event: WheelEvent): void => this.#onWheel(event, el);
+    const down = (event: PointerEvent): void => this.#onPress(event, el);
     el.addEventListener('wheel', wheel, { passive: false });
     el.addEventListener('pointerdown', down);
     return () => {
@@ -112,7 +112,7 @@ export class DagView {
     };
   }
 
-  private onWheel(event: WheelEvent, el: Element): void {
+  #onWheel(event: WheelEvent, el: Element): void {
     const unit = event.deltaMode === 1 ? 16 : 1;
     if (event.ctrlKey || event.metaKey) {
       const box = el.getBoundingClientRect();
@@ -124,7 +124,7 @@ export class DagView {
     if (this.pan(-dx * unit, -dy * unit)) event.preventDefault();
   }
 
-  private onPress(start: PointerEvent, el: SVGSVGElement): void {
+  #onPress(start: PointerEvent, el: SVGSVGElement): void {
     if (start.button !== 0) return;
     let { clientX: x, clientY: y } = start;
     this.dragged = false;
@@ -145,25 +145,25 @@ export class DagView {
     el.addEventListener('pointercancel', end);
   }
 
-  private start(anchor: Rect | null): void {
+  #start(anchor: Rect | null): void {
     const { w, h } = this.size.peek();
-    if (!this.graph || w <= 0) return;
-    this.started = true;
-    const whole = fit(this.graph, w, h);
-    if (whole.k >= READABLE) return this.set(whole);
-    const first = anchor ?? this.graph.nodes[0] ?? { x: 0, y: 0, w: 0, h: 0 };
+    if (!this.#graph || w <= 0) return;
+    this.#started = true;
+    const whole = fit(this.#graph, w, h);
+    if (whole.k >= READABLE) return this.#set(whole);
+    const first = anchor ?? this.#graph.nodes[0] ?? { x: 0, y: 0, w: 0, h: 0 };
     const room = Math.max(1, w - MAP_ROOM);
-    this.set(centre(first, Math.max(READABLE, Math.min(1, room / this.graph.width)), room, h));
+    this.#set(centre(first, Math.max(READABLE, Math.min(1, room / this.#graph.width)), room, h));
   }
 
-  private set(view: View): void {
+  #set(view: View): void {
     const { w, h } = this.size.peek();
-    this.current.value = this.graph ? bound(view, this.graph, w, h) : view;
+    this.#current.value = this.#graph ? bound(view, this.#graph, w, h) : view;
   }
 
   /** Draw again only when the screen leaves what is drawn: a pan within it moves one attribute. */
-  private updateDrawn(always = false): void {
-    const view = this.current.value;
+  #updateDrawn(always = false): void {
+    const view = this.#current.value;
     const { w, h } = this.size.value;
     if (w <= 0) return;
     const before = this.drawn.peek();

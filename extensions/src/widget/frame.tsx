@@ -10,7 +10,7 @@ import { Sheet } from './sheet';
 import { Shell } from './shell';
 import { UiContext, type Shown, type Tab, type Ui } from './ui';
 import { linkWords } from './words';
-import { WitnessBox } from './witness';
+import { WitnessBox } from './palette/witness';
 
 const NAMES: Readonly<Record<string, string>> = {
   all: 'Schedule Workbench', graph: 'Model', tasks: 'Tasks', stages: 'Stages', nest: 'Loop nest', palette: 'Primitives',

@@ -1,16 +1,14 @@
 // Entry of the widget: one store per model, any number of views of it.
 
 import { render } from 'preact';
-import model_css from '../../style/model.css';
-import workbench_css from '../../style/workbench.css';
 import { Frame } from './frame';
 import type { Model } from './model';
 import { register, roots, type Mount } from './registry';
 import { Store } from './store';
+import { STYLES } from './styles';
 import { watchTheme } from './theme';
 
 const STYLE_ID = 'schedule-workbench-style';
-const CSS = `${workbench_css}\n${model_css}`;
 /** Hosts whose models have no key give every model a module of its own. */
 let only = '';
 
@@ -19,11 +17,11 @@ function addStyle(el: HTMLElement): void {
   const root = el.getRootNode();
   const home = root instanceof ShadowRoot ? root : document.head;
   const old = home.querySelector(`#${STYLE_ID}`);
-  if (old?.textContent === CSS) return;
+  if (old?.textContent === STYLES) return;
   old?.remove();
   const style = document.createElement('style');
   style.id = STYLE_ID;
-  style.textContent = CSS;
+  style.textContent = STYLES;
   home.append(style);
 }
 

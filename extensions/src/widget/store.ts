@@ -1,15 +1,15 @@
 // One store per model, however many views it has: the slices as signals, the requests under way, the state of the link.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { ErrorInfo, Json, Slices, Theme } from '../shared/types';
+import type { ErrorInfo, Json, PreviewAnswer, Slices, Theme } from '../shared/types';
 import { describe } from './describe';
 import { watchLife, type Life } from './link';
 import type { Model } from './model';
-import { applyOp, Misfit, type Op } from './slices';
+import { applyOp, FORMS, Misfit, type Op } from './slices';
 
 export type Link = 'ok' | 'queued' | 'silent' | 'dead' | 'restarting' | 'static';
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const QUEUED_AFTER = 300;
 const SILENT_AFTER = 10_000;
 /** A first hello may wait behind running cells; by then comms can have a thread of their own, where it does not. */
@@ -34,68 +34,72 @@ interface Incoming {
 const say = (code: string, message: string): ErrorInfo => ({ code, message, where: [], hint: '' });
 
 export class Store {
-  private readonly values = new Map<string, Signal<unknown>>();
-  private readonly waiting = new Map<string, Waiting>();
-  private readonly state: Signal<Link> = signal('ok');
-  private readonly queue: Signal<string[]> = signal([]);
-  private readonly lifeNow: Signal<Life> = signal('alive');
-  private readonly started: Signal<boolean> = signal(false);
-  private readonly ownSelection: Signal<string | null> = signal(null);
-  private readonly foreign: Signal<number | null> = signal(null);
-  private readonly selectingNow: Signal<boolean> = signal(false);
-  private readonly busyNow: Signal<boolean> = signal(false);
-  private readonly unwatch: () => void;
-  private readonly prefix = Math.random().toString(36).slice(2, 8);
-  private serial = 0;
-  private rev = -1;
-  private greeted = 0;
-  private readonly greetings: ReturnType<typeof setTimeout>[] = [];
-  private heard = 0;
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #values = new Map<string, Signal<unknown>>();
+  readonly #forms = new Map<string, ReadonlySignal<unknown>>();
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #state: Signal<Link> = signal('ok');
+  readonly #queue: Signal<string[]> = signal([]);
+  readonly #lifeNow: Signal<Life> = signal('alive');
+  readonly #started: Signal<boolean> = signal(false);
+  readonly #ownSelection: Signal<string | null> = signal(null);
+  readonly #foreign: Signal<number | null> = signal(null);
+  readonly #selectingNow: Signal<boolean> = signal(false);
+  readonly #busyNow: Signal<boolean> = signal(false);
+  readonly #unwatch: () => void;
+  readonly #prefix = Math.random().toString(36).slice(2, 8);
+  #serial = 0;
+  #rev = -1;
+  #greeted = 0;
+  readonly #greetings: ReturnType<typeof setTimeout>[] = [];
+  #heard = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** True when a first state has arrived. */
-  readonly ready: ReadonlySignal<boolean> = this.started;
-  readonly link: ReadonlySignal<Link> = this.state;
-  readonly life: ReadonlySignal<Life> = this.lifeNow;
+  readonly ready: ReadonlySignal<boolean> = this.#started;
+  readonly link: ReadonlySignal<Link> = this.#state;
+  readonly life: ReadonlySignal<Life> = this.#lifeNow;
   /** What waits for the kernel, in words. */
-  readonly pending: ReadonlySignal<string[]> = this.queue;
+  readonly pending: ReadonlySignal<string[]> = this.#queue;
   /** True while the kernel runs a cell, where the host says so. */
-  readonly cellRuns: ReadonlySignal<boolean> = this.busyNow;
+  readonly cellRuns: ReadonlySignal<boolean> = this.#busyNow;
   /** Version of the protocol that the kernel speaks, when it is not ours. */
-  readonly otherProtocol: ReadonlySignal<number | null> = this.foreign;
+  readonly otherProtocol: ReadonlySignal<number | null> = this.#foreign;
   /** Id of the selected row: what was clicked, at once; then what the kernel says. */
   readonly selected: ReadonlySignal<string> = computed(
-    () => this.ownSelection.value ?? (this.slice('selection').value?.id ?? '')
+    () => this.#ownSelection.value ?? (this.slice('selection').value?.id ?? '')
   );
   /** True while the kernel has not answered to the newest selection. */
-  readonly selecting: ReadonlySignal<boolean> = this.selectingNow;
+  readonly selecting: ReadonlySignal<boolean> = this.#selectingNow;
   /** Ids of rows that a reason is about, marked in the nest until something else is done. */
   readonly marked: Signal<ReadonlySet<string>> = signal(new Set<string>());
+  /** What the nest would be after a step that somebody is putting together. */
+  readonly ghost: Signal<{ readonly step: string; readonly answer: PreviewAnswer } | null> = signal(null);
   /** Why a command that has no place of its own did not work. */
   readonly problem: Signal<ErrorInfo | null> = signal(null);
 
   constructor(readonly model: Model, readonly theme: ReadonlySignal<Theme>) {
-    model.on('msg:custom', this.receive);
-    this.unwatch = watchLife(model, life => this.setLife(life), busy => { this.busyNow.value = busy; });
-    this.hello();
+    model.on('msg:custom', this.#receive);
+    this.#unwatch = watchLife(model, life => this.#setLife(life), busy => { this.#busyNow.value = busy; });
+    this.#hello();
   }
 
   slice<K extends keyof Slices>(name: K): ReadonlySignal<Slices[K] | null> {
-    return this.cell(name) as Signal<Slices[K] | null>;
+    const found = this.#forms.get(name) ?? this.#form(name);
+    return found as ReadonlySignal<Slices[K] | null>;
   }
 
   /** Ask the kernel to do something; settled by a later patch. */
   do(cmd: string, args: object = {}): Promise<void> {
     const text = describe(cmd, args as Record<string, Json>);
-    return this.request(text, id => ({ t: 'do', id, cmd, args })) as Promise<void>;
+    return this.#request(text, id => ({ t: 'do', id, cmd, args })) as Promise<void>;
   }
 
   /** Ask a question; a newer question of the same kind rejects the older with code "superseded". */
   ask(q: string, args: object): Promise<any> {
-    for (const [id, one] of this.waiting) {
-      if (one.question === q) this.settle(id, say('superseded', 'A newer question took its place.'));
+    for (const [id, one] of this.#waiting) {
+      if (one.question === q) this.#settle(id, say('superseded', 'A newer question took its place.'));
     }
-    return this.request('', id => ({ t: 'ask', id, q, args }), q);
+    return this.#request('', id => ({ t: 'ask', id, q, args }), q);
   }
 
   /** Run a command whose failure is told in the shell's line of notes. */
@@ -107,150 +111,159 @@ export class Store {
   /** Select at once; while the kernel is busy only the newest selection waits. */
   select(id: string): void {
     batch(() => {
-      this.ownSelection.value = id;
+      this.#ownSelection.value = id;
       this.marked.value = new Set();
     });
-    if (!this.selectingNow.peek() && !this.stopped()) this.sendSelection();
+    if (!this.#selectingNow.peek() && !this.#stopped()) this.#sendSelection();
   }
 
   dispose(): void {
-    clearTimeout(this.timer);
-    this.greetings.forEach(clearTimeout);
-    this.unwatch();
-    this.model.off('msg:custom', this.receive);
-    for (const id of [...this.waiting.keys()]) this.settle(id, say('closed', 'The panel was closed.'));
+    clearTimeout(this.#timer);
+    this.#greetings.forEach(clearTimeout);
+    this.#unwatch();
+    this.model.off('msg:custom', this.#receive);
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, say('closed', 'The panel was closed.'));
   }
 
-  private cell(name: string): Signal<unknown> {
-    let found = this.values.get(name);
-    if (!found) this.values.set(name, (found = signal<unknown>(null)));
+  #cell(name: string): Signal<unknown> {
+    let found = this.#values.get(name);
+    if (!found) this.#values.set(name, (found = signal<unknown>(null)));
     return found;
   }
 
-  private sendSelection(): void {
-    const id = this.ownSelection.peek() ?? '';
-    this.selectingNow.value = true;
+  /** A slice as it is read: most of them as they travel. */
+  #form<K extends keyof Slices>(name: K): ReadonlySignal<unknown> {
+    const cell = this.#cell(name) as Signal<Slices[K] | null>;
+    const form = FORMS[name] as ((slice: Slices[K]) => Slices[K]) | undefined;
+    const found = form ? computed(() => cell.value && form(cell.value)) : cell;
+    this.#forms.set(name, found);
+    return found;
+  }
+
+  #sendSelection(): void {
+    const id = this.#ownSelection.peek() ?? '';
+    this.#selectingNow.value = true;
     this.do('select', { id }).catch((error: ErrorInfo) => { this.problem.value = error; }).then(() => {
-      this.selectingNow.value = false;
-      if (this.ownSelection.peek() === id) this.ownSelection.value = null;
-      else if (this.state.peek() !== 'dead') this.sendSelection();
+      this.#selectingNow.value = false;
+      if (this.#ownSelection.peek() === id) this.#ownSelection.value = null;
+      else if (this.#state.peek() !== 'dead') this.#sendSelection();
     });
   }
 
-  private request(text: string, message: (id: string) => object, question?: string): Promise<unknown> {
-    const stopped = this.stopped();
+  #request(text: string, message: (id: string) => object, question?: string): Promise<unknown> {
+    const stopped = this.#stopped();
     if (stopped) return Promise.reject(stopped);
-    const id = `${this.prefix}-${++this.serial}`;
+    const id = `${this.#prefix}-${++this.#serial}`;
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { text, since: Date.now(), resolve, reject, question });
-      this.watch();
+      this.#waiting.set(id, { text, since: Date.now(), resolve, reject, question });
+      this.#watch();
       this.model.send(message(id));
     });
   }
 
-  private hello(): void {
-    if (this.stopped()) return;
-    this.greeted = Date.now();
-    this.watch();
-    this.greet();
-    this.greetings.splice(0).forEach(clearTimeout);
-    for (const wait of GREET_AGAIN) this.greetings.push(setTimeout(() => this.greet(), wait));
+  #hello(): void {
+    if (this.#stopped()) return;
+    this.#greeted = Date.now();
+    this.#watch();
+    this.#greet();
+    this.#greetings.splice(0).forEach(clearTimeout);
+    for (const wait of GREET_AGAIN) this.#greetings.push(setTimeout(() => this.#greet(), wait));
   }
 
-  private greet(): void {
-    if (this.greeted && !this.stopped()) this.model.send({ t: HELLO, v: PROTOCOL, theme: this.theme.peek() });
+  #greet(): void {
+    if (this.#greeted && !this.#stopped()) this.model.send({ t: HELLO, v: PROTOCOL, theme: this.theme.peek() });
   }
 
-  private receive = (message: Incoming): void => {
+  #receive = (message: Incoming): void => {
     if (!message || typeof message !== 'object') return;
-    if (this.stopped() && message.t !== 'state') return;
-    this.heard = Date.now();
+    if (this.#stopped() && message.t !== 'state') return;
+    this.#heard = Date.now();
     batch(() => {
-      if (message.t === 'state') this.takeState(message);
-      else if (message.t === 'patch') this.takePatch(message);
-      else if (message.t === 'ret') this.settle(message.id ?? '', message.ok ? undefined : message.error, message.value);
-      this.watch();
+      if (message.t === 'state') this.#takeState(message);
+      else if (message.t === 'patch') this.#takePatch(message);
+      else if (message.t === 'ret') this.#settle(message.id ?? '', message.ok ? undefined : message.error, message.value);
+      this.#watch();
     });
   };
 
-  private takeState(message: Incoming): void {
+  #takeState(message: Incoming): void {
     const slices = message.slices ?? {};
-    this.greeted = 0;
-    this.greetings.splice(0).forEach(clearTimeout);
-    this.rev = message.rev ?? 0;
-    this.foreign.value = message.v === PROTOCOL ? null : (message.v ?? 0);
-    for (const name of new Set([...this.values.keys(), ...Object.keys(slices)])) this.cell(name).value = slices[name] ?? null;
-    this.started.value = true;
-    if (!this.selectingNow.peek()) this.ownSelection.value = null;
-    this.setLife('alive');
+    this.#greeted = 0;
+    this.#greetings.splice(0).forEach(clearTimeout);
+    this.#rev = message.rev ?? 0;
+    this.#foreign.value = message.v === PROTOCOL ? null : (message.v ?? 0);
+    for (const name of new Set([...this.#values.keys(), ...Object.keys(slices)])) this.#cell(name).value = slices[name] ?? null;
+    this.#started.value = true;
+    if (!this.#selectingNow.peek()) this.#ownSelection.value = null;
+    this.#setLife('alive');
   }
 
-  private takePatch(message: Incoming): void {
-    if (!this.greeted && message.rev! > this.rev) {
-      if (message.base === this.rev) this.takeOps(message);
-      else this.hello();
+  #takePatch(message: Incoming): void {
+    if (!this.#greeted && message.rev! > this.#rev) {
+      if (message.base === this.#rev) this.#takeOps(message);
+      else this.#hello();
     }
-    for (const id of message.done ?? []) this.settle(id);
-    for (const { id, error } of message.failed ?? []) this.settle(id, error);
+    for (const id of message.done ?? []) this.#settle(id);
+    for (const { id, error } of message.failed ?? []) this.#settle(id, error);
   }
 
-  private takeOps(message: Incoming): void {
+  #takeOps(message: Incoming): void {
     try {
-      const next = Object.entries(message.ops ?? {}).map(([name, op]) => [name, applyOp(this.cell(name).peek(), op)] as const);
-      for (const [name, value] of next) this.cell(name).value = value;
+      const next = Object.entries(message.ops ?? {}).map(([name, op]) => [name, applyOp(this.#cell(name).peek(), op)] as const);
+      for (const [name, value] of next) this.#cell(name).value = value;
       if (next.some(([name]) => name === 'nest')) this.marked.value = new Set();
-      this.rev = message.rev!;
+      this.#rev = message.rev!;
     } catch (error) {
       if (!(error instanceof Misfit)) throw error;
-      this.hello();
+      this.#hello();
     }
   }
 
-  private settle(id: string, error?: ErrorInfo, value?: unknown): void {
-    const one = this.waiting.get(id);
+  #settle(id: string, error?: ErrorInfo, value?: unknown): void {
+    const one = this.#waiting.get(id);
     if (!one) return;
-    this.waiting.delete(id);
+    this.#waiting.delete(id);
     if (error) one.reject(error);
     else one.resolve(value);
   }
 
-  private stopped(): ErrorInfo | null {
-    const life = this.lifeNow.peek();
+  #stopped(): ErrorInfo | null {
+    const life = this.#lifeNow.peek();
     return life === 'alive' ? null : say(`link.${life}`, 'The kernel behind this panel is gone; nothing was sent.');
   }
 
-  private setLife(life: Life): void {
-    if (life === this.lifeNow.peek()) return;
+  #setLife(life: Life): void {
+    if (life === this.#lifeNow.peek()) return;
     batch(() => {
-      this.lifeNow.value = life;
-      const gone = this.stopped();
-      if (gone) for (const id of [...this.waiting.keys()]) this.settle(id, gone);
-      this.watch();
+      this.#lifeNow.value = life;
+      const gone = this.#stopped();
+      if (gone) for (const id of [...this.#waiting.keys()]) this.#settle(id, gone);
+      this.#watch();
     });
   }
 
   /** Set what the status bar says, and come back when it would say something else. */
-  private watch(): void {
-    clearTimeout(this.timer);
+  #watch(): void {
+    clearTimeout(this.#timer);
     const now = Date.now();
-    const life = this.lifeNow.peek();
-    const since = [...this.waiting.values()].map(one => one.since);
-    if (this.greeted) since.push(this.greeted);
+    const life = this.#lifeNow.peek();
+    const since = [...this.#waiting.values()].map(one => one.since);
+    if (this.#greeted) since.push(this.#greeted);
     const oldest = Math.min(now, ...since);
-    const silence = now - Math.max(oldest, this.heard);
+    const silence = now - Math.max(oldest, this.#heard);
     const late = since.length > 0 && now - oldest >= QUEUED_AFTER;
-    if (life !== 'alive') this.state.value = life === 'restarting' ? 'restarting' : 'dead';
-    else if (!late) this.state.value = 'ok';
-    else if (silence < SILENT_AFTER) this.state.value = 'queued';
-    else this.state.value = this.hasKernel() || this.started.peek() ? 'silent' : 'static';
-    const words = late ? [...this.waiting.values()].map(one => one.text).filter(Boolean) : [];
-    if (words.join() !== this.queue.peek().join()) this.queue.value = words;
+    if (life !== 'alive') this.#state.value = life === 'restarting' ? 'restarting' : 'dead';
+    else if (!late) this.#state.value = 'ok';
+    else if (silence < SILENT_AFTER) this.#state.value = 'queued';
+    else this.#state.value = this.#hasKernel() || this.#started.peek() ? 'silent' : 'static';
+    const words = late ? [...this.#waiting.values()].map(one => one.text).filter(Boolean) : [];
+    if (words.join() !== this.#queue.peek().join()) this.#queue.value = words;
     if (life !== 'alive' || since.length === 0) return;
     const next = late ? SILENT_AFTER - silence : QUEUED_AFTER - (now - oldest);
-    if (next > 0) this.timer = setTimeout(() => batch(() => this.watch()), next + 1);
+    if (next > 0) this.#timer = setTimeout(() => batch(() => this.#watch()), next + 1);
   }
 
-  private hasKernel(): boolean {
+  #hasKernel(): boolean {
     try {
       return this.model.widget_manager?.kernel != null;
     } catch {

@@ -19,8 +19,8 @@ type Show = (step: string, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 
 
 /** What stands beside the name of a legal primitive. */
 function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): string {
-  const legal = item.quick.filter(move => move.legal);
-  if (legal.length === 1 && legal[0]!.label !== at) return legal[0]!.label;
+  const [first, second] = item.quick;
+  if (first && !second && first.label !== at) return first.label;
   return info?.summary.replaceAll('``', '') ?? '';
 }
 

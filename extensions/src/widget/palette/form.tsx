@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
-import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PrimitiveInfo, QuickMove, Verdict } from '../../shared/types';
+import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PrimitiveInfo, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 import { focusOn, useUi } from '../ui';
@@ -18,7 +18,8 @@ const LEGAL: Verdict = { legal: true, code: '', reason: '', hint: '', where: [],
 
 const refused = (error: ErrorInfo): Verdict =>
   ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
-const fromQuick = (move: QuickMove, reason: string): Verdict => (move.legal ? LEGAL : { ...LEGAL, legal: false, reason: move.reason ?? reason });
+/** What is on offer was judged already. */
+const ofItem = (item: PaletteItem): Verdict => (item.legal ? LEGAL : item);
 
 /** The kernel's opinion of the draft; null while it is not known. */
 function useVerdict(store: Store, item: PaletteItem, info: PrimitiveInfo, draft: Draft, lacks: string) {
@@ -28,7 +29,7 @@ function useVerdict(store: Store, item: PaletteItem, info: PrimitiveInfo, draft:
     const mine = ++turn.current;
     const args = argsOf(info, draft);
     const quick = item.quick.find(move => sameArgs(move.args, args));
-    verdict.value = lacks ? null : quick ? fromQuick(quick, item.reason) : null;
+    verdict.value = lacks ? null : quick ? ofItem(item) : null;
     if (lacks || quick || noKernel(store)) return;
     const timer = setTimeout(() => {
       const set = (value: Verdict): void => { if (mine === turn.current) verdict.value = value; };
@@ -57,8 +58,8 @@ function Suggestions({ item, info, draft, onPick }: { item: PaletteItem; info: P
   return (
     <div class="swb-quick" role="group" aria-label="Suggestions">
       {item.quick.map(move => (
-        <button key={move.label} type="button" class={`swb-mini is-wide${move.legal ? '' : ' is-not'}`} aria-pressed={sameArgs(move.args, argsOf(info, draft)) ? 'true' : 'false'}
-          title={move.legal ? undefined : move.reason} onClick={() => onPick({ ...draft, ...usual(info), ...move.args })}>{move.label}</button>
+        <button key={move.label} type="button" class="swb-mini is-wide" aria-pressed={sameArgs(move.args, argsOf(info, draft)) ? 'true' : 'false'}
+          onClick={() => onPick({ ...draft, ...usual(info), ...move.args })}>{move.label}</button>
       ))}
     </div>
   );

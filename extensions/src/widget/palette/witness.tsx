@@ -1,11 +1,11 @@
 // Why a step would change the result, with the two iterations that meet in one element.
 
 import { useLayoutEffect, useRef } from 'preact/hooks';
-import { Button } from '../shared/a11y';
-import type { WitnessInfo } from '../shared/types';
-import type { Store } from './store';
-import { useUi } from './ui';
-import { sentence } from './words';
+import { Button } from '../../shared/a11y';
+import type { WitnessInfo } from '../../shared/types';
+import type { Store } from '../store';
+import { useUi } from '../ui';
+import { sentence } from '../words';
 
 function Iteration({ name, at, other }: { name: string; at: Readonly<Record<string, number>>; other: Readonly<Record<string, number>> }) {
   return (

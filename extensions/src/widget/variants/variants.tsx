@@ -92,7 +92,7 @@ function Why({ row, onClose }: { row: HistoryRow; onClose: () => void }) {
   );
 }
 
-export function HistoryPanel(props: PanelProps) {
+export function VariantsPanel(props: PanelProps) {
   const { store } = props;
   const history = store.slice('history').value;
   const why = useSignal<number | null>(null);

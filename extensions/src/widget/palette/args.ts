@@ -37,10 +37,9 @@ export function optionsOf(field: FieldInfo, nest: NestSlice | null, draft: Draft
   }
 }
 
-/** Values of a field that the kernel has suggested, legal ones first: what a form offers where there is no list of all. */
+/** Values of a field that the kernel has suggested: what a form offers where there is no list of all. */
 export function suggested(field: FieldInfo, item: PaletteItem): readonly Json[] {
-  const moves = [...item.quick.filter(move => move.legal), ...item.quick.filter(move => !move.legal)];
-  const found = moves.map(move => move.args[field.name] ?? field.default).filter((one): one is string | number => typeof one === 'string' || typeof one === 'number');
+  const found = item.quick.map(move => move.args[field.name] ?? field.default).filter((one): one is string | number => typeof one === 'string' || typeof one === 'number');
   return [...new Set(found)];
 }
 
@@ -58,10 +57,9 @@ function blank(field: FieldInfo, at: string, nest: NestSlice | null, draft: Draf
   }
 }
 
-/** What the form starts with: the first suggestion that is legal, else the selection and the defaults. */
+/** What the form starts with: the first suggestion without open numbers, else the selection and the defaults. */
 export function prefill(info: PrimitiveInfo, item: PaletteItem, at: string, nest: NestSlice | null): Draft {
-  const legal = item.quick.filter(move => move.legal);
-  const start = (legal.find(move => !Object.values(move.args).some(hasHole)) ?? legal[0] ?? item.quick[0])?.args ?? {};
+  const start = (item.quick.find(move => !Object.values(move.args).some(hasHole)) ?? item.quick[0])?.args ?? {};
   const draft: Draft = {};
   for (const field of info.fields) draft[field.name] = start[field.name] ?? blank(field, at, nest, draft);
   return draft;

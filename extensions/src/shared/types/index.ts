@@ -1,0 +1,34 @@
+// What the kernel sends, as the protocol describes it. Unknown numbers are null; times are in milliseconds.
+
+import type { GraphSlice } from './graph';
+import type { NestSlice } from './nest';
+import type { PaletteSlice } from './palette';
+import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
+import type { SteeringSlice, TasksSlice, TuningSlice } from './tuning';
+import type { HistorySlice } from './variants';
+
+export type * from './charts';
+export type * from './graph';
+export type * from './json';
+export type * from './nest';
+export type * from './palette';
+export type * from './status';
+export type * from './tuning';
+export type * from './variants';
+
+export interface Slices {
+  readonly meta: MetaSlice;
+  readonly graph: GraphSlice;
+  readonly tasks: TasksSlice;
+  readonly head: HeadSlice;
+  readonly stages: GraphSlice;
+  readonly nest: NestSlice;
+  readonly selection: SelectionSlice;
+  readonly palette: PaletteSlice;
+  readonly history: HistorySlice;
+  readonly tuning: TuningSlice;
+  readonly steering: SteeringSlice;
+  readonly status: StatusSlice;
+}
+
+export type Theme = 'light' | 'dark';

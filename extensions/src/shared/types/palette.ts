@@ -1,0 +1,80 @@
+// What can be done with the selection.
+
+import type { EstimateInfo } from './charts';
+import type { Args, Json } from './json';
+import type { NestRow } from './nest';
+
+export type FieldWidget = 'select' | 'multiselect' | 'factors' | 'size' | 'number' | 'checkbox' | 'text';
+export interface FieldInfo {
+  readonly name: string;
+  readonly widget: FieldWidget;
+  readonly label: string;
+  readonly required: boolean;
+  readonly variadic: boolean;
+  readonly may_be_open: boolean;
+  readonly default?: Json;
+  /** Words that it may hold; where it names something, `names` says what. */
+  readonly options?: readonly Json[];
+  readonly names?: 'loop' | 'block' | 'buffer' | 'nest' | 'axis';
+  /** The field that an axis or factors are about. */
+  readonly of?: string;
+  /** Anything else than the options may be written too. */
+  readonly free?: boolean;
+}
+export interface PrimitiveInfo {
+  readonly name: string;
+  readonly category: string;
+  readonly summary: string;
+  readonly returns: string;
+  readonly fields: readonly FieldInfo[];
+}
+export interface WitnessInfo {
+  readonly buffer: string;
+  readonly element: readonly number[];
+  readonly first: Readonly<Record<string, number>>;
+  readonly second: Readonly<Record<string, number>>;
+}
+export interface Step { readonly primitive: string; readonly args: Args }
+/** A step on offer: legal where the primitive is, else the one that its reason is about. */
+export interface QuickMove { readonly args: Args; readonly label: string }
+export interface PaletteItem {
+  /** Name of the primitive. */
+  readonly id: string;
+  readonly legal: boolean;
+  readonly count: number;
+  readonly reason: string;
+  readonly hint: string;
+  readonly code: string;
+  readonly where: readonly string[];
+  readonly witness: WitnessInfo | null;
+  readonly quick: readonly QuickMove[];
+  readonly divisors: readonly number[] | null;
+}
+export interface PaletteSlice {
+  readonly at: string;
+  /** What "$" stands for in the texts of the rows, as they travel; "" where it stands for itself. */
+  readonly name?: string;
+  readonly about: string;
+  readonly rows: readonly PaletteItem[];
+}
+/** Answer to the question "judge": the same words that the palette uses. */
+export interface Verdict {
+  readonly legal: boolean;
+  readonly code: string;
+  readonly reason: string;
+  readonly hint: string;
+  readonly where: readonly string[];
+  readonly witness: WitnessInfo | null;
+}
+/** What a step would do, before it is taken. */
+export interface PreviewAnswer {
+  readonly verdict: Verdict;
+  readonly makes: readonly string[];
+  /** Rows that are new or changed. */
+  readonly rows: readonly NestRow[];
+  /** Ids of the nest after the step. */
+  readonly order: readonly string[];
+  readonly gone: readonly string[];
+  readonly ws: readonly { readonly row: string; readonly before: number | null; readonly after: number | null }[];
+  readonly estimate: EstimateInfo | null;
+}

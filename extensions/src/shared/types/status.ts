@@ -1,0 +1,49 @@
+// What is open, what is going on, and what has to be said.
+
+import type { PrimitiveInfo } from './palette';
+import type { OrderInfo } from './tuning';
+
+export interface ErrorInfo {
+  readonly code: string;
+  readonly message: string;
+  readonly where: readonly string[];
+  readonly hint: string;
+}
+
+export interface Cache { readonly name: string; readonly bytes: number }
+
+export interface MetaSlice {
+  readonly version: string;
+  readonly kind: 'model' | 'task' | 'schedule' | 'tuning' | 'log';
+  readonly title: string;
+  readonly target: string;
+  readonly threads: number | null;
+  readonly peak_gflops: number | null;
+  readonly caches: readonly Cache[];
+  readonly primitives: readonly PrimitiveInfo[];
+  readonly orders?: readonly OrderInfo[];
+  readonly panels: readonly string[];
+}
+
+export interface HeadSlice {
+  readonly task: number | null;
+  readonly name: string;
+  readonly weight: number | null;
+  readonly flops: number | null;
+  readonly step: string;
+  readonly ms: number | null;
+  readonly spread: number | null;
+  readonly gflops: number | null;
+  readonly peak_share: number | null;
+  readonly best_ms: number | null;
+  readonly best_by: 'hand' | 'tuner' | null;
+  readonly holes: number;
+}
+
+export interface SelectionSlice { readonly id: string }
+
+export interface Note extends Omit<ErrorInfo, 'message'> {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly text: string;
+}
+export interface StatusSlice { readonly busy: string; readonly note: Note | null; readonly log: string }

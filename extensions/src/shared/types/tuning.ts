@@ -1,0 +1,91 @@
+// The tasks, the run that tunes them, and what steers it.
+
+import type { Args } from './json';
+
+export interface TaskRow {
+  readonly id: number;
+  readonly key: string;
+  readonly name: string;
+  readonly weight: number;
+  readonly flops: number | null;
+  readonly ms: number | null;
+  readonly gflops: number | null;
+  readonly trials: number;
+  readonly failed: number;
+  readonly failures?: Readonly<Record<string, number>>;
+  readonly untuned_ms: number | null;
+  readonly share: number | null;
+  readonly state: string;
+  readonly reason: string;
+  readonly delta: number | null;
+  readonly spark: readonly number[];
+}
+export interface TasksSlice {
+  readonly rows: readonly TaskRow[];
+  readonly total_ms: number | null;
+  readonly untuned_ms: number | null;
+}
+
+export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';
+export interface OrderField {
+  readonly name: string;
+  readonly widget: OrderWidget;
+  readonly label: string;
+  readonly required: boolean;
+  /** What its text or number is the name of. */
+  readonly names?: 'task' | 'hole' | 'variant';
+  /** The field whose values it takes. */
+  readonly of?: string;
+}
+/** A command that steers a tuning run. */
+export interface OrderInfo { readonly name: string; readonly summary: string; readonly fields: readonly OrderField[] }
+export interface TuningSlice {
+  readonly state: 'none' | 'idle' | 'running' | 'paused' | 'stopping' | 'done' | 'cancelled' | 'failed';
+  readonly trials: number;
+  readonly total: number | null;
+  readonly elapsed_s: number | null;
+  readonly eta_s: number | null;
+  readonly fraction: number | null;
+  readonly rate: number | null;
+  readonly failed: number;
+  readonly scope: string;
+  readonly log: string;
+  readonly message: string;
+  readonly best_ready: boolean;
+}
+
+export interface SpaceInfo {
+  readonly holes: readonly { readonly name: string; readonly values: readonly number[]; readonly variants: readonly number[] }[];
+  readonly variants: readonly { readonly id: number; readonly label: string; readonly rows: number }[];
+}
+export interface ComparisonInfo {
+  readonly text: string;
+  readonly won: boolean;
+  readonly why: string;
+  readonly trials: readonly number[];
+  readonly winner: number;
+  readonly ms: readonly (number | null)[];
+}
+export interface SteeringSlice {
+  /** The task that is tuned now. */
+  readonly next: {
+    readonly name: string; readonly reason: string; readonly gain: number | null; readonly backward: number | null;
+    readonly optimism: number | null; readonly similarity: number | null;
+  } | null;
+  /** The task on show. */
+  readonly task: {
+    readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string;
+    readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;
+    readonly won: number; readonly last: ComparisonInfo | null; readonly waiting: number;
+  } | null;
+  readonly held: readonly { readonly task: string; readonly text: string; readonly args: Args }[];
+  /** What commands would change, as it is now: by command and argument. */
+  readonly values: Readonly<Record<string, Readonly<Record<string, number | null>>>>;
+  /** The newest commands, newest first. */
+  readonly commands: readonly {
+    readonly id: number; readonly name: string; readonly text: string; readonly task: string; readonly source: string;
+    readonly accepted: boolean; readonly error: string; readonly at: number;
+  }[];
+  readonly count: number;
+  readonly refused: number;
+}

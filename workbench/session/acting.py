@@ -1,0 +1,28 @@
+"""What several commands do: look at the schedule on show, measure it after a move."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.errors import UsageError
+
+from .notes import NO_PROGRAM_HINT
+
+if TYPE_CHECKING:
+    from .history import View
+    from .registry import Host
+
+
+def on_show(host: Host) -> View:
+    """Return the schedule on show, or say that there is none."""
+    view = host.desk.view()
+    if view is None:
+        raise UsageError("session.no_program", "There is no schedule on show", (), NO_PROGRAM_HINT)
+    return view
+
+
+def measure_new(host: Host) -> None:
+    """After a move: measure the state unless that is off, was done, or cannot be."""
+    view = on_show(host)
+    if host.desk.auto and view.at and view.schedule.is_concrete and view.key not in host.desk.history.results:
+        host.request(view)

@@ -1,0 +1,69 @@
+"""The loop nest as the front end reads it, and what of it can be selected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.ir.stmt import blocks
+
+from . import palette
+
+if TYPE_CHECKING:
+    from workbench.ir.func import Func
+    from workbench.target import Target
+
+    from .desk import Desk
+    from .history import View
+
+
+def nest_slice(func: Func, target: Target) -> dict[str, Any]:
+    """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special.
+
+    What follows from the rest does not travel: how deep a row lies, and what chips are about that all say how the loop
+    is run.
+    """
+    from workbench.analysis import nest_rows
+
+    axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
+    stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
+    nest = nest_rows(func, target).to_json()
+    rows = [_lean(row) for row in nest["rows"]]
+    return {**nest, "rows": rows, "axes": axes, "storage": stored}
+
+
+def _lean(row: dict[str, Any]) -> dict[str, Any]:
+    kinds = [] if all(kind == "run" for kind in row["kinds"]) else row["kinds"]
+    return {k: v for k, v in row.items() if k != "depth"} | {"kinds": kinds}
+
+
+def known(nest: dict[str, Any]) -> set[str]:
+    """Return everything that can be selected."""
+    return {r["id"] for r in nest["rows"]} | set(nest["buffers"])
+
+
+def starting_row(nest: dict[str, Any]) -> str:
+    """Return the row to select first: the outermost loop, of more than one iteration, around the most arithmetic."""
+    rows = {r["id"]: r for r in nest["rows"]}
+    stmts = [r for r in rows.values() if r["kind"] == "stmt"]
+    if not stmts:
+        return ""
+    row = max(stmts, key=lambda r: (r["flops"] or 0, r["bytes"] or 0))
+    chain = [row]
+    while (up := chain[-1]["parent"]) is not None:
+        chain.append(rows[up])
+    loops = [r["id"] for r in reversed(chain) if r["kind"] == "loop" and r["extent"] != 1]
+    return loops[0] if loops else str(row["id"])
+
+
+def choose(desk: Desk, view: View | None, nest: dict[str, Any] | None) -> None:
+    """Make sure that what is selected exists."""
+    if view is None or nest is None:
+        desk.selected = ""
+        return
+    there, old = known(nest), desk.selected
+    if desk.fresh or (old and old not in there):
+        # What was selected at this state before; the loops that the step made; those that `old` came of or became.
+        wanted = (desk.history.selected.get(view.key, ""), *desk.made, f"{old}.0", old.rpartition(".")[0])
+        desk.selected = next((name for name in wanted if name in there), starting_row(nest))
+    desk.fresh, desk.made = False, ()
+    desk.history.selected[view.key] = desk.selected

@@ -1,0 +1,28 @@
+"""Notes of the status line: what has to be said beside the content."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .desk import Desk
+
+NO_PROGRAM_HINT = "pass the model and the log together: Workbench(model, log=path)"
+
+
+def note(level: str, text: str, code: str, hint: str = "", where: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a note of the status line."""
+    return {"level": level, "text": text, "code": code, "hint": hint, "where": list(where)}
+
+
+def first_note(desk: Desk) -> dict[str, Any] | None:
+    """Return what has to be said about the subject at once."""
+    if desk.opened.kind == "log" and not desk.infos:
+        return note("info", "The log holds no trials", "log.empty", "tune first, or choose other rows of the table")
+    if desk.opened.kind == "log":
+        return note("info", "The log does not hold the program", "log.no_program", NO_PROGRAM_HINT)
+    if missing := desk.target.missing_here():
+        text = f"This machine cannot run code for this target: it lacks {', '.join(missing)}"
+        return note("warn", text, "target.host", "schedules can be made, but not measured here")
+    return None

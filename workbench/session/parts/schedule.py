@@ -1,0 +1,78 @@
+"""The schedule on show: its loop nest, its stages, and the steps that are taken on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.codegen import require_runnable
+from workbench.errors import ScheduleError, UsageError, did_you_mean
+from workbench.ir.func import Func
+from workbench.ir.stmt import accesses, blocks
+from workbench.schedule.primitive import from_json
+
+from ..acting import measure_new, on_show
+from ..history import open_parts
+from ..nest import known
+from ..notes import NO_PROGRAM_HINT
+from ..registry import Host, Look, command, slice_
+
+
+@slice_("nest")
+def nest(look: Look) -> dict[str, Any] | None:
+    """Return the slice `nest`."""
+    return look.nest
+
+
+@slice_("stages")
+def stages(look: Look) -> Any:
+    """Return the slice `stages`, the same one while no stage comes, goes or reads something else."""
+    from workbench.analysis import stage_graph
+
+    if look.view is None:
+        return None
+    func = look.view.schedule.func
+    return look.kept.of("stages", (_dataflow(func),), lambda: stage_graph(func))
+
+
+def _dataflow(func: Func) -> str:
+    """Say which blocks there are, what each reads and writes, and of which shape that is: all that the stages show."""
+    lines = [f"{b.role} {b.name} {b.dtype} {b.shape}" for b in func.buffers]
+    for block, _ in blocks(func.body):
+        touched = " ".join(f"{'>' if a.is_write else ''}{a.buffer}" for a in accesses(block))
+        lines.append(f"{block.name} {block.buffer}: {touched}")
+    return "\n".join(lines)
+
+
+@command
+def select(host: Host, id: str) -> None:
+    """Select a row of the nest, a block or a buffer; "" selects nothing."""
+    if not isinstance(id, str):
+        raise UsageError("session.select", f"There is nothing called {id!r} to select", (), "give a name as text")
+    nest = host.shown().get("nest")
+    if nest is not None and id not in known(nest) and f"stmt:{id}" in known(nest):
+        id = f"stmt:{id}"
+    if id and (nest is None or id not in known(nest)):
+        hint = did_you_mean(str(id), sorted(known(nest)), "rows") if nest is not None else NO_PROGRAM_HINT
+        raise UsageError("session.select", f"There is nothing called {id!r} to select", (), hint)
+    host.desk.selected = id
+
+
+@command
+def apply(host: Host, step: object) -> None:
+    """Take a step, given in its JSON form."""
+    on_show(host)
+    schedule = host.desk.schedule
+    assert schedule is not None
+    host.desk.made = schedule.apply(from_json(step))
+    measure_new(host)
+
+
+@command
+def measure(host: Host) -> None:
+    """Measure the schedule on show, again if it was measured before."""
+    view = on_show(host)
+    if names := open_parts(view.schedule):
+        text = f"Cannot measure while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
+        raise ScheduleError("schedule.open", text, names, "tune the schedule, or choose numbers")
+    require_runnable(host.desk.target)
+    host.request(view)

@@ -1,0 +1,65 @@
+"""What stands around the panels: the task on show with its numbers, what is going on, what has to be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from workbench.codegen import require_runnable
+
+from ..history import open_parts
+from ..registry import Host, Look, command, slice_
+from ..stats import rounded
+
+
+@slice_("head")
+def head(look: Look) -> dict[str, Any] | None:
+    """Return the slice `head`."""
+    desk, view = look.desk, look.view
+    if desk.index is None:
+        return None
+    info = desk.infos[desk.index]
+    result = desk.history.results.get(view.key) if view is not None else None
+    best_ms, best_by = desk.best(desk.index)
+    top, gflops = desk.peak_of_all, result.gflops if result is not None else None
+    return {
+        "task": desk.index, "name": info.name, "weight": info.weight, "flops": info.flops,
+        "step": "" if view is None else f"v{view.at}", "ms": rounded(result.ms) if result else None,
+        "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
+        "peak_share": rounded(gflops / top, 4) if gflops and top else None,
+        "best_ms": rounded(best_ms), "best_by": best_by,
+        "holes": len(open_parts(view.schedule)) if view is not None else 0,
+    }  # fmt: skip
+
+
+@slice_("selection")
+def selection(look: Look) -> dict[str, Any]:
+    """Return the slice `selection`."""
+    return {"id": look.desk.selected}
+
+
+@slice_("status", after=("*",))
+def status(look: Look) -> dict[str, Any]:
+    """Return the slice `status`."""
+    desk, view, busy = look.desk, look.view, ""
+    for key, word in desk.doing.items():
+        if word == "measuring":
+            known_keys = view.keys if view is not None else ()
+            busy = f"measuring v{known_keys.index(key)}" if key in known_keys else "measuring an earlier step"
+            if desk.watch is not None and desk.watch.held:
+                busy += "; tuning waits for it"
+    log = desk.watch.tuning.log if desk.watch is not None else desk.log
+    return {"busy": busy, "note": desk.note, "log": log or ""}
+
+
+@command
+def auto_measure(host: Host, on: bool) -> None:
+    """Measure every step that is taken here, or stop doing so."""
+    if on:
+        require_runnable(host.desk.target)
+    host.desk.auto = bool(on)
+
+
+@command
+def dismiss(host: Host) -> None:
+    """Clear the note."""
+    host.desk.note = None

@@ -1,0 +1,163 @@
+"""The tasks, the run that tunes them, and what steers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import whole
+from workbench.codegen import require_runnable
+from workbench.errors import UsageError
+from workbench.tune.weights import shares, total
+
+from .. import steering, tuning
+from ..acting import on_show
+from ..notes import NO_PROGRAM_HINT, note
+from ..registry import Host, Look, command, needed, question, slice_
+from ..stats import rounded
+
+if TYPE_CHECKING:
+    from workbench.tune.events import TaskRow
+
+    from ..desk import Desk
+
+SCOPES = ("schedule", "task", "all")
+
+
+# ----- tasks
+
+
+@slice_("tasks")
+def tasks(look: Look) -> dict[str, Any]:
+    """Return the slice `tasks`."""
+    desk = look.desk
+    by_key = {r.key: r for r in look.tuning.rows} if look.tuning is not None else {}
+    rows = [_task_row(desk, i, by_key.get(info.key)) for i, info in enumerate(desk.infos)]
+    now = [(r["weight"], r["ms"]) for r in rows]
+    for row, share in zip(rows, shares(now), strict=True):
+        row["share"] = None if share is None else round(share, 4)
+    untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
+    return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned)}
+
+
+def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
+    info = desk.infos[index]
+    stats = desk.stats.of(info.key)
+    ms, _ = desk.best(index)
+    word = row.state if row is not None else "measured" if ms is not None else ""
+    return {
+        "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
+        "gflops": rounded(info.flops / (ms * 1e6)) if ms and info.flops else None, "trials": stats.trials,
+        "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
+        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
+        "spark": stats.spark, "spread": rounded(row.spread, 3) if row is not None else None,
+        "compared": row.compared if row is not None else 0,
+    }  # fmt: skip
+
+
+@command
+def open_task(host: Host, task: object) -> None:
+    """Show a task, given by number, key or name."""
+    if task is None:
+        raise UsageError("usage.task", "Say which task to open")
+    host.desk.open_task(task)
+
+
+# ----- the run
+
+
+@slice_("tuning")
+def tuning_slice(look: Look) -> dict[str, Any]:
+    """Return the slice `tuning`."""
+    desk, view = look.desk, look.view
+    if desk.watch is None or look.tuning is None:
+        out = {**tuning.NONE, **desk.stats.counts()}
+    else:
+        out = desk.watch.slice(look.tuning)
+    at_rest = desk.watch is None or not desk.watch.live
+    if at_rest and view is not None and desk.index is not None:
+        found = desk.stats.of(desk.infos[desk.index].key).best_ms
+        shown = desk.history.results.get(view.key)
+        out["best_ready"] = found is not None and (shown is None or shown.ms is None or found < shown.ms)
+    return out
+
+
+@command
+def tune(host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None) -> None:
+    """Tune the open numbers of the schedule on show, its task, or all tasks."""
+    desk = host.desk
+    if scope not in SCOPES:
+        raise UsageError("session.scope", f"There is no scope {scope!r}", (), f"known: {', '.join(SCOPES)}")
+    if desk.watch is not None and not desk.watch.ended:
+        raise UsageError("session.tuning", "A tuning run is under way", (), "stop it first, or wait for its end")
+    if not any(t.task for t in desk.infos):
+        raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
+    require_runnable(desk.target)
+    tasks = [t.task for t in desk.infos if t.task is not None]
+    what: Any = on_show(host).schedule if scope == "schedule" else tasks
+    only = desk.infos[desk.find(None)].key if scope == "task" else None
+    if trials is not None:
+        whole("trials", trials, code="usage.trials")
+    started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds)
+    if known_trials := len(started.records) - started.new_trials:
+        text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already"
+        desk.note = note("info", text, "session.resumed")
+    desk.attach(started, scope)
+
+
+def _watch(host: Host) -> tuning.TuningWatch:
+    if host.desk.watch is None:
+        raise UsageError("session.no_tuning", "No tuning was started", (), "start it with tune")
+    return host.desk.watch
+
+
+@command
+def pause(host: Host) -> None:
+    """Hold tuning after the trial in flight."""
+    _watch(host).move("pause")
+
+
+@command
+def resume(host: Host) -> None:
+    """Go on with tuning."""
+    _watch(host).move("resume")
+
+
+@command
+def stop(host: Host) -> None:
+    """End tuning after the trial in flight."""
+    _watch(host).move("stop")
+
+
+@command
+def cancel(host: Host) -> None:
+    """End tuning now; the trial in flight is thrown away."""
+    _watch(host).move("cancel")
+
+
+# ----- what steers it
+
+
+@slice_("steering")
+def steering_slice(look: Look) -> dict[str, Any] | None:
+    """Return the slice `steering`."""
+    return steering.steering(look.desk, look.tuning)
+
+
+@command
+def steer(host: Host, name: str, args: object = None) -> None:
+    """Give the tuning run one of its own commands; `TuningSession.commands` lists them.
+
+    An argument that holds a trace may be ``true``: the schedule on show.
+    """
+    given = {} if args is None else args
+    if not isinstance(given, Mapping) or not all(isinstance(k, str) and k != "source" for k in given):
+        raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
+    _watch(host).steer(name, steering.completed(name, given, host.desk.view()))
+
+
+@question("space")
+def space(host: Host, args: Mapping[str, Any]) -> Any:
+    """Say what can be pinned and forbidden for ``task``: the holes with their values, and the variants."""
+    task = needed(args, "space", "task")
+    return steering.choices(_watch(host).tuning, task)
