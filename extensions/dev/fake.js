@@ -32,10 +32,11 @@ export function fakeModel(state, answer) {
 const SPACE = {"holes": [{"name": "h_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "o_0", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_1", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_2", "values": [1, 2, 4, 16, 32, 64], "variants": [0, 1, 2, 3]}, {"name": "pad_c_0", "values": [1, 2, 4], "variants": [0]}, {"name": "pad_c_1", "values": [16, 32, 64], "variants": [0]}, {"name": "h_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "w_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "o_3", "values": [16, 32, 64], "variants": [3]}, {"name": "c_0", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "c_1", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "relu_h_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_w_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_o_0", "values": [1, 2, 4], "variants": [4, 5]}, {"name": "relu_o_1", "values": [1, 2, 4, 16, 32], "variants": [4, 5]}, {"name": "conv_V_c_0", "values": [2, 4], "variants": [4, 5]}, {"name": "conv_V_c_1", "values": [16, 32], "variants": [4, 5]}, {"name": "conv_o_0", "values": [1, 2, 4], "variants": [4]}, {"name": "conv_o_1", "values": [16, 32, 64], "variants": [4]}, {"name": "relu_o_2", "values": [16, 32], "variants": [5]}], "variants": [{"id": 0, "label": "SSRS", "rows": 16200}, {"id": 1, "label": "SSRS · pad in blocks", "rows": 5400}, {"id": 2, "label": "SSRS · pad as a condition", "rows": 5400}, {"id": 3, "label": "SSRSRS · pad in blocks", "rows": 448000}, {"id": 4, "label": "winograd 4x4", "rows": 972}, {"id": 5, "label": "winograd 4x4, data first", "rows": 810}]};
 
 export class FakeKernel {
-  /** `fixture`: {slices, palettes}; `delay` in ms, or null to stay silent after the first state. */
+  /** `fixture`: {slices, palettes, answers}; `delay` in ms, or null to stay silent after the first state. */
   constructor(fixture, { delay = 20, mute = false, space = SPACE } = {}) {
     this.slices = copy(fixture.slices);
     this.palettes = fixture.palettes ?? {};
+    this.answers = fixture.answers ?? [];
     this.delay = delay;
     this.mute = mute;
     this.space = space;
@@ -44,15 +45,22 @@ export class FakeKernel {
 
   answer = (message, model) => {
     if (this.mute) return;
-    if (message.t === 'hello') return this.later(() => model.receive({ t: 'state', v: 1, rev: this.rev, slices: this.slices }), 0);
+    if (message.t === 'hello') return this.later(() => model.receive({ t: 'state', v: 2, rev: this.rev, slices: this.slices }), 0);
     if (this.delay === null) return;
     if (message.t === 'ask' && message.q === 'space') return this.later(() => model.receive({ t: 'ret', id: message.id, ...(this.space ? { ok: true, value: this.space } : { ok: false, error: failure('space.none', 'No rule applies to this task.') }) }));
-    if (message.t === 'ask') return this.later(() => model.receive({ t: 'ret', id: message.id, ok: true, value: this.judge(message.args.step) }));
+    if (message.t === 'ask') return this.later(() => model.receive({ t: 'ret', id: message.id, ...this.reply(message) }));
     this.later(() => {
       const error = this.run(message.cmd, message.args);
       this.patch(model, error ? {} : this.changed, error ? [] : [message.id], error ? [{ id: message.id, error }] : []);
     });
   };
+
+  /** What was recorded for this question, else an opinion on a step. */
+  reply({ q, args }) {
+    const same = one => one.q === q && JSON.stringify(one.args) === JSON.stringify(args);
+    const recorded = this.answers.find(same)?.answer;
+    return recorded ?? (q === 'judge' ? { ok: true, value: this.judge(args.step) } : { ok: false, error: failure('fake.question', `Nothing was recorded for the question ${q}.`) });
+  }
 
   later(f, delay = this.delay) {
     setTimeout(f, delay);

@@ -193,7 +193,7 @@ def test_single_panels_in_boxes_also_after_a_reload(page: Any, address: str, lab
     notebook = Notebook(page, address).open(new_notebook(lab_folder / "boxes.ipynb"))
     notebook.say(
         "import ipywidgets, workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\n"
-        "ipywidgets.VBox([ipywidgets.HBox([w.show('nest'), w.show('palette')]), w.show('history')])"
+        "ipywidgets.VBox([ipywidgets.HBox([w.show('nest'), w.show('palette')]), w.show('variants')])"
     )
     for reloaded in (False, True):
         nest = View(notebook, 0, "Loop nest").wait()

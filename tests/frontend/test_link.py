@@ -19,7 +19,7 @@ def test_a_gap_asks_for_the_state_once(bench: Bench) -> None:
     assert len(bench.sent("hello")) == 2
     page.evaluate(
         "const head = { ...kernel.slices.head, step: 'v99' };"
-        "model.receive({ t: 'state', v: 1, rev: 10, slices: { ...kernel.slices, head } })"
+        "model.receive({ t: 'state', v: 2, rev: 10, slices: { ...kernel.slices, head } })"
     )
     page.evaluate("model.receive({ t: 'patch', base: 10, rev: 11, ops: {}, done: [], failed: [] })")
     assert len(bench.sent("hello")) == 2
@@ -39,6 +39,27 @@ def test_rows_of_a_patch_replace_only_what_changed(bench: Bench) -> None:
     assert "5 36.3 k" in bench.text("[data-row='kh']")
     assert "2 statements" in bench.text(".swb-nest .swb-panel-head")
     assert page.evaluate("[...document.querySelectorAll('[data-row]')].every(e => before.includes(e))")
+
+
+def test_what_does_not_travel_is_worked_out(bench: Bench) -> None:
+    """The name that is selected, how deep rows lie, and of a slice what did not change."""
+    page = bench.open().page
+    page.evaluate("""() => {
+      const { palette, nest } = kernel.slices;
+      const refused = { legal: false, reason: "Loop '$' is taken.", where: ['$'], quick: [] };
+      const rows = palette.rows.map(row => (row.id === 'split' ? { ...row, ...refused } : row));
+      const bare = nest.rows.map(({ depth, ...row }) => row);
+      const ops = {
+        palette: { '=': { ...palette, name: 'c', rows } }, nest: { '=': { ...nest, rows: bare } },
+        head: { '~': { rest: { step: 'v42' } } }
+      };
+      model.receive({ t: 'patch', base: 1, rev: 2, ops, done: [], failed: [] });
+    }""")
+    bench.wait_for("document.querySelector('.swb-illegals').innerText.includes(\"Loop 'c' is taken.\")")
+    bench.click("[data-swb-show=split]")
+    assert page.locator("[data-row='c'].is-marked").count() == 1
+    assert page.locator("[data-row='o.1']").get_attribute("aria-level") == "9"
+    assert bench.text(".swb-figure.is-main").startswith("v42 1.34 ms")
 
 
 def test_the_keyboard_stays_in_the_nest_when_its_row_goes_away(bench: Bench) -> None:

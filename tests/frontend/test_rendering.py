@@ -33,7 +33,7 @@ def test_numbers_of_the_header_come_from_the_kernel(bench: Bench) -> None:
 def test_only_panels_with_content_are_shown(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     shown = page.eval_on_selector_all("[data-swb-panel]", "all => all.map(e => e.dataset.swbPanel)")
-    assert shown == ["nest", "palette", "stages", "history"]
+    assert shown == ["nest", "palette", "stages", "variants"]
 
 
 def test_a_large_nest_says_how_much_is_hidden_and_is_painted_fast(bench: Bench) -> None:
@@ -69,7 +69,7 @@ def test_folding_hides_what_is_inside(bench: Bench) -> None:
 
 @pytest.mark.parametrize(
     ("panel", "words"),
-    [("nest", "No schedule is open"), ("palette", "Nothing to change yet"), ("history", "No steps yet")],
+    [("nest", "No schedule is open"), ("palette", "Nothing to change yet"), ("variants", "No steps yet")],
 )
 def test_an_empty_panel_says_what_to_do(bench: Bench, panel: str, words: str) -> None:
     bench.open("empty", panel=panel)

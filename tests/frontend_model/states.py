@@ -270,7 +270,7 @@ def state(**more: Any) -> Json:
             "peak_gflops": 742.0,
             "caches": [{"name": "L1", "bytes": 49152}, {"name": "L2", "bytes": 1048576}],
             "primitives": [],
-            "panels": ["graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve"],
+            "panels": ["graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart"],
         },
         "graph": graph(),
         "tasks": tasks(),

@@ -8,7 +8,7 @@ from frontend_model import states
 from frontend_model.conftest import Panels
 
 
-@pytest.mark.parametrize("panel", ["graph", "stages", "tasks", "tuning", "curve"])
+@pytest.mark.parametrize("panel", ["graph", "stages", "tasks", "tuning", "chart"])
 def test_nothing_is_left_when_a_panel_is_closed(panels: Panels, panel: str) -> None:
     panels.open(panel, states.state())
     panels.settle()

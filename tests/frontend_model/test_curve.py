@@ -13,7 +13,7 @@ def figures(panels: Panels) -> list[Any]:
 
 
 def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None:
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     assert panels.sent == [("figure", {})]
     assert "on its way" in panels.page.locator(".swb-blank").inner_text()
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_abc')")
@@ -27,7 +27,7 @@ def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None
 
 
 def test_without_trials_nothing_is_asked_until_there_are_some(panels: Panels) -> None:
-    panels.open("curve", states.state(tuning=states.tuning("none"), tasks=states.tasks(measured=False)))
+    panels.open("chart", states.state(tuning=states.tuning("none"), tasks=states.tasks(measured=False)))
     assert panels.sent == []
     assert "No trials yet" in panels.page.locator(".swb-blank").inner_text()
     panels.patch({"tuning": {"=": states.tuning(trials=1)}})
@@ -38,7 +38,7 @@ def test_without_trials_nothing_is_asked_until_there_are_some(panels: Panels) ->
 def test_a_refused_figure_is_asked_for_again_when_there_is_more(panels: Panels) -> None:
     error = {"code": "log.empty", "message": "No trial of this task.", "where": [], "hint": ""}
     panels.page.evaluate("e => { kernel.refuse.figure = e }", error)
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     panels.settle()
     assert "No trial of this task." in panels.page.locator(".swb-blank").inner_text()
     panels.page.evaluate("() => { delete kernel.refuse.figure }")
@@ -48,7 +48,7 @@ def test_a_refused_figure_is_asked_for_again_when_there_is_more(panels: Panels) 
 
 
 def test_another_figure_takes_the_place_of_the_first(panels: Panels) -> None:
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")
     panels.page.wait_for_selector(".figure")
     panels.page.evaluate("() => { kernel.trait('figure', 'IPY_MODEL_two'); kernel.trait('figure', 'IPY_MODEL_three') }")
@@ -59,7 +59,7 @@ def test_another_figure_takes_the_place_of_the_first(panels: Panels) -> None:
 
 
 def test_closing_gives_the_view_back(panels: Panels) -> None:
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")
     panels.page.wait_for_selector(".figure")
     panels.settle()
@@ -68,7 +68,7 @@ def test_closing_gives_the_view_back(panels: Panels) -> None:
 
 
 def test_a_host_without_widgets_is_named(panels: Panels) -> None:
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     panels.page.evaluate(
         "() => { delete kernel.model.widget_manager.create_view; kernel.trait('figure', 'IPY_MODEL_a') }"
     )
@@ -77,7 +77,7 @@ def test_a_host_without_widgets_is_named(panels: Panels) -> None:
 
 
 def test_a_change_of_width_reaches_the_plot(panels: Panels) -> None:
-    panels.open("curve", states.state())
+    panels.open("chart", states.state())
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")
     panels.page.wait_for_selector(".figure")
     panels.page.evaluate("() => { window.resized = 0; window.onresize = () => { window.resized++ } }")

@@ -41,9 +41,9 @@ def task(k, **more):
 
 def row(k, **more):
     return {
-        "id": f"i{k}", "parent": None, "depth": k % 20, "kind": "loop", "name": f"i{k}", "extent": 4, "mark": "serial",
-        "chips": [], "text": "", "reduce": False, "iters": 4, "flops": 8, "bytes": 64, "ws": 64, "level": "L1",
-        "block": None, **more,
+        "id": f"i{k}", "parent": f"i{k - 1}" if k % 20 else None, "kind": "loop", "name": f"i{k}", "extent": 4,
+        "mark": "serial", "chips": [], "text": "", "reduce": False, "iters": 4, "flops": 8, "bytes": 64, "ws": 64,
+        "level": "L1", "block": None, **more,
     }  # fmt: skip
 
 
@@ -71,13 +71,13 @@ def test_a_schedule_is_readable(slices):
     assert len(bars(cleaned)) >= len([r for r in slices["nest"]["rows"] if (r["iters"] or 0) > 1])
 
 
-@pytest.mark.parametrize("panel", ["graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve"])
+@pytest.mark.parametrize("panel", ["graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart"])
 def test_one_part_shows_only_that_part(slices, panel):
     text = seen(static_html(slices, panel)).text
-    marks = {"nest": "Loop nest", "palette": "Primitives", "history": "History"}
+    marks = {"nest": "Loop nest", "palette": "Primitives", "variants": "History"}
     for name, mark in marks.items():
         assert (mark in text) == (name == panel)
-    if panel in ("graph", "curve", "tuning"):
+    if panel in ("graph", "chart", "tuning"):
         assert "nothing to show" in text
 
 

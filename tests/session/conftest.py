@@ -47,6 +47,15 @@ class Mirror:
         return not self.faults and self.rev == now.rev and self.slices == json.loads(json.dumps(dict(now.slices)))
 
 
+def by_slice(messages) -> dict[str, int]:
+    """Bytes that each slice takes in patches."""
+    sizes: dict[str, int] = {}
+    for message in messages:
+        for name, op in message.get("ops", {}).items():
+            sizes[name] = sizes.get(name, 0) + len(json.dumps({name: op}))
+    return sizes
+
+
 def until(condition, seconds=20.0):
     end = time.monotonic() + seconds
     while not condition():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from session.conftest import Mirror, matmul, own_threads, split, until
+from session.conftest import Mirror, by_slice, matmul, own_threads, split, until
 
 from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
@@ -150,7 +150,7 @@ def test_one_step_is_two_messages_and_four_kilobytes(session, fake, monkeypatch)
         until(lambda: not s.desk.doing)
         assert s.flush(10)
         assert len(mirror.messages) - count == 2, step
-        assert sum(mirror.sizes) - size <= 4096, step
+        assert sum(mirror.sizes) - size <= 4_096, (step, by_slice(mirror.messages[count:]))
     assert mirror.agrees(s)
 
 

@@ -15,7 +15,12 @@ ROWS = st.lists(
     st.builds(lambda i, v: {"id": i, "v": v}, st.integers(0, 6) | st.sampled_from("abc"), VALUES), max_size=6
 )
 UNIQUE = ROWS.map(lambda rows: list({r["id"]: r for r in rows}.values()))
-SLICE = VALUES | st.builds(lambda rows, n: {"rows": rows, "n": n}, UNIQUE | ROWS, VALUES) | st.lists(VALUES, max_size=2)
+SLICE = (
+    st.fixed_dictionaries({"x": VALUES}, optional={"y": VALUES})
+    | VALUES
+    | st.builds(lambda rows, n: {"rows": rows, "n": n}, UNIQUE | ROWS, VALUES)
+    | st.lists(VALUES, max_size=2)
+)
 SLICES = st.fixed_dictionaries({"a": SLICE, "b": SLICE})
 
 
@@ -37,6 +42,12 @@ def test_only_changed_rows_travel():
     assert delta(wide, {"a": {"rows": [{"id": 1, "v": 2, "w": 7}]}}) == {"a": {"~": {"set": [{"id": 1, "v": 2}]}}}
     less = {"a": {"rows": old["a"]["rows"][1:], "n": 2}}
     assert delta(old, less) == {"a": {"~": {"order": [1, 2, 3, 4], "rest": {"n": 2}}}}
+
+
+def test_of_a_slice_without_rows_what_changed_travels():
+    old, new = {"a": {"x": 1, "y": [1]}}, {"a": {"x": 2, "y": [1]}}
+    assert delta(old, new) == {"a": {"~": {"rest": {"x": 2}}}}
+    assert delta(old, {"a": {"x": 1}}) == {"a": {"=": {"x": 1}}}
 
 
 def test_errors_as_data():

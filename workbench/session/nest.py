@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.ir.stmt import blocks
 
 from . import palette
+from .forms import lean
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
@@ -17,23 +18,12 @@ if TYPE_CHECKING:
 
 
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:
-    """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special.
-
-    What follows from the rest does not travel: how deep a row lies, and what chips are about that all say how the loop
-    is run.
-    """
+    """Return the slice `nest`: the rows, the axes of every block, and how a buffer lies where that is special."""
     from workbench.analysis import nest_rows
 
     axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
     stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
-    nest = nest_rows(func, target).to_json()
-    rows = [_lean(row) for row in nest["rows"]]
-    return {**nest, "rows": rows, "axes": axes, "storage": stored}
-
-
-def _lean(row: dict[str, Any]) -> dict[str, Any]:
-    kinds = [] if all(kind == "run" for kind in row["kinds"]) else row["kinds"]
-    return {k: v for k, v in row.items() if k != "depth"} | {"kinds": kinds}
+    return lean(nest_rows(func, target).to_json() | {"axes": axes, "storage": stored})
 
 
 def known(nest: dict[str, Any]) -> set[str]:

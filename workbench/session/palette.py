@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -97,40 +96,6 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
         found[cls.name] = found[cls.name] or _refused(view, cls, name, kinds)
     items = [_item(cls, found[cls.name], name, kinds, extent) for cls in registry]
     return {"at": selected, "about": _about(view, selected, rows), "rows": items}
-
-
-SELF = "$"
-"""Stands for the name that is selected, in what `relative` returns."""
-
-
-def relative(palette: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a palette that says ``$`` for the name that is selected, so that most of it is the same for the next loop.
-
-    ``name`` is what the sign stands for; "" where nothing was replaced, because nothing is selected or a text has the
-    sign of its own.
-    """
-    rows, name = palette["rows"], name_of(palette["at"])
-    if not name or any(_mentions(row, SELF) for row in rows):
-        return {**palette, "name": ""}
-    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)")
-    return {**palette, "name": name, "rows": [{**_renamed(row, word), "id": row["id"]} for row in rows]}
-
-
-def _mentions(value: Any, text: str) -> bool:
-    if isinstance(value, Mapping):
-        return any(_mentions(v, text) for v in value.values())
-    if isinstance(value, list | tuple):
-        return any(_mentions(v, text) for v in value)
-    return isinstance(value, str) and text in value
-
-
-def _renamed(value: Any, word: re.Pattern[str]) -> Any:
-    """Replace a name in all texts; names that are keys (of an iteration) stay."""
-    if isinstance(value, Mapping):
-        return {k: _renamed(v, word) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_renamed(v, word) for v in value]
-    return word.sub(SELF, value) if isinstance(value, str) else value
 
 
 def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:

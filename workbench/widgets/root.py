@@ -17,6 +17,7 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
+from workbench.session.parts.meta import PANELS
 
 from .figure import LiveCurve
 from .static_view import static_html, static_text
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.session import TuningSession
-
-PANELS = ("graph", "tasks", "stages", "nest", "palette", "history", "tuning", "curve")
-"""Parts of a workbench that can be shown on their own."""
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
 

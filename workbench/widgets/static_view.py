@@ -10,6 +10,7 @@ from typing import Any
 
 from workbench import markup as m
 from workbench.schedule.html import nest_table
+from workbench.session import readable
 from workbench.tune.html import task_table, totals
 
 LARGEST = 40_000
@@ -25,6 +26,8 @@ _HISTORY = (
     m.Column("GFLOP/s", number=True),
     m.Column(""),
 )
+#: Slices of the panels that are called otherwise.
+_SLICES = {"variants": "history", "chart": "tuning"}
 _NODES = (m.Column("Node"), m.Column("Shape or detail"), m.Column("Kind"))
 
 
@@ -38,7 +41,7 @@ def static_html(slices: Mapping[str, Any], panel: str = "all") -> str:
     panel : str
         "all", or the one part to show.
     """
-    out = ""
+    slices, out = readable(slices), ""
     for limit in _ROWS:
         out = m.page(_title(slices), *_parts(slices, panel, limit))
         if len(out.encode()) <= LARGEST:
@@ -69,8 +72,8 @@ def _parts(slices: Mapping[str, Any], panel: str, limit: int) -> list[m.Html]:
         several = "tasks" in (slices.get("meta") or {}).get("panels", ("tasks",))
         names = (*(["tasks"] if several else []), "tuning", "head", "nest", "history")
         return [part for name in names if (part := _part(slices, name, limit))]
-    around = [_part(slices, "head", limit)] if panel in ("stages", "nest", "palette", "history") else []
-    found = _part(slices, "tuning" if panel == "curve" else panel, limit)
+    around = [_part(slices, "head", limit)] if panel in ("stages", "nest", "palette", "variants") else []
+    found = _part(slices, _SLICES.get(panel, panel), limit)
     return [*around, found or m.line(m.faint("There is nothing to show here yet."))]
 
 

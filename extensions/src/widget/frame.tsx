@@ -1,20 +1,19 @@
 // The frame of every view, a whole workbench or one panel: theme, keys, notes about the link, the box with a reason.
 
-import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { onKey } from './keys';
 import { Notes } from './notes';
+import { WitnessBox } from './palette/witness';
 import type { PanelProps } from './panel';
 import { PANELS } from './panels';
 import { Sheet } from './sheet';
 import { Shell } from './shell';
-import { UiContext, type Shown, type Tab, type Ui } from './ui';
+import { newUi, UiContext } from './ui';
 import { linkWords } from './words';
-import { WitnessBox } from './palette/witness';
 
 const NAMES: Readonly<Record<string, string>> = {
   all: 'Schedule Workbench', graph: 'Model', tasks: 'Tasks', stages: 'Stages', nest: 'Loop nest', palette: 'Primitives',
-  history: 'History', tuning: 'Tuning', curve: 'Best so far'
+  variants: 'History', tuning: 'Tuning', chart: 'Best so far'
 };
 
 function Single({ panel, ...props }: PanelProps & { panel: string }) {
@@ -43,13 +42,9 @@ function submits({ key, target }: KeyboardEvent): boolean {
 
 export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const root = useRef<HTMLDivElement>(null);
-  const tab = useSignal<Tab>('schedule');
-  const sheet = useSignal(false);
-  const shown = useSignal<Shown | null>(null);
-  const said = useSignal('');
-  const ui = useMemo<Ui>(() => ({ root, tab, sheet, shown, said }), []);
+  const ui = useMemo(() => newUi(root), []);
   const kind = store.slice('meta').value?.kind ?? '';
-  useEffect(() => { if (kind === 'tuning') tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
+  useEffect(() => { if (kind === 'tuning') ui.tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
   useEffect(() => () => { store.marked.value = new Set(); }, []);
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || !(submits(event) || onKey(event, store, ui))) return;
@@ -68,7 +63,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
           : <><Notes store={store} /><Single store={store} model={model} panel={panel} /></>}
         <WitnessBox store={store} />
         <Sheet />
-        <div class="swb-aside" role="status" aria-live="polite">{said.value}</div>
+        <div class="swb-aside" role="status" aria-live="polite">{ui.said.value}</div>
       </div>
     </UiContext.Provider>
   );

@@ -5,6 +5,7 @@ import { count, flop, milliseconds, percent, spread } from '../shared/format';
 import type { HeadSlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
 import type { Store } from './store';
+import { Tabs } from './tabs';
 import { focusOn, useUi, type Tab } from './ui';
 import { noKernel } from './words';
 
@@ -38,7 +39,7 @@ function Actions({ store }: { store: Store }) {
   const holes = head?.holes ?? 0;
   return (
     <div class="swb-actions">
-      {has('history') && (
+      {has('variants') && (
         <>
           <Button class="swb-button is-ghost" aria-label="Undo" title="Undo (Ctrl+Z)" data-swb-do="undo"
             reason={stop || (history?.can_undo ? '' : 'no step to undo')} onPress={() => store.act('undo', { n: 1 })}><Icon name="undo" /></Button>
@@ -61,26 +62,11 @@ function Actions({ store }: { store: Store }) {
   );
 }
 
-function Tabs({ store }: { store: Store }) {
-  const ui = useUi();
-  const state = store.slice('tuning').value?.state;
-  const tabs: readonly (readonly [Tab, string])[] = [['schedule', 'Schedule'], ['tuning', 'Tuning']];
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key !== 'ArrowLeft' && event.key !== 'ArrowRight') return;
-    event.preventDefault();
-    ui.tab.value = ui.tab.value === 'schedule' ? 'tuning' : 'schedule';
-    requestAnimationFrame(() => focusOn(ui, '[role=tab][aria-selected=true]'));
-  };
-  return (
-    <div class="swb-tabs" role="tablist" aria-label="Screens" onKeyDown={onKeyDown}>
-      {tabs.map(([id, text]) => (
-        <button key={id} type="button" role="tab" data-swb-tab={id} aria-selected={ui.tab.value === id ? 'true' : 'false'}
-          tabIndex={ui.tab.value === id ? 0 : -1} onClick={() => { ui.tab.value = id; }}>
-          {text}{id === 'tuning' && state === 'running' && <span class="swb-dot" role="img" aria-label="running" title="running" />}
-        </button>
-      ))}
-    </div>
-  );
+function Screens({ store }: { store: Store }) {
+  const { tab } = useUi();
+  const running = store.slice('tuning').value?.state === 'running';
+  const dot = running && <span class="swb-dot" role="img" aria-label="running" title="running" />;
+  return <Tabs<Tab> label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
 
 /** What the schedule on show was measured at; of a log only the best is known. */
@@ -120,7 +106,7 @@ export function Header({ store }: { store: Store }) {
       <div class="swb-top"><Crumb meta={meta} head={head} /><Actions store={store} /></div>
       {(tuning || head) && (
         <div class="swb-bar">
-          {tuning ? <Tabs store={store} /> : <span class="swb-tabs" />}
+          {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
           {head && <Figures head={head} peak={meta?.peak_gflops ?? null} />}
         </div>
       )}

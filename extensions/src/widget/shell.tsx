@@ -9,7 +9,8 @@ import { Header } from './header';
 import { Notes } from './notes';
 import type { PanelProps } from './panel';
 import { PANELS } from './panels';
-import { useUi } from './ui';
+import { Tabs } from './tabs';
+import { useUi, type Middle } from './ui';
 import { linkWords } from './words';
 
 function Slot({ name, store, model }: PanelProps & { name: string }) {
@@ -37,13 +38,32 @@ function Pictures({ names, ...props }: PanelProps & { names: readonly string[] }
   );
 }
 
-function Schedule({ has, ...props }: PanelProps & { has: (name: string) => boolean }) {
+type Has = (name: string) => boolean;
+const MIDDLE: readonly (readonly [Middle, string])[] = [['nest', 'Loop nest'], ['code', 'Code'], ['diff', 'Diff']];
+
+/** The loop nest, its code, or what differs between two variants: tabs where there is more than one. */
+function Centre({ has, ...props }: PanelProps & { has: Has }) {
+  const ui = useUi();
+  const tabs = MIDDLE.filter(([name]) => has(name));
+  const open = tabs.find(([name]) => name === ui.middle.value)?.[0] ?? tabs[0]?.[0];
+  const pick = (name: Middle): void => { ui.middle.value = name; };
+  if (!open) return null;
+  return (
+    <>
+      {tabs.length > 1 && <Tabs label="Views of the schedule" tabs={tabs} open={open} onPick={pick} />}
+      <Slot key={open} {...props} name={open} />
+      {open === 'nest' && has('accesses') && <Slot {...props} name="accesses" />}
+    </>
+  );
+}
+
+function Schedule({ has, ...props }: PanelProps & { has: Has }) {
   const pictures = ['graph', 'stages'].filter(has);
   const left = pictures.length > 0 || has('tasks');
   const main = has('nest') || has('palette');
   return (
     <div class={`swb-schedule${left ? '' : ' no-left'}${main ? '' : ' no-main'}`} role="tabpanel" aria-label="Schedule">
-      {main && <Area name="nest">{has('nest') && <Slot {...props} name="nest" />}</Area>}
+      {main && <Area name="nest"><Centre {...props} has={has} /></Area>}
       {has('palette') && <Area name="palette"><Slot {...props} name="palette" /></Area>}
       {left && (
         <Area name="left">
@@ -51,7 +71,7 @@ function Schedule({ has, ...props }: PanelProps & { has: (name: string) => boole
           {has('tasks') && <Slot {...props} name="tasks" />}
         </Area>
       )}
-      {has('history') && <Area name="history"><Slot {...props} name="history" /></Area>}
+      {has('variants') && <Area name="variants"><Slot {...props} name="variants" /></Area>}
     </div>
   );
 }
@@ -59,13 +79,13 @@ function Schedule({ has, ...props }: PanelProps & { has: (name: string) => boole
 const Area = ({ name, children }: { name: string; children: ComponentChildren }) => <div class={`swb-area-${name}`}>{children}</div>;
 
 /** Tuning, or a log to look at, which nothing can be started on. */
-function Tuning({ has, ...props }: PanelProps & { has: (name: string) => boolean }) {
+function Tuning({ has, ...props }: PanelProps & { has: Has }) {
   return (
     <div class="swb-tuning-screen" role="tabpanel" aria-label="Tuning">
       {has('tuning') && <Slot {...props} name="tuning" />}
       <div class="swb-tuning-grid">
         {has('tasks') && <Slot {...props} name="tasks" />}
-        {has('curve') && <Slot {...props} name="curve" />}
+        {has('chart') && <Slot {...props} name="chart" />}
       </div>
     </div>
   );

@@ -2,10 +2,11 @@
 
 import { createContext, type RefObject } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Signal } from '@preact/signals';
+import { signal, type Signal } from '@preact/signals';
 import type { WitnessInfo } from '../shared/types';
 
 export type Tab = 'schedule' | 'tuning';
+export type Middle = 'nest' | 'code' | 'diff';
 
 /** A step that is not legal, with what its reason is about. */
 export interface Shown {
@@ -18,11 +19,25 @@ export interface Shown {
 export interface Ui {
   readonly root: RefObject<HTMLDivElement>;
   readonly tab: Signal<Tab>;
+  /** What the middle of the schedule's screen shows. */
+  readonly middle: Signal<Middle>;
+  /** Two variants to look at side by side. */
+  readonly compare: Signal<readonly [number, number] | null>;
+  /** Row of the nest that is being moved; "" when none is. */
+  readonly moving: Signal<string>;
+  /** Row of the nest whose lines of code are lit. */
+  readonly lines: Signal<string>;
   readonly sheet: Signal<boolean>;
   readonly shown: Signal<Shown | null>;
   /** Read out by a screen reader when it changes. */
   readonly said: Signal<string>;
 }
+
+/** The state of a new view. */
+export const newUi = (root: Ui['root']): Ui => ({
+  root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
+  sheet: signal(false), shown: signal(null), said: signal('')
+});
 
 export const UiContext = createContext<Ui | null>(null);
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from ..desk import Desk
 
-_ALL = ("graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart")
+PANELS = ("graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart")
+"""Parts of a workbench that can be shown on their own."""
 
 
 @slice_("meta")
@@ -57,4 +58,4 @@ def panels(desk: Desk) -> Iterator[str]:
         absent.add("tasks")
     if not any(t.task for t in desk.infos):
         absent |= {"stages", "nest", "palette", "variants", "tuning"}
-    yield from (name for name in _ALL if name not in absent)
+    yield from (name for name in PANELS if name not in absent)

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import palette as moves
 from ..acting import on_show
+from ..forms import relative
 from ..registry import Host, Look, needed, question, slice_
 
 
@@ -18,7 +19,7 @@ def palette(look: Look) -> dict[str, Any] | None:
         return None
 
     def make() -> dict[str, Any]:
-        return moves.relative(moves.palette(view.schedule, selected, nest["rows"]))
+        return relative(moves.palette(view.schedule, selected, nest["rows"]))
 
     found: dict[str, Any] = look.kept.of("palette", (view.schedule.func, selected), make)
     return found

@@ -8,6 +8,8 @@ import type { SteeringSlice, TasksSlice, TuningSlice } from './tuning';
 import type { HistorySlice } from './variants';
 
 export type * from './charts';
+export type * from './code';
+export type * from './export';
 export type * from './graph';
 export type * from './json';
 export type * from './nest';
