@@ -11,6 +11,9 @@ from .palette import name_of
 SELF = "$"
 """Stands for the name that is selected, in a palette as it travels."""
 
+UNSEEN = frozenset({"count", "code"})
+"""What a palette knows of a primitive and does not send."""
+
 
 def lean(nest: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what follows from the rest: how deep a row lies, and kinds of chips that all say how a loop runs."""
@@ -33,17 +36,18 @@ def relative(palette: Mapping[str, Any]) -> dict[str, Any]:
     """Say ``$`` for the name that is selected, so that most of a palette is the same for the next loop.
 
     ``name`` is what the sign stands for; "" where nothing was replaced, because nothing is selected or a text has the
-    sign of its own.
+    sign of its own. How many steps are legal and the codes of refusals stay here: nobody reads them on a screen.
     """
-    rows, name = palette["rows"], name_of(palette["at"])
+    rows = [{k: v for k, v in row.items() if k not in UNSEEN} for row in palette["rows"]]
+    name = name_of(palette["at"])
     if not name or _mentions(rows, SELF):
-        return {**palette, "name": ""}
+        return {**palette, "name": "", "rows": rows}
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)")
     return {**palette, "name": name, "rows": [{**_each(row, _short(word)), "id": row["id"]} for row in rows]}
 
 
 def absolute(palette: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a palette as it was before `relative`, the name of the selection in its place."""
+    """Return a palette with the name of the selection back in its place."""
     name = palette.get("name", "")
     rows = _each(palette["rows"], lambda text: text.replace(SELF, name)) if name else palette["rows"]
     return {**palette, "rows": rows}

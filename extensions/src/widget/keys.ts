@@ -4,17 +4,26 @@ import type { Store } from './store';
 import { focusOn, type Ui } from './ui';
 import { noKernel } from './words';
 
-export const SHEET: readonly (readonly [string, string])[] = [
+type Run = (ui: Ui, store: Store, key: string) => boolean;
+
+export const STOP = '[role=row][tabindex="0"]';
+const LEGAL = '[data-swb-legal]';
+
+/** Keys as they are written, what they are for, and what to do, where no panel does it; several keys are apart. */
+export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[] = [
   ['↑ ↓', 'move in the nest, a list or a table'], ['← →', 'fold and unfold a loop'], ['Enter', 'open, apply'],
-  ['N', 'to the loop nest'], ['P', 'to the palette'], ['1 … 9', 'open a legal primitive'],
-  ['[ ]', 'one step back, forward'], ['Ctrl Z', 'undo'], ['Ctrl Shift Z', 'redo'],
-  ['R', 'measure'], ['T', 'tune; pause and resume'], ['/', 'search in the graph'],
-  ['Esc', 'close, then leave the panel'], ['?', 'this sheet']
+  ['N', 'to the loop nest', ui => focusOn(ui, `.swb-nest ${STOP}`)],
+  ['P', 'to the palette', ui => focusOn(ui, `.swb-pal ${LEGAL}, .swb-pal [data-swb-item]`)],
+  ['1 … 9', 'open a legal primitive'],
+  ['[ ]', 'one step back, forward', (_, store, key) => history('z', key === ']', store)],
+  ['Ctrl Z', 'undo'], ['Ctrl Shift Z', 'redo'],
+  ['R', 'measure', ui => press(ui, '[data-swb-do=measure]')],
+  ['T', 'tune; pause and resume', (ui, store) => tune(ui, store)],
+  ['/', 'search in the graph'], ['Esc', 'close, then leave the panel'],
+  ['?', 'this sheet', ui => { ui.sheet.value = true; return true; }]
 ];
 
 const FIELDS = 'input:not([type=checkbox]):not([type=radio]), select, textarea, [contenteditable=true]';
-export const STOP = '[role=row][tabindex="0"]';
-const LEGAL = '[data-swb-legal]';
 
 /** Do what a key means; true when it meant something. */
 export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
@@ -24,16 +33,8 @@ export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
   if (typing || event.altKey) return false;
   if (event.ctrlKey || event.metaKey) return history(key.toLowerCase(), event.shiftKey, store);
   if (/^[1-9]$/.test(key)) return openPrimitive(ui, Number(key) - 1);
-  switch (key) {
-    case '?': ui.sheet.value = true; return true;
-    case 'n': return focusOn(ui, `.swb-nest ${STOP}`);
-    case 'p': return focusOn(ui, `.swb-pal ${LEGAL}, .swb-pal [data-swb-item]`);
-    case '[': return move(store, -1);
-    case ']': return move(store, 1);
-    case 'r': return press(ui, '[data-swb-do=measure]');
-    case 't': return tune(ui, store);
-    default: return false;
-  }
+  const run = SHEET.find(([keys, , does]) => does && keys.toLowerCase().split(' ').includes(key))?.[2];
+  return run?.(ui, store, key) ?? false;
 }
 
 function leave(ui: Ui, store: Store): boolean {
@@ -55,10 +56,6 @@ function history(key: string, shift: boolean, store: Store): boolean {
   const state = store.slice('history').peek();
   if (!noKernel(store) && (redo ? state?.can_redo : state?.can_undo)) store.act(redo ? 'redo' : 'undo', { n: 1 });
   return true;
-}
-
-function move(store: Store, by: number): boolean {
-  return history('z', by > 0, store);
 }
 
 function press(ui: Ui, selector: string): boolean {

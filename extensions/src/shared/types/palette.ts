@@ -41,10 +41,8 @@ export interface PaletteItem {
   /** Name of the primitive. */
   readonly id: string;
   readonly legal: boolean;
-  readonly count: number;
   readonly reason: string;
   readonly hint: string;
-  readonly code: string;
   readonly where: readonly string[];
   readonly witness: WitnessInfo | null;
   readonly quick: readonly QuickMove[];

@@ -19,7 +19,7 @@ const LEGAL: Verdict = { legal: true, code: '', reason: '', hint: '', where: [],
 const refused = (error: ErrorInfo): Verdict =>
   ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
 /** What is on offer was judged already. */
-const ofItem = (item: PaletteItem): Verdict => (item.legal ? LEGAL : item);
+const ofItem = (item: PaletteItem): Verdict => (item.legal ? LEGAL : { code: '', ...item });
 
 /** The kernel's opinion of the draft; null while it is not known. */
 function useVerdict(store: Store, item: PaletteItem, info: PrimitiveInfo, draft: Draft, lacks: string) {
