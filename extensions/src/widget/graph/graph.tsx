@@ -19,7 +19,7 @@ function describe(node: DagNode, row: TaskRow | undefined): string {
 function Cost({ node, row }: { node: DagNode; row: TaskRow | undefined }) {
   return (
     <>
-      <div class="swb-readout-name" title={row?.name ?? node.label}>{row?.name ?? node.label}</div>
+      <div class="swb-readout-name swb-cut" title={row?.name ?? node.label}>{row?.name ?? node.label}</div>
       <div class="swb-readout-line">
         <span class="swb-faint" title={node.sub}>{node.sub}</span>
         {row?.ms != null && <span>{milliseconds(row.ms)} ms{row.weight > 1 ? ` ×${row.weight}` : ''}</span>}

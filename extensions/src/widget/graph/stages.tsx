@@ -14,7 +14,7 @@ const text = (node: DagNode): string => `${node.label} ${node.sub}`;
 function Stage({ node }: { node: DagNode }) {
   return (
     <>
-      <div class="swb-readout-name swb-mono" title={node.label}>{node.label}</div>
+      <div class="swb-readout-name swb-mono swb-cut" title={node.label}>{node.label}</div>
       <div class="swb-readout-line">
         <span class="swb-faint" title={node.sub}>{node.sub}</span>
         <span class="swb-faint">{KINDS[node.kind] ?? ''}</span>

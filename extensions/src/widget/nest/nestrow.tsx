@@ -117,7 +117,7 @@ export const Row = memo(function Row({ row, scale, open, selected, marked, stop,
       aria-level={row.depth + 1} aria-expanded={open === null ? undefined : open ? 'true' : 'false'} aria-selected={selected ? 'true' : 'false'}>
       <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
         <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
-        {loop ? <b class="swb-loop" title={row.name}>{row.name}</b> : <span class="swb-code"><WithHoles text={row.text} /></span>}
+        {loop ? <b class="swb-loop swb-cut" title={row.name}>{row.name}</b> : <span class="swb-code swb-cut"><WithHoles text={row.text} /></span>}
         {row.chips.map((chip, i) => <Chip key={chip} text={chip} kind={row.kinds?.[i]} reduce={row.reduce} />)}
       </span>
       {loop && <Costs row={row} scale={scale} />}

@@ -34,7 +34,7 @@ function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: 
     <div class={`swb-item${open ? ' is-open' : ''}`}>
       <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary.replaceAll('``', '')} onClick={onToggle}>
         <span class="swb-mono">{item.id}</span>
-        <span class="swb-offer">{open ? '' : text}</span>
+        <span class="swb-offer swb-cut">{open ? '' : text}</span>
         <span class="swb-faint" title={place <= 9 ? `Key ${place}` : undefined}>{place <= 9 ? place : ''}</span>
       </button>
       {open && info && (

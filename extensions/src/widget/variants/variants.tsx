@@ -51,7 +51,7 @@ function StepItem({ row, current, best, onGo, onWhy }: StepProps) {
         <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}`}>
           {shownAs(row)}{row.ms !== null && !failed(row) && row.spread !== null && <small> {spread(row.spread, row.ms)}</small>}
         </span>
-        <span class="swb-step-text">{row.text.replaceAll("'", '')}</span>
+        <span class="swb-step-text swb-cut">{row.text.replaceAll("'", '')}</span>
       </button>
       {failed(row) && row.error && <Button class="swb-link" tabIndex={current ? 0 : -1} aria-label={`Why v${row.id} failed`} onPress={() => onWhy(row.id)}>Why?</Button>}
     </li>
