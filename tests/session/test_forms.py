@@ -14,8 +14,9 @@ from workbench.session.palette import palette
 @pytest.fixture
 def conv():
     s = Schedule(workloads.conv2d_nhwc(6, 6, 8, 16, bias=True, relu=True), Target("llvm", cpu="haswell", threads=2))
-    s.split("o", [None, 8]).split("h", [None, 2])
-    s.vectorize("o.1")
+    s.split("o", [None, 8])
+    s.split("h", [None, 2])
+    s.vectorize("relu_o")
     return s
 
 

@@ -86,8 +86,8 @@ class Slices:
 
 def _ordered() -> list[str]:
     """Name the slices, each after those that it wants to come before it."""
-    late = {name for name, one in SLICES.items() if "*" in one.after}
-    before = {name: set(one.after) - {"*"} for name, one in SLICES.items()}
-    for name in late:
-        before[name] |= SLICES.keys() - late
+    early = [name for name, one in SLICES.items() if "*" not in one.after]  # lists: the order is the same in every run
+    before = {
+        name: [n for after in one.after for n in (early if after == "*" else (after,))] for name, one in SLICES.items()
+    }
     return list(TopologicalSorter(before).static_order())
