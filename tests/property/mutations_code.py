@@ -33,8 +33,8 @@ CODE: tuple[Mutation, ...] = (
         "unroll",
         _G + "copies",
         "copies of a body read where the first one does",
-        "by = self._slopes[old] * distance",
-        "by = 0",
+        "new, by = old + suffix, self._slopes[old] * distance",
+        "new, by = old + suffix, 0",
     ),
     _m(
         "compute_inline",

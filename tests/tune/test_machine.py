@@ -92,7 +92,8 @@ def test_measuring_takes_the_working_sets_that_show_one_level_each(measured, mon
     assert asked == [], "no size from 1 MiB up lies in one level alone"
 
 
-WIDE = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr=+avx,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512bf16 -l1={} -l2=1M -l3=32M -threads=2"
+_WIDE = "+avx,+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512vl,+avx512dq,+avx512bf16"
+WIDE = f"llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -mattr={_WIDE} -l1={{}} -l2=1M -l3=32M -threads=2"
 
 
 def test_cores_that_execute_wide_vectors_in_halves_have_constants_of_their_own(tmp_path):
