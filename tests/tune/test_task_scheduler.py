@@ -240,25 +240,27 @@ def test_who_lost_to_another_one_in_a_log_that_was_merged_is_no_champion():
     assert (state.champion, state.pending) == (1, {})
 
 
-def test_without_comparisons_who_seemed_faster_and_lost_waits_for_none():
+def doubtful():
+    """A trial that seemed faster than the champion and lost."""
     scheduler = confirming()
-    task, state = scheduler.tasks[0], scheduler.states[0]
+    task = scheduler.tasks[0]
     for n, ms in enumerate((5.0, 4.0)):
         scheduler.observe(record(task, 0, n, ms))
     lost = replace(versus(task, 0, 0, 1, (5.0, 3.9), 0.8, winner=0), costs_ms=((5.0, 5.1, 5.0), (3.9, 4.0, 9.0)))
     scheduler.compare(lost)
+    return scheduler, scheduler.states[0], lost
+
+
+def test_without_comparisons_who_seemed_faster_and_lost_waits_for_none():
+    scheduler, state, _ = doubtful()
     assert state.challengers(3) == [1]
     scheduler.settle(False)
     assert (state.champion, state.challengers(3)) == (0, [])
 
 
 def test_who_seemed_faster_and_lost_has_a_second_comparison():
-    scheduler = confirming()
-    task, state = scheduler.tasks[0], scheduler.states[0]
-    for n, ms in enumerate((5.0, 4.0)):
-        scheduler.observe(record(task, 0, n, ms))
-    lost = replace(versus(task, 0, 0, 1, (5.0, 3.9), 0.8, winner=0), costs_ms=((5.0, 5.1, 5.0), (3.9, 4.0, 9.0)))
-    scheduler.compare(lost)
+    scheduler, state, lost = doubtful()
+    task = scheduler.tasks[0]
     assert (state.champion, state.lost, state.challengers(3)) == (0, set(), [1])
     scheduler.compare(lost)
     assert (state.champion, state.lost, state.challengers(3), state.rivals(3)) == (0, set(), [], [1])

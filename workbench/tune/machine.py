@@ -72,8 +72,8 @@ class Machine:
         return replace(found, pace=_stored_pace(target, str(cache_dir()), found))
 
 
-#: A target does not say who made the processor. Cores with these two executed vectors of 512 bits in halves (AMD's
-#: Zen 4); others with this first level cannot multiply bfloat16, others with this extension have a larger first level.
+#: A target does not say who made the processor. Cores with these two execute vectors of 512 bits in halves (AMD's
+#: Zen 4); Intel's Cooper Lake has both as well and is taken for one of them.
 _HALVES_L1, _HALVES_ISA = 32 << 10, "avx512bf16"
 
 #: Bytes per cycle and thread that the machines of the fit read from their second and third level. A cycle is that of

@@ -71,16 +71,15 @@ class Constants:
 
 CONSTANTS = Constants()
 
-#: Where a wide vector is executed in two halves, two multiply-adds take two ticks of the clock: what does not pass
-#: through the vector units takes half as many of these cycles and hides behind them, but stores do not: their path is
-#: narrower.
+#: Where a wide vector is executed in two halves, two multiply-adds take two ticks of the clock, so what does not pass
+#: through the vector units takes about half as many of these cycles. A fit to one such machine, no description.
 HALVES = Constants(
     body=0.11, tile=1.8, crowd=0.12, issue=7.5, load_port=0.77, store_port=6.0, latency=2.6, store=1.35, guard=0.11,
     l1=125.0, l2=60.0, overlap=0.4,
 )  # fmt: skip
 
 
-def constants_of(machine: Machine) -> Constants:
+def fitted_for(machine: Machine) -> Constants:
     """Return what was fitted on a machine of this kind."""
     return HALVES if machine.halves else CONSTANTS
 
@@ -122,7 +121,7 @@ class Cycles:
 
 def block_cycles(f: BlockFacts, machine: Machine) -> Cycles:
     """Estimate the cycles of one block."""
-    c = constants_of(machine)
+    c = fitted_for(machine)
     body = body_cycles(f, machine, c)
     compute = f.bodies * body + f.visits * tile_cycles(f, c)
     compute = (
@@ -147,7 +146,7 @@ def program_cycles(
     roots : sequence of int
         Per block: the top-level statement that it is in.
     """
-    c, total = constants_of(machine), parts[0].copy()
+    c, total = fitted_for(machine), parts[0].copy()
     for p in parts[1:]:
         total += p
     regions: dict[int, Array] = {}

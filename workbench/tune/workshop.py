@@ -90,10 +90,6 @@ class Workshops:
             self._made[index] = shop  # at last: what has failed half-way is made anew
         return self._made[index]
 
-    def made(self, index: int) -> Workshop | None:
-        """Return the workshop of a task if there is one."""
-        return self._made.get(index)
-
     def _plant(self, task: Task, shop: Workshop) -> None:
         if remark := self._toolbox.remark(task):
             self._say("warning", remark, task.name)
