@@ -133,7 +133,8 @@ class Accumulators:
             if guard.mask is None and lanes > 1 and self.ex.mask is not None and not self.ex.spare(b.buffer, b.index):
                 guard = Guard(guard.cond, self.ex.mask, guard.conds)
             got = p.slots[key] = Slot(self.fb.alloca(like.type), like, at, guard)
-            self._start(p, got)
+            with self.fb.at(f"{'stmt' if p.starts is False else 'init'}:{b.name}"):
+                self._start(p, got)
         return got
 
     def _start(self, p: Promotion, s: Slot) -> None:
@@ -159,12 +160,16 @@ class Accumulators:
     def end(self, p: Promotion) -> None:
         """Store the accumulators of a promotion, after its loop."""
         del self.open[p.block.buffer]
-        for cond, group in _runs(list(p.slots.values())):
-            with self._where(cond):
-                for s in group:
-                    v = self.fb.here(f"load {s.like.type}, {s.register.typed}, align 64", s.like.dtype, s.like.lanes)
-                    self.ex.look_ahead_to_store(p.block.name, p.block.buffer, p.block.index, s.at)
-                    self.ex.store(p.block.buffer, s.at, v, s.guard.mask)
+        with self.fb.at(f"stmt:{p.block.name}"):
+            for cond, group in _runs(list(p.slots.values())):
+                with self._where(cond):
+                    self._store(p, group)
+
+    def _store(self, p: Promotion, group: Sequence[Slot]) -> None:
+        for s in group:
+            v = self.fb.here(f"load {s.like.type}, {s.register.typed}, align 64", s.like.dtype, s.like.lanes)
+            self.ex.look_ahead_to_store(p.block.name, p.block.buffer, p.block.index, s.at)
+            self.ex.store(p.block.buffer, s.at, v, s.guard.mask)
 
     def _where(self, cond: bool | Value) -> AbstractContextManager[None]:
         return self.fb.branching(cond if isinstance(cond, Value) else None)

@@ -25,6 +25,8 @@ from typing import ClassVar, TypeVar
 from ..errors import BuildError, TargetError, WorkbenchError
 from ..ir.func import Func
 from ..target import Target
+from .assembly import instructions
+from .lines import Named
 from .lowering import ObjectCode, params_of
 
 #: A name that every assembler and language takes as it is.
@@ -79,6 +81,14 @@ class Backend:
     def assembly(self, text: str, target: Target) -> str:
         """Return the assembly for a text."""
         raise NotImplementedError
+
+    def listing(self, func: Func, target: Target) -> list[Named]:
+        """Return the lines of the text, each with the row of the nest that it belongs to ("" where that is unknown)."""
+        return [(line, "") for line in self.emit(func, target, "kernel", False)[0].splitlines()]
+
+    def asm_listing(self, func: Func, target: Target) -> list[Named]:
+        """Return the instructions, each with the row of the nest that it belongs to ("" where that is unknown)."""
+        return instructions(self.assembly(self.emit(func, target, "kernel", False)[0], target))
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         """Say why this machine cannot make object code for the target; None when it can."""

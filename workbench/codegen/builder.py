@@ -12,7 +12,7 @@ import functools
 import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,8 +69,13 @@ class Value:
         return is_float(self.dtype)
 
 
+_ANYWHERE: AbstractContextManager[None] = nullcontext()
+
+
 @dataclass(slots=True)
-class _Scope:
+class Scope:
+    """What is emitted into the function's body, or into an open loop or branch: its last label, lines, and values."""
+
     label: str
     lines: list[str] = field(default_factory=list)
     known: dict[str, Value] = field(default_factory=dict)
@@ -110,13 +115,21 @@ class FunctionBuilder:
     def __init__(self, isa: Iterable[str] = ()) -> None:
         #: Vector extensions of the machine: which instructions may be asked for.
         self.isa = frozenset(isa)
-        self._scopes = [_Scope("entry")]
+        self._scopes = [self.open_scope("entry")]
         self._branches = [0]
         self._allocas: list[str] = []
         self._sums: dict[str, tuple[Value, int]] = {}
         self._count = 0
         self.declarations: dict[str, str] = {}
         self._exits: dict[str, None] = {}
+
+    def open_scope(self, label: str) -> Scope:
+        """Make a scope that begins at a label."""
+        return Scope(label)
+
+    def at(self, row: str, pinned: bool = False) -> AbstractContextManager[None]:
+        """Say which row of the nest is being emitted, for who notes it (`workbench.codegen.marks`)."""
+        return _ANYWHERE
 
     @property
     def depth(self) -> int:
@@ -213,7 +226,7 @@ class FunctionBuilder:
         self._count += 1
         head, done = f"{_clean(label)}{self._count}", f"{_clean(label)}{self._count}.end"
         iv, following = self.fresh("i"), self.fresh("n")
-        self._scopes.append(_Scope(head))
+        self._scopes.append(self.open_scope(head))
         self._rounds(Value(iv, "int64", 1, self.depth), body, copies, step // copies)
         if once is not None:
             once(Value(iv, "int64", 1, self.depth))
@@ -253,7 +266,7 @@ class FunctionBuilder:
             return
         self._count += 1
         then, done = f"then{self._count}", f"then{self._count}.end"
-        self._scopes.append(_Scope(then))
+        self._scopes.append(self.open_scope(then))
         self._branches.append(self.depth)
         yield
         self._branches.pop()
@@ -273,20 +286,11 @@ class FunctionBuilder:
         with self.branching(cond):
             body()
 
-    def text(self, signature: str) -> str:
-        """Finish: the function's definition."""
+    def lines(self, signature: str) -> list[str]:
+        """Finish: the lines of the function's definition."""
         assert self.depth == 0
-        return "\n".join(
-            [
-                f"define {signature} #0 {{",
-                "entry:",
-                *self._allocas,
-                *self._scopes[0].lines,
-                *self._exits,
-                "  ret void",
-                "}",
-            ]
-        )
+        head, end = [f"define {signature} #0 {{", "entry:"], ["  ret void", "}"]
+        return [*head, *self._allocas, *self._scopes[0].lines, *self._exits, *end]
 
     # ---- arithmetic on i64 indices ---------------------------------------------------------------------------------
 

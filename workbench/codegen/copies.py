@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from .lines import Line
+
 #: ``%x = operation``: name and operation of a line.
 _DEFINES = re.compile(r"  (%[\w.]+) = (.*)", re.DOTALL)
 _NAME = re.compile(r"(%[\w.]+)")
@@ -34,8 +36,10 @@ class Body:
         self._slopes: dict[str, int] = {variable: 1}
         self._addresses: set[str] = set()
         self._defined: set[str] = set()
+        kept = [line for line in lines if not self._linear(line)]
         #: Text and names of each line in turn: names are every second piece.
-        self._pieces = [_NAME.split(line) for line in lines if not self._linear(line)]
+        self._pieces = [_NAME.split(line) for line in kept]
+        self._rows = [line.row for line in kept if isinstance(line, Line)]
 
     @staticmethod
     def fits(lines: list[str]) -> bool:
@@ -81,12 +85,14 @@ class Body:
                 out.append(f"  {new} = add nsw i64 {old}, {by}")
             return new
 
-        for pieces in self._pieces:
-            line = pieces[:]
+        for at, pieces in enumerate(self._pieces):
+            line, begin = pieces[:], len(out)
             for k in range(1, len(line), 2):
                 name = line[k]
                 if name not in moved:
                     moved[name] = moved_on(name)
                 line[k] = moved[name]
             out.append("".join(line))
+            if self._rows:
+                out[begin:] = [Line(text, self._rows[at]) for text in out[begin:]]
         return out

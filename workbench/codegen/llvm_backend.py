@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..intrinsics import require
 from ..ir.func import Func
 from ..target import Target
+from .assembly import aligned, instructions
 from .backend import Backend
+from .lines import Named
+
+if TYPE_CHECKING:
+    from .marks import MarkedCode
 
 
 class LlvmBackend(Backend):
@@ -18,10 +25,14 @@ class LlvmBackend(Backend):
         """Return further attributes of every function."""
         return ()
 
+    def check(self, func: Func, target: Target) -> None:
+        """Raise what keeps the function from being generated for the target."""
+        require(func.body, target)
+
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
         from .module import emit_module
 
-        require(func.body, target)
+        self.check(func, target)
         return emit_module(func, target, symbol, poison, self.attributes(target))
 
     def compile(self, text: str, target: Target) -> bytes:
@@ -33,3 +44,18 @@ class LlvmBackend(Backend):
         from .llvm_bind import assembly
 
         return assembly(text, target)
+
+    def listing(self, func: Func, target: Target) -> list[Named]:
+        return self._marked(func, target).lines()
+
+    def asm_listing(self, func: Func, target: Target) -> list[Named]:
+        code = self._marked(func, target)
+        text, rows = code.with_locations()
+        marked = instructions(self.assembly(text, target), lambda number: rows[number - 1])
+        return aligned(instructions(self.assembly(code.text(), target)), marked)
+
+    def _marked(self, func: Func, target: Target) -> MarkedCode:
+        from .marks import MarkedCode
+
+        self.check(func, target)
+        return MarkedCode(func, target, "kernel", self.attributes(target))

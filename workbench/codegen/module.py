@@ -44,11 +44,20 @@ def emit_module(
     attributes : sequence of str
         Further attributes of every function, as the architecture wants them.
     """
-    roomy = with_slack(lowered(func), target.vector_bytes)
-    return _ModuleEmitter(roomy, target, symbol, poison, attributes).emit()
+    return ModuleEmitter(as_emitted(func, target), target, symbol, poison, attributes).emit()
 
 
-class _ModuleEmitter:
+def as_emitted(func: Func, target: Target) -> Func:
+    """Return the function that code is emitted for: lowered, and with room at the ends of its temporaries."""
+    return with_slack(lowered(func), target.vector_bytes)
+
+
+class ModuleEmitter:
+    """Emits one module; see `emit_module`."""
+
+    #: What emits the nests.
+    emitter = NestEmitter
+
     def __init__(self, func: Func, target: Target, symbol: str, poison: bool, attributes: Sequence[str]) -> None:
         self._func, self._target, self._symbol, self._poison = func, target, symbol, poison
         self._attributes = " ".join(("nounwind", *attributes))
@@ -60,7 +69,14 @@ class _ModuleEmitter:
         self._declarations: dict[str, str] = {}
 
     def emit(self) -> tuple[str, int, int]:
-        entry = FunctionBuilder(self._target.isa)
+        """Return the text and the workspace sizes."""
+        self.generate()
+        parts = [*self.head(), *self._functions, *self.tail()]
+        return "\n".join(parts) + "\n", self._shared, self._per_thread
+
+    def generate(self) -> None:
+        """Emit all functions."""
+        entry = self.builder()
         args = _Arguments(Value("%bufs", "ptr"), Value("%workspace", "ptr"), index(0))
         nest: NestEmitter | None = None
         ctx: Value | None = None
@@ -79,24 +95,37 @@ class _ModuleEmitter:
                 nest.start()
                 nest.body((s,))
         self._finish(entry, f"void @{self._symbol}(ptr %bufs, ptr %workspace, ptr %rt)")
+
+    def head(self) -> list[str]:
+        """Return what stands before the functions."""
         # Only where they are read: every loaded kernel has its own.
         used = any(ZEROS in text for text in self._functions)
         zeros = [f"{ZEROS} = internal global [{ZERO_BYTES} x i8] zeroinitializer, align 64"] if used else []
-        tail = [
+        return [*zeros, *self._declarations.values()]
+
+    def tail(self) -> list[str]:
+        """Return what stands behind the functions."""
+        return [
             f"attributes #0 = {{ {self._attributes} }}",
             "!0 = distinct !{!0, !1}",
             '!1 = !{!"llvm.loop.unroll.disable"}',
         ]
-        parts = [*zeros, *self._declarations.values(), *self._functions, *tail]
-        return "\n".join(parts) + "\n", self._shared, self._per_thread
+
+    def builder(self) -> FunctionBuilder:
+        """Begin a function."""
+        return FunctionBuilder(self._target.isa)
+
+    def finish(self, lines: list[str]) -> None:
+        """Take the lines of a function that is complete."""
+        self._functions.append("\n".join(lines))
 
     def _finish(self, fb: FunctionBuilder, signature: str) -> None:
-        self._functions.append(fb.text(signature))
+        self.finish(fb.lines(signature))
         self._declarations.update(fb.declarations)
 
     def _nest(self, fb: FunctionBuilder, pointers: dict[str, Value]) -> NestEmitter:
         target = self._target
-        return NestEmitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, mask_bytes(target))
+        return self.emitter(fb, self._buffers, pointers, self._extents, target.vector_bytes, mask_bytes(target))
 
     # ---- memory ----------------------------------------------------------------------------------------------------
 
@@ -142,7 +171,7 @@ class _ModuleEmitter:
 
     def _region(self, name: str, chain: list[For]) -> int:
         """Emit the function that runs one task of a parallel nest; returns the number of tasks."""
-        fb = FunctionBuilder(self._target.isa)
+        fb = self.builder()
         ctx = Value("%ctx", "ptr")
         bufs = fb.pure("load ptr, ptr %ctx, align 8", "ptr", 1, ())
         at = fb.gep(ctx, index(1), "ptr")
@@ -160,17 +189,20 @@ class _ModuleEmitter:
         def iteration(linear: Value) -> None:
             rest = linear
             nest.ex.env.update({lp.name: index(0) for lp in chain})  # known from the outside in
-            for lp in reversed(chain):
-                nest.ex.env[lp.name] = fb.urem(rest, concrete(lp.extent)) if lp is not chain[0] else rest
-                rest = fb.udiv(rest, concrete(lp.extent))
+            for lp, outer in zip(reversed(chain), (*chain[-2::-1], chain[0]), strict=True):
+                with fb.at(lp.name):
+                    nest.ex.env[lp.name] = fb.urem(rest, concrete(lp.extent)) if lp is not chain[0] else rest
+                with fb.at(outer.name):
+                    rest = fb.udiv(rest, concrete(lp.extent))
             nest.body(chain[-1].body)
 
-        if tasks == total:
-            iteration(task)
-        else:
-            start = fb.udiv(fb.mul(task, total), tasks)
-            stop = fb.udiv(fb.mul(fb.add(task, index(1)), total), tasks)
-            fb.loop(start, stop, 1, iteration, "task")
+        with fb.at(chain[-1].name):
+            if tasks == total:
+                iteration(task)
+            else:
+                start = fb.udiv(fb.mul(task, total), tasks)
+                stop = fb.udiv(fb.mul(fb.add(task, index(1)), total), tasks)
+                fb.loop(start, stop, 1, iteration, "task")
         self._finish(fb, f"internal void @{name}(ptr %ctx, i64 %task, i64 %tid)")
         return tasks
 

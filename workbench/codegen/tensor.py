@@ -165,11 +165,14 @@ class _GroupEmitter:
         return loop in moving and size * itemsize(operand[1].dtype) > PASSING_BYTES
 
     def emit(self) -> None:
+        name = self.group.match.block.name
         for lp in self.group.match.loops:
             self.env[lp.name] = index(0)
-        self._begin()
+        with self.fb.at(f"init:{name}"):
+            self._begin()
         self._loops(self.group.around, 0)
-        self._each_result(lambda acc: self.machine.store(acc, self._result()))
+        with self.fb.at(f"stmt:{name}"):
+            self._each_result(lambda acc: self.machine.store(acc, self._result()))
         self.t.ex.touch(self.result)
         for lp in (*self.group.match.loops, *self.group.around):
             self.env.pop(lp.name, None)
@@ -234,8 +237,11 @@ class _GroupEmitter:
 
     def _call(self, acc: int) -> None:
         result = self.group.match.intrinsic.block.buffer
-        operands = {n: self.t.place(o, self.passing[n]) for n, o in self.group.match.operands.items() if n != result}
-        self.machine.step(acc, operands)
+        with self.fb.at(self.group.match.loops[0].name):
+            operands = {
+                n: self.t.place(o, self.passing[n]) for n, o in self.group.match.operands.items() if n != result
+            }
+            self.machine.step(acc, operands)
 
 
 def by_intrinsic(lp: For, block: Block) -> bool:

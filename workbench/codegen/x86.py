@@ -26,7 +26,8 @@ class X86(LlvmBackend):
         # LLVM's model of some CPUs prefers 256 bits and would cut our vectors in two.
         return (f'"prefer-vector-width"="{8 * target.vector_bytes}"',)
 
-    def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
+    def check(self, func: Func, target: Target) -> None:
+        super().check(func, target)
         if not {"f16c", "avx512fp16"} & target.isa and _uses(func, "float16"):
             # LLVM would call functions of a compiler's library that no process has to have.
             raise BuildError(
@@ -35,7 +36,6 @@ class X86(LlvmBackend):
                 (func.name,),
                 "add +f16c to -mattr, compute in float32 or bfloat16, or use the kind 'c'",
             )
-        return super().emit(func, target, symbol, poison)
 
 
 def _uses(func: Func, dtype: str) -> bool:

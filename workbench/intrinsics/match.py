@@ -13,7 +13,7 @@ from ..ir.affine import Affine
 from ..ir.expr import Binary, Cast, Const, Expr, Load
 from ..ir.func import Buffer, Func
 from ..ir.poly import Dim
-from ..ir.stmt import Block, For
+from ..ir.stmt import Block, For, as_marked
 from .base import Intrinsic
 
 
@@ -100,7 +100,7 @@ def _check_loops(intrinsic: Intrinsic, chain: tuple[For, ...], block: Block) -> 
     if marked is not None:
         raise Mismatch(
             "marked",
-            f"Loop {marked.name!r} is marked {marked.kind}; the loops of an intrinsic have no other mark.",
+            f"Loop {marked.name!r} is marked {as_marked(marked.kind)}; the loops of an intrinsic have no other mark.",
             (marked.name,),
             "undo the mark first",
         )

@@ -7,9 +7,11 @@ from types import MappingProxyType
 from ...errors import BuildError, WorkbenchError
 from ...ir.func import Func
 from ...target import Target
+from ..assembly import instructions
 from ..backend import Backend, backend
+from ..lines import Named
 from .compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
-from .module import print_module
+from .module import list_module, print_module
 from .names import is_taken
 
 
@@ -40,6 +42,16 @@ class C(Backend):
 
     def assembly(self, text: str, target: Target) -> str:
         return assembly_of(text, target)
+
+    def listing(self, func: Func, target: Target) -> list[Named]:
+        return list_module(func, target, "kernel")
+
+    def asm_listing(self, func: Func, target: Target) -> list[Named]:
+        lines = list_module(func, target, "kernel")
+        text = "".join(f"{line}\n" for line, _ in lines)
+        rows = [row for _, row in lines]
+        said = assembly_of(text, target, "-g1")
+        return instructions(said, lambda number: rows[number - 1] or None)
 
     def compiler_problem(self, target: Target) -> WorkbenchError | None:
         return problem(target)

@@ -115,10 +115,10 @@ def compile_c(text: str, target: Target) -> bytes:
         return out.read_bytes()
 
 
-def assembly_of(text: str, target: Target) -> str:
-    """Return the compiler's assembly; raises as `compile_c`."""
+def assembly_of(text: str, target: Target, *options: str) -> str:
+    """Return the compiler's assembly, with further options of the compiler; raises as `compile_c`."""
     with _folder() as folder:
-        return _run(text, target, folder, "-S", "-o", "-")
+        return _run(text, target, folder, "-S", *options, "-o", "-")
 
 
 @contextmanager

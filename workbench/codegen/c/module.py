@@ -8,11 +8,13 @@ the file is complete in itself: ``kernel(bufs, workspace, NULL)``.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from ...ir.func import Buffer, Func
 from ...ir.poly import concrete
 from ...ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
 from ...target import Target
+from ..lines import Named, named
 from ..lowering import lowered, task_limit
 from ..memory import place
 from .exprs import ExprPrinter
@@ -76,6 +78,11 @@ static void run_tasks(const Runtime *rt, Region nest, const Context *ctx, int64_
 }"""
 
 
+def list_module(func: Func, target: Target, symbol: str) -> list[Named]:
+    """Return the lines of the C text, each with the row of the nest that it belongs to."""
+    return [named(line) for line in _ModulePrinter(lowered(func), target, symbol, False).lines()]
+
+
 def print_module(func: Func, target: Target, symbol: str, poison: bool = False) -> tuple[str, int, int]:
     """Return the C text and the workspace in bytes: shared, per thread."""
     return _ModulePrinter(lowered(func), target, symbol, poison).text()
@@ -93,7 +100,11 @@ class _ModulePrinter:
             self._names("buffer", b.name)
 
     def text(self) -> tuple[str, int, int]:
-        nests: list[str] = []
+        return "\n".join(self.lines()) + "\n", self._memory.shared, self._memory.per_thread
+
+    def lines(self) -> list[str]:
+        """Return the lines of the file; those of nests know their rows."""
+        nests: list[list[str]] = []
         calls: list[str] = []
         for k, s in enumerate(self._func.body):
             chain = parallel_chain(s)
@@ -110,8 +121,8 @@ class _ModulePrinter:
         runtime = [_RUNTIME] if parallel else []
         helpers = [text] if (text := self._helpers.text()) else []
         caution = [_NO_MASKS] if self._careful else []
-        parts = [self._title(), _HEAD, *caution, *runtime, *helpers, *nests, "\n".join(entry)]
-        return "\n\n".join(parts) + "\n", self._memory.shared, self._memory.per_thread
+        head = [text.split("\n") for text in (self._title(), _HEAD, *caution, *runtime, *helpers)]
+        return _apart([*head, *nests, entry])
 
     def _locals(self, parallel: bool) -> list[str]:
         """Declare the temporaries on the stack that several nests use, and what the tasks of nests are given."""
@@ -142,8 +153,8 @@ class _ModulePrinter:
 
     # ---- nests -----------------------------------------------------------------------------------------------------
 
-    def _nest(self, name: str, s: Stmt, chain: list[For]) -> tuple[str, int]:
-        """Return the function of a top-level nest and its number of tasks."""
+    def _nest(self, name: str, s: Stmt, chain: list[For]) -> tuple[list[str], int]:
+        """Return the lines of the function of a top-level nest, and its number of tasks."""
         nest = self._printer()
         stages = ", ".join(dict.fromkeys(comment(b.name) for b, _ in blocks((s,))))
         written = {b.buffer for b, _ in blocks((s,))}
@@ -159,19 +170,18 @@ class _ModulePrinter:
             nest.body((s,), 1)
         nest.emit(0, "}")
         self._careful |= nest.ex.careful
-        return "\n".join(nest.lines), tasks
+        return nest.lines, tasks
 
-    def _thunk(self, name: str, s: Stmt) -> str:
+    def _thunk(self, name: str, s: Stmt) -> list[str]:
         """Return the function that the runtime calls for a task."""
         arguments = ", ".join([*self._arguments(s, "ctx->", "tid"), "task"])
-        lines = [
+        return [
             f"static void {name}_task(void *context, int64_t task, int64_t tid) {{",
             "    const Context *ctx = context;",
             f"    {name}({arguments});",
             "    (void)ctx, (void)tid;",
             "}",
         ]
-        return "\n".join(lines)
 
     def _used(self, s: Stmt) -> list[Buffer]:
         """Buffers that a nest is given, in the function's order: all but those that live inside its loops."""
@@ -204,20 +214,28 @@ class _ModulePrinter:
         n, depth = "task", 1
         if tasks != total:
             n, depth = "n", 2
-            nest.emit(1, f"for (int64_t n = task * {total} / {tasks}; n < (task + 1) * {total} / {tasks}; ++n) {{")
+            with nest.at(chain[-1].name):
+                nest.emit(1, f"for (int64_t n = task * {total} / {tasks}; n < (task + 1) * {total} / {tasks}; ++n) {{")
         inner = 1
         for lp in reversed(chain):
             v, size = self._names("loop", lp.name), concrete(lp.extent)
             part = n if inner == 1 else f"{n} / {inner}"
             part = part if lp is chain[0] else f"{part} % {size}"
-            nest.emit(depth, f"const int64_t {v} = {part}; /* {comment(lp.name)} in {size} (parallel) */")
+            with nest.at(lp.name):
+                nest.emit(depth, f"const int64_t {v} = {part}; /* {comment(lp.name)} in {size} (parallel) */")
             inner *= size
-        for lp in chain:
-            nest.variables(lp.name, depth)
-        nest.body(chain[-1].body, depth)
-        if depth == 2:
-            nest.emit(1, "}")
+        with nest.at(chain[-1].name):
+            for lp in chain:
+                nest.variables(lp.name, depth)
+            nest.body(chain[-1].body, depth)
+            if depth == 2:
+                nest.emit(1, "}")
         return tasks
+
+
+def _apart(parts: Sequence[list[str]]) -> list[str]:
+    """Join parts of a file with an empty line between them."""
+    return [line for k, part in enumerate(parts) for line in (("", *part) if k else part)]
 
 
 def _described(b: Buffer) -> str:

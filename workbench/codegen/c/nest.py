@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ...ir.affine import Affine, Digit
@@ -12,6 +13,7 @@ from ...ir.expr import Bound, Expr
 from ...ir.func import Buffer
 from ...ir.poly import concrete
 from ...ir.stmt import Block, For, Stmt, accesses, blocks
+from ..lines import Line
 from ..memory import Placed
 from .exprs import ExprPrinter, Text
 from .helpers import MEMORY_TYPE, VALUE_TYPE
@@ -43,21 +45,35 @@ class NestPrinter:
     placed: Mapping[str, Placed]
     poison: bool
     lines: list[str] = field(default_factory=list)
+    #: Row of the nest that is being printed.
+    _row: str = ""
+    _pinned: bool = False
     _reducing: list[str] = field(default_factory=list)
     _copies: int = 1
     _met: tuple[Bound, ...] = ()
 
     def emit(self, depth: int, text: str) -> None:
         """Append a line."""
-        self.lines.append("    " * depth + text if text else "")
+        self.lines.append(Line("    " * depth + text if text else "", self._row))
+
+    @contextmanager
+    def at(self, row: str, pinned: bool = False) -> Iterator[None]:
+        """Note for the lines that follow that they belong to a row of the nest; `pinned` holds for all inside too."""
+        before = self._row, self._pinned
+        if not self._pinned:
+            self._row, self._pinned = row, pinned
+        yield
+        self._row, self._pinned = before
 
     def body(self, stmts: tuple[Stmt, ...], depth: int) -> None:
         """Print statements in order."""
         for s in stmts:
             if isinstance(s, Block):
-                self._block(s, depth)
+                with self.at(f"stmt:{s.name}"):
+                    self._block(s, depth)
             else:
-                self._loop(s, depth)
+                with self.at(s.name):
+                    self._loop(s, depth)
 
     def variables(self, loop: str | None, depth: int) -> None:
         """Declare the temporaries on the stack that live inside a loop, or for the whole call."""
@@ -79,9 +95,11 @@ class NestPrinter:
                 if self._may_keep(b, path):
                     kept.append(self._accumulators(b, path, first))
                 elif first and b.init != b.own_load():
-                    self._init_nest(b, path, depth)
+                    with self.at(f"init:{b.name}", pinned=True):
+                        self._init_nest(b, path, depth)
         for acc in kept:
-            self._fill(acc, depth)
+            with self.at(f"{'init' if acc.from_init else 'stmt'}:{acc.block.name}"):
+                self._fill(acc, depth)
         self.ex.kept |= {acc.block.buffer: acc.element for acc in kept}
         self._reducing.append(lp.name)
         known = self.ex.known
@@ -102,7 +120,8 @@ class NestPrinter:
             del self.ex.kept[acc.block.buffer]
         for acc in kept:
             target = self.ex.element(acc.block.buffer, acc.block.index)
-            self._for_each(acc, f"{target} = {acc.element};", depth)
+            with self.at(f"stmt:{acc.block.name}"):
+                self._for_each(acc, f"{target} = {acc.element};", depth)
 
     def _decide(self, lp: For, depth: int) -> dict[Expr, Text]:
         """Take choices out of a vectorised loop that are the same in all its iterations (no compiler must do it)."""
