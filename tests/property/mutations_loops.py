@@ -85,7 +85,7 @@ LOOPS: tuple[Mutation, ...] = (
         "the second loop takes the factors of the first",
         "Split(self.second, self.others)",
         "Split(self.second, self.factors)",
-        'raise Refusal("tile.split", e.message, e.where, e.hint, e.witness) from None',
+        'raise Refusal("tile.split", e.message, e.where, e.hint, e.evidence) from None',
         "return func, ()",
     ),
     _m(
@@ -142,8 +142,8 @@ LOOPS: tuple[Mutation, ...] = (
         "parallel",
         _S + "legality.marks",
         "any loop may be parallel",
-        'check_independent(func, loop, "parallel", "running it in parallel")',
-        "pass",
+        'check_independent(func, loop, "parallel",',
+        '(lambda *_: None)(func, loop, "parallel",',
     ),
     _m(
         "parallel",
@@ -170,7 +170,7 @@ LOOPS: tuple[Mutation, ...] = (
         "vectorize",
         _S + "legality.marks",
         "any loop may be a vector",
-        'check_independent(func, loop, "vectorize", "vectorising it")',
+        'check_independent(func, loop, "vectorize", "vectorising it", hint=for_sum)',
         "pass",
     ),
     _m(
@@ -262,7 +262,7 @@ LOOPS: tuple[Mutation, ...] = (
         "bind",
         _S + "standing",
         "later steps may break what is bound",
-        "for lp in _bound(after.body):",
+        "for lp in Outline.of(after.body).bound:",
         "for lp in ():",
     ),
 )

@@ -62,7 +62,7 @@ PLACEMENT: tuple[Mutation, ...] = (
     ),
     _m(
         "reverse_compute_at",
-        _P + "placement",
+        _P + "cover",
         "the loops need not cover the block",
         "if not bijective(form, extents, total, func.relations):",
         "if False:",

@@ -45,7 +45,9 @@ def test_open_numbers_are_answered_for_all_fillings():
     s.split("i", [None, Hole("t")])
     block, path = block_of(s)
     assert legality.writes_distinct(s.func, block, path, "i.0")
-    assert legality.conflict(s.func, block, path, "k") is None, "no filling is chosen, so no iterations are shown"
+    witness = legality.conflict(s.func, block, path, "k")
+    assert witness.filling == (("i_0", 2), ("t", 4)), "a filling is chosen and said"
+    assert str(witness) == "with i_0 = 2, t = 4, (k = 0) and (k = 1) both write C[0, 0]"
     extents = legality.extents_of(path)
     low, high = legality.form_range(block.env[block.iters[0].name], extents, s.func.relations)
     assert (low, high) == (0, 7)

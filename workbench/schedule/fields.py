@@ -201,8 +201,9 @@ class BlockSize(FieldKind):
 
 @dataclass(frozen=True, slots=True)
 class Number(FieldKind):
-    """An integer, such as a dimension."""
+    """An integer, such as a dimension; `words` is how some are said."""
 
+    words: tuple[tuple[int, str], ...] = ()
     widget: ClassVar[str] = "number"
 
     def clean(self, value: object) -> object:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from ..ir.expr import DEEPEST as MOST_LEVELS
 from ..ir.expr import MOST_NODES, Expr, measure
 from ..ir.func import Buffer, Func
-from ..ir.stmt import Block, Stmt
+from ..ir.remembered import Remembered
+from ..ir.stmt import Block
+from .outline import Outline
 from .refusal import refuse
 
 #: Most times that a block may run, about a day of one core.
@@ -31,20 +33,8 @@ class _Largest:
 
     @staticmethod
     def of(func: Func) -> _Largest:
-        out = _Largest()
-        out._walk(func.body, 1, 0)
-        out.nbytes = max(((b.nbytes, b.name) for b in func.buffers if _known(b)), default=(0, ""))
-        return out
-
-    def _walk(self, body: tuple[Stmt, ...], times: int, depth: int) -> None:
-        """Open extents count as 1: their relations limit them by an extent that was there before."""
-        for s in body:
-            if isinstance(s, Block):
-                self.iterations = max(self.iterations, (times, s.name))
-                continue
-            size = s.extent if isinstance(s.extent, int) else 1
-            self.depth = max(self.depth, (depth + 1, s.name))
-            self._walk(s.body, times * size, depth + 1)
+        whole = Outline.of(func.body)
+        return _Largest(whole.iterations, whole.depth, _NBYTES.of((func.buffers,), lambda: _most_bytes(func)))
 
 
 def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
@@ -81,6 +71,13 @@ def check(before: Func, after: Func, step: str) -> None:
             (loop,),
             "fuse loops, or split into fewer parts",
         )
+
+
+_NBYTES: Remembered[tuple[int, str]] = Remembered(256)
+
+
+def _most_bytes(func: Func) -> tuple[int, str]:
+    return max(((b.nbytes, b.name) for b in func.buffers if _known(b)), default=(0, ""))
 
 
 def _known(b: Buffer) -> bool:

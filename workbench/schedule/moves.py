@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import WorkbenchError
 from ..ir.func import Func
+from ..ir.remembered import trial
+from ..ir.stmt import Block, walk
 from .primitive import Json, Primitive
-from .refusal import Witness
+from .refusal import Evidence, Witness, witness_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +29,10 @@ class Move:
         Empty for a legal move.
     where : tuple of str
         Loops, blocks and buffers that the reason is about.
-    witness : Witness or None
-        Two iterations that conflict, where that is the reason.
     step : Primitive
         Apply it with ``schedule.apply(move.step)``.
+    evidence : Witness, Search or None
+        Two iterations that conflict, where that is the reason, or how to find them; `witness` does.
     """
 
     primitive: str
@@ -40,8 +42,13 @@ class Move:
     code: str = ""
     reason: str = ""
     where: tuple[str, ...] = ()
-    witness: Witness | None = None
+    evidence: Evidence = field(default=None, compare=False)
     hint: str = ""
+
+    @property
+    def witness(self) -> Witness | None:
+        """Two iterations that conflict, where that is the reason and they can be found."""
+        return witness_of(self.evidence)
 
     def __str__(self) -> str:
         return str(self.step) if self.legal else f"{self.step}: {self.reason}"
@@ -74,12 +81,44 @@ class Moves(list[Move]):
 
 def judge(func: Func, step: Primitive, target: object) -> Move:
     """Ask whether a step is legal, and why not."""
-    args = step.to_json()["args"]
     try:
         step.resolve(func).check(func, target)
     except WorkbenchError as e:
-        return Move(step.name, args, False, step, e.code, e.message, e.where, getattr(e, "witness", None), e.hint)
-    return Move(step.name, args, True, step)
+        return refused(step, e)
+    return Move(step.name, step.to_json()["args"], True, step)
+
+
+def judge_all(func: Func, steps: Iterable[Primitive], target: object) -> list[Move]:
+    """Judge many steps; of those that are alike (see `Primitive.alike`) one legal step speaks for the others."""
+    out: list[Move] = []
+    legal: set[tuple[str, Hashable]] = set()
+    known = _parts(func)
+    for step in steps:
+        common = step.alike(func)
+        key = (step.name, common)
+        if common is not None and key in legal:
+            out.append(Move(step.name, step.to_json()["args"], True, step))
+            continue
+        with trial(known):
+            out.append(judge(func, step, target))
+        if common is not None and out[-1].legal:
+            legal.add(key)
+    return out
+
+
+def _parts(func: Func) -> set[int]:
+    """Which objects a function consists of: what is found out about them is asked again for every step."""
+    parts: list[object] = [func.body, func.buffers, func.relations, func.holes, func.aliases]
+    for s, _ in walk(func.body):
+        more = (s.index, s.value, s.init, s.guard) if isinstance(s, Block) else (s.name, s.extent, s.body)
+        parts += (s, *more)
+    return set(map(id, parts))
+
+
+def refused(step: Primitive, e: WorkbenchError) -> Move:
+    """Return the move that an error is about."""
+    args = step.to_json()["args"]
+    return Move(step.name, args, False, step, e.code, e.message, e.where, getattr(e, "evidence", None), e.hint)
 
 
 def method_of(cls: type[Primitive]) -> Callable[..., Any]:

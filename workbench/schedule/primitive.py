@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
 from ..arguments import shown
-from ..errors import ScheduleError, UsageError, did_you_mean
+from ..errors import ScheduleError, UsageError
 from ..ir.func import Func
 from . import legality, limits, standing
 from .fields import (
@@ -51,6 +51,7 @@ from .fields import (
     with_numbers,
 )
 from .holes import Hole
+from .registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]
@@ -112,6 +113,12 @@ class Primitive:
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
         """Steps worth offering on `func`, legal or not; `at` restricts them to one loop, block or buffer."""
         raise NotImplementedError
+
+    def alike(self, func: Func) -> Hashable | None:
+        """Say what this step has in common with others that differ from it in numbers alone, where all of them are
+        legal on `func` if one is; None when that cannot be told without trying.
+        """
+        return None
 
     def resolve(self, func: Func) -> Primitive:
         """Return the same step with a name for every hole that has none yet."""
@@ -219,8 +226,8 @@ class Primitive:
 
         Arguments that have their default are left out, so that a new one does not change what a log says.
         """
-        said = {f.name: self.args[f.name] for f in self._fields if f.required or self.args[f.name] != f.default}
-        return {"primitive": self.name, "args": {k: encode(v) for k, v in said.items()}}
+        said = [(f.name, v) for f in self._fields if (v := getattr(self, f.name)) != f.default or f.required]
+        return {"primitive": self.name, "args": {name: encode(v) for name, v in said}}
 
     def to_python(self, schedule: str = "s") -> str:
         """Text of the method call that makes this step."""
@@ -260,53 +267,6 @@ class Primitive:
 
 
 P = TypeVar("P", bound=type[Primitive])
-
-
-class Registry:
-    """All primitives by name; iterating gives them in the order of declaration."""
-
-    def __init__(self) -> None:
-        self._table: dict[str, type[Primitive]] = {}
-        self._listeners: list[Callable[[type[Primitive]], None]] = []
-
-    def __iter__(self) -> Iterator[type[Primitive]]:
-        return iter(self._table.values())
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._table
-
-    def __getitem__(self, name: str) -> type[Primitive]:
-        found = self._table.get(str(name))  # whatever a file has there
-        if found is None:
-            raise ScheduleError(
-                "primitive.unknown",
-                f"There is no primitive {shown(name)}.",
-                (str(name),),
-                did_you_mean(str(name), self._table, "primitives"),
-            )
-        return found
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Names in the order of declaration."""
-        return tuple(self._table)
-
-    def add(self, cls: type[Primitive]) -> None:
-        """Add a primitive and tell the listeners."""
-        if cls.name in self._table:
-            raise UsageError("primitive.taken", f"There is a primitive {cls.name!r} already.", (cls.name,))
-        self._table[cls.name] = cls
-        for listener in self._listeners:
-            listener(cls)
-
-    def listen(self, listener: Callable[[type[Primitive]], None]) -> None:
-        """Call `listener` for every primitive, those to come included."""
-        self._listeners.append(listener)
-        for cls in self._table.values():
-            listener(cls)
 
 
 registry = Registry()
@@ -391,7 +351,6 @@ __all__ = [
     "LoopRefs",
     "Number",
     "Primitive",
-    "Registry",
     "decode",
     "encode",
     "from_json",

@@ -1,53 +1,124 @@
-"""The error of a step that is not legal, with a concrete conflict where one is known."""
+"""The error of a step that is not legal, with a concrete conflict where there is one."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, Literal, NoReturn, TypeAlias
 
 from ..errors import ScheduleError
+
+#: Two iterations write one element; one reduction takes the same term twice; an element is read before it is complete.
+WitnessKind: TypeAlias = Literal["write-write", "twice", "read-before-write"]
+Point: TypeAlias = tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """Two iterations that touch one element: the reason why they must not run at once."""
+    """Two iterations that a step would bring into conflict, and the element that they meet in.
+
+    Attributes
+    ----------
+    buffer : str
+    element : tuple of int
+        In the order in which the buffer is stored.
+    first, second : tuple of (str, int)
+        Loops with their values. Of "read-before-write" the one that reads and the one that writes; `second` is empty
+        where no iteration at all writes the element.
+    kind : str
+        "write-write", "twice" or "read-before-write".
+    blocks : (str, str)
+        Whose iterations they are.
+    filling : tuple of (str, int)
+        Numbers that were assumed for what is open.
+    effect : (float, tuple of float) or None
+        What the two iterations make of the element one after the other, and what else could come out. The inputs were
+        made up for it.
+    """
 
     buffer: str
     element: tuple[int, ...]
-    first: tuple[tuple[str, int], ...]
-    second: tuple[tuple[str, int], ...]
+    first: Point
+    second: Point
+    kind: WitnessKind = "write-write"
+    blocks: tuple[str, str] = ("", "")
+    filling: Point = ()
+    effect: tuple[float, tuple[float, ...]] | None = None
 
     def __str__(self) -> str:
-        def at(point: tuple[tuple[str, int], ...]) -> str:
-            return ", ".join(f"{n} = {v}" for n, v in point)
+        element = f"{self.buffer}[{', '.join(map(str, self.element))}]"
+        given = f"with {', '.join(f'{n} = {v}' for n, v in self.filling)}, " if self.filling else ""
+        first, second = given + _at(self.first), _at(self.second)
+        match self.kind:
+            case "write-write":
+                return f"{first} and {second} both write {element}"
+            case "twice":
+                return f"{first} and {second} both add the same to {element}"
+        late = f"{self.blocks[1]} at {second} has yet to write it" if self.second else "nothing writes it"
+        return f"{given}{self.blocks[0]} at {_at(self.first)} reads {element}, and {late}"
 
-        return (
-            f"({at(self.first)}) and ({at(self.second)}) both write {self.buffer}[{', '.join(map(str, self.element))}]"
-        )
-
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Plain form for a user interface."""
+        order, otherwise = self.effect or (0.0, ())
         return {
+            "kind": self.kind,
             "buffer": self.buffer,
             "element": list(self.element),
             "first": dict(self.first),
             "second": dict(self.second),
+            "blocks": list(self.blocks),
+            "filling": dict(self.filling),
+            "effect": None if self.effect is None else {"order": order, "otherwise": list(otherwise)},
         }
 
 
+def _at(point: Point) -> str:
+    return f"({', '.join(f'{n} = {v}' for n, v in point)})"
+
+
+class Search:
+    """A search for a witness, made once, when somebody asks: most refusals are never looked at that closely."""
+
+    __slots__ = ("_find", "_found")
+
+    def __init__(self, find: Callable[[], Witness | None]) -> None:
+        self._find: Callable[[], Witness | None] | None = find
+        self._found: Witness | None = None
+
+    @property
+    def witness(self) -> Witness | None:
+        """What was found."""
+        find = self._find
+        if find is not None:  # two threads may both search, with the same result
+            self._found = find()
+            self._find = None
+        return self._found
+
+
+#: A witness, or how to find one.
+Evidence: TypeAlias = Witness | Search | None
+
+
+def witness_of(evidence: Evidence) -> Witness | None:
+    """Return the witness, after a search for it where that is still to do."""
+    return evidence.witness if isinstance(evidence, Search) else evidence
+
+
 class Refusal(ScheduleError):
-    """A primitive that is not legal here, with a concrete conflict where one is known."""
+    """A primitive that is not legal here, with a concrete conflict where there is one."""
 
     def __init__(
-        self, code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None
+        self, code: str, message: str, where: Iterable[str] = (), hint: str = "", evidence: Evidence = None
     ) -> None:
         ScheduleError.__init__(self, code, message, where, hint)
-        self.witness = witness
+        self.evidence = evidence
+
+    @property
+    def witness(self) -> Witness | None:
+        """Two iterations that conflict, where that is the reason and they could be found."""
+        return witness_of(self.evidence)
 
 
-def refuse(
-    code: str, message: str, where: Iterable[str] = (), hint: str = "", witness: Witness | None = None
-) -> NoReturn:
+def refuse(code: str, message: str, where: Iterable[str] = (), hint: str = "", evidence: Evidence = None) -> NoReturn:
     """Raise a `Refusal`."""
-    raise Refusal(code, message, where, hint, witness)
+    raise Refusal(code, message, where, hint, evidence)

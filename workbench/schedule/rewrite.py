@@ -10,17 +10,32 @@ from dataclasses import replace
 from ..ir.affine import Affine, Digit, radix_boundaries
 from ..ir.func import Func
 from ..ir.poly import Dim, equal, normal
-from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, map_block, rewrite
+from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, blocks, cut_axes, loops, map_block, rewrite
 
 
 def replace_loop(body: tuple[Stmt, ...], name: str, fn: Callable[[For], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     """Replace the loop `name` by ``fn(loop)``."""
-    return rewrite(body, lambda s: fn(s) if isinstance(s, For) and s.name == name else None)
+    found = next(((s, path) for s, path in loops(body) if s.name == name), None)
+    return body if found is None else _replace(body, found, fn(found[0]))
+
+
+def _replace(body: tuple[Stmt, ...], found: tuple[Stmt, tuple[For, ...]], by: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Put other statements in the place of one, which is known with the loops around it: the rest stays as it is."""
+    old, path = found
+    for up in reversed(path):
+        old, by = up, (For(up.name, up.extent, _in_place(up.body, old, by), up.kind, up.notes, up.intrin),)
+    return _in_place(body, old, by)
+
+
+def _in_place(body: tuple[Stmt, ...], old: Stmt, by: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    k = next(k for k, s in enumerate(body) if s is old)
+    return (*body[:k], *by, *body[k + 1 :])
 
 
 def replace_block(body: tuple[Stmt, ...], name: str, fn: Callable[[Block], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     """Replace the block `name` by ``fn(block)``."""
-    return rewrite(body, lambda s: fn(s) if isinstance(s, Block) and s.name == name else None)
+    found = next(((s, path) for s, path in blocks(body) if s.name == name), None)
+    return body if found is None else _replace(body, found, fn(found[0]))
 
 
 def remove_block(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
@@ -149,28 +164,16 @@ def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Di
     def fn(lp: For) -> tuple[Stmt, ...]:
         (outer,) = nest(list(zip(names, factors, strict=True)), rewrite(lp.body, inner))
         assert isinstance(outer, For)
-        return (replace(outer, notes=lp.notes),)
+        return (For(outer.name, outer.extent, outer.body, notes=lp.notes),)
 
-    return replace(func, body=replace_loop(func.body, loop, fn))
+    return func.with_body(replace_loop(func.body, loop, fn))
 
 
 def _split_digit_axes(func: Func, block: Block, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Block:
     """An axis of which the block uses digits (``i // 4``) is split along with the loop that drives it."""
     for it, bind in zip(block.iters, block.binds, strict=True):
-        if bind.single_var() == loop and not _all_plain(block, it.name):
+        if bind.single_var() == loop and it.name in cut_axes(block):
             axes = axis_names(block, it.name, len(factors))
             parts = [(a, f, Affine.var(n)) for a, f, n in zip(axes, factors, names, strict=True)]
             return _split_digit_axes(func, split_axis(func, block, it.name, parts), loop, names, factors)
     return block
-
-
-def _all_plain(block: Block, axis: str) -> bool:
-    plain = True
-
-    def look(a: Affine) -> Affine:
-        nonlocal plain
-        plain = plain and all(d.plain for d, _ in a.terms if d.var == axis)
-        return a
-
-    map_block(block, lambda a: a, look)
-    return plain

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import is_a, shown, whole
+from ..arguments import is_a, shown
 from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
@@ -15,30 +14,15 @@ from . import holes as _holes
 from . import hooks, primitives
 from .domain import Domain
 from .holes import Row
-from .moves import Move, Moves, judge, method_of
+from .moves import Move, Moves, judge_all, method_of
 from .primitive import Json, Primitive, registry
-from .trace import Trace, script, trace_from_json, trace_to_json
+from .states import State, States
+from .trace import script, trace_from_json, trace_to_json
 
 __all__ = ["Move", "Schedule", "primitives"]
 
 
-class _State:
-    """A step and the function after it; for a filled schedule the numbers are put in when somebody asks."""
-
-    __slots__ = ("_filled", "_func", "_row", "step")
-
-    def __init__(self, step: Primitive, func: Func, row: dict[str, int] | None = None) -> None:
-        self.step, self._func, self._row = step, func, row
-        self._filled = func if row is None else None
-
-    @property
-    def func(self) -> Func:
-        if self._filled is None:  # two threads may both fill it, with the same result
-            self._filled = _holes.fill(self._func, self._row or {})
-        return self._filled
-
-
-class Schedule:
+class Schedule(States):
     """A function and the steps taken on it so far.
 
     Every primitive is a method (``s.split("i", [None, 8])``). A method moves the cursor on and returns the names that
@@ -73,13 +57,7 @@ class Schedule:
                 (),
                 "make one with te.func(...) or workloads.matmul(...)",
             )
-        self.target: Any = target if target is not None else getattr(func, "target", None)
-        self.source = source
-        self._base = base
-        self._done: tuple[_State, ...] = ()
-        self._undone: tuple[_State, ...] = ()
-        self._lock = threading.RLock()  # a widget and a cell may move the same cursor
-        self._watchers: tuple[Callable[[], object], ...] = ()
+        super().__init__(base, target if target is not None else getattr(func, "target", None), source)
 
     if TYPE_CHECKING:
 
@@ -87,21 +65,6 @@ class Schedule:
             """Methods of the primitives, which `registry` adds."""
 
     # ----- what it is now
-
-    @property
-    def base(self) -> Func:
-        """The function before the first step."""
-        return self._base
-
-    @property
-    def func(self) -> Func:
-        """The function as scheduled so far."""
-        return self._done[-1].func if self._done else self._base
-
-    @property
-    def trace(self) -> Trace:
-        """The steps taken."""
-        return tuple(s.step for s in self._done)
 
     @property
     def loops(self) -> tuple[For, ...]:
@@ -168,60 +131,10 @@ class Schedule:
                 first = first or e
                 continue
             # What is open stays open in the trace, but new holes have the names that the first legal choice gives them.
-            self._move((*self._done, _State(replace(closed, **step.open_choices()), func)), ())
+            self._move((*self._done, State(replace(closed, **step.open_choices()), func)), ())
             return names
         assert first is not None
         raise first
-
-    def undo(self, n: int = 1) -> Schedule:
-        """Take back the last `n` steps (fewer when there are not as many)."""
-        with self._lock:
-            if n := min(whole("n", n, 0), len(self._done)):
-                self._move(self._done[:-n], (*self._undone, *reversed(self._done[-n:])))
-        return self
-
-    def redo(self, n: int = 1) -> Schedule:
-        """Take the last `n` undone steps again."""
-        with self._lock:
-            if n := min(whole("n", n, 0), len(self._undone)):
-                self._move((*self._done, *reversed(self._undone[-n:])), self._undone[:-n])
-        return self
-
-    @property
-    def undone(self) -> Trace:
-        """The steps that `redo` would take, next one first."""
-        return tuple(s.step for s in reversed(self._undone))
-
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call `callback` after every change, in the thread that made it; returns the function that ends this.
-
-        A copy is not watched. The callback should only take note and return.
-        """
-        if not callable(callback):
-            raise UsageError("usage.type", f"A watcher is called, and {shown(callback)} cannot be.", ("callback",))
-        with self._lock:
-            self._watchers = (*self._watchers, callback)
-
-        def unwatch() -> None:
-            with self._lock:
-                self._watchers = tuple(w for w in self._watchers if w is not callback)
-
-        return unwatch
-
-    def _move(self, done: tuple[_State, ...], undone: tuple[_State, ...]) -> None:
-        self._done, self._undone = done, undone
-        for callback in self._watchers:
-            callback()
-
-    def copy(self) -> Schedule:
-        """Branch: a schedule in the same state that goes its own way from here."""
-        new = self._fresh()
-        with self._lock:
-            new._done, new._undone = self._done, self._undone
-        return new
-
-    def _fresh(self) -> Schedule:
-        return Schedule(self._base, self.target, self.source)
 
     def moves(self, at: str | None = None) -> list[Move]:
         """List what could be done next, legal moves first.
@@ -246,7 +159,8 @@ class Schedule:
                     (shown(at),),
                     did_you_mean(shown(at), known, "names"),
                 )
-        found = [judge(func, c, self.target) for cls in registry for c in cls.candidates(func, self.target, at)]
+        steps = (c for cls in registry for c in cls.candidates(func, self.target, at))
+        found = judge_all(func, steps, self.target)
         return Moves(sorted(found, key=lambda m: not m.legal))
 
     # ----- open numbers
@@ -274,7 +188,7 @@ class Schedule:
         done = []
         for state in self._done:
             row = {h.name: values[h.name] for h in state.func.holes}
-            done.append(_State(state.step.fill(values), state.func, row))
+            done.append(State(state.step.fill(values), state.func, row))
         new._done = tuple(done)
         if done:
             done[-1].func  # noqa: B018  (limits are checked now, not when somebody looks)

@@ -15,15 +15,15 @@ from ..ir.compact import shared_by
 from ..ir.func import Func
 from ..ir.poly import Dim
 from ..ir.region import Span, spans_of, union
-from ..ir.remembered import Remembered
-from ..ir.stmt import BLOCK_KINDS, BOUND_KINDS, Block, For, Stmt, accesses, blocks, loops, walk
+from ..ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
 from . import legality
+from .outline import Outline
 from .refusal import Refusal, refuse
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:
     """Refuse ("unit.inside") a step that names a loop or block inside a unit."""
-    units = _units(func.body)
+    units = Outline.of(func.body).units
     wanted = set(names) if units else ()
     for unit in units:
         for s, _ in walk(unit.body):
@@ -38,43 +38,17 @@ def check_named(func: Func, step: str, names: Iterable[str]) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse a step that breaks what an earlier one was promised: "loop.mark", "buffer.scope" or "unit.cut"."""
-    for lp in _bound(after.body):
+    for lp in Outline.of(after.body).bound:
         _keep_bound(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
-    for unit in _units(before.body):
+    for unit in Outline.of(before.body).units:
         _keep_unit(after, unit, step)
-    for unit in _units(after.body):
+    for unit in Outline.of(after.body).units:
         for lp, _ in loops((unit,)):
             if lp.intrin is not None:
                 _keep_intrinsic(after, lp.name, lp.intrin, step)
-
-
-def _units(body: tuple[Stmt, ...]) -> list[For]:
-    """Outermost units."""
-    return _UNITS.of((body,), lambda: _find_units(body))
-
-
-_UNITS: Remembered[list[For]] = Remembered(512)
-
-
-def _find_units(body: tuple[Stmt, ...]) -> list[For]:
-    out: list[For] = []
-    for s in body:
-        if isinstance(s, For):
-            out += (s,) if s.is_unit else _find_units(s.body)
-    return out
-
-
-def _bound(body: tuple[Stmt, ...]) -> list[For]:
-    """Loops bound to a part of a device."""
-    out: list[For] = []
-    for s in body:
-        if isinstance(s, For):
-            out += (s,) if s.kind in BOUND_KINDS else ()
-            out += _bound(s.body)
-    return out
 
 
 def _keep_bound(func: Func, lp: For, step: str) -> None:
@@ -86,7 +60,7 @@ def _keep_bound(func: Func, lp: For, step: str) -> None:
             f"After this {step}, loop {lp.name!r} could no longer be bound to {lp.kind}: {e.message}",
             e.where,
             f"do the {step} first and bind {lp.name!r} after it",
-            e.witness,
+            e.evidence,
         ) from None
 
 

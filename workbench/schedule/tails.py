@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from ..errors import WorkbenchError
 from ..ir.affine import Affine
 from ..ir.expr import Bound, Load
 from ..ir.func import Buffer, Func
@@ -197,3 +199,16 @@ def _refuse_tail(func: Func, block: str, loop: str, why: str) -> None:
 
 
 __all__ = ["split_guarded", "split_peeled"]
+
+
+def even_so(func: Func, step: Any) -> str:
+    """Name, for the end of a hint, the tails with which a split by numbers that do not divide would be legal."""
+    does = {"guard": "leaves out what is too much by a condition", "peel": "gives the rest a nest of its own"}
+    found = ""
+    for tail, what in does.items():
+        try:
+            replace(step, tail=tail).check(func)
+        except WorkbenchError:
+            continue
+        found += f'; the tail "{tail}" {what}'
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..errors import ScheduleError, WorkbenchError
@@ -50,7 +50,17 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
     return tuple(steps)
 
 
-def script(trace: Iterable[Primitive], func_source: str, parsed: bool = False) -> str:
+def script(
+    trace: Iterable[Primitive],
+    func_source: str,
+    parsed: bool = False,
+    *,
+    target: str = "",
+    about: Iterable[str] = (),
+    measure: Mapping[str, object] | None = None,
+    expected: str = "",
+    expected_ms: float | None = None,
+) -> str:
     """Text of a Python script that rebuilds the schedule as ``s``.
 
     Parameters
@@ -60,6 +70,16 @@ def script(trace: Iterable[Primitive], func_source: str, parsed: bool = False) -
         A Python expression for the function, such as ``wb.workloads.matmul(512, 512, 512)``.
     parsed : bool
         Whether the expression uses ``parse`` of the nest's text.
+    target : str, optional
+        What to compile for, in its text form.
+    about : iterable of str
+        Lines of comment at the top.
+    measure : mapping, optional
+        Options of a measurement, with which the script ends; without it the script only prints the nest.
+    expected : str
+        What was measured before, to be printed beside it.
+    expected_ms : float, optional
+        The same as a number; a time that is 1.1 times as fast, or as slow, says so.
     """
     steps = [p.to_python("s") for p in trace]
     imports = ["import workbench as wb"]
@@ -67,4 +87,29 @@ def script(trace: Iterable[Primitive], func_source: str, parsed: bool = False) -
         imports.append("from workbench.ir.parser import parse")
     if any("Hole(" in s for s in steps):
         imports.append("from workbench.schedule import Hole")
-    return "\n".join([*imports, "", f"s = wb.Schedule({func_source})", *steps, "print(s.nest())", ""])
+    comment = ["# " + " ".join(line.split()) for line in about]
+    machine = [f"target = wb.Target({target!r})"] if target else []
+    start = f"s = wb.Schedule({func_source}{', target' if target else ''})"
+    end = [] if measure is None else _measuring(measure, expected, expected_ms)
+    return "\n".join([*comment, *imports, "", *machine, start, *steps, "print(s.nest())", *end, ""])
+
+
+def _measuring(options: Mapping[str, object], expected: str, ms: float | None) -> list[str]:
+    """Lines that measure and print; guarded, because a file that starts processes may be read again by them."""
+    given = ", ".join(f"{name}={value!r}" for name, value in options.items())
+    beside = f", expected {expected}" if expected else ""
+    against = [
+        f"    faster = {ms!r} / found.min_ms",
+        "    if not 1 / 1.1 < faster < 1.1:",
+        '        words = f"{faster:.3g}× faster" if faster > 1 else f"{1 / faster:.3g}× slower"',
+        '        print(f"{words} than recorded")',
+    ]
+    return [
+        "",
+        'if __name__ == "__main__":',
+        f"    found = s.measure({given})",
+        "    if not found.ok:",
+        '        raise SystemExit(f"{found.status}: {found.error}")',
+        f'    print(f"measured {{found.min_ms:.5g}} ms, spread {{100 * (found.spread or 0):.2g}} %{beside}")',
+        *([] if ms is None else against),
+    ]

@@ -11,6 +11,7 @@ numbers are not asked here; they become `Constraint` values that are checked per
 `flow`              `check_flow`, `check_sole_writer`: what is read has been written before, by whom
 `forms`             `check_affine`, and what affine forms say: signs, ranges, whether a value tells loops apart
 `nest`              what is asked about: extents, reduction loops, writers and readers
+`witness`           `conflict`, `twice`, `early`: two iterations that a refused step would bring into conflict
 ==================  ==================================================================================================
 """
 
@@ -18,7 +19,7 @@ from __future__ import annotations
 
 from .flow import check_flow, check_sole_writer
 from .forms import check_affine, determines, evaluate_form, form_range, nonneg, tiles
-from .independence import check_independent, check_reductions, conflict, writes_distinct
+from .independence import check_independent, check_reductions, writes_distinct
 from .marks import check_marks, check_parallel, check_vector
 from .nest import (
     chain,
@@ -32,6 +33,7 @@ from .nest import (
     spatial_loops,
     writers,
 )
+from .witness import conflict, early, twice
 
 __all__ = [
     "chain",
@@ -45,6 +47,7 @@ __all__ = [
     "check_vector",
     "conflict",
     "determines",
+    "early",
     "evaluate_form",
     "extents_of",
     "form_range",
@@ -57,6 +60,7 @@ __all__ = [
     "shared_loops",
     "spatial_loops",
     "tiles",
+    "twice",
     "writers",
     "writes_distinct",
 ]

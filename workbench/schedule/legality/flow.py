@@ -9,9 +9,10 @@ from ...ir.affine import Affine, split_base, width
 from ...ir.func import Func
 from ...ir.poly import Dim, equal, normal
 from ...ir.stmt import Block, For, accesses, blocks
-from ..refusal import refuse
+from ..refusal import Search, refuse
 from .forms import nonneg
 from .nest import extents_of, is_unit, readers, reduction_loops, shared_loops, writers
+from .witness import early
 
 
 def check_sole_writer(func: Func, block: Block, code: str) -> None:
@@ -54,6 +55,7 @@ def check_flow(func: Func, buffer: str, code: str) -> None:
                     f"Block {reader.name!r} would read {buffer!r} before {writer.name!r} has written it.",
                     (reader.name, writer.name),
                     f"move {writer.name!r} first",
+                    Search(lambda: early(func, buffer, reader.name)),  # noqa: B023
                 )
             common = shared_loops(wpath, rpath)
             if common:
@@ -69,6 +71,7 @@ def _check_shared(
     """Refuse unless one iteration of the shared loops writes all that the reader needs in it."""
     (w, _), (r, _) = writer, reader
     where = (r.name, w.name, common[-1].name)
+    search = Search(lambda: early(func, w.buffer, r.name))
     running = [lp.name for lp in common if lp.name in reduction_loops(w) and not is_unit(func, lp.extent)]
     if running:
         refuse(
@@ -76,6 +79,7 @@ def _check_shared(
             f"Inside {common[-1].name!r}, block {w.name!r} is not finished: it reduces over {', '.join(running)}.",
             where,
             f"place {r.name!r} outside of {running[0]!r}",
+            search,
         )
     if not alone:
         refuse(
@@ -83,6 +87,7 @@ def _check_shared(
             f"{w.buffer!r} has several writers, and {w.name!r} shares the loop {common[-1].name!r} with {r.name!r}.",
             where,
             "take this step before decompose_reduction and before a peeled split",
+            search,
         )
     missing = _missing(func, writer, reader, common)
     if missing is not None:
@@ -93,6 +98,7 @@ def _check_shared(
             f"proved that this lies within {written}, which {w.name!r} writes there.",
             where,
             f"move {w.name!r} out of {common[-1].name!r} first",
+            search,
         )
 
 

@@ -13,7 +13,8 @@ from ...ir.func import Func
 from ...ir.poly import Dim, Relation, equal, negative, normal
 from ...ir.poly import nonneg as _nonneg
 from ...ir.remembered import Remembered
-from ...ir.stmt import accesses, blocks
+from ...ir.stmt import accesses
+from ..outline import Outline
 
 
 @functools.lru_cache(maxsize=256)
@@ -114,6 +115,6 @@ def evaluate_form(form: Affine, values: Mapping[str, int]) -> int:
 
 
 def check_affine(func: Func) -> None:
-    """Refuse ("index.affine") when some index, written in loops, is not affine."""
-    for block, _ in blocks(func.body):
+    """Refuse ("index.affine") when some index, written in loops, is not affine: where an axis is used in parts."""
+    for block in Outline.of(func.body).cut:
         accesses(block)

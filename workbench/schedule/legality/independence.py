@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
 
 from ...ir.affine import Digit
 from ...ir.func import Func
 from ...ir.poly import Dim
 from ...ir.remembered import Remembered
 from ...ir.stmt import Block, For, accesses, blocks
-from ..refusal import Witness, refuse
-from .forms import determines, evaluate_form, tiles
+from ..refusal import Search, refuse
+from .forms import determines, tiles
 from .nest import chain, extents_of, is_unit, private, reduction_loops
+from .witness import conflict, twice
+
+Hint: TypeAlias = Callable[[Func, Block, Sequence[For]], str]
 
 
 def writes_distinct(func: Func, block: Block, path: Sequence[For], loop: str) -> bool:
@@ -31,36 +34,24 @@ def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop:
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []
-    env = block.env
-    for form in (x.subst(env) for x in block.index):
+    for form in accesses(block)[0].index:
         if loop in form.vars and determines(form, varying, func.relations):
             known += [d for d, _ in form.terms if d.var == loop]
     return tiles(known, varying[loop], func.relations)
 
 
-def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = 4096) -> Witness | None:
-    """Search two iterations of `loop` that write one element; None with open holes or if `limit` points show none."""
-    inner = chain(path, loop)
-    if func.holes or any(not isinstance(lp.extent, int) for lp in path):
-        return None
-    sizes = [lp.extent for lp in inner if isinstance(lp.extent, int)]
-    index = accesses(block)[0].index
-    zero = {lp.name: 0 for lp in path}
-    seen: dict[tuple[int, ...], tuple[int, ...]] = {}
-    order = itertools.product(*(range(n) for n in reversed(sizes)))  # the loop in question turns fastest
-    for point in itertools.islice(order, limit):
-        point = point[::-1]
-        values = zero | {lp.name: v for lp, v in zip(inner, point, strict=True)}
-        element = tuple(evaluate_form(x, values) for x in index)
-        other = seen.setdefault(element, point)
-        if other[0] != point[0]:
-            first, second = (tuple((lp.name, v) for lp, v in zip(inner, p, strict=True)) for p in (other, point))
-            return Witness(block.buffer, element, first, second)
-    return None
-
-
-def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
+def check_independent(
+    func: Func,
+    loop: str,
+    code: str,
+    doing: str,
+    found: tuple[For, tuple[For, ...]] | None = None,
+    hint: Hint | None = None,
+) -> None:
     """Refuse unless the iterations of `loop` may run in any order and at the same time.
+
+    `found` is the loop with those around it, where the caller has them. Where the loop adds up, `hint` says what can be
+    done instead, by the block and the loops around it.
 
     Raises
     ------
@@ -68,7 +59,7 @@ def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
         ``{code}.reduction`` when the loop carries a reduction, ``{code}.conflict`` when two iterations may write one
         element.
     """
-    lp, outer = func.loop(loop)
+    lp, outer = found or func.loop(loop)
     if is_unit(func, lp.extent):
         return
     for block, rest in blocks(lp.body):
@@ -79,21 +70,23 @@ def check_independent(func: Func, loop: str, code: str, doing: str) -> None:
                 f"Loop {loop!r} carries the reduction of block {block.name!r}, so {doing} would update "
                 f"one element of {block.buffer!r} from several iterations at once.",
                 (loop, block.name),
-                "choose a loop over the output, or reorder the reduction inwards",
-                conflict(func, block, path, loop),
+                hint(func, block, path) if hint is not None else "choose a loop over the output",
+                Search(lambda: conflict(func, block, path, loop)),  # noqa: B023
             )
         if writes_distinct(func, block, path, loop) or (code != "vectorize" and private(func, block.buffer, loop)):
             continue
-        found = conflict(func, block, path, loop)
+        witness = conflict(func, block, path, loop)
         detail = (
-            str(found) if found else f"it is not proved that {_index_text(block)} differs from one {loop} to the next"
+            str(witness)
+            if witness
+            else f"it is not proved that {_index_text(block)} differs from one {loop} to the next"
         )
         refuse(
             f"{code}.conflict",
             f"Iterations of {loop!r} may write the same element of {block.buffer!r}: {detail}.",
             (loop, block.name),
             "compute the block inside another loop, or mark a loop that moves its output",
-            found,
+            witness,
         )
 
 
@@ -123,4 +116,5 @@ def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:
                     f"the reduction over {', '.join(sorted(reducing & set(tail)))}.",
                     (name, block.name),
                     f"keep {name!r} outside",
+                    Search(lambda: twice(func, block, path, name)),  # noqa: B023
                 )

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection
 
 from ...ir.func import Func
 from ...ir.remembered import Remembered
-from ...ir.stmt import Block, loops
+from ...ir.stmt import Block, For, as_marked, blocks
+from ..outline import Outline
 from ..refusal import Refusal, refuse
+from .hints import for_innermost, for_parallel, for_sum
 from .independence import check_independent
+from .nest import reduction_loops
 
 
-def check_parallel(func: Func, loop: str) -> None:
-    """Refuse unless `loop` may be marked parallel: outermost, above a perfect chain, with independent iterations."""
-    lp, outer = func.loop(loop)
-    for up, inner in itertools.pairwise((*outer, lp)):
+def check_parallel(func: Func, loop: str, step: Collection[str] = ()) -> None:
+    """Refuse unless `loop` may be marked parallel: outermost, above a perfect chain, with independent iterations.
+
+    `step` has all loops that the same step marks, for the way out that a refusal names.
+    """
+    _check_parallel(func, *func.loop(loop), step)
+
+
+def _check_parallel(func: Func, lp: For, outer: tuple[For, ...], step: Collection[str] = ()) -> None:
+    loop, path = lp.name, (*outer, lp)
+
+    def independent() -> None:
+        way_out = lambda *_: for_parallel(func, path, step)  # noqa: E731
+        check_independent(func, loop, "parallel", "running it in parallel", (lp, outer), way_out)
+
+    for up, inner in itertools.pairwise(path):
         if up.kind != "parallel":
+            if _adds_up(lp):
+                independent()  # said first: no other place in the nest would help
             refuse(
                 "parallel.outermost",
                 f"Loop {loop!r} lies inside {up.name!r}, which is {up.kind}: only the outermost loops of a "
                 "nest can run in parallel.",
                 (loop, up.name),
-                f"parallel({up.name!r}, {loop!r}) marks both",
+                for_parallel(func, path, step),
             )
         if len(up.body) != 1:
             refuse(
@@ -29,9 +47,14 @@ def check_parallel(func: Func, loop: str) -> None:
                 f"Loop {up.name!r} holds other statements beside {inner.name!r}, so the two cannot be run "
                 "as one parallel loop.",
                 (up.name, inner.name),
-                f"mark only {up.name!r}",
+                f"run only {up.name!r} in parallel",
             )
-    check_independent(func, loop, "parallel", "running it in parallel")
+    independent()
+
+
+def _adds_up(lp: For) -> bool:
+    """Whether a loop carries a reduction."""
+    return any(lp.name in reduction_loops(block) for block, _ in blocks(lp.body))
 
 
 def check_vector(func: Func, loop: str) -> None:
@@ -39,32 +62,33 @@ def check_vector(func: Func, loop: str) -> None:
     own.
     """
     lp, _ = func.loop(loop)
-    if len(lp.body) != 1 or not isinstance(lp.body[0], Block):
+    if (len(lp.body) != 1 or not isinstance(lp.body[0], Block)) and not _adds_up(lp):
         inside = [s.name for s in lp.body]
         refuse(
             "vectorize.innermost",
             f"Loop {loop!r} holds {', '.join(map(repr, inside))}; a vectorised loop holds one block and nothing else.",
             (loop, *inside),
-            "reorder the loop to the innermost place, or split off an inner part of it",
+            for_innermost(func, loop),
         )
-    check_independent(func, loop, "vectorize", "vectorising it")
+    check_independent(func, loop, "vectorize", "vectorising it", hint=for_sum)
 
 
 def check_marks(func: Func, step: str) -> None:
     """After a step: loops marked earlier must still be allowed to have their kind; code "loop.mark" when not."""
-    for lp, _ in loops(func.body):
+    for lp, path in Outline.of(func.body).marked:
         try:
             if lp.kind == "parallel":
-                check_parallel(func, lp.name)
+                _check_parallel(func, lp, path)
             elif lp.kind == "vectorize":  # a question about the loop and what is in it alone
                 _VECTORS.of((lp, func.relations), lambda: check_vector(func, lp.name))  # noqa: B023
         except Refusal as e:
+            kind = as_marked(lp.kind)
             raise Refusal(
                 "loop.mark",
-                f"After this {step}, loop {lp.name!r} could no longer be marked {lp.kind}: {e.message}",
+                f"After this {step}, loop {lp.name!r} could no longer be marked {kind}: {e.message}",
                 e.where,
-                f"do the {step} first and mark {lp.name!r} after it",
-                e.witness,
+                f"a mark cannot be taken off: go back to before {lp.name!r} was marked {kind}, or leave it there",
+                e.evidence,
             ) from None
 
 

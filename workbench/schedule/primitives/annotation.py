@@ -9,7 +9,7 @@ from typing import Annotated
 from ...errors import did_you_mean
 from ...ir.func import Constraint, Func
 from ...ir.poly import Dim, normal
-from ...ir.stmt import For, LoopKind, Note, blocks, loops
+from ...ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from .. import legality
 from ..fields import NestRef, NoteKey, NoteValue
 from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
@@ -70,7 +70,7 @@ class Parallel(Primitive):
             refuse("parallel.arity", text, where, "name the outermost loop: parallel('i')")
         for name in self.loops:
             check_unmarked(func, name, "parallel")
-            legality.check_parallel(func, name)
+            legality.check_parallel(func, name, self.loops)
             func = mark(func, name, "parallel")
         return func, ()
 
@@ -226,7 +226,7 @@ class Annotate(Primitive):
 
 def mark(func: Func, loop: str, kind: LoopKind) -> Func:
     """Give a loop its kind."""
-    return replace(func, body=replace_loop(func.body, loop, lambda lp: (replace(lp, kind=kind),)))
+    return func.with_body(replace_loop(func.body, loop, lambda lp: (replace(lp, kind=kind),)))
 
 
 def check_unmarked(func: Func, loop: str, step: str) -> For:
@@ -235,9 +235,9 @@ def check_unmarked(func: Func, loop: str, step: str) -> For:
     if lp.kind != "serial":
         refuse(
             f"{step}.marked",
-            f"Loop {loop!r} is marked {lp.kind} already.",
+            f"Loop {loop!r} is marked {as_marked(lp.kind)} already.",
             (loop,),
-            "a loop has one mark; undo the other first",
+            f"a loop has one mark, and it cannot be taken off: go back to before it was marked {as_marked(lp.kind)}",
         )
     return lp
 

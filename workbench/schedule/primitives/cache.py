@@ -12,7 +12,7 @@ from ...ir.func import Buffer, Func
 from ...ir.stmt import Block, Iter, blocks, map_block_loads
 from .. import legality
 from ..primitive import Applied, BlockRef, BufferRef, Primitive, primitive
-from ..refusal import refuse
+from ..refusal import Search, Witness, refuse
 from ..rewrite import fresh_names, nest, replace_block
 
 
@@ -48,7 +48,12 @@ class CacheWrite(Primitive):
                 f"{', '.join(inside)} reads {buffer.name!r} in the same nest, before the copy would be made.",
                 (self.block, *inside),
                 f"do cache_write before moving {inside[0]!r}",
+                Search(lambda: legality.early(self._made(func, block, top)[0], buffer.name, inside[0])),
             )
+        return self._made(func, block, top)
+
+    def _made(self, func: Func, block: Block, top: str) -> Applied:
+        buffer = func.buffer(block.buffer)
         local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
         copy, loops = _copied(func, local.name, buffer.name, block.index, buffer)
 
@@ -112,7 +117,17 @@ class CacheRead(Primitive):
                 "place before the nest where the copy could be made.",
                 (self.block, *late),
                 f"do cache_read before moving {late[0]!r}, or cache_write {late[0]!r} instead",
+                Search(lambda: self._early(func, block, k)),
             )
+        return self._made(func, block, k)
+
+    def _early(self, func: Func, block: Block, k: int) -> Witness | None:
+        new, (copy,) = self._made(func, block, k)
+        return legality.early(new, self.buffer, copy)
+
+    def _made(self, func: Func, block: Block, k: int) -> Applied:
+        """Put the copy before statement number `k` of the function."""
+        buffer = func.buffer(self.buffer)
         local = Buffer(func.fresh_name(f"{buffer.name}.local"), buffer.shape, buffer.dtype)
         found = [ld for ld in block.loads() if ld.buffer == buffer.name]
         copy, names = _copied(func, buffer.name, local.name, found[0].index, buffer)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError
+from ...errors import ScheduleError, WorkbenchError
 from ...ir.affine import FREE, Affine, Digit, bijective
 from ...ir.expr import (
     Binary,
@@ -34,7 +34,7 @@ from .. import legality, limits
 from ..primitive import Applied, BlockRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import remove_block, replace_block
-from .placement import check_identity
+from .cover import check_identity
 
 
 @primitive(
@@ -233,7 +233,7 @@ class ReverseComputeInline(Primitive):
                 f"Block {self.block!r} over ({over}) reads "
                 f"{producer.buffer!r} at {reads}, which is not one element for each.",
                 (self.block, producer.name),
-                f"compute_inline({producer.name!r}) repeats what is read more than once",
+                _other_side(func, producer.name),
             )
         return env
 
@@ -315,3 +315,12 @@ def _check_once(func: Func, block: Block, path: tuple[For, ...]) -> None:
             (block.name,),
             "take this step before moving blocks",
         )
+
+
+def _other_side(func: Func, producer: str) -> str:
+    """Say that a block can be put into its readers where it can, else that the two can only be brought together."""
+    try:
+        ComputeInline(producer).check(func)
+    except WorkbenchError:
+        return "it stays a block of its own; reverse_compute_at brings it near what it reads"
+    return f"compute_inline({producer!r}) repeats what is read more than once"

@@ -18,6 +18,7 @@ from ..refusal import Refusal, refuse
 from ..rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 
 T = TypeVar("T")
+_UNPACKED = "pack along a dimension that one loop moves, and split that loop by the block size"
 
 
 @primitive(
@@ -174,26 +175,24 @@ class TransformLayout(Primitive):
             if axis is None or parts is None or count is None:
                 if simple:
                     continue
-                raise self._refusal(block, form, size)
+                raise self._refusal(func, block, form, size)
             names = axis_names(block, axis, 2)
             try:
                 block = split_axis(func, block, axis, [(names[0], count, parts[0]), (names[1], part, parts[1])])
             except NotRadix:
-                raise self._refusal(block, form, size) from None
+                raise self._refusal(func, block, form, size) from None
             return self._split_axes(_with_block(func, block), name, dim, size, (*done, *names))
         return func, done
 
-    def _refusal(self, block: Block, form: Affine, size: Dim) -> Refusal:
+    def _refusal(self, func: Func, block: Block, form: Affine, size: Dim) -> Refusal:
         axis = form.single_var()
         bind = form if axis is None else block.env[axis]
         # The loop that moves the dimension fastest, which may run inside of what other loops have begun.
         fast = [d.var for d, c in bind.terms if axis is not None and d.plain and c == 1]
         loop = fast[0] if len(fast) == 1 else None
-        hint = (
-            f"split({loop!r}, [None, {size}]) first"
-            if loop is not None
-            else "pack along a dimension that one loop moves"
-        )
+        lp = None if loop is None else func.loop(loop)[0]
+        fits = lp is not None and lp.kind == "serial" and divide(lp.extent, size, func.relations) is not None
+        hint = f"split({loop!r}, [None, {size}]) first" if fits else _UNPACKED
         return Refusal(
             "transform_layout.access",
             f"Block {block.name!r} reads or writes {self.buffer!r} at {bind} there, which is not proved to be a "

@@ -9,7 +9,7 @@ from typing import Annotated
 from ...ir.affine import Affine, Digit, digit_extent
 from ...ir.func import Func
 from ...ir.poly import Dim, normal
-from ...ir.stmt import For, Stmt, blocks, loops, subst_loops
+from ...ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
 from .. import legality
 from ..primitive import Applied, LoopRefs, Primitive, primitive
 from ..refusal import refuse
@@ -48,9 +48,9 @@ class Fuse(Primitive):
             if lp.kind != "serial":
                 refuse(
                     "fuse.marked",
-                    f"Loop {name!r} is marked {lp.kind}; a marked loop cannot be fused.",
+                    f"Loop {name!r} is marked {as_marked(lp.kind)}; a marked loop cannot be fused.",
                     (name,),
-                    "fuse before marking; parallel() takes several loops",
+                    "fuse before marking; parallel takes several loops, which need not be fused",
                 )
         first = self.loops[0]
         for name in self.loops[1:]:
@@ -121,7 +121,7 @@ def _fuse_pair(func: Func, outer: str, inner: str, name: str) -> tuple[Func, str
         notes = tuple((dict(child.notes) | dict(lp.notes)).items())
         return (For(new, whole, subst_loops(child.body, {outer: up, inner: down}), notes=notes),)
 
-    return replace(func, body=replace_loop(func.body, outer, fn)), new
+    return func.with_body(replace_loop(func.body, outer, fn)), new
 
 
 @primitive(
@@ -155,7 +155,7 @@ class Reorder(Primitive):
         body: tuple[Stmt, ...] = links[-1].body
         for lp in reversed(order):
             body = (replace(lp, body=body),)
-        func = replace(func, body=replace_loop(func.body, links[0].name, lambda _: body))
+        func = func.with_body(replace_loop(func.body, links[0].name, lambda _: body))
         legality.check_reductions(func, [b for b, _ in blocks(body)], "reorder")
         return func, ()
 

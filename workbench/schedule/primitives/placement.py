@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...errors import ScheduleError
-from ...ir.affine import Affine, Digit, bijective, split_base
+from ...ir.affine import Affine, split_base
 from ...ir.expr import Bound, loads
 from ...ir.func import Func
 from ...ir.poly import Dim
@@ -15,8 +15,9 @@ from ...ir.region import Span, region
 from ...ir.stmt import Block, For, blocks, loops
 from .. import legality
 from ..primitive import Applied, BlockRef, LoopRef, Primitive, primitive
-from ..refusal import Refusal, refuse
+from ..refusal import Refusal, Search, Witness, refuse
 from ..rewrite import fresh_names, insert, nest, remove_block
+from .cover import check_identity, uncovered
 
 
 @primitive(
@@ -133,6 +134,7 @@ class ComputeAt(Primitive):
                     "the parts that are needed inside make up all of it, each once.",
                     (self.block, self.loop, reader.name),
                     "choose a loop that holds all readers, or inline the block",
+                    Search(lambda: legality.early(func, block.buffer, reader.name)),  # noqa: B023
                 )
 
 
@@ -179,22 +181,29 @@ class ReverseComputeAt(Primitive):
             )
         moved = replace(func, body=remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "reverse_compute_at")
-        made = self._produced(moved, block, lp)
-        part: dict[str, Span] = {}
-        for name in made:
-            spans = _part(moved, lp, name, block, writes=True)
-            self._match(moved, block, name, spans, part)
-        names, binds, extents = _new_loops(moved, block, part)
-        around = legality.extents_of((*outer, lp)) | dict(zip(names, extents, strict=True))
-        guard = _guards(moved, block, binds, around)
-        self._check_cover(moved, block, binds, around, guard)
-        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
-        inner = nest(list(zip(names, extents, strict=True)), (block,))
-        new = replace(moved, body=insert(moved.body, self.loop, inner, first=False))
+        made = self._produced(moved, block, (*outer, lp))
+        new, names, binds, guard = self._placed(moved, block, (*outer, lp), made)
+        around = legality.extents_of(new.block(self.block)[1])
+        self._check_cover(new, block, binds, around, guard)
         for name in legality.reads(block):
             legality.check_flow(new, name, "reverse_compute_at.producer")
         legality.check_flow(new, block.buffer, "reverse_compute_at.consumer")
         return new, names
+
+    def _placed(
+        self, func: Func, block: Block, path: tuple[For, ...], made: Sequence[str]
+    ) -> tuple[Func, tuple[str, ...], list[Affine], dict[str, Bound]]:
+        """The function with the block in its new place, its loops there, and how it is bound to them."""
+        part: dict[str, Span] = {}
+        for name in made:
+            spans = _part(func, path[-1], name, block, writes=True)
+            self._match(func, block, name, spans, part)
+        names, binds, extents = _new_loops(func, block, part)
+        around = legality.extents_of(path) | dict(zip(names, extents, strict=True))
+        guard = _guards(func, block, binds, around)
+        block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
+        inner = nest(list(zip(names, extents, strict=True)), (block,))
+        return replace(func, body=insert(func.body, self.loop, inner, first=False)), names, binds, guard
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -210,11 +219,11 @@ class ReverseComputeAt(Primitive):
                 if at in (None, block.name, loop):
                     yield ReverseComputeAt(block.name, loop)
 
-    def _produced(self, func: Func, block: Block, lp: For) -> list[str]:
-        """Buffers that the block reads and that are computed inside the loop; they must be finished there."""
+    def _produced(self, func: Func, block: Block, around: tuple[For, ...]) -> list[str]:
+        """Buffers that the block reads and that are computed inside the last loop; they must be finished there."""
         made = []
         for name in sorted(legality.reads(block)):
-            inside = [(w, path) for w, path in blocks(lp.body) if w.buffer == name]
+            inside = [(w, path) for w, path in blocks(around[-1].body) if w.buffer == name]
             if not inside:
                 continue
             made.append(name)
@@ -235,6 +244,7 @@ class ReverseComputeAt(Primitive):
                         f"still runs over {', '.join(running)} outside.",
                         (self.block, self.loop, w.name),
                         f"choose a loop outside of {running[0]!r}, or reorder {running[0]!r} inwards",
+                        Search(lambda: self._unfinished(func, block, around, name)),  # noqa: B023
                     )
         if not made:
             refuse(
@@ -244,6 +254,13 @@ class ReverseComputeAt(Primitive):
                 f"it reads {', '.join(sorted(legality.reads(block)))}",
             )
         return made
+
+    def _unfinished(self, func: Func, block: Block, around: tuple[For, ...], name: str) -> Witness | None:
+        try:
+            new, *_ = self._placed(func, block, around, [name])
+        except ScheduleError:
+            return None
+        return legality.early(new, name, self.block)
 
     def _match(self, func: Func, block: Block, name: str, spans: tuple[Span, ...], part: dict[str, Span]) -> None:
         """Find for each axis of the block the part of it that is ready."""
@@ -264,6 +281,8 @@ class ReverseComputeAt(Primitive):
     def _check_cover(
         self, func: Func, block: Block, binds: list[Affine], extents: Mapping[str, Dim], guard: Mapping[str, Bound]
     ) -> None:
+        """Refuse unless the block, in its new place, runs once for each of its elements."""
+        search = Search(lambda: self._uncovered(func))
         totals = [
             legality.form_range(x, extents, func.relations)[1] + 1 if it.name in guard else it.extent
             for it, x in zip(block.iters, binds, strict=True)
@@ -276,6 +295,7 @@ class ReverseComputeAt(Primitive):
                 f"proved to take every value of [0, {block.iters[found].extent}) exactly once.",
                 (self.block, self.loop),
                 "choose a loop further out",
+                search,
             )
         if found is not None:
             refuse(
@@ -283,36 +303,15 @@ class ReverseComputeAt(Primitive):
                 f"Loop {found!r} would run block {self.block!r} again for the same elements.",
                 (self.block, found),
                 f"choose a loop outside of {found!r}",
+                search,
             )
 
-
-def uncovered(
-    func: Func, forms: Sequence[Affine], totals: Sequence[Dim], extents: Mapping[str, Dim]
-) -> int | str | None:
-    """What keeps forms from taking all combinations of values below `totals` exactly once: the place of a form, or a
-    loop that repeats them; None if nothing does.
-    """
-    used: dict[str, list[Digit]] = {}
-    for k, (form, total) in enumerate(zip(forms, totals, strict=True)):
-        if not bijective(form, extents, total, func.relations):
-            return k
-        for d, _ in form.terms:
-            used.setdefault(d.var, []).append(d)
-    return next((n for n, e in extents.items() if not legality.tiles(used.get(n, []), e, func.relations, True)), None)
-
-
-def check_identity(block: Block, code: str) -> None:
-    """Refuse unless the block writes ``buffer[axis, axis, ...]`` with each spatial axis once."""
-    axes = [x.single_var() for x in block.index]
-    spatial = {it.name for it in block.iters if it.kind == "S" and it.extent != 1}
-    if None in axes or len(set(axes)) < len(axes) or not spatial <= set(axes):
-        refuse(
-            code,
-            f"Block {block.name!r} writes {block.buffer}[{', '.join(map(str, block.index))}], "
-            "which is not one element per axis.",
-            (block.name,),
-            "only a block that writes its buffer at its own axes can be moved; pack its buffer after moving",
-        )
+    def _uncovered(self, func: Func) -> Witness | None:
+        """An element that is read before it is there, or that two iterations write."""
+        block, path = func.block(self.block)
+        early = (legality.early(func, name, self.block) for name in sorted(legality.reads(block)))
+        again = (legality.conflict(func, block, path, lp.name) for lp in path)
+        return next((found for found in (*early, *again) if found is not None), None)
 
 
 def _part(func: Func, lp: For, buffer: str, block: Block, writes: bool) -> tuple[Span, ...]:
@@ -375,4 +374,4 @@ def _guards(func: Func, block: Block, binds: list[Affine], extents: Mapping[str,
     return out
 
 
-__all__ = ["ComputeAt", "ReverseComputeAt", "check_identity"]
+__all__ = ["ComputeAt", "ReverseComputeAt"]

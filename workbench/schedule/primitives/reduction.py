@@ -10,11 +10,11 @@ from ...ir.affine import Affine, bijective
 from ...ir.expr import Binary, Load
 from ...ir.func import Buffer, Func
 from ...ir.poly import Dim, normal
-from ...ir.stmt import Block, For, Iter, Stmt, blocks, loops
+from ...ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
 from ...ir.types import dtype_of, neutral
 from .. import legality
 from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from ..refusal import Refusal, refuse
+from ..refusal import Refusal, Search, refuse
 from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
 
 
@@ -112,6 +112,7 @@ class DecomposeReduction(Primitive):
                     f"Loop {lp.name!r} may compute elements of {block.buffer!r} again, which would be added twice.",
                     (self.block, lp.name),
                     f"choose a loop inside of {lp.name!r}",
+                    Search(lambda: legality.twice(func, block, path, lp.name)),  # noqa: B023
                 )
 
 
@@ -139,10 +140,14 @@ class RFactor(Primitive):
     """
 
     loop: Annotated[str, LoopRef("reduction loop")]
-    dim: Annotated[int, Number("where the new dimension goes: 0 is first, -1 is last")] = 0
+    dim: Annotated[
+        int, Number("where the new dimension goes: 0 is first, -1 is last", words=((0, "first"), (-1, "last")))
+    ] = 0
 
     def apply(self, func: Func) -> Applied:
-        block = self._block(func)
+        return self._made(func, self._block(func))
+
+    def _made(self, func: Func, block: Block) -> Applied:
         buffer = func.buffer(block.buffer)
         rank = len(buffer.shape)
         if not -rank - 1 <= self.dim <= rank:
@@ -194,10 +199,11 @@ class RFactor(Primitive):
         found = [(b, p) for b, p in blocks(func.body) if any(x.name == self.loop for x in p)]
         reducing = [b for b, _ in found if self.loop in legality.reduction_loops(b)]
         if len(found) != 1 or not reducing or lp.kind != "serial":
+            mark = "" if lp.kind == "serial" else f"is marked {as_marked(lp.kind)} and "
             refuse(
                 "rfactor.loop",
-                f"Loop {self.loop!r} is {lp.kind} and holds {', '.join(b.name for b, _ in found)}; one block that "
-                "reduces over a serial loop is wanted.",
+                f"Loop {self.loop!r} {mark}holds {', '.join(repr(b.name) for b, _ in found)}; an unmarked loop around "
+                "one block that reduces over it is wanted.",
                 (self.loop,),
                 "split the reduction loop, and name one part",
             )
@@ -218,6 +224,7 @@ class RFactor(Primitive):
                 f"{inside[0]!r} reads {block.buffer!r} in the same nest, before it would be complete.",
                 (block.name, *inside),
                 f"take this step before moving {inside[0]!r}",
+                Search(lambda: legality.early(self._made(func, block)[0], block.buffer, inside[0])),
             )
         return block
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Annotated
@@ -11,12 +11,13 @@ from typing import Annotated
 from ...ir.affine import Affine
 from ...ir.func import Func, HoleInfo, subst_holes
 from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
-from ...ir.stmt import For, accesses, blocks, loops
+from ...ir.remembered import Remembered
+from ...ir.stmt import Block, For, accesses, as_marked, blocks, cut_axes, loops, walk
 from ..holes import Hole, nearest, resolve_hole, unknown_hole
 from ..primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
 from ..refusal import Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, split_loop
-from ..tails import split_guarded, split_peeled
+from ..tails import even_so, split_guarded, split_peeled
 from .loop import Reorder
 
 _FACTOR = int | str | Hole | None
@@ -72,7 +73,7 @@ class Split(Primitive):
         if lp.kind != "serial":
             refuse(
                 "split.marked",
-                f"Loop {self.loop!r} is marked {lp.kind}; a marked loop cannot be split.",
+                f"Loop {self.loop!r} is marked {as_marked(lp.kind)}; a marked loop cannot be split.",
                 (self.loop,),
                 f"split {self.loop!r} before marking it",
             )
@@ -94,6 +95,16 @@ class Split(Primitive):
                 "split at the boundaries of the parts first: " + ", ".join(_boundaries(func, self.loop)),
             )
         return func, names
+
+    def alike(self, func: Func) -> Hashable | None:
+        # How many iterations stay outside decides nothing else: their number and order are the same, and so is every
+        # index. Only where a block uses digits of the loop may a factor cut through one.
+        match self.factors:
+            case (None, int(f)) if self.tail == "exact":
+                lp, _ = func.loop(self.loop)
+                even = isinstance(lp.extent, int) and lp.extent % f == 0
+                return self.loop if even and _PLAIN.of((lp,), lambda: _used_whole(lp)) else None
+        return None
 
     def resolve(self, func: Func) -> Primitive:
         if "loop" in self.open_choices() or not any(isinstance(f, Hole) and f.name is None for f in self.factors):
@@ -158,6 +169,8 @@ class Split(Primitive):
 
     def _factors(self, func: Func, extent: Dim) -> tuple[Func, list[Dim]]:
         """Dims of the factors, and the function with the new holes and relations."""
+        if not any(isinstance(f, str | Hole) for f in self.factors):
+            return func, self._closed(func, extent, [*self.factors])  # type: ignore[list-item]
         step = self.resolve(func)
         assert isinstance(step, Split)
         names = _hole_names(func, self.loop, len(self.factors))
@@ -194,11 +207,11 @@ class Split(Primitive):
         rest = divide(extent, known, func.relations)
         fits = rest is not None and (None in dims or equal(rest, 1, func.relations))
         if not fits:
-            self._not_dividing(extent, dims, known, rest)
+            self._not_dividing(func, extent, dims, known, rest)
         assert rest is not None
         return [rest if d is None else d for d in dims]
 
-    def _not_dividing(self, extent: Dim, dims: list[Dim | None], known: Dim, rest: Dim | None) -> None:
+    def _not_dividing(self, func: Func, extent: Dim, dims: list[Dim | None], known: Dim, rest: Dim | None) -> None:
         text = " * ".join(str(d) for d in dims if d is not None)
         text = text if text == str(known) else f"{text} = {known}"
         if isinstance(known, int) and isinstance(extent, int):
@@ -207,7 +220,7 @@ class Split(Primitive):
                     "split.divides",
                     f"{text} does not divide the extent {extent} of loop {self.loop!r}.",
                     (self.loop,),
-                    nearest(extent, known),
+                    nearest(extent, known) + even_so(func, self),
                 )
             refuse(
                 "split.divides",
@@ -229,7 +242,7 @@ class Split(Primitive):
         known = product(d for d in dims if single_hole(d) not in names)
         rest = divide(extent, known, func.relations)
         if rest is None:
-            self._not_dividing(extent, [*(d for d in dims if single_hole(d) not in names), None], known, None)
+            self._not_dividing(func, extent, [*(d for d in dims if single_hole(d) not in names), None], known, None)
         old = None if rest is None else single_hole(rest)
         if isinstance(rest, int):
             func = replace(
@@ -268,17 +281,41 @@ class Split(Primitive):
         return replace(func, relations=relations, holes=holes, aliases=(*func.aliases, (old, whole)))
 
 
+def _used_whole(loop: For) -> bool:
+    """Whether no block uses digits of the loop, or of an axis that it drives."""
+    for b, _ in blocks(loop.body):
+        for it, bind in zip(b.iters, b.binds, strict=True):
+            digits = [d for d, _ in bind.terms if d.var == loop.name]
+            if not all(d.plain for d in digits) or (digits and it.name in cut_axes(b)):
+                return False
+    return True
+
+
+_PLAIN: Remembered[bool] = Remembered(1024)
+
+
 def _hole_names(func: Func, loop: str, count: int) -> list[str]:
     """Readable unused names for the holes of a split: ``i_0, i_1`` for a loop ``i``."""
-    taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {lp.name for lp, _ in loops(func.body)}
-    taken |= {b.name for b in func.buffers} | {b.name for b, _ in blocks(func.body)}
-    taken |= {it.name for b, _ in blocks(func.body) for it in b.iters}
+    taken = _TAKEN.of((func.body, func.buffers, func.holes, func.aliases), lambda: _all_taken(func))
     base = loop.replace(".", "_")
     prefix, k = base, 0
     while any(f"{prefix}_{i}" in taken for i in range(count)):
         k += 1
         prefix = f"{base}_{'abcdefghijklmnopqrstuvwxyz'[k % 26] * (1 + k // 26)}"
     return [f"{prefix}_{i}" for i in range(count)]
+
+
+_TAKEN: Remembered[set[str]] = Remembered(256)
+
+
+def _all_taken(func: Func) -> set[str]:
+    """Names that no new hole may have."""
+    taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {b.name for b in func.buffers}
+    for s, _ in walk(func.body):
+        taken.add(s.name)
+        if isinstance(s, Block):
+            taken.update(it.name for it in s.iters)
+    return taken
 
 
 def _boundaries(func: Func, loop: str) -> list[str]:
@@ -324,12 +361,12 @@ class Tile(Primitive):
             func, a = one.apply(func)
             func, b = two.apply(func)
         except Refusal as e:
-            raise Refusal("tile.split", e.message, e.where, e.hint, e.witness) from None
+            raise Refusal("tile.split", e.message, e.where, e.hint, e.evidence) from None
         names = tuple(n for pair in zip_longest(a, b) for n in pair if n is not None)
         try:
             func, _ = Reorder(names).apply(func)
         except Refusal as e:
-            raise Refusal("tile.order", e.message, e.where, e.hint, e.witness) from None
+            raise Refusal("tile.order", e.message, e.where, e.hint, e.evidence) from None
         return func, names
 
     def resolve(self, func: Func) -> Primitive:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...ir.func import Func
-from ...ir.stmt import OWN_KINDS, For, blocks, loops
+from ...ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
 from .. import standing
 from ..primitive import Applied, LoopRef, Primitive, primitive
 from ..refusal import refuse
@@ -48,7 +48,8 @@ class Blockize(Primitive):
         if marked is not None:
             refuse(
                 "blockize.marked",
-                f"Loop {marked.name!r} is marked {marked.kind}, and a unit is what one thread does at a time.",
+                f"Loop {marked.name!r} is marked {as_marked(marked.kind)}, and a unit is what one thread does at a "
+                "time.",
                 (self.loop, marked.name),
                 "choose a loop inside of it",
             )
@@ -60,7 +61,7 @@ class Blockize(Primitive):
             k += 1
             name = func.fresh_name(f"{last}.unit_{k}")
         notes = (*lp.notes, ("block", name))
-        return replace(func, body=replace_loop(func.body, self.loop, lambda x: (replace(x, notes=notes),))), (name,)
+        return func.with_body(replace_loop(func.body, self.loop, lambda x: (replace(x, notes=notes),))), (name,)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

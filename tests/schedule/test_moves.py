@@ -1,0 +1,66 @@
+"""`Schedule.moves`: steps that differ in numbers alone are judged once, and what is said of them stays the same."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from workbench import Schedule, Target, workloads
+from workbench.schedule.moves import judge
+from workbench.schedule.primitive import registry
+from workbench.tune.default import default_schedule
+
+from . import nests
+
+STEPS = 6
+
+
+SUBJECTS = {
+    "matmul": lambda: Schedule(workloads.matmul(64, 64, 64), Target.host()),
+    "stages": lambda: Schedule(nests.two_products(), Target.host()),
+    "digits": lambda: Schedule(nests.digits(), Target.host()),
+    "conv": lambda: Schedule(workloads.conv2d_nhwc(8, 8, 16, 16), Target.host()),
+    "default": lambda: default_schedule(workloads.conv2d_nhwc(8, 8, 16, 16), Target.host()),
+}
+
+
+def judged(schedule: Schedule, at: str | None = None) -> list[dict[str, object]]:
+    """All moves, each judged by itself."""
+    func, target = schedule.func, schedule.target
+    found = [judge(func, c, target).to_json() for cls in registry for c in cls.candidates(func, target, at)]
+    return sorted(found, key=lambda m: not m["legal"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sampled_from(sorted(SUBJECTS)), st.integers(0, 1 << 30))
+def test_what_is_judged_together_is_what_each_step_gets_by_itself(subject: str, seed: int) -> None:
+    schedule, dice = SUBJECTS[subject](), random.Random(seed)
+    for _ in range(dice.randint(0, STEPS)):
+        legal = [m for m in schedule.moves(dice.choice(schedule.loops).name) if m.legal]
+        if legal:
+            schedule.apply(dice.choice(legal).step)
+    at = dice.choice([None, *(lp.name for lp in schedule.loops)])
+    assert [m.to_json() for m in schedule.moves(at)] == judged(schedule, at)
+
+
+def test_a_loop_that_is_used_in_parts_is_judged_factor_by_factor() -> None:
+    schedule = SUBJECTS["matmul"]()
+    fused = schedule.fuse("i", "j")
+    moves = schedule.moves(fused)
+    assert [m.to_json() for m in moves] == judged(schedule, fused)
+    splits = [m for m in moves if m.primitive == "split"]
+    assert splits, "fused loops can be split"
+    assert all(m.step.alike(schedule.func) is None for m in splits)
+
+
+@pytest.mark.parametrize("factors", [(None, 3), (4, None), (None, 2, 2)])
+def test_what_does_not_divide_or_is_cut_otherwise_speaks_for_itself(factors: tuple[int | None, ...]) -> None:
+    from workbench.schedule.primitives.split import Split
+
+    func = workloads.matmul(64, 64, 64)
+    assert Split("i", factors).alike(func) is None
+    assert Split("i", (None, 4)).alike(func) == Split("i", (None, 16)).alike(func) is not None
+    assert Split("i", (None, 4), "guard").alike(func) is None

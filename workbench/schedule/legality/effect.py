@@ -1,0 +1,93 @@
+"""What two iterations of a reduction make of one element: after each other, and at the same time."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+
+from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
+from ...ir.func import Func
+from ...ir.stmt import Block, blocks
+from .forms import evaluate_form
+
+DEEPEST = 6
+"""Element-wise blocks behind each other that a value is followed through."""
+
+_OPS: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul, "max": max, "min": min,
+}  # fmt: skip
+
+
+class _Unknown(Exception):
+    """A value that is not made of inputs by plain arithmetic."""
+
+
+def effect_of(
+    func: Func, block: Block, first: Mapping[str, int], second: Mapping[str, int]
+) -> tuple[float, tuple[float, ...]] | None:
+    """Work out what a reduction takes in at two points: both terms, or one of them where the other one is lost.
+
+    The inputs are made up, from a few quarters, so that the sums are exact. None where the order would not be seen:
+    another operator, terms that are no plain arithmetic, or a term that changes nothing.
+    """
+    if not block.is_reduction:
+        return None
+    op, term = block.update()
+    if op not in ("add", "max", "min"):
+        return None
+    zero = {lp.name: 0 for lp in func.block(block.name)[1]}
+    try:
+        a, b = (_at(func, block, term, zero | dict(point)) for point in (first, second))
+    except _Unknown:
+        return None
+    both, alone = _OPS[op](a, b), tuple(dict.fromkeys((a, b)))
+    lost = tuple(x for x in alone if x != both)
+    return (both, lost) if lost and (op != "add" or len(lost) == len(alone)) else None
+
+
+def _at(func: Func, block: Block, e: Expr, values: Mapping[str, int]) -> float:
+    axes = {name: evaluate_form(x, values) for name, x in block.env.items()}
+    return _value(func, e, axes, 0)
+
+
+def _value(func: Func, e: Expr, axes: Mapping[str, int], deep: int) -> float:
+    match e:
+        case Const(value):
+            return float(value)
+        case Binary(op, a, b) if op in _OPS:
+            return _OPS[op](_value(func, a, axes, deep), _value(func, b, axes, deep))
+        case Select(conds, a, b):
+            return _value(func, a if _hold(conds, axes) else b, axes, deep)
+        case Cast(dtype, a) if dtype.startswith("float"):
+            return _value(func, a, axes, deep)
+        case Load(buffer, index, ()):
+            return _element(func, buffer, [evaluate_form(x, axes) for x in index], deep)
+    raise _Unknown
+
+
+def _element(func: Func, buffer: str, at: Sequence[int], deep: int) -> float:
+    if func.buffer(buffer).role in ("input", "const"):
+        return ((7 * sum(at)) % 19 - 9) / 4
+    made = [b for b, _ in blocks(func.body) if b.buffer == buffer]
+    if len(made) != 1 or made[0].is_reduction or deep == DEEPEST:
+        raise _Unknown
+    axes = dict.fromkeys((it.name for it in made[0].iters), 0)
+    for form, value in zip(made[0].index, at, strict=True):
+        axis = form.single_var()
+        if axis is None and not form.is_const:
+            raise _Unknown
+        if axis is not None:
+            axes[axis] = value
+    if not _hold(made[0].guard, axes):
+        raise _Unknown
+    return _value(func, made[0].value, axes, deep + 1)
+
+
+def _hold(conds: Sequence[Bound], axes: Mapping[str, int]) -> bool:
+    return all(_number(c.lo) <= evaluate_form(c.form, axes) < _number(c.hi) for c in conds)
+
+
+def _number(dim: object) -> int:
+    if not isinstance(dim, int):
+        raise _Unknown
+    return dim

@@ -1,0 +1,85 @@
+"""What every step asks about a whole nest, found in one walk: its size, its marked loops and its units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..ir.remembered import Remembered
+from ..ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
+
+
+@dataclass(slots=True)
+class Outline:
+    """What there is in a body.
+
+    Attributes
+    ----------
+    iterations, depth : (int, str)
+        The most times that a block runs and the most loops inside each other, with the block and the loop. Open
+        extents count as 1: their relations limit them by an extent that was there before.
+    units : list of For
+        Outermost units.
+    bound : list of For
+        Loops bound to a part of a device.
+    marked : list of (For, tuple of For)
+        Parallel and vectorised loops, with the loops around them.
+    cut : list of Block
+        Blocks that use digits of an axis.
+    """
+
+    iterations: tuple[int, str] = (0, "")
+    depth: tuple[int, str] = (0, "")
+    units: list[For] = field(default_factory=list)
+    bound: list[For] = field(default_factory=list)
+    marked: list[tuple[For, tuple[For, ...]]] = field(default_factory=list)
+    cut: list[Block] = field(default_factory=list)
+
+    @staticmethod
+    def of(body: tuple[Stmt, ...]) -> Outline:
+        """Outline of a function's statements."""
+        return _OUTLINES.of((body,), lambda: _together(body))
+
+
+_OUTLINES: Remembered[Outline] = Remembered(1024)
+
+
+def _together(body: tuple[Stmt, ...]) -> Outline:
+    """Most steps change one of the nests of a body; the others are the same objects as before."""
+    out = Outline()
+    for nest in body:
+        part = _OUTLINES.of((nest,), lambda: _outline(nest))  # noqa: B023
+        out.iterations, out.depth = max(out.iterations, part.iterations), max(out.depth, part.depth)
+        out.units += part.units
+        out.bound += part.bound
+        out.marked += part.marked
+        out.cut += part.cut
+    return out
+
+
+def _outline(nest: Stmt) -> Outline:
+    out = Outline()
+    _look(nest, out, 1, (), False)
+    return out
+
+
+def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: bool) -> None:
+    if isinstance(s, Block):
+        if times >= out.iterations[0]:
+            out.iterations = max(out.iterations, (times, s.name))
+        if cut_axes(s):
+            out.cut.append(s)
+        return
+    if len(path) >= out.depth[0] - 1:
+        out.depth = max(out.depth, (len(path) + 1, s.name))
+    if not in_unit and s.is_unit:
+        out.units.append(s)
+        in_unit = True
+    if s.kind != "serial":
+        if s.kind in BOUND_KINDS:
+            out.bound.append(s)
+        elif s.kind in ("parallel", "vectorize"):
+            out.marked.append((s, path))
+    times *= s.extent if isinstance(s.extent, int) else 1
+    path = (*path, s)
+    for inner in s.body:
+        _look(inner, out, times, path, in_unit)
