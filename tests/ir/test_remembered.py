@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from workbench import workloads
-from workbench.ir.remembered import Remembered
+import gc
+
+from workbench import Schedule, workloads
+from workbench.ir.remembered import Remembered, trial
 from workbench.ir.stmt import Block, blocks, map_block, walk
 
 
@@ -43,3 +45,36 @@ def test_a_block_that_nothing_changes_stays_the_same_object():
     changed = map_block(block, lambda x: x, lambda x: x * 2)
     assert isinstance(changed, Block)
     assert changed.index == tuple(x * 2 for x in block.index)
+
+
+def test_what_is_worked_out_in_a_trial_is_forgotten_unless_it_is_about_what_stays():
+    known: Remembered[int] = Remembered()
+    asked = []
+
+    def ask(*parts):
+        return known.of(parts, lambda: asked.append(parts) or len(asked))
+
+    stays, new, old = (1,), (2,), (3,)
+    assert ask(old) == 1
+    with trial({id(stays)}):
+        assert (ask(stays), ask(new), ask(stays, new), ask(new, stays)) == (2, 3, 4, 5)
+        assert (ask(new), ask(old)) == (3, 1), "remembered as long as the trial lasts, like what was known before"
+        with trial(()):
+            assert (ask(stays), ask((4,))) == (2, 6)
+    assert (ask(old), ask(stays)) == (1, 2)
+    assert (ask(new), ask(stays, new), ask(new, stays)) == (7, 8, 9)
+
+
+def test_judging_leaves_nothing_behind():
+    schedule = Schedule(workloads.conv2d_nhwc(8, 8, 16, 16))
+    schedule.moves()
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects())
+        for _ in range(3):
+            schedule.moves()
+        left = len(gc.get_objects()) - before
+    finally:
+        gc.enable()
+    assert left < 100, "of some thousand objects that are made for it"

@@ -77,6 +77,19 @@ class FusedNodes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Origin:
+    """The graph that another one was optimised from, and how."""
+
+    graph: Graph
+    passes: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+    def explain(self) -> Report:
+        """Run the same passes again, and keep what each of them did."""
+        return self.graph.explain(self.passes, self.without)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Graph:
     """A typed network; make one with `load_onnx` or `Graph.make`.
 
@@ -94,6 +107,9 @@ class Graph:
         What the fusion pass decided; empty before it ran.
     history : tuple of str
         One line per pass that ran, with what it changed.
+    origin : Origin, optional
+        What `optimize` was called on. Constants that no pass touched are the same arrays in both; the others are kept
+        as they were for as long as this graph is, and ``graph.replace(origin=None)`` lets go of them.
     """
 
     name: str
@@ -104,6 +120,7 @@ class Graph:
     types: Mapping[str, TensorType]
     groups: tuple[FusedNodes, ...] = ()
     history: tuple[str, ...] = ()
+    origin: Origin | None = None
 
     @staticmethod
     def make(
@@ -208,8 +225,8 @@ class Graph:
         return explain(self, passes, without)
 
     def replace(self, **changes: Any) -> Graph:
-        """Copy with some fields replaced."""
-        return replace(self, **changes)
+        """Copy with some fields replaced; the copy is not what `optimize` made, so it has no `origin`."""
+        return replace(self, **{"origin": None, **changes})
 
     def __str__(self) -> str:
         lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]

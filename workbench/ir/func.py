@@ -194,7 +194,7 @@ class Func:
 
     def loop(self, name: str) -> tuple[For, tuple[For, ...]]:
         """Loop by name with the loops around it; `ScheduleError` "loop.unknown" when there is none."""
-        found = _NAMED.of((self.body,), lambda: _named(self.body))[0].get(name)
+        found = _NAMED.of((self.body,), lambda: _all_named(self.body))[0].get(name)
         if found is not None:
             return found
         raise ScheduleError(
@@ -206,7 +206,7 @@ class Func:
 
     def block(self, name: str) -> tuple[Block, tuple[For, ...]]:
         """Block by name with the loops around it; `ScheduleError` "block.unknown" when there is none."""
-        found = _NAMED.of((self.body,), lambda: _named(self.body))[1].get(name)
+        found = _NAMED.of((self.body,), lambda: _all_named(self.body))[1].get(name)
         if found is not None:
             return found
         raise ScheduleError(
@@ -221,6 +221,10 @@ class Func:
         """Whether no hole is open."""
         return not self.holes
 
+    def with_body(self, body: tuple[Stmt, ...]) -> Func:
+        """Replace the statements."""
+        return Func(self.name, self.buffers, body, self.holes, self.relations, self.constraints, self.aliases)
+
     def with_buffers(self, new: Iterable[Buffer]) -> Func:
         """Replace buffers of the same name; append the others."""
         table = {b.name: b for b in self.buffers}
@@ -229,23 +233,32 @@ class Func:
 
     def fresh_name(self, base: str) -> str:
         """Return `base`, or `base` with a number, such that no loop, block or buffer has that name yet."""
-        taken = {lp.name for lp, _ in loops(self.body)} | {b.name for b, _ in blocks(self.body)}
-        taken |= {b.name for b in self.buffers}
+        named = _NAMED.of((self.body,), lambda: _all_named(self.body))
         name, k = base, 0
-        while name in taken:
+        while name in named[0] or name in named[1] or any(b.name == name for b in self.buffers):
             k += 1
             name = f"{base}_{k}"
         return name
 
 
 _Named: TypeAlias = tuple[dict[str, tuple[For, tuple[For, ...]]], dict[str, tuple[Block, tuple[For, ...]]]]
-_NAMED: Remembered[_Named] = Remembered(256)
+_NAMED: Remembered[_Named] = Remembered(1024)
 
 
-def _named(body: tuple[Stmt, ...]) -> _Named:
-    """Loops and blocks by name, with the loops around them."""
+def _all_named(body: tuple[Stmt, ...]) -> _Named:
+    """Loops and blocks of all nests; most steps change one of them, and the others are the same objects as before."""
     out: _Named = ({}, {})
-    for s, path in walk(body):
+    for s in reversed(body):  # of two with one name the first counts
+        loops_of, blocks_of = _NAMED.of((s,), lambda: _named(s))  # noqa: B023
+        out[0].update(loops_of)
+        out[1].update(blocks_of)
+    return out
+
+
+def _named(nest: Stmt) -> _Named:
+    """Loops and blocks of a nest by name, with the loops around them."""
+    out: _Named = ({}, {})
+    for s, path in walk((nest,)):
         if isinstance(s, For):
             out[0].setdefault(s.name, (s, path))
         else:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from .affine import Affine, Digit
 from .dtypes import is_float
@@ -124,18 +124,21 @@ _UNARY_LEVEL, _ATOM_LEVEL, _NOT_LEVEL = 7, 8, 3
 
 def to_text(func: Func) -> str:
     """Return the whole function as text, ending in a newline."""
-    lines = _header(func)
-    for s in func.body:
-        _stmt(s, 1, lines)
-    return "\n".join(lines) + "\n"
+    return "\n".join(line for line, _ in listing_of(func)) + "\n"
+
+
+def listing_of(func: Func) -> list[tuple[str, str]]:
+    """Return the lines of the whole function, each with what it is about.
+
+    That is a loop's name, ``stmt:BLOCK``, or ``init:BLOCK`` for the first value of a reduction, as the rows of the nest
+    are called; "" for lines about the function.
+    """
+    return [(line, "") for line in _header(func)] + [part for s in func.body for part in _stmt(s, 1)]
 
 
 def nest_text(body: Sequence[Stmt]) -> str:
     """Return only the statements (a part of a function), not indented."""
-    lines: list[str] = []
-    for s in body:
-        _stmt(s, 0, lines)
-    return "\n".join(lines) + "\n"
+    return "\n".join(line for s in body for line, _ in _stmt(s, 0)) + "\n"
 
 
 def name_text(name: str) -> str:
@@ -267,27 +270,31 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def _stmt(s: Stmt, depth: int, lines: list[str]) -> None:
+def _stmt(s: Stmt, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a statement with the loop or block that each is about."""
     pad = "  " * depth
     if isinstance(s, For):
         word = "for" if s.kind == "serial" else s.kind
         intrin = "" if s.intrin is None else f" intrin {name_text(s.intrin)}"
-        lines.append(f"{pad}{word} {name_text(s.name)} in {dim_text(s.extent)}{intrin}{notes_text(s.notes)}:")
+        yield f"{pad}{word} {name_text(s.name)} in {dim_text(s.extent)}{intrin}{notes_text(s.notes)}:", s.name
         for c in s.body:
-            _stmt(c, depth + 1, lines)
+            yield from _stmt(c, depth + 1)
         return
+    row = f"stmt:{s.name}"
     axes, notes = _axes(s), notes_text(s.notes)
     head = f"{pad}block {name_text(s.name)}({', '.join(axes)}){notes}:"
     if len(head) > WIDTH:
-        lines += [f"{pad}block {name_text(s.name)}(", *(f"{pad}    {a}," for a in axes), f"{pad}){notes}:"]
+        yield f"{pad}block {name_text(s.name)}(", row
+        yield from ((f"{pad}    {a},", row) for a in axes)
+        yield f"{pad}){notes}:", row
     else:
-        lines.append(head)
+        yield head, row
     target = _access(s.buffer, s.index)
     if s.guard:
-        lines.append(f"{pad}  when {' & '.join(bound_text(g) for g in s.guard)}")
+        yield f"{pad}  when {' & '.join(bound_text(g) for g in s.guard)}", row
     if s.init is not None:
-        lines.append(f"{pad}  init {target} = {_expr(s.init, 0)}")
-    lines.append(f"{pad}  {target} = {_expr(s.value, 0)}")
+        yield f"{pad}  init {target} = {_expr(s.init, 0)}", f"init:{s.name}"
+    yield f"{pad}  {target} = {_expr(s.value, 0)}", row
 
 
 def _axes(b: Block) -> list[str]:

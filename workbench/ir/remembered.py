@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, TypeVar
+import threading
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+class _Trial(threading.local):
+    """Answers that this thread has worked out during a trial: the table each is in, and its key there."""
+
+    log: list[tuple[dict[Any, Any], Any]] | None = None
+
+
+_TRIAL = _Trial()
+
+
+@contextmanager
+def trial(keep: Container[int]) -> Iterator[None]:
+    """Forget at the end what was worked out in it, but for questions about objects alone whose ``id`` is in `keep`.
+
+    What is made only to see whether it can be would live on in the tables otherwise, and push out what is still needed.
+    """
+    before = _TRIAL.log
+    log: list[tuple[dict[Any, Any], Any]] = []
+    _TRIAL.log = log
+    try:
+        yield
+    finally:
+        _TRIAL.log = before
+        for table, key in log:
+            if key not in keep if isinstance(key, int) else not all(k in keep for k in key):
+                table.pop(key, None)
 
 
 class Remembered(Generic[T]):
@@ -18,17 +47,19 @@ class Remembered(Generic[T]):
     __slots__ = ("_most", "_table")
 
     def __init__(self, most: int = 4096) -> None:
-        self._table: dict[tuple[int, ...], tuple[tuple[object, ...], T]] = {}
+        self._table: dict[int | tuple[int, ...], tuple[tuple[object, ...], T]] = {}
         self._most = most
 
     def of(self, parts: tuple[object, ...], work_out: Callable[[], T]) -> T:
         """Answer for these objects; worked out when it is asked for the first time."""
         table = self._table
-        key = tuple(map(id, parts))
+        key = id(parts[0]) if len(parts) == 1 else tuple(map(id, parts))
         hit = table.get(key)
         if hit is None:
             hit = (parts, work_out())
             if len(table) >= self._most:
                 table = self._table = {}  # another thread may still read the old one
             table[key] = hit
+            if (log := _TRIAL.log) is not None:
+                log.append((table, key))
         return hit[1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from .affine import Affine
@@ -43,6 +44,11 @@ BOUND_KINDS: frozenset[str] = BLOCK_KINDS | THREAD_KINDS | {"vthread"}
 OWN_KINDS: frozenset[str] = frozenset({"serial", "unroll", "vectorize"})
 #: Loops whose iterations run in any order.
 UNORDERED_KINDS: frozenset[str] = BOUND_KINDS | {"parallel", "vectorize"}
+
+
+def as_marked(kind: str) -> str:
+    """Say how a loop of a kind is marked: ``vectorised``."""
+    return {"vectorize": "vectorised", "unroll": "unrolled"}.get(kind, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +154,20 @@ def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[S
     if path:
         return _walk(body, path)
     # A body of one statement is often made for the question: the statement is what stays.
-    return iter(_WALKS.of(body if len(body) == 1 else (body,), lambda: tuple(_walk(body, ()))))
+    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.of((body,), lambda: _all_walked(body)))
 
 
-_WALKS: Remembered[tuple[tuple[Stmt, tuple[For, ...]], ...]] = Remembered(512)
+_Walked: TypeAlias = tuple[tuple[Stmt, tuple[For, ...]], ...]
+_WALKS: Remembered[_Walked] = Remembered(512)
+
+
+def _all_walked(body: tuple[Stmt, ...]) -> _Walked:
+    """Most steps change one of the nests of a body; the others are the same objects as before."""
+    return tuple(chain.from_iterable(map(_walked, body)))
+
+
+def _walked(nest: Stmt) -> _Walked:
+    return _WALKS.of((nest,), lambda: tuple(_walk((nest,), ())))
 
 
 def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
@@ -179,13 +195,13 @@ def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
 
 def parallel_chain(s: Stmt) -> list[For]:
     """Adjacent parallel loops from the top of a nest, outermost first."""
-    chain: list[For] = []
+    found: list[For] = []
     while isinstance(s, For) and s.kind == "parallel":
-        chain.append(s)
+        found.append(s)
         if len(s.body) != 1:
             break
         s = s.body[0]
-    return chain
+    return found
 
 
 def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None]) -> tuple[Stmt, ...]:
@@ -220,7 +236,7 @@ def map_block(
         iters = tuple(Iter(i.name, g(i.extent), i.kind) for i in iters)
     same = iters is b.iters and all(map(operator.is_, binds, b.binds))
     if axis_form is None:
-        return b if same else replace(b, iters=iters, binds=binds)
+        return b if same else Block(b.name, iters, binds, b.buffer, b.index, b.value, b.init, b.guard, b.notes)
     index = tuple(axis_form(x) for x in b.index)
     value = map_affine(b.value, axis_form, dims)
     init = None if b.init is None else map_affine(b.init, axis_form, dims)
@@ -262,6 +278,23 @@ class Access:
 def touched(b: Block) -> set[str]:
     """Names of the buffers that a block reads or writes."""
     return {b.buffer, *(ld.buffer for ld in b.loads())}
+
+
+def cut_axes(b: Block) -> frozenset[str]:
+    """Axes of which a block uses digits (``i // 4``), in whatever is written in axes.
+
+    A step that changes how a block is bound to its loops leaves that as it is, so this is worked out once for all of
+    them.
+    """
+    return _CUT.of((b.index, b.value, b.init, b.guard), lambda: _cut_axes(b))
+
+
+_CUT: Remembered[frozenset[str]] = Remembered(1024)
+
+
+def _cut_axes(b: Block) -> frozenset[str]:
+    forms = chain(b.index, (g.form for g in b.guard), *map(all_index_forms, b.exprs))
+    return frozenset(d.var for form in forms for d, _ in form.terms if not d.plain)
 
 
 def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:

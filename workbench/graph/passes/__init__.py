@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...errors import UsageError
-from ..graph import Graph
+from ..graph import Graph, Origin
 from . import (
     canonical,
     combine,
@@ -65,14 +65,17 @@ def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterab
     Where fusion is left out by name every node becomes a kernel of its own.
     """
     without = (without,) if isinstance(without, str) else tuple(without)
-    for name in select_passes(DEFAULT if order is None else order, without):
-        graph = run_pass(graph, name)
-    return finished(graph, without)
+    order = tuple(DEFAULT if order is None else order)
+    now = graph
+    for name in select_passes(order, without):
+        now = run_pass(now, name)
+    return finished(now, Origin(graph, order, without))
 
 
-def finished(graph: Graph, without: Iterable[str]) -> Graph:
-    """Give every node a kernel of its own where fusion was left out by name."""
-    return fuse.unfused(graph) if "fuse" in without and not graph.groups else graph
+def finished(graph: Graph, origin: Origin) -> Graph:
+    """Give every node a kernel of its own where fusion was left out by name, and say where the graph comes from."""
+    done = fuse.unfused(graph) if "fuse" in origin.without and not graph.groups else graph
+    return done if done is origin.graph else done.replace(origin=origin)
 
 
 def optimized(graph: Graph, without: Iterable[str] | str = ()) -> Graph:

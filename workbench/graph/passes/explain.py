@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..graph import Graph, Node
+from ..graph import Graph, Node, Origin
 from .base import Journal, find_pass, journal, run_pass, select_passes
 
 Kind = Literal["removed", "added", "changed"]
@@ -125,12 +125,21 @@ class Report:
         One for each run of a pass, in order.
     left_out : tuple of str
         Declared passes that did not run.
+    graphs : tuple of Graph
+        After each pass.
     """
 
     before: Graph
     graph: Graph
     passes: tuple[PassReport, ...]
     left_out: tuple[str, ...] = field(default=())
+    graphs: tuple[Graph, ...] = field(default=())
+
+    def at(self, number: int, side: Literal["before", "after"] = "after") -> Graph:
+        """Return the graph before or after a pass, given by its position."""
+        if side == "after":
+            return self.graphs[number]
+        return self.graphs[number - 1] if number else self.before
 
     @property
     def seconds(self) -> float:
@@ -182,16 +191,18 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
     from . import DEFAULT, ORDER, finished
 
     without = (without,) if isinstance(without, str) else tuple(without)
-    order = select_passes(DEFAULT if passes is None else passes, without)
-    now, done = graph, list[PassReport]()
+    wanted = tuple(DEFAULT if passes is None else passes)
+    order = select_passes(wanted, without)
+    now, done, graphs = graph, list[PassReport](), list[Graph]()
     for name in order:
         began = time.perf_counter()
         with journal() as said:
             after = run_pass(now, name)
         done.append(_report(name, now, after, said, time.perf_counter() - began))
         now = after
+        graphs.append(now)
     off = tuple(dict.fromkeys(n for n in ORDER if n not in order))
-    return Report(graph, finished(now, without), tuple(done), off)
+    return Report(graph, finished(now, Origin(graph, wanted, without)), tuple(done), off, tuple(graphs))
 
 
 def _report(name: str, before: Graph, after: Graph, said: Journal, seconds: float) -> PassReport:

@@ -14,6 +14,10 @@ groups cannot depend on each other in a circle. Complex nodes claim their follow
 shallowest: a residual addition joins the convolution at the end of the longer branch, whose other operand is then
 already there. (All blocks of a stage get the same kernel that way, whether their shortcut holds a convolution or
 not.)
+
+A kernel takes at most `MOST_OPERATORS`, as TVM has it (``relay.FuseOps.max_depth``): a long row of element-wise
+operators becomes several. What would join them would be too much code for one loop nest, and too many statements for
+anybody to look at.
 """
 
 from __future__ import annotations
@@ -31,12 +35,16 @@ _EXIT = "<outputs>"
 #: What reads through transpositions and slices.
 PRODUCTS = ("MatMul",)
 
+#: Most operators of a kernel.
+MOST_OPERATORS = 256
+
 
 @dataclass(slots=True)
 class _Group:
     nodes: list[Node]
     rules: list[str] = field(default_factory=list)
     anchored: bool = False  # holds a complex node
+    odd: int = 0  # nodes that are not injective
 
 
 @graph_pass("fuse")
@@ -106,9 +114,14 @@ class _Fuser:
         self.graph = graph
         self.consumers = graph.consumers()
         self.kind = {n.name: fusion_class(graph, n) for n in graph.nodes}
-        self.group: dict[str, _Group] = {n.name: _Group([n], [], self.kind[n.name] == "complex") for n in graph.nodes}
+        self.group: dict[str, _Group] = {n.name: self._own(n) for n in graph.nodes}
         self.next = self._post_dominators()
         self.reads: set[str] = set()  # nodes that their readers read through
+        self.walked: set[str] = set()  # nodes from which a step towards the outputs was tried
+
+    def _own(self, node: Node) -> _Group:
+        kind = self.kind[node.name]
+        return _Group([node], [], kind == "complex", int(kind != "injective"))
 
     def depths(self) -> dict[str, int]:
         """Length of the longest path from an input to each node."""
@@ -156,12 +169,23 @@ class _Fuser:
             other = self.group[n.name]
             if other is group:
                 continue
-            group.nodes += [m for m in other.nodes if m not in group.nodes]
+            group.nodes += other.nodes
             group.rules += other.rules
             group.anchored |= other.anchored
+            group.odd += other.odd
             for m in other.nodes:
                 self.group[m.name] = group
         group.rules.append(rule)
+
+    def _fits(self, group: _Group, nodes: list[Node], last: Node) -> bool:
+        """Whether a kernel stays within the limit when these nodes join it; it says so where it would not."""
+        others = {id(g): g for n in nodes if (g := self.group[n.name]) is not group}
+        if len(group.nodes) + sum(len(g.nodes) for g in others.values()) <= MOST_OPERATORS:
+            return True
+        rule = f"{last.op} {last.name}: does not join, a kernel has at most {MOST_OPERATORS} operators"
+        if rule not in group.rules:
+            group.rules.append(rule)
+        return False
 
     def grow_complex(self, anchor: Node) -> None:
         """Let element-wise followers of the same shape join a complex node."""
@@ -172,6 +196,8 @@ class _Fuser:
             if not all(self._follows(n, shape, group) for n in path):
                 return
             last = next(n for n in path if n.name == end)
+            if not self._fits(group, path, last):
+                return
             note = ", with its other operand from an earlier kernel" if _is_residual(self.graph, last, group) else ""
             self._join(group, path, f"{last.op} {last.name}: element-wise after {anchor.op} {anchor.name}{note}")
             at = last
@@ -199,6 +225,8 @@ class _Fuser:
         before = reader.op in MOVES and reader.name in self.reads
         if not (reader.op in PRODUCTS or before) or self.group[move.name] is group:
             return
+        if not self._fits(group, [move], move):
+            return
         self.reads.add(move.name)
         self._join(group, [move], f"{move.op} {move.name}: {reader.op} {reader.name} reads through it")
 
@@ -209,17 +237,21 @@ class _Fuser:
         return plain and free and self.graph.types[n.outputs[0]].shape == shape
 
     def grow_injective(self, node: Node) -> None:
-        """Let an injective node join the injective operators or the reduction that follow it."""
+        """Let an injective node join the injective operators or the reduction that follow it.
+
+        What an earlier walk tried is not tried again: groups only grow, so it would end in the same way.
+        """
         group, at = self.group[node.name], node
-        if group.anchored:
-            return
-        while (end := self.next[at.name]) != _EXIT and not group.anchored:
+        while (end := self.next[at.name]) != _EXIT and not group.anchored and at.name not in self.walked:
+            self.walked.add(at.name)
             path = self._between(at, end)
             last = next(n for n in path if n.name == end)
             inner = [n for n in path if n is not last]
             if not all(self._joinable(n, ("injective",)) for n in inner) or not self._joinable(
                 last, ("injective", "reduction")
             ):
+                return
+            if not self._fits(group, path, last):
                 return
             kind = self.kind[last.name]
             where = "the reduction" if kind == "reduction" else "injective"
@@ -229,9 +261,9 @@ class _Fuser:
             at = last
 
     def _joinable(self, n: Node, kinds: tuple[str, ...]) -> bool:
-        mine = self.group[n.name]
-        plain = not mine.anchored and all(self.kind[m.name] == "injective" for m in mine.nodes if m is not n)
-        return self.kind[n.name] in kinds and not is_view(self.graph, n) and plain
+        mine, kind = self.group[n.name], self.kind[n.name]
+        others_plain = not mine.anchored and mine.odd == (kind != "injective")
+        return kind in kinds and not is_view(self.graph, n) and others_plain
 
 
 def _is_residual(graph: Graph, node: Node, group: _Group) -> bool:
