@@ -10,6 +10,7 @@ from workbench.analysis import nest_rows
 from workbench.ir.flops import count_flops
 from workbench.ir.interp import random_inputs, trace_run
 from workbench.ir.parser import parse
+from workbench.ir.stmt import For
 
 TARGET = wb.Target("llvm -mcpu=skylake-avx512 -l1=32K -l2=1M -l3=16M -threads=4")
 
@@ -129,6 +130,44 @@ def test_lines_of_a_working_set_are_those_of_a_run(name):
         if r.kind == "loop":
             real = replay(name).lines[r.id]
             assert r.working_set == real or (name not in ALIGNED and 0.9 * real - 64 <= r.working_set < real), r.id
+
+
+def decomposed():
+    s = wb.Schedule(workloads.matmul(8, 16, 12))
+    s.decompose_reduction("C", "k")
+    return s.func
+
+
+class Own(Replay):
+    """Counts per loop only what the statements that stand right in it touch."""
+
+    def run(self, s, env):
+        found = super().run(s, env)
+        return set() if isinstance(s, For) else found
+
+
+def test_a_statement_beside_a_loop_is_the_own_part_of_the_loop_around():
+    func = decomposed()
+    real = Own(func)
+    fine = wb.Target("llvm -mcpu=skylake-avx512 -line=4")
+    rows = {r.id: r for r in nest_rows(func, fine).rows}
+    assert {r.own_bytes for r in rows.values() if r.id == "i"} == {0}
+    assert rows["j"].own_bytes == real.elements["j"] * (rows["j"].iters // 16) == 8 * 16 * 4
+    assert rows["k"].own_bytes == rows["k"].bytes
+    assert (rows["j"].own_flops, rows["k"].own_flops) == (0, 2 * 8 * 16 * 12)
+    assert [rows[n].to_json()["own"] for n in ("i", "j", "k")] == [0, 512, None]
+    assert rows["j"].bytes > rows["j"].own_bytes
+
+
+@pytest.mark.parametrize("name", [*EXACT, *PADDED])
+def test_own_parts_of_operations_add_up_and_of_bytes_are_no_larger(name):
+    view = nest_rows(build(name), TARGET)
+    of = {r.id: r for r in view.rows if r.kind == "loop"}
+    for r in of.values():
+        assert r.flops == r.own_flops + sum(x.flops for x in of.values() if x.parent == r.id)
+        inner = any(x.parent == r.id for x in of.values())
+        assert 0 <= r.own_bytes <= r.bytes
+        assert inner or r.own_bytes == r.bytes
 
 
 @pytest.mark.parametrize("name", PADDED)

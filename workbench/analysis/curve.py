@@ -5,27 +5,21 @@ A source is a table from `read_log`, the path of a log, a tuning session, or rec
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from workbench.analysis.claims import Told, claimed
-from workbench.arguments import ArgumentTypeError
+from workbench.analysis.source import Trial, read
 from workbench.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.tune.lines import Comparison
-    from workbench.tune.ranking import Key
-    from workbench.tune.record import Record
-    from workbench.tune.session import TuningSession
-
-    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[Record | Comparison] | str | os.PathLike[str]"
+    from workbench.analysis.source import Source
 
 NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""
@@ -69,19 +63,6 @@ class Curve:
     missing: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """What a curve needs of a record."""
-
-    trial: int
-    key: str
-    name: str
-    status: str
-    latency_ms: float | None
-    weight: int
-    error: str
-
-
 def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str] | None = None) -> Curve:
     """Return the best latency so far after every trial.
 
@@ -99,7 +80,8 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
     InputError
         "curve.task" when no trial is of that task.
     """
-    trials, known, told = _read(source)
+    lines = read(source)
+    trials, known, told = lines.trials, lines.keys, lines.told
     if task_key is None:
         return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)), told)
     mine = [t for t in trials if t.key == task_key] or [t for t in trials if t.name == task_key]
@@ -108,19 +90,19 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
         raise InputError(
             "curve.task", f"No trial is of a task {task_key!r}.", (), did_you_mean(task_key, names, "tasks")
         )
-    valid = [(n, t) for n, t in enumerate(mine, 1) if _ok(t)]
+    valid = [(n, t) for n, t in enumerate(mine, 1) if t.ok]
     latency = np.array([t.latency_ms for _, t in valid], np.float64)
     best = np.array(_claims(mine, told, mine[0].key) if mine else (), np.float64)
     return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1)
 
 
-def _total(trials: Sequence[_Trial], keys: Sequence[str], told: Mapping[str, Told]) -> Curve:
+def _total(trials: Sequence[Trial], keys: Sequence[str], told: Mapping[str, Told]) -> Curve:
     best: dict[str, float] = {}
     claims = {key: iter(_claims(trials, told, key)) for key in keys}
-    wanted, total, found = set(keys), 0.0, list[tuple[int, _Trial]]()
+    wanted, total, found = set(keys), 0.0, list[tuple[int, Trial]]()
     after: list[float] = []
     for n, t in enumerate(trials, 1):
-        if _ok(t) and t.key in wanted:
+        if t.ok and t.key in wanted:
             now = next(claims[t.key])
             total += t.weight * (now - best.get(t.key, 0.0))
             best[t.key] = now
@@ -131,20 +113,20 @@ def _total(trials: Sequence[_Trial], keys: Sequence[str], told: Mapping[str, Tol
     return _curve("end to end", trials, found, empty, np.array(after, np.float64), len(keys) - len(best))
 
 
-def _claims(trials: Sequence[_Trial], told: Mapping[str, Told], key: str) -> list[float]:
-    mine = [(t.trial, t.latency_ms) for t in trials if t.key == key and _ok(t) and t.latency_ms is not None]
+def _claims(trials: Sequence[Trial], told: Mapping[str, Told], key: str) -> list[float]:
+    mine = [(t.trial, t.latency_ms) for t in trials if t.key == key and t.ok and t.latency_ms is not None]
     return claimed(mine, told.get(key, Told()))
 
 
 def _curve(
     name: str,
-    trials: Sequence[_Trial],
-    found: Sequence[tuple[int, _Trial]],
+    trials: Sequence[Trial],
+    found: Sequence[tuple[int, Trial]],
     latency: NDArray[np.float64],
     best: NDArray[np.float64],
     missing: int,
 ) -> Curve:
-    failed = [(n, t) for n, t in enumerate(trials, 1) if not _ok(t)]
+    failed = [(n, t) for n, t in enumerate(trials, 1) if not t.ok]
     return Curve(
         name,
         np.array([t.trial for _, t in found], np.int64),
@@ -165,8 +147,8 @@ def failures(source: Source) -> pandas.DataFrame:
 
     count: dict[tuple[str, str], int] = {}
     example: dict[tuple[str, str], str] = {}
-    for t in _read(source)[0]:
-        if not _ok(t):
+    for t in read(source).trials:
+        if not t.ok:
             key = (t.name, _kind(t))
             count[key] = count.get(key, 0) + 1
             example[key] = example.get(key) or t.error
@@ -174,83 +156,5 @@ def failures(source: Source) -> pandas.DataFrame:
     return pandas.DataFrame(rows, columns=["task", "status", "count", "error"])
 
 
-def _ok(t: _Trial) -> bool:
-    return t.status == "ok" and t.latency_ms is not None
-
-
-def _kind(t: _Trial) -> str:
+def _kind(t: Trial) -> str:
     return NO_TIME if t.status == "ok" else t.status
-
-
-def _read(source: Any) -> tuple[list[_Trial], list[str], dict[str, Told]]:
-    """Trials in order, the keys of the tasks that belong together, and what comparisons say about each."""
-    from workbench.tune.lines import Comparison
-    from workbench.tune.log import load_log
-    from workbench.tune.record import Record
-    from workbench.tune.session import TuningSession
-
-    if isinstance(source, str | os.PathLike):
-        log = load_log(source)
-        trials = _of_records(log.records)
-        keys = [key for key, _ in log.header.tasks] if log.header else _keys(trials)
-        return trials, keys, _told(log.records, log.comparisons)
-    if isinstance(source, TuningSession):
-        keys = [r.key for r in source.snapshot().rows if r.state != "skipped"]
-        return _of_records(source.records), keys, _told(source.records, source.comparisons)
-    if hasattr(source, "columns"):
-        trials = _of_frame(source)
-        return trials, _keys(trials), _told_by_columns(source)
-    given = list(source) if isinstance(source, Iterable) else None
-    if given is None or not all(isinstance(r, Record | Comparison) for r in given):
-        message = f"There is no curve of a {type(source).__name__}"
-        raise ArgumentTypeError("usage.type", message, ("source",), "pass a table from read_log, a path or a session")
-    records = [r for r in given if isinstance(r, Record)]
-    trials = _of_records(records)
-    return trials, _keys(trials), _told(records, [r for r in given if isinstance(r, Comparison)])
-
-
-def _keys(trials: Iterable[_Trial]) -> list[str]:
-    return list(dict.fromkeys(t.key for t in trials))
-
-
-def _told(records: Iterable[Record], comparisons: Iterable[Comparison]) -> dict[str, Told]:
-    base: dict[str, dict[int, Key]] = {}
-    for r in records:
-        if r.ok:
-            base.setdefault(r.task_key, {}).setdefault(r.trial, (r.warmth, r.latency_ms))
-    lines: dict[str, list[Comparison]] = {}
-    for c in comparisons:
-        lines.setdefault(c.task_key, []).append(c)
-    return {key: Told.of(trials, lines.get(key, ())) for key, trials in base.items()}
-
-
-def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
-    """What the table's own columns say; nothing where they were removed."""
-    if not {"rank", "confirmed", "compared_ms"} <= set(frame.columns):
-        return {}
-    found = {}
-    for key, part in frame[frame["rank"].notna()].groupby("task_key", sort=False):
-        shown = {int(n): float(ms) for n, ms in zip(part["trial"], part["compared_ms"], strict=True) if ms == ms}
-        won = frozenset(int(n) for n in part["trial"][part["confirmed"]])
-        numbers = [int(n) for n in part["trial"]]
-        best = int(part.sort_values(["rank", "latency_ms"])["trial"].iloc[0])
-        # The first one of a task is its first best; every other one has become it by a comparison.
-        found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best)
-    return found
-
-
-def _of_records(records: Iterable[Record]) -> list[_Trial]:
-    return [_Trial(r.trial, r.task_key, r.task, r.status, r.latency_ms, r.weight, r.error) for r in records]
-
-
-def _of_frame(frame: pandas.DataFrame) -> list[_Trial]:
-    names = ("trial", "task_key", "task", "status", "latency_ms", "weight", "error")
-    lacking = [n for n in names if n not in frame.columns]
-    if lacking:
-        text = f"The table has no column {', '.join(map(repr, lacking))}."
-        raise InputError("curve.columns", text, lacking, "use the table that read_log returns")
-    columns = [frame[n].tolist() for n in names]
-    return [
-        _Trial(int(n), key, task, status, None if ms is None or ms != ms else float(ms), int(weight), str(error))
-        for n, key, task, status, ms, weight, error in zip(*columns, strict=True)
-    ]

@@ -69,6 +69,9 @@ class NestRow:
         here on are unrolled or vectorised: no loop can step through registers), ``L1``, ``L2``, ``L3``, ``RAM``.
     block : str or None
         Block of a statement.
+    own_flops, own_bytes : int or None
+        The part of `flops` and `bytes` of the statements that stand right in the loop, not in a loop inside it. Their
+        bytes are counted by the same rule as all, so what both share counts for both.
 
     An open hole that decides a number makes it None.
     """
@@ -90,15 +93,18 @@ class NestRow:
     level: str | None = None
     block: str | None = None
     kinds: tuple[str, ...] = ()
+    own_flops: int | None = None
+    own_bytes: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the row as the front end reads it."""
+        """Return the row as the front end reads it; ``own`` is None where all bytes are its own."""
         return {
             "id": self.id, "parent": self.parent, "depth": self.depth, "kind": self.kind, "name": self.name,
             "extent": self.extent, "mark": self.mark, "chips": list(self.chips),
             "kinds": list(self.kinds), "text": self.text,
             "reduce": self.reduce, "iters": self.iters, "flops": self.flops, "bytes": self.bytes,
-            "ws": self.working_set, "level": self.level, "block": self.block,
+            "own": None if self.own_bytes == self.bytes else self.own_bytes, "ws": self.working_set,
+            "level": self.level, "block": self.block,
         }  # fmt: skip
 
 
@@ -183,6 +189,9 @@ class _Below:
     lanes: int = 0
     straight: bool = True
     memory: dict[str, dict[Patch, None]] = field(default_factory=dict)
+    own_flops: Dim = 0
+    own: dict[str, dict[Patch, None]] = field(default_factory=dict)
+    nested: bool = False
 
 
 class _Rows:
@@ -221,11 +230,18 @@ class _Rows:
             below = self.below.setdefault(lp.name, _Below())
             below.straight &= all(x.kind in ("unroll", "vectorize") or x.extent == 1 for x in path[k:])
             below.flops = below.flops + flops
+            if lp is path[-1]:
+                below.own_flops = below.own_flops + flops
+            else:
+                below.nested = True
             below.lanes = min(below.lanes or lanes, lanes)
             if block.is_reduction and lp.name in axes:
                 below.reduces = below.reduces or _REDUCES.get(block.update()[0], block.update()[0])
         for k, buffer, patch in patches(own, path, self.part.relations):
-            self.below[path[k].name].memory.setdefault(buffer, {})[patch] = None
+            below = self.below[path[k].name]
+            below.memory.setdefault(buffer, {})[patch] = None
+            if k == len(path) - 1:
+                below.own.setdefault(buffer, {})[patch] = None
         if block.is_reduction:
             first = next((k for k, lp in enumerate(path) if lp.name in axes), len(path))
             at = path[first].name if first < len(path) else f"stmt:{block.name}"
@@ -250,13 +266,15 @@ class _Rows:
         below = self.below[loop.name]
         size = touched(self.buffers, below.memory, self.target.line_bytes)
         entered = _known(times(path, relations))
-        moved = None if size is None or entered is None else size.lines * entered
+        moved = _moved(size, entered)
+        own = moved if not below.nested else _moved(touched(self.buffers, below.own, self.target.line_bytes), entered)
         chips = self._chips(loop, below)
         return NestRow(
             loop.name, path[-1].name if path else None, len(path), "loop", loop.name, _extent(loop.extent), loop.kind,
             tuple(text for _, text in chips), "", bool(below.reduces), _known(times((*path, loop), relations)),
             _known(normal(below.flops, relations)), moved, None if size is None else size.lines,
             None if size is None else self._level(size, below.straight), None, tuple(kind for kind, _ in chips),
+            _known(normal(below.own_flops, relations)), own,
         )  # fmt: skip
 
     def _chips(self, loop: For, below: _Below) -> list[tuple[str, str]]:
@@ -323,6 +341,10 @@ class _Rows:
             return "reg"
         levels = (("L1", t.l1_bytes), ("L2", t.l2_bytes), ("L3", t.l3_bytes))
         return next((name for name, held in levels if size.lines <= held), "RAM")
+
+
+def _moved(size: Touched | None, entered: int | None) -> int | None:
+    return None if size is None or entered is None else size.lines * entered
 
 
 def _known(dim: Dim) -> int | None:

@@ -2,45 +2,47 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
-from workbench.analysis.layered import Box, layout
-from workbench.arguments import is_a
+from workbench.analysis.folding import Unit, folded_frames
+from workbench.analysis.frames import Drawing, Leaf, drawn
+from workbench.analysis.layered import layout
+from workbench.arguments import is_a, shown, whole
+from workbench.errors import UsageError, did_you_mean
 from workbench.graph.describe import describe, dims, word
-from workbench.graph.graph import FusedNodes, Graph
+from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.opdef import opdef
-from workbench.graph.passes.fuse import is_view
+from workbench.graph.passes.explain import Change, Report
+from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.tasks import Task
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
 from workbench.ir.printer import dim_text
 from workbench.ir.stmt import accesses, blocks
+from workbench.ir.traffic import least_traffic
 from workbench.markup import shortened
 
-#: Pixels of a character of the label (12 px) and of the line below it (11 px), and what surrounds them.
-LABEL, SUB, PAD = 6.9, 6.0, 20.0
 LONGEST = 34
 
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    id: str
-    label: str
-    sub: str
-    kind: str
-    task: int | None = None
-
-    @property
-    def box(self) -> Box:
-        width = max(48.0, LABEL * len(self.label), SUB * len(self.sub)) + PAD
-        return Box(self.id, width, 40.0 if self.sub else 26.0)
+Level: TypeAlias = Literal["kernels", "nodes"]
+LEVELS: tuple[Level, ...] = ("kernels", "nodes")
+Side: TypeAlias = Literal["before", "after"]
+SIDES: tuple[Side, ...] = ("before", "after")
 
 
-def model_graph(graph: Graph, tasks: Sequence[Task]) -> dict[str, Any]:
-    """Draw a network: one node per kernel, light ones for views, inputs and outputs.
+def network(
+    graph: Graph,
+    tasks: Sequence[Task],
+    *,
+    level: Level = "kernels",
+    expanded: Collection[str] = (),
+    folded: bool = True,
+) -> Drawing:
+    """Draw a network: one node per kernel, light ones for views, inputs and outputs; repeated blocks once.
 
     Parameters
     ----------
@@ -48,48 +50,176 @@ def model_graph(graph: Graph, tasks: Sequence[Task]) -> dict[str, Any]:
         Optimised, as it was given to `extract_tasks`; `Graph.optimize` runs if no fusion has happened yet.
     tasks : sequence of Task
         Its tasks; the node of a kernel carries the position of its task.
+    level : str
+        "kernels", or "nodes" for the operators of every kernel.
+    expanded : collection of str
+        Ids of frames of which all instances are drawn, and ``kernel:ID`` for kernels whose operators are.
+    folded : bool
+        Whether blocks that are repeated are drawn once.
 
     Returns
     -------
-    dict
-        ``nodes`` (id, label, sub, task, kind, x, y, w, h), ``edges`` (a, b, points), ``width``, ``height``; the id of a
-        kernel is the name of its group. A concatenation that costs nothing, because its parts are written in place,
-        counts as a view.
+    Drawing
+        The id of a kernel is the name of its group, that of an operator its own. A concatenation that costs nothing,
+        because its parts are written in place, counts as a view.
+
+    Raises
+    ------
+    UsageError
+        "usage.level".
     """
     is_a("graph", graph, Graph, "load a model with load_onnx(path) first")
+    _known("level", level, LEVELS)
     fused = graph if graph.groups else graph.optimize()
-    number = {name: k for k, t in enumerate(tasks) for name in t.groups}
-    shapes = [
-        _Shape(f"in:{i}", shortened(i, LONGEST), dims(fused.types[i].shape).replace("x", "×"), "input")
-        for i in fused.inputs
-    ]
-    maker = {i: f"in:{i}" for i in fused.inputs}
-    nodes = {n.name: n for n in fused.nodes}
-    edges: dict[tuple[str, str], None] = {}
+    units = _Units(fused, tasks)
     for group in fused.groups:
-        shape = _kernel(fused, group, number)
-        shapes.append(shape)
-        members = [nodes[name] for name in group.nodes]
+        units.kernel(group)
+    units.outputs()
+    root, likes = folded_frames(units.all, units.reads, level == "nodes", expanded, folded)
+    return drawn(root, likes, network_key(fused, tasks))
+
+
+def network_key(graph: Graph, tasks: Sequence[Task]) -> str:
+    """Return a short text that differs for networks that look different."""
+    parts = (graph.name, *graph.inputs, *(g.nodes[-1] for g in graph.groups), *(t.key for t in tasks))
+    return hashlib.blake2s("\n".join(parts).encode(), digest_size=8).hexdigest()
+
+
+def pass_network(
+    report: Report, at: int, side: Side = "after", *, expanded: Collection[str] = (), folded: bool = True
+) -> Drawing:
+    """Draw the operators of a network before or after one pass, with marks on what the pass removes, adds or changes.
+
+    Parameters
+    ----------
+    report : Report
+        What `Graph.explain` returns.
+    at : int
+        Number of the pass.
+    side : str
+        "before" or "after".
+    expanded, folded
+        As for `network`.
+
+    Raises
+    ------
+    UsageError
+        "usage.pass" for a number that no pass has, "usage.side".
+    """
+    _known("side", side, SIDES)
+    if whole("at", at, None, "usage.pass") not in range(len(report.passes)):
+        hint = f"give a number from 0 to {len(report.passes) - 1}"
+        raise UsageError("usage.pass", f"There is no pass number {shown(at)}", (), hint)
+    kinds = ("removed", "changed") if side == "before" else ("added", "changed")
+    marks = {c.node: c for c in report.passes[at].changes if c.kind in kinds}
+    graph = report.at(at, side)
+    units = _Units(graph, (), marks)
+    for group in graph.groups:
+        units.kernel(group)
+    for node in () if graph.groups else graph.nodes:
+        units.operator(node)
+    units.outputs()
+    root, likes = folded_frames(units.all, units.reads, True, expanded, folded)
+    return drawn(root, likes, f"{network_key(graph, ())}:{at}:{side}")
+
+
+def _known(what: str, value: object, among: Sequence[str]) -> None:
+    if value not in among:
+        raise UsageError(
+            f"usage.{what}", f"There is no {what} {shown(value)}", (), did_you_mean(value, among, f"{what}s")
+        )
+
+
+class _Units:
+    """The kernels of a network with their operators, and which operator reads which."""
+
+    def __init__(self, graph: Graph, tasks: Sequence[Task], marks: Mapping[str, Change] | None = None) -> None:
+        self.graph, self.marks = graph, marks or {}
+        self.number = {name: k for k, t in enumerate(tasks) for name in t.groups}
+        self.traffic = [least_traffic(t.func) for t in tasks]
+        self.nodes = {n.name: n for n in graph.nodes}
+        self.taken = set(self.nodes)
+        self.maker: dict[str, str] = {}
+        self.all: list[Unit] = []
+        self.reads: dict[tuple[str, str], None] = {}
+        for i in graph.inputs:
+            self.maker[i] = self._end(i, "input")
+
+    def _end(self, tensor: str, kind: str) -> str:
+        """Take in an end of the network; returns its id, which is that of no operator."""
+        id = f"{kind.removesuffix('put')}:{tensor}"
+        while id in self.taken:  # an operator of that name, or a value that is returned twice
+            id += "'"
+        self.taken.add(id)
+        leaf = Leaf(id, shortened(tensor, LONGEST), _size(self.graph, tensor), kind)
+        self.all.append(Unit(leaf, (leaf,), (kind, id)))
+        return id
+
+    def _link(self, node: Node) -> None:
+        self.reads |= {(self.maker[i], node.name): None for i in node.inputs if i in self.maker}
+        self.maker |= {o: node.name for o in node.outputs if o}
+
+    def outputs(self) -> None:
+        """Take in what the network returns."""
+        for o in self.graph.outputs:
+            end = self._end(o, "output")
+            if o in self.maker:
+                self.reads[self.maker[o], end] = None
+
+    def kernel(self, group: FusedNodes) -> None:
+        """Take in a kernel."""
+        members = [self.nodes[name] for name in group.nodes]
+        for n in members:
+            self._link(n)
+        leaf = self._leaf(members)
+        ops = tuple(self._operator(n, leaf.task) for n in members) if len(members) > 1 else (leaf,)
+        signature = (leaf.kind, leaf.task, leaf.label, leaf.sub, leaf.mark, *((o.label, o.sub, o.mark) for o in ops))
+        self.all.append(Unit(leaf, ops, signature, tuple(n.name for n in members)))
+
+    def _leaf(self, members: Sequence[Node]) -> Leaf:
+        graph, first = self.graph, members[0]
+        main = next((n for n in members if opdef(n).fusion != "injective"), first)
+        size = _size(graph, _made(members[-1]))
+        task = self.number.get(main.name)
+        if is_view(graph, first):
+            return Leaf(main.name, _word(main), size, "view")
+        if task is not None:
+            label, sub = kernel_label(describe(graph, members))
+            return Leaf(main.name, label, sub or size, "task", task, self.traffic[task], len(members))
+        if main.op == "Concat":
+            return Leaf(main.name, f"concat of {len(main.inputs)}", "written in place", "view")
+        why = why_not_compiled(graph, first)
+        return Leaf(main.name, _word(main), shortened(why, LONGEST + 10) or size, "host", None, self._moved(members))
+
+    def _moved(self, members: Sequence[Node]) -> int:
+        """Bytes of the distinct tensors that enter and leave."""
         inner = {o for n in members for o in n.outputs}
-        edges |= {(maker[i], shape.id): None for n in members for i in n.inputs if i in maker and i not in inner}
-        maker |= dict.fromkeys(inner, shape.id)
-    for o in fused.outputs:
-        shapes.append(_Shape(f"out:{o}", shortened(o, LONGEST), dims(fused.types[o].shape).replace("x", "×"), "output"))
-        edges |= {(maker[o], f"out:{o}"): None} if o in maker else {}
-    return _drawing(shapes, edges)
+        read = {i for n in members for i in n.inputs if i} - inner
+        return sum(self.graph.types[t].nbytes for t in (*read, *filter(None, members[-1].outputs)))
+
+    def operator(self, node: Node) -> None:
+        """Take in an operator of a network that is not in kernels yet."""
+        self._link(node)
+        leaf = self._operator(node, None)
+        self.all.append(Unit(leaf, (leaf,), (leaf.kind, leaf.label, leaf.sub, leaf.mark)))
+
+    def _operator(self, node: Node, task: int | None) -> Leaf:
+        kind = "view" if is_view(self.graph, node) else "op"
+        found = self.marks.get(node.name)
+        leaf = Leaf(node.name, _word(node), _size(self.graph, _made(node)), kind, task, self._moved([node]))
+        return leaf if found is None else replace(leaf, mark=found.kind, reason=found.reason)
 
 
-def _kernel(graph: Graph, group: FusedNodes, number: dict[str, int]) -> _Shape:
-    members = [graph.node(name) for name in group.nodes]
-    main = next((n for n in members if opdef(n).fusion != "injective"), members[0])
-    size = dims(graph.types[members[-1].outputs[0]].shape).replace("x", "×")
-    if is_view(graph, members[0]):
-        return _Shape(main.name, word(main.op).replace("_", " "), size, "view")
-    task = number.get(main.name)
-    if task is None and main.op == "Concat":
-        return _Shape(main.name, f"concat of {len(main.inputs)}", "written in place", "view")
-    label, sub = kernel_label(describe(graph, members))
-    return _Shape(main.name, label, sub or size, "task", task)
+def _made(node: Node) -> str:
+    return next(o for o in node.outputs if o)
+
+
+def _word(node: Node) -> str:
+    return word(node.op).replace("_", " ")
+
+
+def _size(graph: Graph, tensor: str) -> str:
+    return dims(graph.types[tensor].shape).replace("x", "×")
 
 
 def kernel_label(description: str) -> tuple[str, str]:
@@ -122,24 +252,25 @@ def stage_graph(func: Func) -> dict[str, Any]:
     Returns
     -------
     dict
-        As `model_graph`. The id of a stage is the name of its block, that of an input its buffer, that of an output
-        ``out:BUFFER``. An edge leads from a block to those that read, later in the program, what it writes.
+        ``nodes`` (id, label, sub, task, kind, x, y, w, h), ``edges`` (a, b, points), ``width``, ``height``. The id of a
+        stage is the name of its block, that of an input its buffer, that of an output ``out:BUFFER``. An edge leads
+        from a block to those that read, later in the program, what it writes.
     """
     is_a("func", func, Func, "pass schedule.func")
     table = {b.name: b for b in func.buffers}
     stages = [b for b, _ in blocks(func.body)]
     names = {b.name for b in stages}
     inputs = {b.name: f"in:{b.name}" if b.name in names else b.name for b in func.inputs}
-    shapes = [_Shape(id, name, _buffer(table[name]), "input") for name, id in inputs.items()]
+    shapes = [Leaf(id, name, _buffer(table[name]), "input") for name, id in inputs.items()]
     makers: dict[str, list[str]] = {name: [id] for name, id in inputs.items()}
     edges: dict[tuple[str, str], None] = {}
     for block in stages:
-        shapes.append(_Shape(block.name, shortened(block.name, LONGEST), _buffer(table[block.buffer]), "task"))
+        shapes.append(Leaf(block.name, shortened(block.name, LONGEST), _buffer(table[block.buffer]), "task"))
         for a in accesses(block):
             edges |= {} if a.is_write else {(m, block.name): None for m in makers.get(a.buffer, ())}
         makers.setdefault(block.buffer, []).append(block.name)
     for b in func.outputs:
-        shapes.append(_Shape(f"out:{b.name}", b.name, _buffer(b), "output"))
+        shapes.append(Leaf(f"out:{b.name}", b.name, _buffer(b), "output"))
         edges |= {(m, f"out:{b.name}"): None for m in makers.get(b.name, ())}
     return _drawing(shapes, edges)
 
@@ -152,7 +283,7 @@ def _dims(shape: Iterable[Dim]) -> str:
     return "×".join(map(dim_text, shape)) or "1"
 
 
-def _drawing(shapes: Sequence[_Shape], edges: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _drawing(shapes: Sequence[Leaf], edges: Iterable[tuple[str, str]]) -> dict[str, Any]:
     boxes, pairs = [s.box for s in shapes], list(edges)
     found = layout(boxes, pairs)
     nodes = [
@@ -163,6 +294,7 @@ def _drawing(shapes: Sequence[_Shape], edges: Iterable[tuple[str, str]]) -> dict
         for s, b in zip(shapes, boxes, strict=True)
     ]  # fmt: skip
     lines = [
-        {"a": a, "b": b, "points": [list(p) for p in points]} for (a, b), points in zip(pairs, found.edges, strict=True)
+        {"a": a, "b": b, "points": [round(v) for p in points for v in p]}
+        for (a, b), points in zip(pairs, found.edges, strict=True)
     ]
     return {"nodes": nodes, "edges": lines, "width": found.width, "height": found.height}

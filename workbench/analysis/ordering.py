@@ -9,6 +9,10 @@ from collections.abc import Sequence
 SWEEPS = 12
 #: Sweeps without an improvement before giving up.
 PATIENCE = 4
+#: Boxes and bends from which on a drawing is large: it gets fewer sweeps, and none after one that gains little.
+LARGE = 800
+LARGE_SWEEPS = 4
+LITTLE = 0.01
 
 Adjacent = Sequence[Sequence[int]]
 
@@ -16,8 +20,9 @@ Adjacent = Sequence[Sequence[int]]
 def order_layers(layers: Sequence[Sequence[int]], down: Adjacent, up: Adjacent) -> list[list[int]]:
     """Return every layer in an order with few crossings."""
     current = _first_order(layers, down, up)
+    large = sum(map(len, layers)) >= LARGE
     best, fewest, stale = [list(x) for x in current], crossings(current, down), 0
-    for sweep in range(SWEEPS):
+    for sweep in range(min(SWEEPS, LARGE_SWEEPS) if large else SWEEPS):
         if not fewest or stale >= PATIENCE:
             break
         downward = sweep % 2 == 0
@@ -28,7 +33,8 @@ def order_layers(layers: Sequence[Sequence[int]], down: Adjacent, up: Adjacent) 
         count = crossings(current, down)
         stale += 1
         if count < fewest:
-            best, fewest, stale = [list(x) for x in current], count, 0
+            stale = PATIENCE if large and fewest - count < LITTLE * fewest else 0
+            best, fewest = [list(x) for x in current], count
     return best
 
 
@@ -64,6 +70,8 @@ def _swap_neighbours(layers: list[list[int]], up: Adjacent, down: Adjacent) -> N
     for r, layer in enumerate(layers):
         if len(layer) < 2 or len(layer) > 64:
             continue
+        if not (_tangled(layers, r - 1, down) or _tangled(layers, r, down)):
+            continue
         above = {k: i for i, k in enumerate(layers[r - 1])} if r else {}
         below = {k: i for i, k in enumerate(layers[r + 1])} if r + 1 < len(layers) else {}
         near = {k: (sorted(above[j] for j in up[k]), sorted(below[j] for j in down[k])) for k in layer}
@@ -71,6 +79,20 @@ def _swap_neighbours(layers: list[list[int]], up: Adjacent, down: Adjacent) -> N
             a, b = near[layer[i]], near[layer[i + 1]]
             if _inversions(a[0], b[0]) + _inversions(a[1], b[1]) > _inversions(b[0], a[0]) + _inversions(b[1], a[1]):
                 layer[i], layer[i + 1] = layer[i + 1], layer[i]
+
+
+def _tangled(layers: list[list[int]], r: int, down: Adjacent) -> bool:
+    """Whether links between a layer and the next cross."""
+    if not 0 <= r < len(layers) - 1:
+        return False
+    place = {k: i for i, k in enumerate(layers[r + 1])}
+    furthest = -1
+    for k in layers[r]:
+        ends = [place[j] for j in down[k]]
+        if ends and min(ends) < furthest:
+            return True
+        furthest = max(furthest, *ends, -1)
+    return False
 
 
 def _inversions(left: list[int], right: list[int]) -> int:

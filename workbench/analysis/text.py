@@ -35,7 +35,7 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
         if a.buffer in shrunk
     }
     kept = shrunk.get(block.buffer)
-    target = _element(block.buffer, block.index if kept is None else [own.index[d] for d in kept])
+    target = element(block.buffer, block.index if kept is None else [own.index[d] for d in kept])
     if block.is_reduction:
         op, term = block.update()
         text = _expr(term, 0, names)
@@ -61,7 +61,8 @@ def _form(x: Affine, at: Sequence[Pick] = ()) -> str:
     return affine_text(x, at).replace(" ", "")
 
 
-def _element(buffer: str, index: Sequence[Affine], at: Sequence[Pick] = ()) -> str:
+def element(buffer: str, index: Sequence[Affine], at: Sequence[Pick] = ()) -> str:
+    """An element of a buffer: ``in[y+ky, x+kx, ic]``."""
     return buffer + _brackets([_form(x, at) for x in index])
 
 
@@ -84,7 +85,7 @@ def _expr(e: Expr, level: int, names: dict[Load, Load]) -> str:
             return f"{value:g}" if isinstance(value, float) and float(f"{value:g}") == value else str(value)
         case Load():
             e = names.get(e, e)
-            return _element(e.buffer, e.index, e.at)
+            return element(e.buffer, e.index, e.at)
         case Index(form):
             return f"({_form(form)})"
         case Unary("neg", a):

@@ -60,6 +60,15 @@ def patches(block: Block, path: Sequence[For], relations: Sequence[Relation]) ->
             yield k, acc.buffer, patch
 
 
+def patch_of(acc: Access, inside: Sequence[For], relations: Sequence[Relation]) -> Patch:
+    """Return what one access touches while the loops `inside`, outermost first, run."""
+    extents: dict[str, Dim] = {lp.name: lp.extent for lp in inside}
+    patch = _point(acc)
+    for lp in reversed(inside):
+        patch = _grow(patch, lp.name, extents, relations)
+    return patch
+
+
 def _point(acc: Access) -> Patch:
     ones: tuple[Dim, ...] = (1,) * len(acc.index)
     start = tuple(tuple(t for t in x.terms if not t[0].free) for x in acc.index)

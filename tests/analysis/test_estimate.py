@@ -1,0 +1,136 @@
+"""The estimate of a schedule: the numbers of the search, as time, with bytes and shares."""
+
+from __future__ import annotations
+
+import functools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as options
+from hypothesis import strategies as st
+
+from workbench import Schedule, Target, workloads
+from workbench.analysis import Estimate, estimate
+from workbench.errors import UsageError
+from workbench.schedule import Hole
+from workbench.schedule.primitive import from_json
+from workbench.tune.default import default_schedule
+from workbench.tune.features import COLUMNS, INDEX
+from workbench.tune.machine import Machine
+from workbench.tune.seeds import features_of
+from workbench.tune.space import make_space, space_from_schedule
+
+TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -l1=32K -l2=1M -l3=8M -threads=2")
+FUNCS = (
+    workloads.matmul(64, 64, 64),
+    workloads.matmul(32, 32, 32, bias=True, relu=True),
+    workloads.conv2d_nhwc(8, 8, 8, 16, bias=True, relu=True),
+    workloads.softmax(16, 64),
+)
+
+
+def split(loop, *factors):
+    return from_json({"primitive": "split", "args": {"loop": loop, "factors": list(factors)}})
+
+
+def unrolled(func, loop):
+    s = Schedule(func, TARGET)
+    s.unroll(loop)
+    return s
+
+
+def columns(schedule, *names):
+    """Features of the search, with the logarithms taken back."""
+    x = features_of(schedule, Machine.of(schedule.target)).astype(float)
+    return [2.0 ** x[INDEX[n]] - (1.0 if COLUMNS[INDEX[n]].log else 0.0) for n in names]
+
+
+def summed(schedule, column):
+    return sum(columns(schedule, f"main.{column}", f"before.{column}", f"after.{column}"))
+
+
+@pytest.mark.parametrize("func", FUNCS, ids=lambda f: f"{f.name}{len(f.body)}")
+@pytest.mark.parametrize("tuned", [False, True])
+def test_the_numbers_are_those_of_the_search(func, tuned):
+    s = default_schedule(func, TARGET) if tuned else Schedule(func, TARGET)
+    found = estimate(s, peak_gflops=64.0)
+    assert found.cycles == pytest.approx(columns(s, "estimate")[0], rel=1e-4)
+    assert found.ms == pytest.approx(found.cycles / (64.0 / (4 * 8)) / 1e6)
+    assert (found.low_ms, found.high_ms) == (found.ms, found.ms)
+    for level in ("l1", "l2"):
+        assert found.bytes[level.upper()] == pytest.approx(summed(s, f"{level}_bytes"), rel=1e-3, abs=8)
+    assert found.gflops == pytest.approx(found.flops / found.ms / 1e6)
+    assert found.intensity == pytest.approx(found.flops / found.bytes["L1"])
+
+
+@functools.cache
+def sketched():
+    return make_space(FUNCS[2], TARGET)
+
+
+@options(max_examples=20)
+@given(st.integers(0, 10_000))
+def test_shares_are_the_whole_and_bytes_do_not_grow_outwards(seed):
+    variants = sketched().variants
+    variant = variants[seed % len(variants)]
+    picks = variant.sampler.draw(64, np.random.default_rng(seed))
+    s = variant.schedule.fill(variant.sampler.row(picks[seed % len(picks)]))
+    found = estimate(s)
+    assert sum(found.share.values()) == pytest.approx(1.0)
+    assert all(value >= 0.0 for value in found.share.values())
+    assert found.bytes["L1"] >= found.bytes["L2"] >= found.bytes["L3"] > 0
+    assert (found.share["launch"] > 0) == (features_of(s, Machine.of(TARGET))[INDEX["regions"]] > 0)
+
+
+def test_open_numbers_give_a_range_of_what_they_could_become():
+    s = Schedule(FUNCS[0], TARGET)
+    for loop, hole in (("i", "ti"), ("j", "tj"), ("k", "tk")):
+        s.apply(split(loop, None, {"hole": hole}))
+    found = estimate(s, peak_gflops=64.0, samples=10_000)
+    variant = space_from_schedule(s).variants[0]
+    picks = variant.sampler.draw(10_000, np.random.default_rng(0))
+    each = [estimate(s.copy().fill(variant.sampler.row(p)), peak_gflops=64.0).ms for p in picks[::7]]
+    assert min(each) <= found.low_ms <= found.ms <= found.high_ms <= max(each) * (1 + 1e-6)
+    every = estimate(s, peak_gflops=64.0)
+    assert every == estimate(s, peak_gflops=64.0)  # the same rows every time
+    assert every.low_ms <= every.ms <= every.high_ms
+
+
+def test_choices_of_the_structure_are_counted_in():
+    func, loops = workloads.matmul(16, 64, 64), ("i", "j", "k")
+    s = unrolled(func, Hole("which", choices=loops))
+    assert not s.is_concrete
+    alone = sorted(estimate(unrolled(func, loop), peak_gflops=64.0).ms for loop in loops)
+    found = estimate(s, peak_gflops=64.0)
+    assert alone[0] < alone[-1]
+    assert found.ms == pytest.approx(alone[1])
+    assert alone[0] <= found.low_ms < found.high_ms <= alone[-1]
+
+
+def test_without_a_peak_there_are_cycles_and_no_time():
+    found = estimate(Schedule(FUNCS[0], TARGET))
+    assert (found.ms, found.low_ms, found.high_ms, found.gflops) == (None, None, None, None)
+    assert found.cycles > 0
+    assert found.to_json()["ms"] is None
+    assert "cycles" in str(found)
+
+
+def test_a_level_that_the_target_does_not_have_is_left_out():
+    small = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -l1=32K -l2=256K -l3=0 -threads=1")
+    assert list(estimate(Schedule(FUNCS[0], small)).bytes) == ["L1", "L2"]
+    assert list(estimate(Schedule(FUNCS[0]), small).bytes) == ["L1", "L2"]
+
+
+def test_the_json_is_short_and_plain():
+    data = estimate(Schedule(FUNCS[0], TARGET), peak_gflops=64.0).to_json()
+    assert list(data) == ["ms", "low", "high", "bytes", "intensity"]
+    assert len(json.dumps(data, allow_nan=False)) < 160
+    nothing = Estimate(None, None, None, {"L1": 0}, 0, {"compute": 1.0}, 1.0)
+    assert nothing.to_json() == {"ms": None, "low": None, "high": None, "bytes": {"L1": 0}, "intensity": None}
+
+
+def test_a_number_of_samples_has_to_be_one():
+    with pytest.raises(UsageError):
+        estimate(Schedule(FUNCS[0], TARGET), samples=0)

@@ -1,0 +1,205 @@
+"""Charts say what the lines of a log say: where the trials went, how good predictions were, how far the roofs are."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+from session.conftest import matmul
+from session.fakes import FakeTuning
+
+from workbench import Schedule, Target, workloads
+from workbench.analysis import (
+    Spot,
+    best_so_far,
+    best_so_far_figure,
+    estimate,
+    prediction_figure,
+    roofline_figure,
+    timeline_figure,
+    tuning_figure,
+    turns,
+)
+from workbench.analysis.figures import roofline
+from workbench.analysis.figures.best import thinned
+from workbench.analysis.figures.style import colours
+from workbench.analysis.source import Lines, Trial
+from workbench.errors import UsageError
+from workbench.runtime.roofs import Roofs
+from workbench.tune.log import Header, write_log
+from workbench.tune.record import Record
+
+
+@pytest.fixture(scope="module")
+def run():
+    return FakeTuning([matmul(16 * (k + 1)) for k in range(3)]).feed(400)
+
+
+def notes(figure):
+    return [a.text for a in figure.layout.annotations]
+
+
+def test_turns_hold_every_trial_and_lead_from_the_first_to_the_best(run):
+    found = turns(run)
+    assert [t.first for t in found] == [r.round for r in run.rounds]
+    assert sum(t.trials for t in found) == 400
+    assert sum(t.failed for t in found) == sum(not r.ok for r in run.records)
+    for task in run.tasks:
+        mine = [t for t in found if t.key == task.key]
+        assert all(a.after_ms == b.before_ms for a, b in itertools.pairwise(mine))
+        assert mine[-1].after_ms == best_so_far(run, task.key).best_ms[-1]
+        assert all(t.line.reason == r.reason for t in mine for r in run.rounds if r.round == t.first)
+
+
+@pytest.mark.parametrize("most", [3, 7, 20])
+def test_rounds_that_are_taken_together_lose_nothing(run, most):
+    every, few = turns(run), turns(run, most=most)
+    assert len(few) <= max(most, 3)
+    for name in ("trials", "failed"):
+        assert sum(getattr(t, name) for t in few) == sum(getattr(t, name) for t in every)
+    for key in {t.key for t in every}:
+        a, b = ([t for t in some if t.key == key] for some in (every, few))
+        assert (a[0].before_ms, a[-1].after_ms) == (b[0].before_ms, b[-1].after_ms)
+
+
+def test_the_timeline_has_a_cell_for_every_turn_with_reason_and_terms(run):
+    cells, newest = timeline_figure(run).data
+    assert len(cells.x) == len(run.rounds)
+    assert list(cells.x) == [r.round for r in run.rounds]
+    assert all(r.reason in text and "expected" in text for r, text in zip(run.rounds, cells.hovertext, strict=True))
+    assert list(newest.x) == [run.rounds[-1].round]
+    trials = {r.trial: r for r in run.records}
+    for (trial, task), line in zip(cells.customdata, run.rounds, strict=True):
+        assert trials[trial].task_key == run.tasks[task].key == line.task_key
+        assert trials[trial].round == line.round
+
+
+def test_many_tasks_share_the_last_row():
+    many = FakeTuning([matmul(8 * (k + 1)) for k in range(20)]).feed(16 * 60)
+    figure = timeline_figure(many)
+    labels = figure.layout.yaxis.ticktext
+    assert len(labels) == 16
+    tuned = {r.task_key for r in many.records}
+    assert labels[-1] == f"{len(tuned) - 15} smaller tasks"
+    assert max(figure.data[0].base) == pytest.approx(14.6)
+
+
+def test_a_log_gives_the_same_timeline_as_the_run(run, tmp_path):
+    path = tmp_path / "x.tunelog.jsonl"
+    write_log(path, Header(tasks=tuple((t.key, t.name) for t in run.tasks)), run.records)
+    cells = timeline_figure(path).data[0]
+    assert list(cells.x) == [r.round for r in run.rounds]
+    assert not any("expected" in text for text in cells.hovertext)  # the lines of its rounds are not in it
+
+
+def test_predictions_are_told_in_the_unit_of_the_measurements(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 64.0)
+    target = Target.host()
+    clock = 64.0 / (4 * target.lanes("float32"))
+    flops = 10**6
+    run = FakeTuning([matmul(16)]).feed(40)
+    exact = [
+        dataclasses.replace(r, flops=flops, predicted=np.log2(flops / (r.latency_ms * clock * 1e6)) if r.ok else None)
+        for r in run.records
+    ]
+    older, newest, _ = prediction_figure(exact).data
+    for points in (older, newest):
+        assert np.allclose(points.x, points.y, rtol=1e-4)
+    assert len(older.x) + len(newest.x) == sum(r.ok for r in exact)
+    assert "<b>rank correlation 1.00</b>" in notes(prediction_figure(exact))
+    opposite = [dataclasses.replace(r, predicted=-r.predicted if r.ok else None) for r in exact]
+    assert "<b>rank correlation -1.00</b>" in notes(prediction_figure(opposite))
+
+
+def test_without_a_clock_predictions_are_ranks(run, monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: None)
+    figure = prediction_figure(run, run.tasks[0])
+    x = np.concatenate([t.x for t in figure.data[:2]])
+    assert figure.layout.xaxis.title.text == "predicted rank"
+    assert x.min() == 1.0
+    assert x.max() == len(x)
+
+
+def test_a_thinned_curve_keeps_what_was_ever_the_best_and_the_newest():
+    run = FakeTuning([matmul(16)]).feed(3000)
+    curve = best_so_far(run, run.tasks[0].key)
+    kept = thinned(curve, 800)
+    assert len(kept) <= 800
+    assert set(np.flatnonzero(np.diff(curve.best_ms, prepend=np.inf))) <= set(kept)
+    assert set(range(len(curve.trials) - 500, len(curve.trials))) <= set(kept)
+    assert len(thinned(curve, None)) == len(curve.trials)
+
+
+def test_lines_by_hand_and_of_the_peak_are_named(run):
+    figure = best_so_far_figure(run, run.tasks[0], by_hand=("v5", 0.02), peak_ms=0.001)
+    by_hand, peak = figure.data[4:]
+    assert (list(by_hand.y), by_hand.text[1]) == ([0.02, 0.02], "v5, by hand 0.02")
+    assert (list(peak.y), peak.text[1]) == ([0.001, 0.001], "machine peak 0.001")
+
+
+def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):
+    task = run.tasks[0]
+    parts = [best_so_far_figure(run, task), timeline_figure(run), prediction_figure(run, task)]
+    names = [t.name for part in parts for t in part.data]
+    tall, wide = tuning_figure(run, task), tuning_figure(run, task, wide=True)
+    assert [t.name for t in tall.data] == [t.name for t in wide.data] == names
+    assert [t.name for t in tuning_figure([]).data] == names
+    assert len({t.xaxis for t in tall.data}) == 3
+    free = wide.layout.xaxis.domain[0]  # the upper left is left to the table of tasks
+    assert free > 0.6
+    assert wide.layout.yaxis.domain[0] > wide.layout.yaxis3.domain[1]
+
+
+def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    target = Target.host(threads=2)
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(2, 200.0, 50.0, 1 << 20)})
+    first, second = Schedule(workloads.matmul(32, 32, 32), target), Spot("v7", 2.0, 80.0, True, "tuner", False)
+    figure = roofline_figure([second, first], target)
+    by_name = {t.name: t for t in figure.data}
+    assert list(by_name["arithmetic"].y) == [200.0, 200.0]
+    assert by_name["arithmetic"].x[0] == 200.0 / 50.0  # the ridge
+    assert [x * 50.0 for x in by_name["L2"].x] == list(by_name["L2"].y)
+    assert len(by_name["L3"].x or ()) == 0
+    assert list(by_name["by the tuner"].text) == ["v7"]
+    guess = estimate(first, target)
+    assert list(by_name["current"].x) == [guess.intensity]
+    assert list(by_name["current"].y) == [guess.gflops]
+    assert by_name["current"].text[0].startswith("≈")
+
+
+def test_without_roofs_the_figure_says_so(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: None)
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: {})
+    text = notes(roofline_figure([], Target.host()))[0]
+    assert text == "The peak was not measured, the roofs of memory were not measured, no variant has a speed yet"
+
+
+def test_a_theme_has_to_exist(run):
+    with pytest.raises(UsageError) as error:
+        timeline_figure(run, theme="blue")
+    assert error.value.code == "figure.theme"
+    light, dark = (timeline_figure(run, theme=theme).layout.font.color for theme in ("light", "dark"))
+    assert light != dark
+
+
+def test_a_timeline_of_very_many_tasks_ends():
+    lines = Lines(
+        [Trial(n, f"k{n % 50}", "t", "ok", 1.0, 1, "", 1, n // 50) for n in range(200)], [f"k{n}" for n in range(50)]
+    )
+    found = turns(lines, most=20)
+    assert [t.trials for t in found] == [4] * 50  # one for each task, since there cannot be fewer
+    assert {(t.first, t.last) for t in found} == {(0, 3)}
+
+
+def test_names_are_no_markup():
+    name, c = "<b>&a", colours("light")
+    spot = roofline.Spot(name, 1.0, 1.0, measured=True)
+    part = roofline.roofline_part([spot], c, 10.0, {})
+    assert ["&lt;b>&amp;a"] in [list(trace.text) for trace in part.traces if trace.text is not None]
+    line = best_so_far_figure(
+        [Record(task_key="k", task="t", trial=0, status="ok", target="", latency_ms=2.0)], by_hand=(name, 1.0)
+    )
+    assert any("&lt;b>&amp;a, by hand 1" in text for trace in line.data for text in trace.text or ())

@@ -1,0 +1,119 @@
+"""One plot as a part of a figure: alone in it, or beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.figures.style import FAMILY, SIZE, TITLE, Colours
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+Domain = tuple[tuple[float, float], tuple[float, float]]
+"""Where a part lies in its figure: from and to, across and up, as shares of it."""
+
+WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Traces, axes and notes of one plot.
+
+    Attributes
+    ----------
+    traces : list
+        Traces of plotly on the axes ``x`` and ``y``, or on ``y2``, which lies over ``y``.
+    x, y, y2 : dict
+        The axes; no `y2` where there is only one.
+    notes : list of dict
+        Annotations; where they stand is told with the names of the part's own axes.
+    title, aside : str
+        What the plot shows; what is to be known of it, at the right end of that line.
+    """
+
+    traces: list[Any]
+    x: dict[str, Any]
+    y: dict[str, Any]
+    notes: list[dict[str, Any]] = field(default_factory=list)
+    y2: dict[str, Any] | None = None
+    title: str = ""
+    aside: str = ""
+
+
+def compose(
+    parts: Sequence[Part], domains: Sequence[Domain], c: Colours, height: int, margin: dict[str, int], **layout: Any
+) -> go.Figure:
+    """Put parts together; the order of the traces is that of the parts."""
+    import plotly.graph_objects as go
+
+    axes: dict[str, Any] = {}
+    notes: list[dict[str, Any]] = []
+    traces: list[Any] = []
+    number = 0
+    for part, (across, up) in zip(parts, domains, strict=True):
+        number += 1
+        names = {"x": _name("x", number), "y": _name("y", number)}
+        axes[_key("x", number)] = {**part.x, "domain": across, "anchor": names["y"]}
+        axes[_key("y", number)] = {**part.y, "domain": up, "anchor": names["x"]}
+        if part.y2 is not None:
+            names["y2"] = _name("y", number + 1)
+            over = {"overlaying": names["y"], "anchor": names["x"]}
+            axes[_key("y", number + 1)] = {**part.y2, **over}
+            axes[_key("x", number + 1)] = {"visible": False, "domain": across}  # so that numbers stay in step
+            number += 1
+        for trace in part.traces:
+            trace.xaxis, trace.yaxis = names["x"], names[trace.yaxis or "y"]
+            traces.append(trace)
+        notes += [_placed(note, names) for note in (*part.notes, *_heading(part, c))]
+    return go.Figure(
+        data=traces,
+        layout={
+            "paper_bgcolor": "rgba(0,0,0,0)", "plot_bgcolor": "rgba(0,0,0,0)", "margin": margin, "height": height,
+            "font": {"family": FAMILY, "size": SIZE, "color": c.ink}, "showlegend": False, "hovermode": "closest",
+            "annotations": notes, "template": "none", **axes, **layout,
+        },
+    )  # fmt: skip
+
+
+def escaped(text: str) -> str:
+    """Return a text that plotly takes for no markup."""
+    return text.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def alone(part: Part, c: Colours, height: int = 320, left: int = 64, **layout: Any) -> go.Figure:
+    """Return a figure of one part."""
+    margin = {"l": left, "r": 20, "t": 36, "b": 44}
+    return compose([part], [WHOLE], c, height, margin, **layout)
+
+
+def _key(letter: str, number: int) -> str:
+    return f"{letter}axis{number if number > 1 else ''}"
+
+
+def _name(letter: str, number: int) -> str:
+    return f"{letter}{number if number > 1 else ''}"
+
+
+def _placed(note: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
+    out = {"showarrow": False, **note}
+    for ref in ("xref", "yref"):
+        name, _, rest = out.get(ref, ref[0]).partition(" ")
+        out[ref] = f"{names[name]} {rest}".strip()
+    return out
+
+
+def _heading(part: Part, c: Colours) -> list[dict[str, Any]]:
+    """The line above a plot: always the same notes, so that they are updated in place."""
+    common = {"xref": "x domain", "yref": "y domain", "y": 1.0, "yanchor": "bottom", "yshift": 10}
+    return [
+        {
+            **common,
+            "x": 0.0,
+            "xanchor": "left",
+            "text": f"<b>{escaped(part.title)}</b>",
+            "font": {"size": TITLE, "color": c.ink},
+        },
+        {**common, "x": 1.0, "xanchor": "right", "text": part.aside, "font": {"size": SIZE, "color": c.faint}},
+    ]

@@ -1,0 +1,213 @@
+"""Schedules under the roofs of the machine: how much arithmetic they do per byte, and how fast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from workbench.analysis.estimate import estimate
+from workbench.analysis.figures.parts import Part, alone, escaped
+from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from workbench.runtime.roofs import Roofs
+    from workbench.schedule import Schedule
+    from workbench.target import Target
+
+LEVELS = ("L2", "L3", "memory")
+DASHES = ("solid", "dash", "dot")
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """A schedule in the plot.
+
+    Attributes
+    ----------
+    name : str
+        Like ``v5``.
+    intensity : float
+        Operations per byte that L1 fetches, by the estimate.
+    gflops : float
+        Measured speed, or the estimated one.
+    measured : bool
+    by : {"hand", "tuner"}
+    path, current : bool
+        Whether it is one of the steps to the current one, or that itself.
+    node : int
+        What a click opens; -1 for nothing.
+    """
+
+    name: str
+    intensity: float
+    gflops: float
+    measured: bool = False
+    by: Literal["hand", "tuner"] = "hand"
+    path: bool = True
+    current: bool = False
+    node: int = -1
+
+
+def roofline_figure(
+    variants: Iterable[Schedule | Spot], target: Target | None = None, *, theme: Theme = "auto"
+) -> go.Figure:
+    """Plot schedules under the roofs that were measured on this machine; nothing is measured here.
+
+    Parameters
+    ----------
+    variants : iterable of Schedule or Spot
+        Schedules are shown as estimated, joined by a line in their order; the last one is the current one.
+    target : Target, optional
+        That of the first schedule, else this machine. `workbench.runtime.roofs.roofs` measures its memory,
+        `Target.peak_gflops` its arithmetic.
+    theme : {"auto", "light", "dark"}
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Always the same eight traces: the roof of arithmetic, three of memory, the path, schedules by hand, by the
+        tuner, and the current one.
+    """
+    from workbench.target import Target
+
+    given = list(variants)
+    schedules = [v for v in given if not isinstance(v, Spot)]
+    target = target or next((s.target for s in schedules if s.target is not None), None) or Target.host()
+    spots = [v if isinstance(v, Spot) else _spot(v, k, k == len(given) - 1, target) for k, v in enumerate(given)]
+    c = colours(theme)
+    part = roofline_part([s for s in spots if s is not None], c, peak(target), stored_roofs(target))
+    return alone(part, c)
+
+
+def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spot | None:
+    found = estimate(schedule, target)
+    if found.gflops is None or found.intensity is None:
+        return None
+    return Spot(f"v{number}", found.intensity, found.gflops, current=current)
+
+
+def peak(target: Target) -> float | None:
+    """Return the arithmetic of all threads in GFLOP/s, where it was measured."""
+    one = target.stored_peak()
+    return None if one is None else one * target.threads
+
+
+def working_sets(target: Target) -> dict[str, int]:
+    """Return bytes that all threads read together to see a level alone, for the levels that show alone."""
+    from workbench.runtime.roofs import size_class
+    from workbench.tune import machine
+
+    found = machine.Machine.of(target)
+    near, far = machine.working_sets(found)
+    beyond = size_class(4 * found.l3)
+    sizes = (near, far, beyond if beyond >= 2 * found.l3 else 0)
+    return {level: size for level, size in zip(LEVELS, sizes, strict=True) if size}
+
+
+def stored_roofs(target: Target) -> dict[str, Roofs]:
+    """Return the roofs of memory that were measured before, by level."""
+    from workbench.runtime.roofs import stored
+
+    found = {level: stored(target, target.threads, size) for level, size in working_sets(target).items()}
+    return {level: roof for level, roof in found.items() if roof is not None}
+
+
+def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: Mapping[str, Roofs]) -> Part:
+    """Return the plot."""
+    low, high = _range(spots, top, roofs)
+    least = min([s.gflops for s in spots] + [r.gbytes * low for r in roofs.values()], default=1.0)
+    traces = [_compute(top, low, high, roofs, c)]
+    fastest = max(roofs, key=lambda level: roofs[level].gbytes, default=None)
+    traces += [_memory(k, level, roofs.get(level), low, top, c, level == fastest) for k, level in enumerate(LEVELS)]
+    traces += [_path([s for s in spots if s.path], c)]
+    rest = [s for s in spots if not s.current]
+    traces += [
+        _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c),
+        _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c),
+        _spots("current", [s for s in spots if s.current], "circle", c.accent, c),
+    ]
+    y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
+    across, up = np.log10([low, high]).tolist(), np.log10([least / 1.6, y_top]).tolist()
+    return Part(
+        traces,
+        axis(c, "FLOP per byte into L1", type="log", range=across, showgrid=False, **log_ticks(low, high)),
+        axis(c, "", type="log", range=up, **log_ticks(least, y_top)),
+        _missing(spots, top, roofs, c), None, "Roofline", "GFLOP/s",
+    )  # fmt: skip
+
+
+def _range(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs]) -> tuple[float, float]:
+    ridges = [top / r.gbytes for r in roofs.values()] if top else []
+    x = [s.intensity for s in spots] + ridges
+    return (min(x) / 2.0, 3.0 * max(x)) if x else (0.1, 100.0)
+
+
+def _compute(top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours) -> Any:
+    """The roof of arithmetic, from where the fastest memory reaches it."""
+    import plotly.graph_objects as go
+
+    if top is None:
+        return go.Scatter(x=[], y=[], text=[], name="arithmetic", mode="lines+text")
+    start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low))
+    return go.Scatter(
+        x=[start, high], y=[top, top], text=["", f"{top:.3g} GFLOP/s"], textposition="top left", mode="lines+text",
+        name="arithmetic", line={"width": 2, "color": c.ink}, textfont={"size": SIZE, "color": c.faint},
+        hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours, fastest: bool) -> Any:
+    """The roof of a level; the fastest has its name above the line, where no other roof is."""
+    import plotly.graph_objects as go
+
+    if roof is None:
+        return go.Scatter(x=[], y=[], text=[], name=level, mode="lines+text")
+    end = top / roof.gbytes if top else 10.0 * low
+    middle = (low * end) ** 0.5
+    return go.Scatter(
+        x=[low, middle, end], y=[roof.gbytes * v for v in (low, middle, end)], name=level, mode="lines+text",
+        text=["", f"{level} {roof.gbytes:.3g} GB/s", ""], textposition="top left" if fastest else "bottom right",
+        line={"width": 2 if k == 0 else 1, "dash": DASHES[k], "color": c.ink if k == 0 else c.faint},
+        textfont={"size": SIZE, "color": c.faint}, hoverinfo="skip",
+    )  # fmt: skip
+
+
+def _path(spots: Sequence[Spot], c: Colours) -> Any:
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=[s.intensity for s in spots], y=[s.gflops for s in spots], mode="lines", name="path", hoverinfo="skip",
+        line={"width": 1, "color": c.accent},
+    )  # fmt: skip
+
+
+def _spots(name: str, spots: Sequence[Spot], symbol: str, colour: str, c: Colours) -> Any:
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=[s.intensity for s in spots], y=[s.gflops for s in spots], name=name, mode="markers+text", meta="variant",
+        text=[escaped(s.name if s.measured else f"≈ {s.name}") for s in spots], textposition="middle right",
+        textfont={"size": SIZE, "color": c.ink}, customdata=[s.node for s in spots],
+        hovertext=["measured" if s.measured else "estimated" for s in spots],
+        marker={"size": 9, "symbol": symbol, "color": colour, "line": {"width": 1.5, "color": c.ink}},
+        hovertemplate="%{text}<br>%{y:.3g} GFLOP/s, %{hovertext}<br>%{x:.3g} FLOP per byte<extra></extra>",
+    )  # fmt: skip
+
+
+def _missing(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours) -> list[dict[str, Any]]:
+    """What could not be drawn, and why."""
+    words = []
+    if top is None:
+        words.append("the peak was not measured")
+    if not roofs:
+        words.append("the roofs of memory were not measured")
+    if not spots:
+        words.append("no variant has a speed yet")
+    text = ", ".join(words)
+    return [{"x": 0.02, "y": 0.98, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
+             "text": text[:1].upper() + text[1:], "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip

@@ -1,0 +1,74 @@
+"""Colours of the charts by theme, and what all of them share."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from workbench.errors import UsageError, did_you_mean
+
+Theme = Literal["auto", "light", "dark"]
+
+FAMILY = "system-ui, -apple-system, 'Segoe UI', sans-serif"
+SIZE, TITLE = 11, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """One theme: text, fainter text, lines of the grid, what one is to look at, points, what failed, amounts."""
+
+    ink: str
+    faint: str
+    grid: str
+    accent: str
+    point: str
+    danger: str
+    scale: tuple[str, ...]
+
+
+THEMES = {
+    "light": Colours("#1b1f24", "#616b76", "#e4e7eb", "#2456c8", "#9aa4af", "#a8321f",
+                     ("#fdf2de", "#f9dbab", "#f2b671", "#de8845", "#b4531f", "#7d2f12")),
+    "dark": Colours("#e7e9ec", "#8d96a3", "#292d34", "#8cabff", "#6d7683", "#ff9c8a",
+                    ("#29221c", "#48321f", "#724722", "#b87730", "#dd9844", "#f8cf8a")),
+    # On a page that is not known: everything can be read on both.
+    "auto": Colours("#7a828e", "#7a828e", "rgba(128,136,148,0.28)", "#3f7fe8", "#8b95a5", "#d0453a",
+                    ("#f2d9b3", "#eec48a", "#e5a863", "#d58742", "#b4602a", "#8f4218")),
+}  # fmt: skip
+
+
+def colours(theme: str) -> Colours:
+    """Return the colours of a theme.
+
+    Raises
+    ------
+    UsageError
+        "figure.theme" when there is none of this name.
+    """
+    found = THEMES.get(theme)
+    if found is None:
+        raise UsageError("figure.theme", f"There is no theme {theme!r}", (), did_you_mean(theme, THEMES, "themes"))
+    return found
+
+
+def axis(c: Colours, title: str = "", **more: Any) -> dict[str, Any]:
+    """Return an axis as all charts have it."""
+    usual = {
+        "gridcolor": c.grid, "linecolor": c.grid, "zeroline": False, "tickfont": {"size": SIZE, "color": c.faint},
+        "title": {"text": title, "font": {"size": SIZE, "color": c.faint}, "standoff": 6}, "automargin": False,
+    }  # fmt: skip
+    return {**usual, **more}
+
+
+def log_ticks(low: float, high: float) -> dict[str, Any]:
+    """Return ticks of a logarithmic axis that shows at least from `low` to `high`: 1, 2 and 5 of every decade."""
+    decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
+    steps = (1, 2, 5) if len(decades) <= 6 else (1,)
+    values = [step * 10.0**k for k in decades for step in steps]
+    return {"tickvals": values, "ticktext": [f"{value:.12g}" if value < 1e5 else f"{value:.0e}" for value in values]}
+
+
+def scale(c: Colours) -> list[list[Any]]:
+    """Return the colours of amounts as plotly wants them."""
+    return [[k / (len(c.scale) - 1), colour] for k, colour in enumerate(c.scale)]

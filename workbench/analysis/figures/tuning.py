@@ -1,0 +1,100 @@
+"""Everything about a tuning run in one figure: the curve, where the trials went, how good the predictions were."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.curve import best_so_far
+from workbench.analysis.figures.best import best_part
+from workbench.analysis.figures.parts import Domain, compose
+from workbench.analysis.figures.prediction import clock, prediction_part
+from workbench.analysis.figures.style import Theme, colours
+from workbench.analysis.figures.timeline import TURNS, timeline_part
+from workbench.analysis.source import read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import plotly.graph_objects as go
+
+    from workbench.analysis.source import Source
+    from workbench.target import Target
+
+LEFT = 0.66
+"""Share of the width that lies left of the curve and of the predictions, where there is room for two columns."""
+
+#: Heights of the two rows side by side, and of the three below each other.
+WIDE_ROWS, TALL_ROWS = (340, 320), (300, 340, 300)
+_HEAD, _FOOT = 36, 46
+_TALL: tuple[Domain, ...] = tuple(
+    (
+        (0.0, 1.0),
+        (1 - (sum(TALL_ROWS[: k + 1]) - _FOOT) / sum(TALL_ROWS), 1 - (sum(TALL_ROWS[:k]) + _HEAD) / sum(TALL_ROWS)),
+    )
+    for k in range(3)
+)
+_SPLIT = WIDE_ROWS[1] / sum(WIDE_ROWS)
+_UPPER = (_SPLIT + _FOOT / sum(WIDE_ROWS), 1 - _HEAD / sum(WIDE_ROWS))
+_LOWER = (_FOOT / sum(WIDE_ROWS), _SPLIT - _HEAD / sum(WIDE_ROWS))
+_WIDE: tuple[Domain, ...] = (
+    ((LEFT + 0.035, 1.0), _UPPER),
+    ((0.11, LEFT - 0.02), _LOWER),
+    ((LEFT + 0.035, 1.0), _LOWER),
+)
+
+
+def tuning_figure(
+    source: Source,
+    task: Any = None,
+    tasks: Iterable[str] | None = None,
+    *,
+    by_hand: tuple[str, float] | None = None,
+    peak_gflops: float | None = None,
+    target: Target | None = None,
+    most: int | None = None,
+    wide: bool = False,
+    theme: Theme = "auto",
+) -> go.Figure:
+    """Plot a tuning run: best so far, where the trials went, predicted against measured.
+
+    Parameters
+    ----------
+    source : DataFrame, path, TuningSession or iterable of Record, Comparison and Round
+    task : Task or str, optional
+        The task of the curve and of the predictions, its key or its name; all together when left out.
+    tasks : iterable of str, optional
+        Keys of the tasks that make up the whole.
+    by_hand : (str, float), optional
+        Name and latency in ms of what was found by hand.
+    peak_gflops : float, optional
+        Multiply-add rate of one core; what was measured before when left out.
+    target : Target, optional
+        The machine of the measurements, by default this one.
+    most : int, optional
+        Most points of each plot; the figure says what is left out.
+    wide : bool
+        Whether the plots stand around a free place, upper left, that somebody fills with the task table.
+    theme : {"auto", "light", "dark"}
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The traces of `best_so_far_figure`, `timeline_figure` and `prediction_figure`, in this order.
+    """
+    from workbench.target import Target
+
+    lines, c = read(source), colours(theme)
+    target = target if target is not None else Target.host()
+    key = getattr(task, "key", task)
+    curve = best_so_far(lines, key, tasks)
+    peak = peak_gflops if peak_gflops is not None else target.stored_peak()
+    flops = next((t.flops for t in lines.trials if key in (t.key, t.name)), 0)
+    peak_ms = flops / (peak * target.threads * 1e6) if peak and flops else None
+    parts = [
+        best_part(curve, c, by_hand, peak_ms, most),
+        timeline_part(lines, c, tasks, TURNS if most is None else most // 6, key),
+        prediction_part(lines, c, key, clock(target, peak), most),
+    ]
+    rows = WIDE_ROWS if wide else TALL_ROWS
+    margin = {"l": 16 if wide else 150, "r": 16, "t": 0, "b": 0}
+    return compose(parts, _WIDE if wide else _TALL, c, sum(rows), margin, barmode="overlay", bargap=0)
