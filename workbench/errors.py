@@ -195,7 +195,7 @@ def _calls(start: TracebackType | None) -> list[str]:
 def did_you_mean(name: object, known: Iterable[str], label: str = "known") -> str:
     """Build a hint that proposes the closest known names, or lists a few of them."""
     names = list(known)
-    close = difflib.get_close_matches(str(name), names, n=3, cutoff=0.5)
+    close = difflib.get_close_matches(name, names, n=3, cutoff=0.5) if isinstance(name, str) else ()
     if close:
         return "did you mean " + " or ".join(repr(c) for c in close) + "?"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")

@@ -317,6 +317,8 @@ def percent(share: float | None) -> str:
     """A share of one: ``15.1 %``."""
     if share is None or not math.isfinite(share):
         return UNKNOWN
+    if 0.0 < share < 0.0005:
+        return f"<{_THIN}0.1{_THIN}%"
     return f"{100 * share:.{0 if share >= 0.9995 else 1}f}{_THIN}%"
 
 

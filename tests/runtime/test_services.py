@@ -5,6 +5,7 @@ import pytest
 
 from workbench import workloads
 from workbench.errors import TargetError, UsageError
+from workbench.runtime import services
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -72,3 +73,31 @@ def test_a_target_that_no_backend_serves():
         s.build()
     assert caught.value.code == "target.backend"
     assert "'c'" in caught.value.hint
+
+
+def test_contest(schedule):
+    slow = Schedule(workloads.matmul(32, 32, 32), Target.host(1))
+    found = services.contest([slow.func, schedule.func], slow.base, Target.host(1), budget_ms=10.0, least=7)
+    assert found.status == "ok"
+    assert found.ratio(1) == pytest.approx(1 / found.ratio(0, 1))
+    assert found.ratio(1) < 0.7
+    assert found.beats(1)
+
+
+def test_contest_of_what_does_not_compute_the_same(schedule):
+    wrong = Schedule(workloads.conv2d_nhwc(4, 4, 4, 4), Target.host(1))
+    found = services.contest([schedule.func, wrong.func], schedule.base, Target.host(1), budget_ms=10.0)
+    assert found.status != "ok"
+    assert found.measurements[0].ok
+    assert not found.measurements[1].ok
+    assert "participant 1" in found.error
+
+
+@pytest.mark.parametrize(
+    ("count", "options", "code"),
+    [(1, {}, "usage.contest"), (2, {"budget": 1}, "usage.option"), (2, {"least": 0}, "usage.contest")],
+)
+def test_contest_refuses(schedule, count, options, code):
+    with pytest.raises(UsageError) as caught:
+        services.contest([schedule.func] * count, schedule.base, Target.host(1), **options)
+    assert caught.value.code == code

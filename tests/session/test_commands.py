@@ -24,8 +24,8 @@ def test_the_first_state_is_complete(session):
     s = session()
     slices = s.snapshot().slices
     assert set(slices) == {
-        "meta", "graph", "tasks", "head", "stages", "nest", "selection", "palette", "history", "tuning", "steering",
-        "status",
+        "meta", "graph", "tasks", "head", "stages", "nest", "accesses", "selection", "palette", "history", "tuning",
+        "steering", "chart", "status",
     }  # fmt: skip
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None
@@ -109,7 +109,7 @@ def test_goto_walks_both_ways(session):
         assert nests.setdefault(k, slices["nest"]) == slices["nest"]
     with pytest.raises(UsageError) as e:
         s.run("goto", step=4)
-    assert e.value.code == "session.step"
+    assert e.value.code == "session.variant"
 
 
 @pytest.mark.parametrize(
@@ -126,12 +126,15 @@ def test_goto_walks_both_ways(session):
         ("apply", {"step": {"primitive": "nope"}}, "primitive.unknown"),
         ("apply", {"step": split("i", None, 7)}, "split.divides"),
         ("open_task", {"task": 9}, "usage.task"),
-        ("goto", {"step": -1}, "usage.number"),
+        ("goto", {"step": -1}, "session.variant"),
         ("tune", {"scope": "world"}, "session.scope"),
         ("tune", {"scope": "schedule"}, "usage.no_holes"),
         ("pause", {}, "session.no_tuning"),
         ("adopt", {}, "usage.nothing_measured"),
-        ("back", {}, "session.back"),
+        ("star", {"node": 9}, "session.variant"),
+        ("name", {"node": 0, "text": "x" * 61}, "session.name"),
+        ("forget", {"node": 0}, "session.forget"),
+        ("unfold", {"node": 0}, "session.unfold"),
     ],
 )
 def test_a_command_that_fails_says_why_and_changes_nothing(session, cmd, args, code):
@@ -259,7 +262,7 @@ MOVES = st.one_of(
     st.builds(lambda n: ("goto", {"step": n}), st.integers(0, 4)),
     st.builds(lambda name: ("select", {"id": name}), st.sampled_from(["i", "i.0", "k", "A", "", "stmt:C"])),
     st.builds(lambda n: ("open_task", {"task": n}), st.integers(0, 2)),
-    st.sampled_from([("measure", {}), ("dismiss", {}), ("back", {}), ("odd", {})]),
+    st.sampled_from([("measure", {}), ("dismiss", {}), ("branch", {}), ("odd", {})]),
 )
 
 
@@ -277,14 +280,15 @@ def test_any_order_of_commands_keeps_the_state_whole(fake, moves):
         assert sorted([*mirror.done, *mirror.failed], key=int) == [str(k) for k in range(len(moves))]
         assert mirror.agrees(s)
         history, nest = s.snapshot().slices["history"], s.snapshot().slices["nest"]
-        assert history["at"] == len(s.schedule.trace)
-        assert history["can_redo"] == bool(s.schedule.undone)
+        rows = {r["id"]: r for r in history["rows"]}
+        assert [rows[n]["text"] for n in history["path"][1:]] == [str(step) for step in s.schedule.trace]
+        assert history["can_redo"] == any(r["undone"] for r in history["rows"])
         assert s.snapshot().slices["selection"]["id"] in {"", *(r["id"] for r in nest["rows"]), *nest["buffers"]}
-        if history["at"]:
+        if history["can_undo"]:
             s.run("undo")
             s.run("redo")
             assert s.snapshot().slices["nest"] == nest
-        s.run("undo", n=history["at"])
+        s.run("undo", n=len(history["path"]))
         assert s.snapshot().slices["nest"] == Session(s.task, auto_measure=False).snapshot().slices["nest"]
     finally:
         s.close()

@@ -56,13 +56,26 @@ def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session
     s.run("select", id="k")
     assert time.monotonic() - began < 100  # the gate would be waited for without end
     assert row(s, 1)["status"] == "measuring"
-    assert [row(s, k)["status"] for k in (2, 3, 4)] == ["", "queued", ""]
+    assert [row(s, k)["status"] for k in (2, 3, 4)] == ["", "", "queued"]
     assert s.snapshot().slices["status"]["busy"] == "measuring v1"
     fake.gate.set()
     until(lambda: not s.desk.doing)
     s.flush(5)
-    assert [len(trace) for trace in fake.seen] == [1, 3]
+    assert [len(trace) for trace in fake.seen] == [1, 4]
     assert s.snapshot().slices["status"]["busy"] == ""
+
+
+def test_going_to_a_variant_measures_nothing(session, fake):
+    s = session(auto_measure=False)
+    s.run("apply", step=split("j", None, 16))
+    s.run("apply", step=split("i", None, 16))
+    s.run("auto_measure", on=True)
+    for go in (("undo", {}), ("redo", {}), ("goto", {"step": 1}), ("branch", {"node": 2})):
+        s.run(go[0], **go[1])
+        assert [row(s, k)["status"] for k in (1, 2)] == ["", ""], go
+    s.run("apply", step=split("k", None, 16))
+    until(lambda: row(s, 3)["status"] == "ok")
+    assert [len(trace) for trace in fake.seen] == [3]
 
 
 @pytest.mark.parametrize("status", ["build_error", "run_error", "wrong_answer", "timeout"])

@@ -44,6 +44,16 @@ def test_only_changed_rows_travel():
     assert delta(old, less) == {"a": {"~": {"order": [1, 2, 3, 4], "rest": {"n": 2}}}}
 
 
+def test_a_new_row_says_where_it_differs_from_the_last_one_as_that_was():
+    old = {"a": {"rows": [{"id": 1, "v": 0, "w": 7}, {"id": 2, "v": 0, "w": 8}]}}
+    new = {"a": {"rows": [*old["a"]["rows"][:1], {"id": 2, "v": 5, "w": 8}, {"id": 3, "v": 0, "w": 9}]}}
+    ops = delta(old, new)
+    assert ops == {"a": {"~": {"set": [{"id": 2, "v": 5}, {"like": 2, "id": 3, "w": 9}]}}}
+    assert apply_delta(old, ops) == new
+    other = {"a": {"rows": [*old["a"]["rows"], {"id": 3, "x": 1}]}}
+    assert apply_delta(old, delta(old, other)) == other
+
+
 def test_of_a_slice_without_rows_what_changed_travels():
     old, new = {"a": {"x": 1, "y": [1]}}, {"a": {"x": 2, "y": [1]}}
     assert delta(old, new) == {"a": {"~": {"rest": {"x": 2}}}}

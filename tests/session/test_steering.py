@@ -127,7 +127,8 @@ def test_a_run_is_steered_and_says_so(session, here):
     s.run("open_trial", trial=manual[0].trial)
     assert [step.name for step in s.schedule.trace] == ["split"]
     assert s.snapshot().slices["head"]["ms"] == pytest.approx(manual[0].latency_ms, rel=1e-3)
-    s.run("back")
+    s.run("undo")
+    assert not s.schedule.trace
     assert code(s, "open_trial", trial=999) == "session.trial"
 
 

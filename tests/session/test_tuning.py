@@ -7,6 +7,7 @@ import time
 
 import pytest
 from session.conftest import Mirror, matmul, own_threads, split, until
+from session.fakes import FakeTuning
 
 from workbench import tune
 from workbench.errors import UsageError
@@ -54,7 +55,7 @@ def test_a_small_run_with_real_workers(session):
     until(lambda: mirror.agrees(s), 5)
     s.run("adopt", task=0)
     assert slice_of(s, "head")["best_by"] == "tuner"
-    s.run("back")
+    s.run("undo")
     assert not s.schedule.trace
     assert sum(isinstance(line, Record) for line in s.curve_source()[0]) == 24
 
@@ -166,6 +167,47 @@ def test_few_messages_while_tuning(session):
     assert mirror.agrees(s)
 
 
+def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(session):
+    tuning = FakeTuning([matmul(64), matmul(128), matmul(192)], trials=400).feed(160)
+    s = session(tuning)
+    mirror = Mirror(s)
+    rows = slice_of(s, "tasks")["rows"]
+    for row in rows:
+        terms = tuning.terms(row["key"])
+        assert [row[name] for name in ("gain", "backward", "optimism", "similarity")] == pytest.approx(
+            [terms.gain, terms.backward, terms.optimism, terms.similarity], rel=1e-2
+        )
+        assert (row["confidence"], row["compared"]) == (0.99, tuning.snapshot().rows[row["id"]].compared)
+    assert sum(row["more"] for row in rows) == 240
+    assert tuple(row["more"] for row in rows) == tuning.forecast()
+    before = mirror.messages[-1]
+    tuning.feed(16)
+    until(lambda: slice_of(s)["trials"] == 176)
+    assert sum(row["more"] for row in slice_of(s, "tasks")["rows"]) == 224
+    tuning.stop()
+    until(lambda: slice_of(s)["state"] == "done")
+    assert not any("gain" in row for row in slice_of(s, "tasks")["rows"]), "nothing comes next"
+    s.flush(10)
+    assert mirror.messages[-1] is not before
+    assert mirror.agrees(s)
+
+
+def test_failures_are_told_by_kind_with_the_newest_of_each(session):
+    tuning = FakeTuning([matmul(64)]).feed(200)
+    s = session(tuning)
+    failures = slice_of(s, "steering")["task"]["failures"]
+    failed = [r for r in tuning.records if not r.ok]
+    assert {f["kind"]: f["count"] for f in failures} == slice_of(s, "tasks")["rows"][0]["failures"]
+    assert [f["count"] for f in failures] == sorted((f["count"] for f in failures), reverse=True)
+    for one in failures:
+        newest = [r for r in failed if r.status == one["kind"]][-1]
+        assert (one["trial"], one["error"], one["opens"]) == (newest.trial, "it did not work", bool(newest.trace))
+        if one["opens"]:
+            s.run("open_trial", trial=one["trial"])
+            assert s.schedule.to_json() == list(newest.trace)
+    tuning.cancel()
+
+
 class Broken:
     """A measurer whose machine fails."""
 
@@ -223,6 +265,9 @@ def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):
     s.run("apply", step=split("j", None, {"hole": "tj"}))
     s.run("tune", scope="schedule", trials=3)
     finished(s)
-    s.run("adopt")  # its first step is the one that was taken by hand
-    assert [r["by"] for r in slice_of(s, "history")["rows"]] == ["hand", "hand", "tuner"]
+    s.run("adopt")
+    rows = slice_of(s, "history")["rows"]
+    assert [r["by"] for r in rows] == ["hand", "hand", "hand", "tuner"]
+    assert (rows[3]["edge"], rows[3]["parent"], rows[3]["holes"]) == ("fill", 2, 0), "it fills what was left open"
+    assert rows[3]["text"].startswith("tj = ")
     assert (slice_of(s, "head")["best_ms"], slice_of(s, "head")["best_by"]) == (1e-6, "hand")

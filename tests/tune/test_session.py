@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 import time
@@ -217,6 +218,41 @@ def test_the_context_manager_stops_and_cancels_on_an_exception():
     with pytest.raises(ZeroDivisionError), session:
         raise ZeroDivisionError(session.start())
     assert session.state == "cancelled"
+
+
+def test_awaiting_a_session_lets_others_go_on():
+    async def run():
+        session = make(trials=6, n=1)
+
+        async def start():
+            session.start()
+
+        starting = asyncio.create_task(start())  # has its turn while the end is waited for
+        assert await session is session
+        await starting
+        return session
+
+    session = asyncio.run(asyncio.wait_for(run(), 60))
+    assert session.state == "done"
+    asyncio.run(asyncio.wait_for(waiting(session), 5))
+
+
+async def waiting(session):
+    return await session
+
+
+def test_awaiting_raises_what_went_wrong_and_may_be_given_up():
+    class Broken(FakeMeasurer):
+        def measure(self, task, schedules, best_ms):
+            raise RuntimeError("the machine is on fire")
+
+    with pytest.raises(TuneError, match="on fire"):
+        asyncio.run(waiting(make(measurer=Broken()).start()))
+    idle = make(n=1)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(waiting(idle), 0.1))
+    idle.cancel()
+    assert asyncio.run(waiting(idle)).state == "cancelled"
 
 
 def test_an_exception_in_the_thread_surfaces_in_wait_and_the_log_is_intact(tmp_path):

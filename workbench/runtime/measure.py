@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.target import Target
 
-__all__ = ["Contest", "LocalRunner", "MeasureInput", "MeasureOptions", "Measurement", "Runner", "measure_func"]
+__all__ = [
+    "Contest",
+    "LocalRunner",
+    "MeasureInput",
+    "MeasureOptions",
+    "Measurement",
+    "Runner",
+    "contest_funcs",
+    "measure_func",
+]
 
 
 class Runner(Protocol):
@@ -95,6 +104,34 @@ def measure_func(
         runner = _runner_for(target)
         item = MeasureInput(f"{reference!r}", reference, func, "kernel", flops)
         return runner.measure(item, replace(options, early_stop=0.0))
+
+
+def contest_funcs(
+    funcs: Sequence[Func],
+    target: Target,
+    options: MeasureOptions | None = None,
+    task_func: Func | None = None,
+    flops: int = 0,
+    rules: ContestRules | None = None,
+) -> Contest:
+    """Time functions that compute the same against each other, in alternating blocks in one worker process.
+
+    Parameters
+    ----------
+    funcs : sequence of Func
+        Concrete functions; the first one is the incumbent.
+    target, options, flops
+        As for `measure_func`.
+    task_func : Func, optional
+        The unscheduled function that the results are checked against; the first of `funcs` by default.
+    rules : ContestRules, optional
+        How long it lasts.
+    """
+    reference = task_func or funcs[0]
+    with _shared_lock:
+        runner = _runner_for(target)
+        items = [MeasureInput(f"{reference!r}", reference, func, "kernel", flops) for func in funcs]
+        return runner.contest(items, options or MeasureOptions(), rules)
 
 
 def _runner_for(target: Target) -> LocalRunner:

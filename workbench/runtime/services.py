@@ -1,8 +1,10 @@
-"""What the runtime lends to `Schedule`: `build` and `measure`, called by name from `workbench.schedule.hooks`."""
+"""What the runtime lends to schedules: `build` and `measure`, called by name from `workbench.schedule.hooks`, and the
+contest of several.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -10,8 +12,9 @@ from workbench.codegen import backend_for, build_func, generate_func, require_ru
 from workbench.errors import UsageError, did_you_mean
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
+from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.kernel import Kernel
-from workbench.runtime.measure import measure_func
+from workbench.runtime.measure import contest_funcs, measure_func
 from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.target import Target
 
@@ -85,3 +88,38 @@ def measure(func: Func, original: Func, target: Target | str | None = None, **op
     require_runnable(machine)
     settings: Mapping[str, Any] = options
     return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))
+
+
+def contest(funcs: Sequence[Func], original: Func, target: Target | str | None = None, **options: Any) -> Contest:
+    """Compile scheduled functions of one computation, check each one's result, and time them against each other.
+
+    Parameters
+    ----------
+    funcs : sequence of Func
+        Two or more, without open holes; the first one is what the others are compared with.
+    original, target
+        As for `measure`.
+    **options
+        Those of `ContestRules`, which say how long it lasts (``budget_ms``, ``resolution``, ...), and of
+        `MeasureOptions`.
+
+    Returns
+    -------
+    Contest
+        ``ratio(1)`` is the time of the second function over that of the first, ``confidence(1)`` how sure it is that
+        the second one is faster. A function that fails has a measurement that says how.
+
+    Raises
+    ------
+    UsageError
+        ``usage.contest`` for fewer than two functions; else as `measure`.
+    """
+    if len(funcs) < 2:
+        raise UsageError("usage.contest", "A contest needs two functions at least", (), "pass [a.func, b.func]")
+    rules, how = ([f.name for f in fields(kind)] for kind in (ContestRules, MeasureOptions))
+    _refuse_unknown(options, [*rules, *how], "contest")
+    machine = _machine(target)
+    require_runnable(machine)
+    settings = MeasureOptions(**{k: v for k, v in options.items() if k in how})
+    lasting = ContestRules(**{k: v for k, v in options.items() if k in rules})
+    return contest_funcs(funcs, machine, settings, original, count_flops(original), lasting)

@@ -22,7 +22,7 @@ def on_show(host: Host) -> View:
 
 
 def measure_new(host: Host) -> None:
-    """After a move: measure the state unless that is off, was done, or cannot be."""
+    """After a step was taken: measure the state unless that is off, was done, or cannot be."""
     view = on_show(host)
     if host.desk.auto and view.at and view.schedule.is_concrete and view.key not in host.desk.history.results:
         host.request(view)

@@ -14,11 +14,16 @@ from workbench.tune.replay import schedule_of
 from workbench.tune.selection import position
 from workbench.tune.session import TuningSession
 
-from .history import History, View
+from .charts import Shown, known_roofs
+from .drawings import Drawings
+from .estimates import Estimates
+from .history import MOST, History, View
 from .measuring import Key, Result
-from .notes import NO_PROGRAM_HINT
+from .notes import NO_PROGRAM_HINT, note
+from .origins import origin
 from .stats import Stats
-from .subject import Opened
+from .subject import Opened, TaskInfo
+from .tree import Tree, TreeNode, keys_of
 from .tuning import TuningWatch
 
 
@@ -39,7 +44,13 @@ class Desk:
         self.opened, self.log, self.auto = opened, log, auto
         self.target = opened.target
         self.infos = opened.tasks
+        #: What can be looked at of the model; None where there is none.
+        self.drawings: Drawings | None = None
+        if opened.graph is not None:
+            self.drawings = Drawings(opened.graph, [t.task for t in opened.tasks if t.task is not None])
         self.history, self.stats = History(), Stats()
+        self.estimates = Estimates(self.history, self.target)
+        self.chart, self.roofs = Shown(), known_roofs(self.target)
         self.stats.add(opened.records)
         self.stats.add(opened.comparisons)
         self.peak = self.target.stored_peak()
@@ -55,7 +66,6 @@ class Desk:
         self.index: int | None = None
         self.schedule: Schedule | None = None
         self._cursors: dict[int, Schedule] = {}
-        self._before: dict[int, list[Schedule]] = {}
         self._moved, self._tuned = moved, tuned
         self._unwatch: Callable[[], None] = lambda: None
         if opened.schedule is not None:
@@ -77,10 +87,66 @@ class Desk:
         return None if self.index is None else self.infos[self.index].task
 
     def view(self) -> View | None:
-        """Look at the schedule on show."""
+        """Look at the schedule on show, after its tree has followed it."""
         if self.index is None or self.schedule is None:
             return None
-        return View.of(self.index, self.schedule)
+        copy = self.schedule.copy()
+        tree = self.history.tree(self.index, copy)
+        node = tree.follow(copy)
+        if (gone := self.history.prune(tree)) and gone == self.history.hidden[self.index]:
+            text = f"More than {MOST} variants: the oldest that nobody measured, named or starred are let go"
+            self.note = note("info", text, "session.forgotten", "name or star what is to stay")
+        return View.of(self.index, copy, node)
+
+    @property
+    def tree(self) -> Tree:
+        """The variants of the task on show.
+
+        Raises
+        ------
+        UsageError
+            "session.no_program" when nothing is on show that has any.
+        """
+        if self.view() is None:
+            raise UsageError("session.no_program", "There is no schedule on show", (), NO_PROGRAM_HINT)
+        assert self.index is not None
+        return self.history.trees[self.index]
+
+    def variant(self, node: object = None) -> TreeNode:
+        """Return a variant of the task on show by its number; that on show for None.
+
+        Raises
+        ------
+        UsageError
+            "session.variant" when there is none of this number; "session.no_program".
+        """
+        tree = self.tree
+        return tree.node(tree.at if node is None else node)
+
+    def go(self, node: int, afresh: bool = False) -> None:
+        """Move the schedule on show to a variant of its task; `afresh`, so that there is nothing to redo."""
+        tree, schedule = self.tree, self.schedule
+        assert schedule is not None
+        key = tree.node(node).key
+        now = schedule.copy()  # somebody else may move it meanwhile
+        keys, at = keys_of(tree.task, now), len(now.trace)
+        if key in keys and not afresh and tree.single_steps(tree.at, node):  # Python may take them again
+            there = keys.index(key)
+            schedule.undo(max(0, at - there)).redo(max(0, there - at))
+        else:
+            schedule.go_to(tree.node(node).schedule)
+        tree.visit(node)
+        if afresh:
+            tree.node(node).last_child = None
+
+    def forget(self, node: TreeNode) -> None:
+        """Let a variant of the task on show go; raises what `Tree.forget` does."""
+        tree, schedule = self.tree, self.schedule
+        assert schedule is not None
+        self.history.forget(tree, node.id)
+        now = schedule.copy()
+        if node.key in keys_of(tree.task, now)[len(now.trace) + 1 :]:  # else it would come back as what can be redone
+            schedule.go_to(now)
 
     def open_task(self, item: object) -> None:
         """Show a task, as it was when it was left."""
@@ -92,6 +158,14 @@ class Desk:
             self._cursors[index] = Schedule(task, task.target or self.target)
         self.index = index
         self._show(self._cursors.get(index))
+
+    def add_task(self, task: Task) -> int:
+        """Make a task known that was not part of the subject; returns its number, as for one that is known."""
+        for index, info in enumerate(self.infos):
+            if info.key == task.key:
+                return index
+        self.infos = (*self.infos, TaskInfo.of(task))
+        return len(self.infos) - 1
 
     def find(self, item: object) -> int:
         """Return the number of a task given by number, key or name; that on show for None."""
@@ -137,7 +211,7 @@ class Desk:
         self.stats.add(self.watch.fresh())
 
     def adopt(self, item: object, trial: int | None = None) -> None:
-        """Show the tuner's best schedule of a task, or that of a trial; `back` returns."""
+        """Show the tuner's best schedule of a task, or that of a trial, as a branch of its variants."""
         index = self.find(item)
         info = self.infos[index]
         record = self.stats.of(info.key).best if trial is None else self._trial(info.key, trial)
@@ -149,15 +223,18 @@ class Desk:
         found = schedule_of(info.task, record)
         found.target = info.task.target or self.target
         self.open_task(index)
-        assert self.schedule is not None
-        self._before.setdefault(index, []).append(self.schedule)
-        view = View.of(index, found)
-        by_hand = {*View.of(index, self.schedule).keys, *self.history.results} - self.history.tuned
-        self.history.tuned.update(key for key in view.keys[1:] if key not in by_hand)
+        tree = self.tree
+        parent, edge, label = origin(tree, found, record, self._open_trials(info.key, tree))
+        node = tree.add(parent, found, edge=edge, by="tuner", label=label, trial=record.trial)
         shown = replace(record, latency_ms=self.stats.of(info.key).shown_ms(record))
-        self.history.results[view.key] = Result.of_record(shown)
-        self._cursors[index] = found
-        self._show(found)
+        self.history.results[tree.node(node).key] = Result.of_record(shown)
+        self.go(node)
+        self.selected, self.fresh = "", True
+
+    def _open_trials(self, key: str, tree: Tree) -> dict[int, str]:
+        """Keys of the programs of the trials that are open."""
+        trials = {node.trial for node in tree.nodes.values()}
+        return {r.trial: r.key for r in self.stats.records if r.task_key == key and r.trial in trials and r.key}
 
     def _trial(self, key: str, trial: int) -> Record:
         found = [r for r in self.stats.records if r.task_key == key and r.trial == trial]
@@ -166,19 +243,6 @@ class Desk:
         if not found[-1].trace and not found[-1].ok:
             raise UsageError("session.trial", f"Trial {trial} has no schedule", (), "its program could not be made")
         return found[-1]
-
-    @property
-    def can_back(self) -> bool:
-        """Whether `back` has somewhere to go."""
-        return self.index is not None and bool(self._before.get(self.index))
-
-    def back(self) -> None:
-        """Show what was there before `adopt`."""
-        if self.index is None or not self.can_back:
-            raise UsageError("session.back", "There is no schedule to return to", (), "adopt keeps the one before it")
-        earlier = self._before[self.index].pop()
-        self._cursors[self.index] = earlier
-        self._show(earlier)
 
     def close(self) -> None:
         """Let go of what others own."""

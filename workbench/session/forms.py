@@ -17,11 +17,13 @@ UNSEEN = frozenset({"count", "code"})
 
 def lean(nest: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out what follows from the rest: how deep a row lies, and kinds of chips that all say how a loop runs."""
-    rows = []
-    for row in nest["rows"]:
-        kinds = [] if all(kind == "run" for kind in row["kinds"]) else row["kinds"]
-        rows.append({k: v for k, v in row.items() if k != "depth"} | {"kinds": kinds})
-    return {**nest, "rows": rows}
+    return {**nest, "rows": [lean_row(row) for row in nest["rows"]]}
+
+
+def lean_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of one row what `lean` leaves out."""
+    kinds = [] if all(kind == "run" for kind in row["kinds"]) else row["kinds"]
+    return {k: v for k, v in row.items() if k != "depth"} | {"kinds": kinds}
 
 
 def deep(nest: Mapping[str, Any]) -> dict[str, Any]:

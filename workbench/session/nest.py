@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.ir.stmt import blocks
@@ -24,6 +26,26 @@ def nest_slice(func: Func, target: Target) -> dict[str, Any]:
     axes = {b.name: [it.name for it in b.iters] for b, _ in blocks(func.body)}
     stored = {b.name: said for b in func.buffers if (said := palette.storage(b))}
     return lean(nest_rows(func, target).to_json() | {"axes": axes, "storage": stored})
+
+
+def accesses_slice(func: Func, target: Target, loop: str) -> dict[str, Any]:
+    """Return the slice `accesses` for a loop; without rows for ""."""
+    from workbench.analysis import accesses
+
+    rows: list[dict[str, Any]] = []
+    count: Counter[str] = Counter()
+    for row in accesses(func, loop, target) if loop else ():
+        rows.append({"id": f"{row.block}:{count[row.block]}", **row.to_json()})
+        count[row.block] += 1
+    return {"row": loop, "rows": rows}
+
+
+def loop_of(nest: Mapping[str, Any], selected: str) -> str:
+    """Return the selected loop, or the one around the selected statement; "" where there is none."""
+    row = next((r for r in nest["rows"] if r["id"] == selected), None)
+    if row is None:
+        return ""
+    return str(row["id"] if row["kind"] == "loop" else row["parent"] or "")
 
 
 def known(nest: dict[str, Any]) -> set[str]:

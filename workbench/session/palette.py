@@ -24,7 +24,7 @@ from workbench.schedule.fields import (
     Number,
 )
 from workbench.schedule.holes import divisors
-from workbench.schedule.moves import Move, judge
+from workbench.schedule.moves import Move, judge, refused
 from workbench.schedule.primitive import Json, Primitive, from_json, registry
 
 QUICK = 8
@@ -34,6 +34,9 @@ QUICK_ANYWHERE = 2
 """The same when nothing is selected; only as many are judged as it takes to find them, at most `JUDGED`."""
 
 JUDGED = 40
+
+AT_HAND = (".reduction", ".conflict")
+"""Codes whose witness is sent along; of others it is searched for when somebody asks (question "witness")."""
 
 _WANTS = {
     LoopRef: ("a loop",), LoopRefs: ("a loop",), BlockRef: ("a statement",), BufferRef: ("a buffer",),
@@ -159,10 +162,17 @@ def _item(cls: type[Primitive], moves: list[Move], name: str, kinds: set[str], e
     if first is None:
         item["reason"], item["hint"] = _nothing(cls, kinds)
     elif not legal:
-        item |= {k: v for k, v in first.to_json().items() if k in ("reason", "hint", "code", "where", "witness")}
+        item |= {"reason": first.reason, "hint": first.hint, "code": first.code, "where": list(first.where)}
+        item["witness"] = at_hand(first)
     if isinstance(extent, int) and any(isinstance(f.kind, Factors) for f in cls.fields()):
         item["divisors"] = list(divisors(extent))
     return item
+
+
+def at_hand(move: Move) -> dict[str, Json] | None:
+    """Return the witness of a refused move where it takes no long search."""
+    found = move.witness if move.code.endswith(AT_HAND) else None
+    return None if found is None else found.to_json()
 
 
 def _unlike(moves: Sequence[Move]) -> list[Move]:
@@ -172,9 +182,22 @@ def _unlike(moves: Sequence[Move]) -> list[Move]:
 
 def _label(step: Primitive, name: str) -> str:
     """Text of a button under the primitive's name: the arguments without what is selected anyway, or usual."""
-    said = [step.args[f.name] for f in step.fields() if f.required or step.args[f.name] != f.default]
-    parts = [_text(v) for v in said if v != name] or [_text(v) for v in step.args.values() if v != name]
+    fields = [f for f in step.fields() if step.args[f.name] != name]
+    said = [f for f in fields if f.required or step.args[f.name] != f.default]
+    parts = [_word(f, step.args[f.name]) for f in said or fields]
     return ", ".join(p for p in parts if p) or name
+
+
+def say(step: Primitive) -> str:
+    """Write a step as it is called, without what is as usual: ``rfactor(k)``."""
+    said = [f for f in step.fields() if f.required or step.args[f.name] != f.default]
+    return f"{step.name}({', '.join(_word(f, step.args[f.name]) for f in said)})"
+
+
+def _word(field: Field, value: object) -> str:
+    """Say an argument: a number that is a way of saying something else by its word."""
+    words = dict(field.kind.words) if isinstance(field.kind, Number) else {}
+    return words[value] if isinstance(value, int) and value in words else _text(value)
 
 
 def _text(value: object) -> str:
@@ -233,25 +256,34 @@ def storage(buffer: Buffer) -> list[str]:
     return out
 
 
+def attempt(view: Schedule, step: Primitive) -> tuple[Move, Schedule | None, tuple[str, ...]]:
+    """Take a step on a copy: whether it is legal, the schedule after it if it is, and the names that it makes."""
+    after = view.copy()
+    try:
+        names = after.apply(step)
+    except WorkbenchError as error:
+        return refused(step, error), None, ()
+    return Move(step.name, step.to_json()["args"], True, step), after, names
+
+
 def verdict(view: Schedule, step: object) -> dict[str, Json]:
     """Answer the question "judge": whether a step is legal, why not, and which names it would make."""
-    out: dict[str, Json] = {
-        "legal": False, "code": "", "reason": "", "hint": "", "where": [], "witness": None, "makes": []
-    }  # fmt: skip
-    func = view.func
     try:
-        parsed = from_json(step)
-        first: WorkbenchError | None = None
-        for closed in parsed.resolve(func).variants():
-            try:
-                closed.require(view.target)
-                return {**out, "legal": True, "makes": list(closed.run(func)[1])}
-            except WorkbenchError as error:
-                first = first or error
-        if first is not None:
-            raise first
-    except WorkbenchError as error:
-        witness = getattr(error, "witness", None)
-        out |= {"code": error.code, "reason": error.message, "hint": error.hint, "where": list(error.where)}
-        out["witness"] = None if witness is None else witness.to_json()
-    return out
+        move, _, names = attempt(view, from_json(step))
+    except WorkbenchError as error:  # not even a step
+        return unfit(error)
+    return {**verdict_json(move), "makes": list(names)}
+
+
+def verdict_json(move: Move) -> dict[str, Json]:
+    """Return what a form says about a step: whether it is legal, else why not."""
+    said = move.to_json()
+    return {name: said[name] for name in ("legal", "code", "reason", "hint", "where", "witness")}
+
+
+def unfit(error: WorkbenchError) -> dict[str, Json]:
+    """Say of something that is no step why it is none, in the form of a verdict."""
+    return {
+        "legal": False, "code": error.code, "reason": error.message, "hint": error.hint, "where": list(error.where),
+        "witness": None, "makes": [],
+    }  # fmt: skip

@@ -30,7 +30,8 @@ def delta(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
     A slice is replaced (``{"=": value}``), or, when both values are objects with the same keys, changed:
     ``{"~": {"rest": what changed}}``. Where both have ``rows`` with unique ids, these are changed row by row:
-    ``{"~": {"order": ids, "set": rows, "rest": other keys}}``, where what did not change is left out, within a row too.
+    ``{"~": {"order": ids, "set": rows, "rest": other keys}}``, where what did not change is left out, within a row too;
+    without ``order`` new rows come after those that are there. A new row may be ``like`` one that was there.
     """
     return {name: _change(old.get(name), value) for name, value in new.items() if _differs(old, name, value)}
 
@@ -49,8 +50,9 @@ def _change(old: Any, new: Any) -> dict[str, Any]:
         both = before.keys() & after.keys()
         if not both or any(before[i].keys() != after[i].keys() for i in both):
             return {"=": new}
-        changed = [_changed(before.get(name), row) for name, row in after.items() if before.get(name) != row]
-        if list(before) != list(after):
+        last = next(reversed(before), None)
+        changed = [_changed(before, name, row, last) for name, row in after.items() if before.get(name) != row]
+        if list(after)[: len(before)] != list(before):  # rows that are only added come last by themselves
             op["order"] = list(after)
         if changed:
             op["set"] = changed
@@ -59,9 +61,13 @@ def _change(old: Any, new: Any) -> dict[str, Any]:
     return {"~": op}
 
 
-def _changed(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what has changed of a row that was there; all of a new one."""
-    return new if old is None else {k: v for k, v in new.items() if k == "id" or old[k] != v}
+def _changed(before: Mapping[Any, Mapping[str, Any]], name: Any, row: Mapping[str, Any], last: Any) -> dict[str, Any]:
+    """Return what a row that was there has changed; of a new one, where it differs from the last that was there."""
+    like = {} if name in before else {"like": last}
+    old = before[name if name in before else last]
+    if old.keys() != row.keys():
+        return dict(row)
+    return like | {k: v for k, v in row.items() if k == "id" or old[k] != v}
 
 
 def _by_id(value: Any) -> dict[Any, Any] | None:
@@ -84,9 +90,13 @@ def apply_delta(old: Mapping[str, Any], ops: Mapping[str, Any]) -> dict[str, Any
         value = out[name] = {**out[name], **change.get("rest", {})}
         if "order" in change or "set" in change:
             rows = {r["id"]: r for r in value["rows"]}
-            rows |= {r["id"]: {**rows.get(r["id"], {}), **r} for r in change.get("set", ())}
+            rows |= {r["id"]: _row(rows.get(r.get("like", r["id"]), {}), r) for r in change.get("set", ())}
             value["rows"] = [rows[i] for i in change.get("order", rows)]
     return out
+
+
+def _row(old: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    return {**old, **{k: v for k, v in change.items() if k != "like"}}
 
 
 def error_json(error: BaseException) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from workbench.arguments import shown
 from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def run(host: Host, name: object, args: object) -> None:
         return
     function = COMMANDS.get(name) if isinstance(name, str) else None
     if function is None:
-        hint = did_you_mean(str(name), COMMANDS, "commands")
-        raise UsageError("session.command", f"There is no command {name!r}", (), hint)
+        hint = did_you_mean(name, COMMANDS, "commands")
+        raise UsageError("session.command", f"There is no command {shown(name)}", (), hint)
     try:
         inspect.signature(function).bind(host, **args)
     except TypeError as error:
@@ -169,7 +170,7 @@ def answer(host: Host, name: str, args: object) -> tuple[Any, str]:
     found = QUESTIONS.get(name)
     if found is None:
         hint = did_you_mean(name, QUESTIONS, "questions")
-        raise UsageError("session.question", f"There is no question {name!r}", (), hint)
+        raise UsageError("session.question", f"There is no question {shown(name)}", (), hint)
     if not isinstance(args, Mapping):
         raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
     return found.answer(host, args), found.lane

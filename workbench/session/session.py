@@ -351,6 +351,8 @@ class Session:
         self._follow(now)
         waits = [TUNING_GAP_S] if self._tell_failure() else []
         board.renew()
+        if (work := self.desk.estimates.rest(self.desk.index, self.desk.peak)) is not None:
+            self.later("estimate", work, "estimate")
         since = now - board.computed_at
         if watch is not None and watch.tuning.state == "running" and board.watched:
             waits.append(max(0.01, CLOCK_S - since))

@@ -29,6 +29,8 @@ class TaskStats:
     best_ms: float | None = None
     untuned_ms: float | None = None
     failures: Counter[str] = field(default_factory=Counter)
+    #: The newest trial of each kind of failure.
+    failed: dict[str, Record] = field(default_factory=dict)
     #: Best latency after each trial; None before the first valid one.
     curve: list[float | None] = field(default_factory=list)
     _valid: dict[int, Record] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class TaskStats:
         """Take a trial in."""
         if not record.ok:
             self.failures[record.status] += 1
+            self.failed[record.status] = record
         elif self._valid.setdefault(record.trial, record) is record:
             place = uncompared(_alone(record), record.trial)
             if record.trial in self._named:

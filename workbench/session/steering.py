@@ -16,6 +16,7 @@ from .history import open_parts
 from .stats import rounded
 
 if TYPE_CHECKING:
+    from workbench.tune.record import Record
     from workbench.tune.standing import Wishes
 
     from .desk import Desk
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""
+
+LONGEST = 200
+"""Letters of an error that are sent; the log has all of it."""
 
 _WIDGETS = {
     "whole number": "number", "whole number or null": "number", "number": "real", "number or null": "real",
@@ -140,11 +144,22 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
     if row is None:
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
+    stats = desk.stats.of(row.key)
     return {
         "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
+        "failures": [_failure(stats.failed[kind], n) for kind, n in stats.failures.most_common()],
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
         "compared": len(lines), "won": sum(c.new_best for c in lines),
         "last": _comparison(lines[-1]) if lines else None, "waiting": len(tuning.held(row.id).added),
+    }  # fmt: skip
+
+
+def _failure(record: Record, count: int) -> dict[str, Any]:
+    """Say how often trials failed in one way, and how the newest of them did."""
+    first = next((line for line in record.error.splitlines() if line.strip()), "")
+    error = first if len(first) <= LONGEST else first[: LONGEST - 1] + "…"
+    return {
+        "kind": record.status, "count": count, "trial": record.trial, "error": error, "opens": bool(record.trace),
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from workbench.graph.tasks import Task, extract_tasks
 from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.target import Target
-from workbench.tune.lines import Comparison
+from workbench.tune.lines import Comparison, Round
 from workbench.tune.log import check_model, load_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -58,6 +58,7 @@ class Opened:
     tuning: TuningSession | None = None
     records: tuple[Record, ...] = field(default=())
     comparisons: tuple[Comparison, ...] = field(default=())
+    rounds: tuple[Round, ...] = field(default=())
 
 
 def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened:
@@ -78,7 +79,8 @@ def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened
     check_model(found.header, found.records, keys, log)
     records = tuple(r for r in found.records if r.task_key in set(keys))
     comparisons = tuple(c for c in found.comparisons if c.task_key in set(keys))
-    return replace(opened, records=records, comparisons=comparisons)
+    rounds = tuple(r for r in found.rounds if r.task_key in set(keys))
+    return replace(opened, records=records, comparisons=comparisons, rounds=rounds)
 
 
 def _open(subject: Any, target: Target | None) -> Opened:
@@ -107,7 +109,7 @@ def _file(path: str, target: Target | None) -> Opened:
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
-        return _log(Path(path).name, log.records, names, target, log.comparisons)
+        return replace(_log(Path(path).name, log.records, names, target, log.comparisons), rounds=log.rounds)
     from workbench.graph import load_onnx
 
     return _graph(load_onnx(path), target)
@@ -116,7 +118,8 @@ def _file(path: str, target: Target | None) -> Opened:
 def _graph(graph: Graph, target: Target | None) -> Opened:
     own = target or Target.host()
     ready = graph if graph.groups else graph.optimize()
-    return Opened("model", graph.name, own, tuple(map(TaskInfo.of, extract_tasks(ready, own))), graph=ready)
+    tasks = tuple(map(TaskInfo.of, extract_tasks(ready, own)))
+    return Opened("model", graph.name, own, tasks, graph=ready)
 
 
 def _tuning(tuning: TuningSession, target: Target | None) -> Opened:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import LogError, TuneError, WorkbenchError
 from workbench.schedule import Schedule
 from workbench.tune.events import FINAL, Event, Snapshot
+from workbench.tune.forecast import forecast
 from workbench.tune.journal import Stamp
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
@@ -28,6 +29,9 @@ from .stats import rounded
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.target import Target
+
+TERMS = ("gain", "backward", "optimism", "similarity")
+"""What the task scheduler expects of a task."""
 
 NONE: dict[str, Any] = {
     "state": "none", "trials": 0, "total": None, "elapsed_s": None, "eta_s": None, "fraction": None, "rate": None,
@@ -59,6 +63,7 @@ class TuningWatch:
         self._changed = changed
         self._hold = threading.Lock()
         self.held = False
+        self._outlook: tuple[object, Mapping[str, Mapping[str, Any]]] = (None, {})
         self._unsubscribe = tuning.events.subscribe(self._event)
         self._new.extend(tuning.records)  # what came before; a line that comes twice is left out by `Stats`
         self._new.extend(tuning.comparisons)
@@ -139,6 +144,25 @@ class TuningWatch:
             "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
             "log": self.tuning.log or "", "message": self.message, "best_ready": False,
         }  # fmt: skip
+
+    def outlook(self, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
+        """Return by the keys of the tasks what the scheduler expects of each; nothing once it comes to its end.
+
+        Times are in milliseconds of the task per round, `gain` in those of the whole model; `more` is how many of the
+        trials that are left the task is expected to get. Made anew when a round has ended or the run has changed.
+        """
+        if snapshot.state in (*FINAL, "stopping"):
+            return {}
+        made_of = (len(self.tuning.rounds), snapshot.state, snapshot.progress.total)
+        if made_of != self._outlook[0]:
+            terms = [self.tuning.terms(row.id) for row in snapshot.rows]
+            more = forecast(snapshot, terms) or (None,) * len(terms)
+            found = {
+                row.key: {**{name: rounded(getattr(one, name), 3) for name in TERMS}, "more": n}
+                for row, one, n in zip(snapshot.rows, terms, more, strict=True)
+            }
+            self._outlook = made_of, found
+        return self._outlook[1]
 
     def close(self) -> None:
         """Stop listening; the run goes on, and is not left on hold."""

@@ -95,14 +95,14 @@ def measure_pace(target: Target) -> Machine:
     """
     from workbench.runtime.roofs import roofs
 
-    for nbytes in _working_sets(Machine.of(target)):
+    for nbytes in working_sets(Machine.of(target)):
         if nbytes:
             roofs(target, target.threads, nbytes)
     _stored_pace.cache_clear()
     return Machine.of(target)
 
 
-def _working_sets(machine: Machine) -> tuple[int, int]:
+def working_sets(machine: Machine) -> tuple[int, int]:
     """Bytes that all threads together read to see the second and the third level; 0 where no size shows it alone."""
     near = size_class(machine.threads * min(4 * machine.l1, machine.l2 // 2))
     far = size_class(machine.threads * 4 * machine.l2)
@@ -117,7 +117,7 @@ def _stored_pace(target: Target, folder: str, machine: Machine) -> tuple[float, 
     """Paces from what was measured before; one process keeps to what it has seen first, and so do its estimates."""
     out = []
     rates = HALVES_RATES if machine.halves else FITTED_RATES
-    for nbytes, fitted in zip(_working_sets(machine), rates, strict=True):
+    for nbytes, fitted in zip(working_sets(machine), rates, strict=True):
         found = stored(target, machine.threads, nbytes) if nbytes else None
         cycles = found.gflops / (4.0 * machine.lanes) if found else 0.0
         pace = found.gbytes / cycles / fitted if found and cycles > 0 else 1.0

@@ -8,14 +8,14 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from workbench.arguments import path, real, whole
-from workbench.errors import TuneError, UsageError, WorkbenchError
+from workbench.errors import UsageError
 from workbench.tune import views
 from workbench.tune.control import SessionControl
 from workbench.tune.events import Event, EventBus, Progress, Snapshot, State
+from workbench.tune.forecast import forecast
 from workbench.tune.helm import Helm
 from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, to_frame
@@ -27,6 +27,7 @@ from workbench.tune.parts import Measurer, Toolbox
 from workbench.tune.record import Record
 from workbench.tune.selection import position, select_tasks
 from workbench.tune.steered import Steered
+from workbench.tune.waiting import Waiting
 
 if TYPE_CHECKING:
     import pandas
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["SessionControl", "TuningSession"]
 
 
-class TuningSession(Steered):
+class TuningSession(Steered, Waiting):
     """Tunes in the background; made by `workbench.tune`.
 
     All methods may be called from any thread, in any state, any number of times. Used as a context manager, it stops
-    on exit (and cancels when the block raised).
+    on exit (and cancels when the block raised); ``await session`` waits for its end.
 
     Attributes
     ----------
@@ -193,57 +194,6 @@ class TuningSession(Steered):
         with self._holding:
             self._measurer.hold(self.state == "paused")
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the session has ended.
-
-        Returns
-        -------
-        bool
-            False when `timeout` seconds passed first. An idle session has not ended.
-
-        Raises
-        ------
-        TuneError
-            When the session failed; its cause is what happened, and the log holds all trials up to then.
-        UsageError
-            ``usage.wait`` in a callback of an event: the session waits for it to return.
-        """
-        self._check_waiting()
-        if not self._ended.wait(timeout):
-            return False
-        if self._error is not None:
-            if isinstance(self._error, WorkbenchError):
-                raise self._error
-            text = f"Tuning failed: {type(self._error).__name__}: {self._error}"
-            hint = "the trials up to here are in the log" if self.log else ""
-            raise TuneError("tune.failed", text, [self.log] if self.log else [], hint) from self._error
-        return True
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait until the session has ended, however it ended; False when `timeout` seconds passed first."""
-        self._check_waiting()
-        return self._ended.wait(timeout)
-
-    def _check_waiting(self) -> None:
-        own = (self._thread, self._helm.thread)
-        if threading.current_thread() in own and not self._ended.is_set():
-            hint = "take note in the callback, and wait in another thread"
-            raise UsageError("usage.wait", "A callback of a session cannot wait for its end", ("wait",), hint)
-
-    def __enter__(self) -> TuningSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        try:
-            if kind is None:
-                self.stop().wait()
-        except KeyboardInterrupt:  # whoever does not wait for what is in flight wants it gone
-            kind = KeyboardInterrupt
-            raise
-        finally:
-            if kind is not None:
-                self.cancel().join(30.0)
-
     # ---- the thread ----
 
     def _main(self) -> None:
@@ -344,6 +294,12 @@ class TuningSession(Steered):
     def explain(self, task: Task | int | str | None = None) -> str:
         """Return what is known about a task: its best trial, comparisons, the model's quality, what is held."""
         return views.explain(self._loop, self._position(task))
+
+    def forecast(self) -> tuple[int, ...] | None:
+        """Return for every task how many of the trials that are left it is expected to get, if they go on to pay as
+        they do now; None where the budget sets no end.
+        """
+        return forecast(self.snapshot(), [self.terms(i) for i in range(len(self.tasks))])
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the cost model as it is now; ``TuneOptions(model=path)`` lets another run start from it."""

@@ -1,19 +1,56 @@
-"""The model as a drawing."""
+"""The model as a drawing, and what the passes made of it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..registry import Look, slice_
+from workbench.errors import UsageError
+
+from ..drawings import Drawings
+from ..registry import Host, Look, question, slice_
 
 
 @slice_("graph")
-def graph(look: Look) -> Any:
-    """Return the slice `graph`; None where there is no model."""
-    from workbench.analysis import model_graph
-
-    opened = look.desk.opened
-    model = opened.graph
-    if model is None:
+def graph(look: Look) -> dict[str, Any] | None:
+    """Return the slice `graph`: that there is a model; None where there is none."""
+    drawings = look.desk.drawings
+    if drawings is None:
         return None
-    return look.kept.of("graph", (), lambda: model_graph(model, [t.task for t in opened.tasks if t.task is not None]))
+    found: dict[str, Any] = look.kept.of("graph", (drawings,), lambda: _about(drawings))
+    return found
+
+
+def _about(drawings: Drawings) -> dict[str, Any]:
+    from workbench.analysis.networks import network_key
+
+    model = drawings.graph
+    return {
+        "key": network_key(model, drawings.tasks), "nodes": len(model.nodes), "kernels": len(model.groups),
+        "source": drawings.origin is not None,
+    }  # fmt: skip
+
+
+@question("graph", lane="layout")
+def graph_question(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Draw the model, or what stood before or after one of its passes."""
+    drawings = _drawings(host)
+    expanded = args.get("expanded", [])
+    if not isinstance(expanded, list) or not all(isinstance(id, str) for id in expanded):
+        raise UsageError("session.arguments", "graph needs expanded to be a list of ids")
+    at, side, level = args.get("pass"), args.get("side", "after"), args.get("level", "kernels")
+    if at is None:
+        return lambda: drawings.network(level, expanded)
+    return lambda: drawings.side(at, side, expanded)
+
+
+@question("passes", lane="layout")
+def passes(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
+    """Say what every pass did to the model."""
+    return _drawings(host).passes
+
+
+def _drawings(host: Host) -> Drawings:
+    if host.desk.drawings is None:
+        raise UsageError("session.no_model", "There is no model to draw", (), "open a model: Workbench('model.onnx')")
+    return host.desk.drawings

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ..desk import Desk
 
-PANELS = ("graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart")
+PANELS = ("graph", "tasks", "stages", "nest", "accesses", "palette", "variants", "code", "diff", "tuning", "chart")
 """Parts of a workbench that can be shown on their own."""
 
 
@@ -24,7 +24,7 @@ PANELS = ("graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "
 def meta(look: Look) -> dict[str, Any]:
     """Return the slice `meta`."""
     desk = look.desk
-    found: dict[str, Any] = look.kept.of("meta", (desk.peak,), lambda: _meta(desk))
+    found: dict[str, Any] = look.kept.of("meta", (desk.peak, len(desk.infos)), lambda: _meta(desk))
     return found
 
 
@@ -54,8 +54,8 @@ def panels(desk: Desk) -> Iterator[str]:
     absent: set[str] = set()
     if desk.opened.graph is None:
         absent.add("graph")
-    if desk.opened.kind in ("task", "schedule"):
+    if desk.opened.kind in ("task", "schedule") and len(desk.infos) == 1:
         absent.add("tasks")
     if not any(t.task for t in desk.infos):
-        absent |= {"stages", "nest", "palette", "variants", "tuning"}
+        absent |= {"stages", "nest", "accesses", "palette", "variants", "code", "diff", "tuning"}
     yield from (name for name in PANELS if name not in absent)

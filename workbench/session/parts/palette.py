@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from workbench.schedule.primitive import from_json
 
 from .. import palette as moves
 from ..acting import on_show
 from ..forms import relative
+from ..instead import instead
+from ..preview import preview as work_out
 from ..registry import Host, Look, needed, question, slice_
 
 
@@ -30,3 +34,25 @@ def judge(host: Host, args: Mapping[str, Any]) -> Any:
     """Say whether ``step`` is legal, and why not."""
     step = needed(args, "judge", "step")
     return moves.verdict(on_show(host).schedule, step)
+
+
+@question("preview", lane="preview")
+def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say what ``step`` would make of the nest."""
+    step, shown, desk = needed(args, "preview", "step"), on_show(host), host.desk
+    view, target, peak, present = shown.schedule, desk.target, desk.peak, desk.estimates.known(shown, desk.peak)
+    return lambda: work_out(view, from_json(step), target, peak_gflops=peak, present=present).to_json()
+
+
+@question("witness", lane="preview")
+def witness(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say why ``step`` is not legal, with two iterations that show it, and which legal steps do what was meant."""
+    step, view, desk = needed(args, "witness", "step"), on_show(host).schedule, host.desk
+    target, peak = desk.target, desk.peak
+
+    def work() -> dict[str, Any]:
+        move, _, _ = moves.attempt(view, from_json(step))
+        offers = [offer.to_json() for offer in instead(view, move, target, peak)]
+        return {"verdict": moves.verdict_json(move), "instead": offers}
+
+    return work

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, did_you_mean
 from workbench.ir.func import Func
-from workbench.ir.stmt import accesses, blocks
+from workbench.ir.stmt import accesses as accesses_of
+from workbench.ir.stmt import blocks
 from workbench.schedule.primitive import from_json
 
 from ..acting import measure_new, on_show
+from ..gestures import drops
 from ..history import open_parts
-from ..nest import known
+from ..nest import accesses_slice, known, loop_of
 from ..notes import NO_PROGRAM_HINT
-from ..registry import Host, Look, command, slice_
+from ..registry import Host, Look, command, needed, question, slice_
 
 
 @slice_("nest")
 def nest(look: Look) -> dict[str, Any] | None:
     """Return the slice `nest`."""
     return look.nest
+
+
+@slice_("accesses")
+def accesses(look: Look) -> dict[str, Any] | None:
+    """Return the slice `accesses`: what the selected loop, or the one around what is selected, does to memory."""
+    if look.view is None or look.nest is None:
+        return None
+    func, target, loop = look.view.schedule.func, look.desk.target, loop_of(look.nest, look.desk.selected)
+    found: dict[str, Any] = look.kept.of("accesses", (func, loop), lambda: accesses_slice(func, target, loop))
+    return found
 
 
 @slice_("stages")
@@ -38,7 +52,7 @@ def _dataflow(func: Func) -> str:
     """Say which blocks there are, what each reads and writes, and of which shape that is: all that the stages show."""
     lines = [f"{b.role} {b.name} {b.dtype} {b.shape}" for b in func.buffers]
     for block, _ in blocks(func.body):
-        touched = " ".join(f"{'>' if a.is_write else ''}{a.buffer}" for a in accesses(block))
+        touched = " ".join(f"{'>' if a.is_write else ''}{a.buffer}" for a in accesses_of(block))
         lines.append(f"{block.name} {block.buffer}: {touched}")
     return "\n".join(lines)
 
@@ -52,8 +66,8 @@ def select(host: Host, id: str) -> None:
     if nest is not None and id not in known(nest) and f"stmt:{id}" in known(nest):
         id = f"stmt:{id}"
     if id and (nest is None or id not in known(nest)):
-        hint = did_you_mean(str(id), sorted(known(nest)), "rows") if nest is not None else NO_PROGRAM_HINT
-        raise UsageError("session.select", f"There is nothing called {id!r} to select", (), hint)
+        hint = did_you_mean(id, sorted(known(nest)), "rows") if nest is not None else NO_PROGRAM_HINT
+        raise UsageError("session.select", f"There is nothing called {shown(id)} to select", (), hint)
     host.desk.selected = id
 
 
@@ -65,6 +79,13 @@ def apply(host: Host, step: object) -> None:
     assert schedule is not None
     host.desk.made = schedule.apply(from_json(step))
     measure_new(host)
+
+
+@question("drops", lane="preview")
+def drop_targets(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
+    """Say where ``row`` can be dropped, and what is in the way elsewhere."""
+    row, view = needed(args, "drops", "row"), on_show(host).schedule
+    return lambda: {"targets": [drop.to_json() for drop in drops(view, row)]}
 
 
 @command

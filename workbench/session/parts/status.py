@@ -20,13 +20,14 @@ def head(look: Look) -> dict[str, Any] | None:
     info = desk.infos[desk.index]
     result = desk.history.results.get(view.key) if view is not None else None
     best_ms, best_by = desk.best(desk.index)
+    guess = desk.estimates.of(view, desk.peak) if view is not None else None
     top, gflops = desk.peak_of_all, result.gflops if result is not None else None
     return {
         "task": desk.index, "name": info.name, "weight": info.weight, "flops": info.flops,
-        "step": "" if view is None else f"v{view.at}", "ms": rounded(result.ms) if result else None,
+        "step": "" if view is None else f"v{view.node}", "ms": rounded(result.ms) if result else None,
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
-        "best_ms": rounded(best_ms), "best_by": best_by,
+        "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
         "holes": len(open_parts(view.schedule)) if view is not None else 0,
     }  # fmt: skip
 
@@ -43,10 +44,13 @@ def status(look: Look) -> dict[str, Any]:
     desk, view, busy = look.desk, look.view, ""
     for key, word in desk.doing.items():
         if word == "measuring":
-            known_keys = view.keys if view is not None else ()
-            busy = f"measuring v{known_keys.index(key)}" if key in known_keys else "measuring an earlier step"
-            if desk.watch is not None and desk.watch.held:
-                busy += "; tuning waits for it"
+            tree = desk.history.trees.get(key[0]) if view is not None and view.key[0] == key[0] else None
+            node = tree.find(key) if tree is not None else None
+            busy = f"measuring v{node.id}" if node is not None else "measuring another schedule"
+    if not busy and any(match.state == "running" for match in desk.history.contests.values()):
+        busy = "measuring two variants against each other"
+    if busy and desk.watch is not None and desk.watch.held:
+        busy += "; tuning waits for it"
     log = desk.watch.tuning.log if desk.watch is not None else desk.log
     return {"busy": busy, "note": desk.note, "log": log or ""}
 

@@ -11,7 +11,6 @@ from workbench.errors import UsageError
 from workbench.tune.weights import shares, total
 
 from .. import steering, tuning
-from ..acting import on_show
 from ..notes import NO_PROGRAM_HINT, note
 from ..registry import Host, Look, command, needed, question, slice_
 from ..stats import rounded
@@ -32,7 +31,10 @@ def tasks(look: Look) -> dict[str, Any]:
     """Return the slice `tasks`."""
     desk = look.desk
     by_key = {r.key: r for r in look.tuning.rows} if look.tuning is not None else {}
-    rows = [_task_row(desk, i, by_key.get(info.key)) for i, info in enumerate(desk.infos)]
+    outlook = desk.watch.outlook(look.tuning) if desk.watch is not None and look.tuning is not None else {}
+    rows = [
+        {**_task_row(desk, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(desk.infos)
+    ]
     now = [(r["weight"], r["ms"]) for r in rows]
     for row, share in zip(rows, shares(now), strict=True):
         row["share"] = None if share is None else round(share, 4)
@@ -52,6 +54,7 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
         "spark": stats.spark, "spread": rounded(row.spread, 3) if row is not None else None,
         "compared": row.compared if row is not None else 0,
+        "confidence": rounded(row.confidence, 4) if row is not None else None,
     }  # fmt: skip
 
 
@@ -83,9 +86,12 @@ def tuning_slice(look: Look) -> dict[str, Any]:
 
 
 @command
-def tune(host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None) -> None:
-    """Tune the open numbers of the schedule on show, its task, or all tasks."""
+def tune(
+    host: Host, scope: str = "task", trials: int | None = None, seconds: float | None = None, node: int | None = None
+) -> None:
+    """Tune the open numbers of the schedule on show or of the variant `node`, the task on show, or all tasks."""
     desk = host.desk
+    scope = scope if node is None else "schedule"
     if scope not in SCOPES:
         raise UsageError("session.scope", f"There is no scope {scope!r}", (), f"known: {', '.join(SCOPES)}")
     if desk.watch is not None and not desk.watch.ended:
@@ -94,7 +100,7 @@ def tune(host: Host, scope: str = "task", trials: int | None = None, seconds: fl
         raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
     require_runnable(desk.target)
     tasks = [t.task for t in desk.infos if t.task is not None]
-    what: Any = on_show(host).schedule if scope == "schedule" else tasks
+    what: Any = desk.variant(node).schedule.copy() if scope == "schedule" else tasks
     only = desk.infos[desk.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")

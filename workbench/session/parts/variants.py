@@ -1,56 +1,95 @@
-"""The states of the schedule on show: those that were reached by hand, and those that the tuner found."""
+"""The variants of the schedule on show: a tree of the states that were reached by hand, and that the tuner found."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from workbench.arguments import whole
+from workbench.arguments import shown, whole
 from workbench.errors import UsageError
+from workbench.markup import clean
 
-from ..acting import measure_new, on_show
+from .. import contests
+from ..acting import measure_new
 from ..registry import Host, Look, command, slice_
+from ..replay import carry
+
+LONGEST = 60
+"""Letters of a name."""
 
 
-@slice_("history")
+@slice_("history", after=("head",))
 def history(look: Look) -> dict[str, Any]:
     """Return the slice `history`."""
     desk, view = look.desk, look.view
-    rows = [] if view is None else desk.history.rows(view, desk.doing)
-    at = 0 if view is None else view.at
+    if view is None:
+        return {
+            "rows": [], "at": 0, "path": [], "can_undo": False, "can_redo": False, "auto": desk.auto, "best": None,
+            "hidden": 0, "contests": [],
+        }  # fmt: skip
+    kept, tree = desk.history, desk.history.trees[view.key[0]]
+    node = tree.nodes[view.node]
     return {
-        "rows": rows, "at": at, "can_undo": at > 0, "can_redo": at + 1 < len(rows), "can_back": desk.can_back,
-        "auto": desk.auto,
+        "rows": kept.rows(tree, desk.doing), "at": view.node, "path": list(tree.path(view.node)),
+        "can_undo": node.parent is not None, "can_redo": node.last_child is not None, "auto": desk.auto,
+        "best": kept.fastest(tree), "hidden": kept.hidden.get(tree.task, 0),
+        "contests": contests.shown(kept, tree),
     }  # fmt: skip
 
 
 @command
 def undo(host: Host, n: int = 1) -> None:
-    """Take back steps; fewer when there are not as many."""
-    on_show(host).schedule.undo(n)  # on a copy: checks the argument
-    assert host.desk.schedule is not None
-    host.desk.schedule.undo(n)
-    measure_new(host)
+    """Go to the variant that this one came of, and so on; fewer times when there are not as many."""
+    tree = host.desk.tree
+    path = tree.path(tree.at)
+    host.desk.go(path[max(0, len(path) - 1 - whole("n", n, 0))])
 
 
 @command
 def redo(host: Host, n: int = 1) -> None:
-    """Take undone steps again."""
-    on_show(host)
-    assert host.desk.schedule is not None
-    host.desk.schedule.redo(n)
-    measure_new(host)
+    """Go to the variant below this one that was on show last, and so on."""
+    tree = host.desk.tree
+    ahead = [tree.at, *tree.undone()]
+    host.desk.go(ahead[min(whole("n", n, 0), len(ahead) - 1)])
 
 
 @command
 def goto(host: Host, step: int) -> None:
-    """Go to a step of the history, taken or undone."""
-    view = on_show(host)
-    schedule = host.desk.schedule
-    assert schedule is not None
-    if whole("step", step, 0) >= len(view.keys):
-        raise UsageError("session.step", f"There is no step {step}", (), f"steps go from 0 to {len(view.keys) - 1}")
-    schedule.undo(max(0, view.at - step)).redo(max(0, step - view.at))
-    measure_new(host)
+    """Go to a variant, given by its number."""
+    host.desk.go(host.desk.variant(step).id)
+
+
+@command
+def branch(host: Host, node: int | None = None) -> None:
+    """Go to a variant to begin another branch there: there is nothing to redo from it."""
+    host.desk.go(host.desk.variant(node).id, afresh=True)
+
+
+@command
+def name(host: Host, node: int | None, text: object) -> None:
+    """Give a variant a name; "" takes it away."""
+    found = host.desk.variant(node)
+    if not isinstance(text, str) or len(text.strip()) > LONGEST:
+        raise UsageError("session.name", f"A name is a text of at most {LONGEST} letters, not {shown(text)}")
+    found.name = " ".join(clean(text).split())  # it goes into files and pages
+
+
+@command
+def star(host: Host, node: int | None = None, on: bool | None = None) -> None:
+    """Mark a variant as one to come back to, or take the mark away; without `on` the other way round."""
+    found = host.desk.variant(node)
+    found.star = not found.star if on is None else bool(on)
+
+
+@command
+def forget(host: Host, node: int) -> None:
+    """Remove a variant that nothing came of, and that has neither name nor star."""
+    host.desk.forget(host.desk.variant(node))
+
+
+@command
+def unfold(host: Host, node: int | None = None) -> None:
+    """Show every single step on the way to a variant that was reached by several at once."""
+    host.desk.tree.unfold(host.desk.variant(node).id)
 
 
 @command
@@ -61,11 +100,19 @@ def adopt(host: Host, task: object = None) -> None:
 
 @command
 def open_trial(host: Host, trial: int, task: object = None) -> None:
-    """Show a trial's schedule, to go on with it by hand; `back` returns."""
+    """Show a trial's schedule as a branch of its own, to go on with it by hand."""
     host.desk.adopt(task, whole("trial", trial, 0))
 
 
 @command
-def back(host: Host) -> None:
-    """Return to the schedule before `adopt`."""
-    host.desk.back()
+def contest(host: Host, a: int, b: int | None = None) -> None:
+    """Measure two variants against each other; one against that on show when `b` is left out."""
+    contests.start(host, host.desk.variant(a), host.desk.variant(b))
+
+
+@command
+def replay(host: Host, node: int | None, task: object, skip: bool = False) -> None:
+    """Take a variant's steps on another task until one is not legal there; with `skip` all that are."""
+    found = host.desk.variant(node)
+    carry(host.desk, found, host.desk.find(task), skip=bool(skip))
+    measure_new(host)

@@ -1,0 +1,124 @@
+"""The estimate stands beside every state: at once where it is shown, soon everywhere else."""
+
+from __future__ import annotations
+
+import pytest
+from session.conftest import Mirror, matmul, split, until
+
+from workbench import Target
+from workbench.analysis import estimate
+from workbench.schedule import Hole
+from workbench.session import estimates
+
+
+@pytest.fixture(autouse=True)
+def clock(fake):
+    """A peak is known, and nothing is measured."""
+    return fake
+
+
+def head(s):
+    return s.snapshot().slices["head"]
+
+
+def rows(s):
+    return {r["id"]: r["est"] for r in s.snapshot().slices["history"]["rows"]}
+
+
+def shown(s, schedule=None):
+    schedule = s.schedule if schedule is None else schedule
+    return estimate(schedule, s.desk.target, peak_gflops=s.desk.peak).to_json()
+
+
+def ready(s):
+    until(lambda: s.desk.peak is not None)
+    assert s.flush(10)
+
+
+def test_a_step_and_its_estimate_come_in_one_patch(session):
+    s = session()
+    mirror = Mirror(s)
+    ready(s)
+    before = len(mirror.messages)
+    s.run("apply", step=split("i", None, 8))
+    assert s.flush(10)
+    assert len(mirror.messages) == before + 1
+    assert mirror.slices["head"]["est"] == shown(s)
+    assert mirror.slices["head"]["est"]["ms"] > 0
+    s.run("undo")
+    assert head(s)["est"] == shown(s)
+
+
+def test_steps_that_nobody_looked_at_between_have_one_too(session):
+    s = session()
+    Mirror(s)
+    ready(s)
+    s.schedule.split("i", [None, 8])
+    s.schedule.split("j", [None, 8])
+    until(lambda: len(rows(s)) == 3 and all(rows(s).values()))
+
+
+def test_before_the_peak_is_known_there_are_bytes_and_no_time(session, monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: None)  # another test may have measured it
+    s = session()
+    assert s.desk.peak is None
+    assert head(s)["est"]["ms"] is None
+    assert head(s)["est"]["bytes"]["L1"] > 0
+    Mirror(s)
+    until(lambda: head(s)["est"]["ms"] is not None)
+    assert head(s)["est"] == shown(s)
+
+
+def test_open_numbers_have_a_range(session):
+    s = session()
+    Mirror(s)
+    ready(s)
+    s.run("apply", step=split("i", None, {"hole": "ti"}))
+    s.run("apply", step=split("k", None, {"hole": "tk"}))
+    est = head(s)["est"]
+    assert est == shown(s)
+    assert est["low"] <= est["ms"] <= est["high"]
+
+
+def test_a_choice_of_structure_is_worked_out_beside_the_thread(session, monkeypatch):
+    s = session(matmul(16))
+    Mirror(s)
+    ready(s)
+    threads = set()
+    real = estimates.estimated
+
+    def noted(*args):
+        threads.add(s.here())
+        return real(*args)
+
+    monkeypatch.setattr(estimates, "estimated", noted)
+    s.schedule.unroll(Hole("which", choices=("i", "j", "k")))
+    until(lambda: head(s)["step"] == "v1" and head(s)["est"] is not None)
+    assert threads == {False}
+    assert head(s)["est"] == shown(s)
+    assert head(s)["est"]["low"] < head(s)["est"]["high"]
+
+
+def test_what_goes_wrong_is_told_once_and_the_others_have_theirs(session, monkeypatch):
+    s = session()
+    Mirror(s)
+    ready(s)
+    real, calls = estimates.estimated, []
+
+    def breaks(schedule, *args):
+        calls.append(len(schedule.trace))
+        if len(schedule.trace) == 1:
+            raise RuntimeError("no such thing")
+        return real(schedule, *args)
+
+    monkeypatch.setattr(estimates, "estimated", breaks)
+    s.schedule.split("i", [None, 8])
+    s.schedule.split("j", [None, 8])
+    s.schedule.split("k", [None, 8])
+    until(lambda: s.snapshot().slices["status"]["note"] is not None)
+    s.run("dismiss")
+    s.run("undo", n=1)
+    assert s.flush(10)
+    assert calls.count(1) == 1
+    assert s.snapshot().slices["status"]["note"] is None
+    assert rows(s)[2] is not None

@@ -1,0 +1,99 @@
+"""What the charts are drawn from, and which of them is on show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
+from workbench.analysis.figures.roofline import stored_roofs, working_sets
+from workbench.analysis.figures.style import Theme
+from workbench.analysis.source import of_lines
+
+if TYPE_CHECKING:
+    from workbench.target import Target
+
+    from .desk import Desk
+    from .tree import TreeNode
+
+CHARTS = ("tuning", "roofline")
+
+LIVE_POINTS = 800
+"""Points of each plot while trials come in; all of them are drawn when the run has ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The chart on show; `wide` when its plots stand around the task table."""
+
+    name: str = "tuning"
+    wide: bool = False
+
+
+def known_roofs(target: Target) -> str:
+    """Return "stored" where every roof of memory was measured on this machine, else "none"."""
+    return "stored" if stored_roofs(target).keys() == working_sets(target).keys() else "none"
+
+
+def figure(desk: Desk, theme: Theme) -> Any:
+    """Draw the chart on show, as a plotly figure. Call it in the session's thread."""
+    if desk.chart.name == "roofline":
+        return roofline_figure(spots(desk), desk.target, theme=theme)
+    stats, index = desk.stats, desk.index
+    key = None if index is None else desk.infos[index].key
+    live = desk.watch is not None and desk.watch.live
+    rounds = desk.opened.rounds if desk.watch is None else desk.watch.tuning.rounds
+    lines = of_lines(stats.records, stats.comparisons, rounds, [info.key for info in desk.infos])
+    return tuning_figure(
+        lines, key if key is not None and stats.of(key).trials else None, lines.keys, by_hand=_by_hand(desk),
+        peak_gflops=desk.peak, target=desk.target, most=LIVE_POINTS if live else None, wide=desk.chart.wide,
+        theme=theme,
+    )  # fmt: skip
+
+
+def _by_hand(desk: Desk) -> tuple[str, float] | None:
+    """Name and latency of the fastest variant of the task on show that was made by hand."""
+    tree = None if desk.index is None else desk.history.trees.get(desk.index)
+    if tree is None:
+        return None
+    timed = [(_ms(desk, node), node) for node in tree.nodes.values() if node.by == "hand"]
+    found = min(((ms, node.id) for ms, node in timed if ms is not None), default=None)
+    return None if found is None else (name_of(tree.nodes[found[1]]), found[0])
+
+
+def _ms(desk: Desk, node: TreeNode) -> float | None:
+    result = desk.history.results.get(node.key)
+    return None if result is None else result.ms
+
+
+def name_of(node: TreeNode) -> str:
+    """Return what a variant is called."""
+    return node.name or f"v{node.id}"
+
+
+def spots(desk: Desk) -> list[Spot]:
+    """Return the variants of the task on show that have a speed: those on the path to the current one in order, then
+    the others.
+    """
+    tree = None if desk.index is None else desk.history.trees.get(desk.index)
+    if tree is None or desk.index is None:
+        return []
+    path = tree.path(tree.at)
+    order = [*path, *(id for id in tree.nodes if id not in set(path))]
+    flops = desk.infos[desk.index].flops
+    return list(_spots(desk, [tree.nodes[id] for id in order], set(path), tree.at, flops))
+
+
+def _spots(desk: Desk, nodes: list[TreeNode], path: set[int], at: int, flops: int) -> Iterator[Spot]:
+    for node in nodes:
+        guess, ms = desk.history.estimates.get(node.key), _ms(desk, node)
+        if guess is None or guess.intensity is None:
+            continue
+        measured = flops / (ms * 1e6) if ms and flops else None
+        speed = measured if measured is not None else guess.gflops
+        if speed is not None:
+            by: Any = "tuner" if node.by == "tuner" else "hand"
+            yield Spot(
+                name_of(node), guess.intensity, speed, measured is not None, by, node.id in path, node.id == at, node.id
+            )

@@ -1,0 +1,146 @@
+"""Two variants measured against each other: asked for by hand, kept by the pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from workbench.codegen import require_runnable
+from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
+from workbench.runtime import services
+
+from .history import open_parts
+from .measuring import Key
+from .protocol import error_json
+from .stats import rounded
+
+if TYPE_CHECKING:
+    from workbench.runtime.contest import Contest
+
+    from .history import History
+    from .registry import Host
+    from .tree import Tree, TreeNode
+
+BUSY = 0.1
+"""Differences that do not show between two equal times on a machine that is good for a comparison at all."""
+
+State = Literal["", "running", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What came of timing two states against each other; the first one is what the second is compared with."""
+
+    keys: tuple[Key, Key]
+    state: State = "running"
+    contest: Contest | None = None
+    error: str = ""
+
+    def seen_from(self, first: Key) -> Contest:
+        """Return the outcome with this state as the one that the other is compared with."""
+        assert self.contest is not None
+        if self.keys[0] == first:
+            return self.contest
+        return replace(self.contest, measurements=self.contest.measurements[::-1])
+
+    def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
+        """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
+
+        Parameters
+        ----------
+        first : tuple
+            State of the variant `a`.
+        """
+        ratio = confidence = resolution = None
+        if self.contest is not None and not self.state:
+            seen = self.seen_from(first)
+            ratio, resolution = seen.ratio(1), seen.resolution(1)
+            confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
+        return {
+            "id": f"{a} {b}", "a": a, "b": b, "ratio": rounded(ratio, 4), "confidence": rounded(confidence, 6),
+            "resolution": rounded(resolution, 2), "state": self.state, "error": self.error,
+            "text": self._text(a, b, ratio, confidence, resolution),
+        }  # fmt: skip
+
+    def _text(self, a: int, b: int, ratio: float | None, sure: float | None, resolution: float | None) -> str:
+        """Say in a few words what came of it."""
+        if ratio is None or sure is None or resolution is None:
+            return "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
+        if abs(1.0 - ratio) <= resolution:
+            if resolution > BUSY:
+                return (
+                    f"cannot tell v{a} from v{b}: the machine is too busy (only differences above {resolution:.0%} "
+                    "would show); try again when it is quiet"
+                )
+            return f"v{a} and v{b} take the same time: a difference above {resolution:.1%} would show"
+        fast, slow, times = (b, a, 1.0 / ratio) if ratio < 1.0 else (a, b, ratio)
+        by = f"{times - 1.0:.1%}" if times < 1.1 else f"{times:.3g} ×"
+        return f"v{fast} is {by} faster than v{slow}, {'more than 99.9 %' if sure > 0.9995 else f'{sure:.1%}'} sure"
+
+
+def info(history: History, tree: Tree, a: int, b: int) -> dict[str, Any] | None:
+    """Return what is known of two variants of a tree against each other; None when they never met."""
+    first, second = tree.node(a).key, tree.node(b).key
+    match: Match | None = history.contests.get(frozenset((first, second)))
+    return None if match is None else match.info(a, b, first)
+
+
+def shown(history: History, tree: Tree) -> list[dict[str, Any]]:
+    """Return all contests between variants of a tree."""
+    out = []
+    for match in history.contests.values():
+        a, b = (tree.find(key) for key in match.keys)
+        if a is not None and b is not None:
+            out.append(match.info(a.id, b.id, a.key))
+    return out
+
+
+def start(host: Host, a: TreeNode, b: TreeNode) -> None:
+    """Time two variants against each other, beside the session's thread, while tuning waits.
+
+    Raises
+    ------
+    UsageError
+        "session.contest" for a variant against itself.
+    ScheduleError
+        "schedule.open" for one with open numbers.
+    TargetError
+        Where the target's code cannot run here.
+    """
+    if a.id == b.id:
+        raise UsageError("session.contest", f"v{a.id} cannot be measured against itself", (), "choose two variants")
+    for node in (a, b):
+        if names := open_parts(node.schedule):
+            text = f"v{node.id} cannot be measured while {', '.join(names)} {'is' if len(names) == 1 else 'are'} open"
+            raise ScheduleError("schedule.open", text, names, "tune it, or choose numbers")
+    desk, pair = host.desk, frozenset((a.key, b.key))
+    require_runnable(desk.target)
+    known: Match | None = desk.history.contests.get(pair)
+    if known is not None and known.state == "running":
+        return
+    desk.history.contests[pair] = Match((a.key, b.key))
+
+    def work() -> Callable[[], None]:
+        watch = desk.watch
+        held = watch.hold() if watch is not None else False
+        try:
+            found = _measured(a, b, desk.target)
+        finally:
+            if watch is not None and held:
+                watch.release()
+        return lambda: desk.history.contests.__setitem__(pair, found)
+
+    host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task
+
+
+def _measured(a: TreeNode, b: TreeNode, target: Any) -> Match:
+    """Time two variants; an error that is raised becomes a result like any other."""
+    keys = (a.key, b.key)
+    try:
+        found = services.contest([a.schedule.func, b.schedule.func], a.schedule.base, target)
+    except WorkbenchError as error:
+        return Match(keys, "failed", error=render(error))
+    except Exception as error:
+        return Match(keys, "failed", error=f"{error_json(error)['message']} [internal]")
+    return Match(keys, "" if found.status == "ok" else "failed", found, found.error or found.status)

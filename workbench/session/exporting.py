@@ -1,0 +1,242 @@
+"""What can be taken away from a session: a script, the steps, tables, drawings. Each is a decorated function.
+
+An *exporter* looks at the session in its own thread and returns the work, a function without arguments that makes the
+file and may run anywhere. The packages above add exporters of their own: a page that needs a front end, for example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench import __version__
+from workbench.arguments import shown
+from workbench.errors import UsageError, did_you_mean
+from workbench.ir import printer
+from workbench.runtime.results import MeasureOptions
+from workbench.schedule.trace import script
+
+from .history import open_parts
+from .registry import answer
+from .stats import rounded
+from .tables import TABLES, csv_text
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
+    from .desk import Desk
+    from .registry import Host
+
+MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_ms", "seed")
+"""Options that a number depends on; the others only say for how long to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that is not on a disk yet."""
+
+    name: str
+    mime: str
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        """Return it as it travels."""
+        return asdict(self)
+
+
+Work = Callable[[], File]
+Exporter = Callable[["Host", Mapping[str, Any]], Work]
+
+EXPORTERS: dict[str, Exporter] = {}
+
+
+def exporter(name: str) -> Callable[[Exporter], Exporter]:
+    """Declare an exporter."""
+
+    def declare(function: Exporter) -> Exporter:
+        EXPORTERS[name] = function
+        return function
+
+    return declare
+
+
+def prepare(host: Host, args: Mapping[str, Any]) -> Work:
+    """Look at what is to be exported, in the session's thread; the work that is returned makes the file.
+
+    Raises
+    ------
+    UsageError
+        "export.what" for something that cannot be exported, "export.png" for the one that only a browser makes.
+    """
+    what = args.get("what")
+    if what == "png":
+        hint = "export 'svg', or press PNG in the browser's export"
+        raise UsageError("export.png", "A drawing becomes pixels in a browser only", (), hint)
+    if not isinstance(what, str) or what not in EXPORTERS:
+        hint = did_you_mean(what, EXPORTERS, "exports")
+        raise UsageError("export.what", f"There is no export {shown(what)}", (), hint)
+    return EXPORTERS[what](host, args)
+
+
+# ----- what is exported
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A state of the schedule on show, with its row of the slice `history`."""
+
+    schedule: Schedule
+    row: Mapping[str, Any]
+
+    @property
+    def label(self) -> str:
+        """``v5``."""
+        return f"v{self.row['id']}"
+
+
+def variant(host: Host, node: object = None) -> Variant:
+    """Return a variant by its number; that on show for None.
+
+    Raises
+    ------
+    UsageError
+        "session.variant" when there is none of that number, "session.no_program".
+    """
+    desk = host.desk
+    found = desk.variant(node)
+    rows = desk.history.rows(desk.tree, desk.doing)
+    return Variant(found.schedule.copy(), next(row for row in rows if row["id"] == found.id))
+
+
+def stem(host: Host, *parts: str) -> str:
+    """Name of a file without its ending: what is open, the task where there are several, and `parts`."""
+    desk = host.desk
+    names = [desk.opened.title]
+    if desk.index is not None and len(desk.infos) > 1:
+        names.append(desk.infos[desk.index].name)
+    return slug(".".join([*(slug(name) for name in names), *parts]))
+
+
+def slug(text: str) -> str:
+    """Letters, digits, dots and dashes, at most 100 of them.
+
+    >>> slug("conv2d 3x3 16→64 @55x55 + bias")
+    'conv2d-3x3-16-64-55x55-bias'
+    """
+    plain = unicodedata.normalize("NFKD", text.removesuffix(".onnx").removesuffix(".jsonl"))
+    return re.sub(r"[^A-Za-z0-9._]+", "-", plain).strip("-.")[:100] or "workbench"
+
+
+# ----- exporters
+
+
+@exporter("script")
+def _script(host: Host, args: Mapping[str, Any]) -> Work:
+    """A Python script that rebuilds a variant and measures it again."""
+    found, target = variant(host, args.get("node")), str(host.desk.target)
+    title, name, options = host.desk.opened.title, stem(host), _options(host.desk, found.row)
+
+    def work() -> File:
+        return File(f"{name}.{found.label}.py", "text/x-python", _script_text(found, target, title, options))
+
+    return work
+
+
+def _options(desk: Desk, row: Mapping[str, Any]) -> dict[str, object]:
+    """Return the options that a variant's number was measured with: its trial's, else those of measuring by hand."""
+    options: dict[str, object] = {name: getattr(MeasureOptions(), name) for name in MEASURED_WITH}
+    if row["trial"] is None or desk.index is None:
+        return options
+    key, stats = desk.infos[desk.index].key, desk.stats
+    record = next((r for r in reversed(stats.records) if r.task_key == key and r.trial == row["trial"]), None)
+    if record is not None and row["ms"] == rounded(stats.of(key).shown_ms(record)):  # not measured by hand since
+        words = {"constants shared": "shared", "constants in memory": "memory"}
+        options |= {"seed": record.seed, "flush_cache": record.caches == "flushed"}
+        options["constants"] = words.get(record.caches, "near")
+    return options
+
+
+def _script_text(found: Variant, target: str, title: str, options: Mapping[str, object]) -> str:
+    schedule, row = found.schedule, found.row
+    expected = _expected(row)
+    about = [f"{title}: {found.label}, written by the Schedule Workbench {__version__}."]
+    holes = open_parts(schedule)
+    if holes:
+        about.append(f"Left open, so that there is nothing to measure yet: {', '.join(holes)}. wb.tune(s) fills them.")
+    elif expected:
+        about.append(f"Measured there: {expected}.")
+    elif row["status"] not in ("", "ok", "queued", "measuring"):
+        about.append(f"Measuring it there failed: {row['status'].replace('_', ' ')}.")
+    source = schedule.source
+    return script(
+        schedule.trace,
+        source or f'parse("""\n{printer.to_text(schedule.base)}""")',
+        not source,
+        target=target,
+        about=about,
+        measure=None if holes else options,
+        expected=expected,
+        expected_ms=row["ms"],
+    )
+
+
+def _expected(row: Mapping[str, Any]) -> str:
+    if row["ms"] is None:
+        return ""
+    spread = "" if row["spread"] is None else f", spread {100 * row['spread']:.2g} %"
+    return f"{row['ms']:.5g} ms{spread}"
+
+
+@exporter("trace")
+def _trace(host: Host, args: Mapping[str, Any]) -> Work:
+    """The steps of a variant as JSON, with what they are about and all variants beside it."""
+    found, desk = variant(host, args.get("node")), host.desk
+    info = desk.infos[desk.index or 0]
+    rows, target, name = desk.history.rows(desk.tree, desk.doing), str(desk.target), stem(host)
+    kept = ("id", "parent", "edge", "name", "star", "by", "text", "ms", "spread", "status", "trial")
+
+    def work() -> File:
+        value = {
+            "schema": 1, "workbench": __version__, "task": info.name, "key": info.key, "target": target,
+            "func": printer.to_text(found.schedule.base), "variant": found.row["id"],
+            "trace": found.schedule.to_json(), "variants": [{k: r[k] for k in kept if k in r} for r in rows],
+        }  # fmt: skip
+        return File(f"{name}.{found.label}.json", "application/json", json.dumps(value, indent=1, ensure_ascii=False))
+
+    return work
+
+
+@exporter("csv")
+def _csv(host: Host, args: Mapping[str, Any]) -> Work:
+    """A table as CSV: the variants, the tasks, the trials or the loop nest."""
+    table = args.get("panel") or "variants"
+    if not isinstance(table, str) or table not in TABLES:
+        hint = did_you_mean(table, TABLES, "tables")
+        raise UsageError("export.panel", f"There is no table {shown(table)}", (), hint)
+    slices, stats, name = host.shown(), host.desk.stats, stem(host, table)
+    records = tuple(stats.records)
+
+    def work() -> File:
+        return File(f"{name}.csv", "text/csv", csv_text(TABLES[table](slices, records)))
+
+    return work
+
+
+@exporter("svg")
+def _svg(host: Host, args: Mapping[str, Any]) -> Work:
+    """A panel as a drawing."""
+    from workbench.analysis.drawing import draw, drawable
+
+    panel, theme, slices = args.get("panel") or "nest", args.get("theme") or "light", host.shown()
+    name = stem(host, drawable(panel))
+    graph = answer(host, "graph", {"level": "kernels"})[0] if panel == "graph" else None
+
+    def work() -> File:
+        shown = slices if graph is None else {**slices, "graph": graph()}
+        return File(f"{name}.svg", "image/svg+xml", draw(shown, panel, theme))
+
+    return work

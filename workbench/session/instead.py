@@ -1,0 +1,138 @@
+"""Legal steps that do what a refused one was meant to do, and are not much slower than what is there."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from workbench.analysis.touched import itemsize
+from workbench.errors import WorkbenchError
+from workbench.ir.compact import compact
+
+from .estimates import estimated
+from .palette import say
+from .ways import Wanted, Way, elsewhere, ways
+
+if TYPE_CHECKING:
+    from workbench.analysis import Estimate
+    from workbench.ir.func import Func
+    from workbench.schedule import Schedule
+    from workbench.schedule.moves import Move
+    from workbench.schedule.primitive import Primitive
+    from workbench.target import Target
+
+MOST = 3
+"""Ways that are offered."""
+
+TRIED = 16
+"""Ways that are tried to find them."""
+
+SLOWER = 1.2
+"""How much longer than the schedule as it is one may take, by the estimate: nobody wants to be led into a worse one."""
+
+LARGER = 4
+"""How much more memory than the buffers of the computation as written the buffers after it may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A way to what was meant.
+
+    Attributes
+    ----------
+    steps : tuple of Primitive
+        In their order; each is legal after the ones before it.
+    estimate : Estimate or None
+        Of the schedule after all of them; None where a choice of structure is open.
+    """
+
+    steps: tuple[Primitive, ...]
+    estimate: Estimate | None
+
+    def __str__(self) -> str:
+        return ", then ".join(map(say, self.steps))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the way as it travels."""
+        first, *rest = (step.to_json() for step in self.steps)
+        ms = None if self.estimate is None else self.estimate.to_json()["ms"]
+        return {"step": first, "then": rest, "label": str(self), "est": ms}
+
+
+def instead(view: Schedule, move: Move, target: Target | None = None, peak: float | None = None) -> tuple[Offer, ...]:
+    """Look for legal ways to what a refused step was meant to do, the fastest by the estimate first; at most three.
+
+    Ways that make the schedule much slower, or need much more memory than the computation has, are left out.
+
+    Parameters
+    ----------
+    view : Schedule
+        Stays as it is.
+    move : Move
+        What was refused; nothing stands instead of a legal move.
+    target : Target, optional
+        That of the schedule, else this machine.
+    peak : float, optional
+        Multiply-add rate of one core; what was measured before when left out.
+    """
+    from workbench.target import Target as TargetType
+
+    if move.legal:
+        return ()
+    machine = target or view.target or TargetType.host()
+    trial = _Trial(view, move, machine, peak)
+    wanted = Wanted(view, move, machine)
+    found = trial.good(ways(wanted, move.code))
+    if len(found) < MOST:
+        found += [one for one in trial.good(elsewhere(wanted)) if one not in found]
+    return tuple(found[:MOST])
+
+
+class _Trial:
+    """Takes ways on copies of a schedule."""
+
+    def __init__(self, view: Schedule, move: Move, target: Target, peak: float | None) -> None:
+        self._view, self._refused, self._target, self._peak = view, move.step, target, peak
+        before = self._estimate(view)
+        self._longest = math.inf if before is None else SLOWER * before.cycles
+        self._largest = max(LARGER * _bytes(view.base), _bytes(view.func))
+
+    def good(self, found: Iterator[Way]) -> list[Offer]:
+        """Return those that are legal and worth it, the fastest first."""
+        tried = dict.fromkeys(itertools.islice(found, TRIED))
+        good = [offer for steps in tried if (offer := self._offer(steps)) is not None]
+        return sorted(good, key=lambda one: 0.0 if one.estimate is None else one.estimate.cycles)
+
+    def _offer(self, steps: Way) -> Offer | None:
+        if steps[0] == self._refused:
+            return None
+        after = self._view.copy()
+        try:
+            for step in steps:
+                after.apply(step)
+        except WorkbenchError:
+            return None
+        if _bytes(after.func) > self._largest:
+            return None
+        after_all = self._estimate(after)
+        if after_all is None and self._longest < math.inf:  # no numbers fit any more
+            return None
+        return None if after_all is not None and after_all.cycles > self._longest else Offer(steps, after_all)
+
+    def _estimate(self, schedule: Schedule) -> Estimate | None:
+        """Estimate a schedule, but not one that stands for several nests: each would have to be made first."""
+        if any(step.open_choices() for step in schedule.trace):
+            return None
+        return estimated(schedule, self._target, self._peak)
+
+
+def _bytes(func: Func) -> int:
+    """Bytes of all buffers, temporaries as small as they can be kept; those whose size is open are left out."""
+    total = 0
+    for buffer in compact(func).buffers:
+        sizes = [n for n in buffer.shape if isinstance(n, int)]
+        total += math.prod(sizes) * itemsize(buffer.dtype) if len(sizes) == len(buffer.shape) else 0
+    return total

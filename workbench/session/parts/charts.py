@@ -1,0 +1,64 @@
+"""The charts: which one is on show, and the roofs that one of them needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from workbench.arguments import shown
+from workbench.codegen import require_runnable
+from workbench.errors import UsageError, did_you_mean
+
+from ..charts import CHARTS, Shown, known_roofs
+from ..registry import Host, Look, command, slice_
+
+#: Name of the work that measures roofs.
+ROOFS = "roofs"
+
+
+@slice_("chart")
+def chart_slice(look: Look) -> dict[str, Any]:
+    """Return the slice `chart`: which one it is, and whether the machine's roofs are known."""
+    desk = look.desk
+    return {"name": desk.chart.name, "wide": desk.chart.wide, "roofs": desk.roofs}
+
+
+@command
+def chart(host: Host, name: str, wide: bool = False) -> None:
+    """Show another chart in the one figure; `wide` when it stands around the task table."""
+    if name not in CHARTS:
+        hint = did_you_mean(name, CHARTS, "charts")
+        raise UsageError("session.chart", f"There is no chart {shown(name)}", (), hint)
+    host.desk.chart = Shown(name, bool(wide))
+
+
+@command
+def measure_roofs(host: Host) -> None:
+    """Measure how fast the caches and the memory of this machine deliver; it takes some seconds, and is kept."""
+    from workbench.analysis.figures.roofline import working_sets
+    from workbench.runtime.roofs import roofs
+
+    desk = host.desk
+    require_runnable(desk.target)
+    target, watch = desk.target, desk.watch
+    desk.roofs = "measuring"
+
+    def work() -> Callable[[], None]:
+        held = watch.hold() if watch is not None else False
+        failure: Exception | None = None
+        try:
+            for nbytes in working_sets(target).values():
+                roofs(target, target.threads, nbytes)
+        except Exception as error:
+            failure = error
+        finally:
+            if watch is not None and held:
+                watch.release()
+        return lambda: done(failure)
+
+    def done(failure: Exception | None) -> None:
+        desk.roofs = known_roofs(target)
+        if failure is not None:
+            raise failure
+
+    host.later(ROOFS, work, "measure")
