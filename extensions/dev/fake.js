@@ -31,6 +31,9 @@ export function fakeModel(state, answer) {
 
 const SPACE = {"holes": [{"name": "h_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "h_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_0", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_1", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "w_2", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [0, 1, 2, 3]}, {"name": "o_0", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_1", "values": [1, 2, 4], "variants": [0, 1, 2, 3]}, {"name": "o_2", "values": [1, 2, 4, 16, 32, 64], "variants": [0, 1, 2, 3]}, {"name": "pad_c_0", "values": [1, 2, 4], "variants": [0]}, {"name": "pad_c_1", "values": [16, 32, 64], "variants": [0]}, {"name": "h_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "w_3", "values": [1, 2, 4, 7, 8, 14, 28, 56], "variants": [3]}, {"name": "o_3", "values": [16, 32, 64], "variants": [3]}, {"name": "c_0", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "c_1", "values": [1, 2, 4, 8, 16, 32, 64], "variants": [3]}, {"name": "relu_h_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_ty_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_w_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_0", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "conv_tx_1", "values": [1, 2, 7, 14], "variants": [4, 5]}, {"name": "relu_o_0", "values": [1, 2, 4], "variants": [4, 5]}, {"name": "relu_o_1", "values": [1, 2, 4, 16, 32], "variants": [4, 5]}, {"name": "conv_V_c_0", "values": [2, 4], "variants": [4, 5]}, {"name": "conv_V_c_1", "values": [16, 32], "variants": [4, 5]}, {"name": "conv_o_0", "values": [1, 2, 4], "variants": [4]}, {"name": "conv_o_1", "values": [16, 32, 64], "variants": [4]}, {"name": "relu_o_2", "values": [16, 32], "variants": [5]}], "variants": [{"id": 0, "label": "SSRS", "rows": 16200}, {"id": 1, "label": "SSRS · pad in blocks", "rows": 5400}, {"id": 2, "label": "SSRS · pad as a condition", "rows": 5400}, {"id": 3, "label": "SSRSRS · pad in blocks", "rows": 448000}, {"id": 4, "label": "winograd 4x4", "rows": 972}, {"id": 5, "label": "winograd 4x4, data first", "rows": 810}]};
 
+/** A variant that nothing is known of. */
+export const VARIANT = { id: 0, parent: 0, edge: 'step', steps: 1, text: '', primitive: '', name: '', star: false, by: 'hand', trial: null, holes: 0, x: 0, y: 0, ms: null, spread: null, gflops: null, est: null, est_high: null, status: '', error: '', undone: false };
+
 export class FakeKernel {
   /** `fixture`: {slices, palettes, answers}; `delay` in ms, or null to stay silent after the first state. */
   constructor(fixture, { delay = 20, mute = false, space = SPACE } = {}) {
@@ -59,6 +62,8 @@ export class FakeKernel {
   reply({ q, args }) {
     const same = one => one.q === q && JSON.stringify(one.args) === JSON.stringify(args);
     const recorded = this.answers.find(same)?.answer;
+    if (!recorded && q === 'export') return { ok: true, value: this.exported(args) };
+    if (!recorded && q === 'preview') return { ok: true, value: this.preview(args.step) };
     return recorded ?? (q === 'judge' ? { ok: true, value: this.judge(args.step) } : { ok: false, error: failure('fake.question', `Nothing was recorded for the question ${q}.`) });
   }
 
@@ -77,6 +82,31 @@ export class FakeKernel {
   put(name, value) {
     this.slices[name] = value;
     this.changed[name] = { '=': value };
+  }
+
+  /** A small file of the kind that was asked for. */
+  exported({ what, panel = '' }) {
+    const files = {
+      script: ['v7.py', 'text/x-python', 'import workbench as wb\n'], trace: ['v7.json', 'application/json', '[]'], html: ['page.html', 'text/html', '<!doctype html>'],
+      csv: [`${panel}.csv`, 'text/csv', 'id\n0\n'], svg: [`${panel}.svg`, 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="#b4531f"/></svg>']
+    };
+    const [name, mime, text] = files[what];
+    return { name, mime, text };
+  }
+
+  /** A split of a loop as the kernel would preview it; of other steps only whether they are legal. */
+  preview(step) {
+    const verdict = this.judge(step);
+    const rows = this.slices.nest.rows;
+    const same = { verdict, makes: [], rows: [], order: verdict.legal ? rows.map(row => row.id) : [], gone: [], ws: [], estimate: null };
+    const loop = rows.find(row => row.name === step.args.loop);
+    const inner = step.args.factors?.[1];
+    if (!verdict.legal || step.primitive !== 'split' || step.args.factors?.length !== 2 || typeof inner !== 'number') return same;
+    const ids = [`${loop.id}.0`, `${loop.id}.1`];
+    const ws = Math.round(loop.ws * inner / loop.extent);
+    const parts = [{ ...loop, id: ids[0], name: ids[0], extent: loop.extent / inner, iters: loop.iters / inner }, { ...loop, id: ids[1], name: ids[1], parent: ids[0], extent: inner, ws }];
+    const inside = rows.filter(row => row.parent === loop.id).map(row => ({ id: row.id, parent: ids[1] }));
+    return { ...same, makes: ids, rows: [...parts, ...inside], order: same.order.flatMap(id => (id === loop.id ? ids : [id])), gone: [loop.id], ws: [{ row: ids[1], before: loop.ws, after: ws }] };
   }
 
   judge({ primitive, args }) {
@@ -98,15 +128,27 @@ export class FakeKernel {
       if (palette) this.put('palette', palette);
       return null;
     }
-    if (cmd === 'undo' || cmd === 'redo') return this.go(history.at + (cmd === 'undo' ? -1 : 1));
+    if (cmd === 'undo') return this.go(this.variant(history.at).parent);
+    if (cmd === 'redo') return this.go(this.ahead().get(history.at));
     if (cmd === 'goto') return this.go(args.step);
+    if (cmd === 'branch') return this.go(args.node, true);
+    if (cmd === 'name') return this.change(args.node, { name: args.text.trim() });
+    if (cmd === 'star') return this.change(args.node, { star: args.on });
+    if (cmd === 'forget') this.put('history', { ...history, rows: history.rows.filter(row => row.id !== args.node) });
+    if (cmd === 'contest') this.put('history', { ...history, contests: [{ id: `${args.a} ${args.b}`, ...args, ratio: 0.3012, confidence: 0.99981, resolution: 0.012, state: '', error: '', text: `v${args.b} is 3.32 × faster than v${args.a}, more than 99.9 % sure` }] });
+    if (cmd === 'replay') {
+      const steps = history.path.slice(1).map((id, k) => ({ text: this.variant(id).text, ok: k < 2 ? true : k === 2 ? false : args.skip ? true : null, reason: k === 2 ? '5 does not divide the extent 27 of loop h.' : '', hint: k === 2 ? 'choose a divisor' : '', where: k === 2 ? ['h.0'] : [] }));
+      const onto = this.slices.tasks.rows[args.task].name;
+      this.put('status', { ...this.slices.status, note: { level: 'warn', text: `On ${onto} step 3 of v${args.node}, ${steps[2].text}, is not legal: ${steps[2].reason}`, code: 'split.divides', hint: steps[2].hint, where: steps[2].where, replay: { onto, steps, failed_at: 2 } } });
+    }
     if (cmd === 'apply') {
       const verdict = this.judge(args.step);
       if (!verdict.legal) return failure(verdict.code, verdict.reason, verdict.where, verdict.hint);
-      const id = history.at + 1;
+      const id = Math.max(...history.rows.map(row => row.id)) + 1;
       const text = `${args.step.primitive}(${Object.values(args.step.args).map(v => JSON.stringify(v)).join(', ')})`;
-      const row = { id, text, primitive: args.step.primitive, ms: null, spread: null, gflops: null, status: 'measuring', error: '', undone: false, holes: 0, by: 'hand' };
-      this.slices.history = { ...history, rows: [...history.rows.slice(0, id), row] };
+      const { x, y } = this.variant(history.at);
+      const busy = history.rows.filter(row => row.x > x).map(row => row.y);
+      this.slices.history = { ...history, rows: [...history.rows, { ...VARIANT, id, parent: history.at, x: x + 1, y: busy.includes(y) ? Math.max(...busy) + 1 : y, text, primitive: args.step.primitive, status: 'measuring' }] };
       return this.go(id);
     }
     if (cmd === 'steer') return this.steer(args.name, args.args);
@@ -127,12 +169,35 @@ export class FakeKernel {
     return null;
   }
 
-  go(at) {
+  variant(id) {
+    return this.slices.history.rows.find(row => row.id === id);
+  }
+
+  change(id, values) {
     const history = this.slices.history;
-    if (at < 0 || at >= history.rows.length) return failure('history.end', 'There is no step there.');
-    const rows = history.rows.map(row => ({ ...row, undone: row.id > at }));
-    this.put('history', { ...history, rows, at, can_undo: at > 0, can_redo: at < rows.length - 1 });
-    this.put('head', { ...this.slices.head, step: `v${at}`, ms: rows[at].ms, spread: rows[at].spread, gflops: rows[at].gflops });
+    this.put('history', { ...history, rows: history.rows.map(row => (row.id === id ? { ...row, ...values } : row)) });
+    return null;
+  }
+
+  /** Where redo leads from each variant. */
+  ahead() {
+    const { rows, path } = this.slices.history;
+    return new Map(rows.filter(row => row.undone || path.includes(row.id)).map(row => [row.parent, row.id]));
+  }
+
+  go(at, afresh = false) {
+    if (!this.variant(at)) return failure('session.variant', `There is no variant ${at}.`);
+    const path = [];
+    for (let id = at; id !== null; id = this.variant(id).parent) path.unshift(id);
+    const ahead = this.ahead();
+    path.slice(1).forEach((id, k) => ahead.set(path[k], id));
+    if (afresh) ahead.delete(at);
+    const undone = new Set();
+    for (let id = ahead.get(at); id !== undefined; id = ahead.get(id)) undone.add(id);
+    const rows = this.slices.history.rows.map(row => ({ ...row, undone: undone.has(row.id) }));
+    this.put('history', { ...this.slices.history, rows, at, path, can_undo: path.length > 1, can_redo: undone.size > 0 });
+    const { ms, spread, gflops } = this.variant(at);
+    this.put('head', { ...this.slices.head, step: `v${at}`, ms, spread, gflops });
     return null;
   }
 }

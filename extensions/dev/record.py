@@ -7,6 +7,7 @@ itself; a new question wants an entry in `Scene.asked`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -65,6 +67,32 @@ def _schedule(func: Any) -> Schedule:
     return Schedule(func, TARGET)
 
 
+FOLDED: dict[str, Any] = {"level": "kernels", "expanded": []}
+GRAPHS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("graph", FOLDED), ("graph", {**FOLDED, "level": "nodes"}), ("graph", {**FOLDED, "expanded": ["kernel:n0"]}),
+    ("graph", {**FOLDED, "pass": 2, "side": "before"}), ("graph", {**FOLDED, "pass": 2, "side": "after"}),
+    ("passes", {}),
+)  # fmt: skip
+KINDS = ("nest", "c", "llvm", "asm")
+
+
+def code(node: int) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Ask for the code of a variant."""
+    return tuple(("code", {"kind": kind, "node": node}) for kind in KINDS)
+
+
+DIFF_OF_ALL = {"a": 0, "b": 7, "kind": "nest"}
+DIFFS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *(("diff", {"a": 6, "b": 7, "kind": kind}) for kind in KINDS), ("diff", DIFF_OF_ALL),
+    ("diff", {"a": 6, "b": 7, "kind": "nest", "all": True}),
+)  # fmt: skip
+
+
+def split(loop: str, inner: int) -> dict[str, Any]:
+    """Arguments of a question about a split."""
+    return {"step": {"primitive": "split", "args": {"loop": loop, "factors": [None, inner]}}}
+
+
 PARALLEL_K = {"step": {"primitive": "parallel", "args": {"loops": ["k"]}}}
 
 SCENES = {
@@ -85,6 +113,7 @@ SCENES = {
             (1.3316, 2.78), (1.3401, 1.17),
         ),
         task="conv2d 3x3 16→64 @55x55 + bias + relu",
+        asked=(("drops", {"row": "c"}), ("drops", {"row": "stmt:relu"}), *GRAPHS, *code(7), *DIFFS),
     ),
     "matmul": Scene(
         lambda: _schedule(workloads.matmul(512, 512, 512)),
@@ -92,7 +121,11 @@ SCENES = {
         "k",
         (None, (48.007, 0.414)),
         ("", "init:C", "k", "i", "j", "stmt:C", "A"),
-        asked=(("judge", PARALLEL_K),),
+        asked=(
+            ("judge", PARALLEL_K), ("witness", PARALLEL_K), *(("preview", split("k", n)) for n in (4, 8, 16, 32)),
+            ("drops", {"row": "k"}), ("drops", {"row": "i"}), *code(1),
+            ("diff", {"a": 0, "b": 1, "kind": "nest"}),
+        ),
     ),
     "kernel": Scene(
         lambda: _schedule(workloads.conv2d_nhwc(28, 28, 64, 64)),
@@ -114,6 +147,7 @@ SCENES = {
         "kh",
         rows=("w.0", "kh", "c", "stmt:conv", "pad", "W", ""),
         auto=False,
+        asked=(*code(13), ("code", {"kind": "llvm", "node": 13, "from": 400})),
     ),
 }  # fmt: skip
 
@@ -127,7 +161,10 @@ def record(scene: Scene) -> dict[str, Any]:
 
     peak = patch.object(Target, "stored_peak", lambda self: PEAK)
     runs = patch.object(Target, "missing_here", lambda self: ())
-    with patch.object(measuring, "measure", measure), peak, runs:
+    clock = patch(
+        "workbench.graph.passes.explain.time", SimpleNamespace(perf_counter=itertools.count(0, 0.002).__next__)
+    )
+    with patch.object(measuring, "measure", measure), peak, runs, clock:
         session = Session(scene.subject(), target=TARGET, auto_measure=scene.auto)
         try:
             if scene.task is not None:

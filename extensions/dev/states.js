@@ -1,5 +1,7 @@
 // The states in which every panel is looked at. Numbers of tuned tasks are made up; everything else was recorded.
 
+import { VARIANT } from './fake.js';
+
 const tuned = slices => {
   let seed = 7;
   const random = () => (seed = (seed * 1664525 + 1013904223) >>> 0) / 2 ** 32;
@@ -15,6 +17,19 @@ const tuned = slices => {
   return { ...slices, tasks: { rows, total_ms: total, untuned_ms: 3 * total } };
 };
 
+/** While a run is on, the table has what the scheduler expects of every task. */
+const expecting = slices => {
+  const rows = slices.tasks.rows.map((row, i) => {
+    const known = i % 7 !== 6;
+    const reason = known ? ['saves most', 'few rounds so far', 'recent progress', 'slower than its kind'][i % 4] : 'has not been tried yet';
+    const optimism = known ? row.ms * row.weight * 0.01 * (1 + i % 3) : null;
+    return { ...row, reason, confidence: known ? 0.998 - 0.01 * (i % 4) : null, compared: i % 6, spread: 0.02, optimism, backward: known ? row.ms * 0.002 * (i % 3) : 0,
+      similarity: i % 5 ? 0 : row.ms * 0.004, gain: optimism && optimism * 0.8, more: known ? 784 >> (1 + i % 9) : 32 };
+  });
+  return { ...slices, tasks: { ...slices.tasks, rows } };
+};
+const running = (slices, steering) => ({ ...expecting(tuned(slices)), tuning: RUNNING, steering, meta: { ...slices.meta, orders: ORDERS } });
+
 const RUNNING = { state: 'running', trials: 1216, total: 2000, elapsed_s: 640, eta_s: 413, fraction: 0.608, rate: 1.9, failed: 17, scope: 'all', log: 'squeezenet.tunelog.jsonl', message: '', best_ready: true };
 
 /** What the kernel says of the commands to a run. */
@@ -23,6 +38,8 @@ const ORDERS = [{"name": "pin", "summary": "Hold a hole at one value in all cand
 const STEERING = {
   next: { name: 'conv 3x3 48→192 @27x27 + relu', reason: 'saves most', gain: 0.0042, backward: 0.0011, optimism: 0.0049, similarity: 0 },
   task: { trial: 187, ms: 0.438, spread: 0.006, origin: 'mutation', quality: 0.87, reason: 'few rounds so far', resting: false, compared: 5, won: 3, waiting: 1,
+    failures: [['timeout', 11, 'The measurement took longer than 10 s.'], ['wrong_answer', 4, 'out[0, 12, 5, 33] is 0.4182, the reference says 0.4494'], ['build_error', 2, 'no register is left']]
+      .map(([kind, count, error], i) => ({ kind, count, error, trial: 31 + 40 * i, opens: i < 2 })),
     last: { text: 'trials 187 and 181 against trial 143: 187 is 4.2 % faster (confidence 0.998)', won: true, why: 'new best', trials: [143, 187, 181], winner: 187, ms: [0.457, 0.438, 0.451] } },
   held: [], values: { budget: { trials: 2000 }, epsilon: { value: 0.08 } }, count: 0, refused: 0, commands: []
 };
@@ -46,14 +63,32 @@ const failedStep = slices => {
   return { ...slices, history: { ...slices.history, rows }, head: { ...slices.head, ms: null, spread: null, gflops: null, peak_share: null }, status: { ...slices.status, note } };
 };
 
+/** A tree: undone steps, two trials of the tuner in the holes of v5, one step by hand after them, a branch that failed. */
 const mixed = slices => {
   const rows = slices.history.rows.map(row => ({ ...row }));
   const at = rows.length - 3;
   for (const row of rows) row.undone = row.id > at;
+  const grow = (parent, x, y, more) => rows.push({ ...VARIANT, id: rows.length, parent, x, y, ...more });
   const next = rows.length;
-  rows.push({ id: next, text: 'the best of the tuner', primitive: '', ms: 0.438, spread: 0.02, gflops: 128, status: 'ok', error: '', undone: true, holes: 0, by: 'tuner' });
-  rows[at] = { ...rows[at], holes: 2, ms: null, spread: null, gflops: null, status: '' };
-  return { ...slices, history: { ...slices.history, rows, at, can_undo: true, can_redo: true, can_back: true }, tuning: { ...RUNNING, state: 'done', eta_s: null } };
+  grow(at, at + 1, -1, { edge: 'fill', steps: 0, text: 'pixels = 11, channels = 32', by: 'tuner', trial: 412, ms: 0.474, spread: 0.02, gflops: 118, status: 'ok', est: 0.5 });
+  grow(next, at + 2, -1, { edge: 'fill', steps: 0, text: 'pixels 11 → 5', by: 'tuner', trial: 977, ms: 0.438, spread: 0.02, gflops: 128, status: 'ok', est: 0.46, star: true });
+  grow(next + 1, at + 3, -1, { text: "annotate('kw', 'prefetch', 4)", primitive: 'annotate', est: 0.43 });
+  grow(3, 4, 1, { text: "unroll('c')", primitive: 'unroll', status: 'timeout', error: 'The measurement took longer than 10 s.', est: 9.2 });
+  rows[at] = { ...rows[at], holes: 2, ms: null, spread: null, gflops: null, status: '', est: 0.41, est_high: 6.3 };
+  rows[2] = { ...rows[2], name: 'rows of five' };
+  return { ...slices, history: { ...slices.history, rows, at, path: rows.slice(0, at + 1).map(row => row.id), can_undo: true, can_redo: true, best: next + 1 }, tuning: { ...RUNNING, state: 'done', eta_s: null } };
+};
+
+/** As many variants as are kept. */
+const forest = slices => {
+  const rows = [{ ...VARIANT, parent: null, edge: 'start', steps: 0, text: 'as written', ms: 17.77, spread: 0.1, gflops: 3.2, status: 'ok' }];
+  for (let y = 0; y < 20; y++) {
+    for (let x = 1; x < 21; x++) {
+      const parent = x === 1 ? 0 : rows.length - 1;
+      rows.push({ ...VARIANT, id: rows.length, parent, x, y, text: `split('h', [None, ${x}])`, primitive: 'split', est: 17 / x, by: y % 3 ? 'hand' : 'tuner', trial: y % 3 ? null : rows.length });
+    }
+  }
+  return { ...slices, history: { ...slices.history, rows, at: 210, path: [0, ...Array.from({ length: 10 }, (_, k) => 201 + k)], can_undo: true, best: null, hidden: 3 } };
 };
 
 const large = (slices, n = 400) => {
@@ -70,17 +105,18 @@ const tensorized = slices => {
   return { ...slices, nest: { ...slices.nest, rows } };
 };
 
-const EMPTY = { graph: null, stages: null, nest: null, palette: null, history: null, tasks: null, head: null, selection: { id: '' }, tuning: null };
+const EMPTY = { graph: null, stages: null, nest: null, accesses: null, palette: null, history: null, tasks: null, head: null, selection: { id: '' }, tuning: null };
 
 /** name -> {slices: changes to the recorded ones, delay, mute, after(model): what happens once it is shown} */
 export const STATES = {
   normal: { slices: tuned },
-  tuning: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: STEERING, meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
-  steering: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: steered(slices), meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
+  tuning: { slices: slices => running(slices, STEERING), tab: 'tuning' },
+  steering: { slices: slices => running(slices, steered(slices)), tab: 'tuning' },
   ended: { slices: slices => ({ ...tuned(slices), tuning: { ...RUNNING, state: 'done', trials: 2000, eta_s: null }, steering: { ...steered(slices), next: null }, meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
-  space_failed: { slices: slices => ({ ...tuned(slices), tuning: RUNNING, steering: STEERING, meta: { ...slices.meta, orders: ORDERS } }), space: null, tab: 'tuning' },
+  space_failed: { slices: slices => running(slices, STEERING), space: null, tab: 'tuning' },
   measuring: { slices: slices => ({ ...tuned(slices), status: { busy: 'measuring v7', note: null, log: 'squeezenet.tunelog.jsonl' } }) },
   mixed: { slices: slices => mixed(tuned(slices)) },
+  forest: { slices: slices => forest(tuned(slices)) },
   busy: { slices: tuned, delay: null, after: model => model.status('busy'), act: ['undo', 'measure'] },
   silent: { slices: tuned, delay: null, act: ['measure'], wait: 10_600 },
   failed: { slices: slices => failedStep(tuned(slices)) },

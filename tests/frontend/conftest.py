@@ -18,7 +18,7 @@ HOST = "http://workbench.test/"
 
 # Counts what is attached outside of the widget's own elements, where only a clean-up takes it away again.
 COUNT = """
-const ours = () => new Error().stack.includes('/widgets/static/');
+const ours = () => new Error().stack.includes('workbench.js');
 window.attached = [];
 for (const target of [window, document, MediaQueryList.prototype]) {
   const add = target.addEventListener, remove = target.removeEventListener;
@@ -61,7 +61,7 @@ class Bench:
 
     def commands(self) -> list[tuple[str, dict[str, Any]]]:
         """Commands that the widget sent; making the plot is not among them."""
-        return [(m["cmd"], m["args"]) for m in self.sent() if m["cmd"] not in ("figure", "theme")]
+        return [(m["cmd"], m["args"]) for m in self.sent() if m["cmd"] not in ("figure", "theme", "chart")]
 
     def wait_for(self, expression: str) -> None:
         self.page.wait_for_function(expression)
@@ -89,8 +89,8 @@ def serve(route: Any) -> None:
     if not url.startswith(HOST) or not path.is_file():
         route.fulfill(status=404)
         return
-    if path == BUNDLE:
-        path = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
+    if path.stem == BUNDLE.stem and path.parent == STATIC:
+        path = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE)).with_suffix(path.suffix)
     kind = "text/javascript" if path.suffix == ".js" else mimetypes.guess_type(path.name)[0]
     route.fulfill(body=path.read_bytes(), content_type=kind)
 

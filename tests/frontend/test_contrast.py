@@ -7,10 +7,11 @@ import pytest
 from .conftest import Bench
 
 ON = {
-    "bg": "tx tx2 tx3 ac dng",
-    "bg2": "tx tx2 tx3 ac",
+    "bg": "tx tx2 tx3 ac dng kw num",
+    "bg2": "tx tx2 tx3 ac kw num",
     "ac": "ac-tx",
-    "ac-soft": "tx tx2 tx3 ac",
+    "ac-soft": "tx tx2 tx3 ac kw num",
+    "gone": "tx tx2 tx3 kw num",
     "dng-soft": "tx tx2 dng",
     "warn-soft": "tx tx2",
     "s1": "s-lo",

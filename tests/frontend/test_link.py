@@ -46,7 +46,7 @@ def test_what_does_not_travel_is_worked_out(bench: Bench) -> None:
     page = bench.open().page
     page.evaluate("""() => {
       const { palette, nest } = kernel.slices;
-      const refused = { legal: false, reason: "Loop '$' is taken.", where: ['$'], quick: [] };
+      const refused = { legal: false, reason: "Loop '$' is taken.", where: ['$'] };
       const rows = palette.rows.map(row => (row.id === 'split' ? { ...row, ...refused } : row));
       const bare = nest.rows.map(({ depth, ...row }) => row);
       const ops = {
@@ -82,13 +82,16 @@ def test_a_row_that_nobody_knows_asks_for_the_state(bench: Bench) -> None:
     assert len(bench.sent("hello")) == 2
 
 
-def test_a_busy_kernel_queues_and_says_what(bench: Bench) -> None:
+def test_a_busy_workbench_queues_and_says_what(bench: Bench) -> None:
     page = bench.open("busy", wait=False).page
     page.wait_for_selector(".swb-foot-link:has-text('queued')")
     assert bench.text(".swb-foot-link") == "queued: the kernel is busy (undo, measure)"
-    assert bench.text(".swb-figure.is-main") == "v7 1.34 ms ± 0.78"  # the last numbers stay
+    assert bench.text(".swb-figure.is-main") == "v7 1.34 ms ± 0.78 +0.6 %"  # the last numbers stay
     page.wait_for_selector(".swb-note.is-busy")
     assert bench.text(".swb-note") == "The kernel is busy. 2 actions are queued and run in order: undo, measure."
+    page.evaluate("model.status('idle')")
+    bench.wait_for("!document.querySelector('.swb-note').textContent.includes('kernel')")
+    assert bench.text(".swb-note") == "The workbench is busy. 2 actions are queued and run in order: undo, measure."
 
 
 def test_ten_seconds_without_an_answer_are_told(bench: Bench) -> None:
@@ -101,7 +104,9 @@ def test_ten_seconds_without_an_answer_are_told(bench: Bench) -> None:
     page.clock.run_for(9500)
     assert bench.text(".swb-foot-link") == "silent: no answer from the kernel"
     assert "waiting: measure" in bench.text(".swb-note")
-    page.evaluate("model.receive({ t: 'patch', base: 1, rev: 2, ops: {}, done: [model.sent.at(-1).id], failed: [] })")
+    page.evaluate(
+        "model.receive({ t: 'patch', base: 1, rev: 2, ops: {}, done: model.sent.map(m => m.id), failed: [] })"
+    )
     page.clock.run_for(100)
     assert bench.text(".swb-foot-link") == "kernel idle"
 

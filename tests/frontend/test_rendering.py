@@ -26,14 +26,14 @@ def test_numbers_of_the_header_come_from_the_kernel(bench: Bench) -> None:
     bench.open()
     head = bench.text(".swb-header")
     assert "light_squeezenet › conv2d 3x3 16→64 @55x55 + bias + relu called 2 times · 56.1 MFLOP per call" in head
-    assert "v7 1.34 ms ± 0.78 best 1.33 41.9 GFLOP/s 9.1 % of 460 peak" in head
+    assert "v7 1.34 ms ± 0.78 +0.6 % best 1.33 41.9 GFLOP/s 9.1 % of 460 peak" in head
     assert "x86-64 · 2 threads · AVX-512 · L1 48 KB · L2 2 MB" in bench.text(".swb-foot")
 
 
 def test_only_panels_with_content_are_shown(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     shown = page.eval_on_selector_all("[data-swb-panel]", "all => all.map(e => e.dataset.swbPanel)")
-    assert shown == ["nest", "palette", "stages", "variants"]
+    assert shown == ["nest", "accesses", "palette", "stages", "variants"]
 
 
 def test_a_large_nest_says_how_much_is_hidden_and_is_painted_fast(bench: Bench) -> None:
@@ -55,7 +55,7 @@ def test_a_large_nest_says_how_much_is_hidden_and_is_painted_fast(bench: Bench) 
       return times;
     }"""
     times = page.evaluate(paint)
-    assert min(rows for _, rows in times) >= 100  # more than a screen
+    assert min(rows for _, rows in times) >= 40  # more than the grid shows
     assert min(ms for ms, _ in times) < 100
 
 
@@ -83,13 +83,14 @@ def test_without_any_panel_the_workbench_says_what_to_pass(bench: Bench) -> None
 
 def test_history_has_shapes_before_colours_and_the_full_error_on_demand(bench: Bench) -> None:
     page = bench.open("mixed").page
-    assert page.locator(".swb-step .swb-shape rect").count() == 1  # the tuner's
+    assert page.locator(".swb-step .swb-shape rect").count() == 2  # the tuner's
     assert page.locator(".swb-step .swb-shape.is-open").count() == 1
-    assert page.locator(".swb-step.is-undone").count() == 3
+    assert page.locator(".swb-step .swb-shape.is-failed").count() == 1
+    assert page.locator(".swb-step.is-undone").count() == 2
     assert "2 open" in bench.text("[aria-current=step]")
     bench.open("failed")
     assert "wrong answer" in bench.text("[aria-current=step]")
-    bench.click("text=Why? >> nth=1")
+    bench.click("text=Why?")
     assert "The kernel was not timed." in bench.text(".swb-why pre")
 
 

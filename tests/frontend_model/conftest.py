@@ -58,6 +58,8 @@ def panels(chrome: Any) -> Iterator[Panels]:
     page = chrome.new_page(viewport={"width": 1300, "height": 900})
     page.set_default_timeout(5000)
     page.route(ADDRESS, lambda r: r.fulfill(body=(HERE / "page.html").read_text(), content_type="text/html"))
+    styles = bundle.with_suffix(".css")
+    page.route(ADDRESS + "workbench.css", lambda r: r.fulfill(body=styles.read_text(), content_type="text/css"))
     page.route(ADDRESS + "workbench.js", lambda r: r.fulfill(body=bundle.read_text(), content_type="text/javascript"))
     found = Panels(page)
     found.load()

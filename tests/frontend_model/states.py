@@ -59,7 +59,7 @@ def tasks(trials: int = 96, *, measured: bool = True) -> Json:
 
 
 def graph() -> Json:
-    """The `graph` slice: a residual network in small."""
+    """A drawing: a residual network in small."""
     boxes: list[Json] = []
     edges: list[Json] = []
 
@@ -74,7 +74,7 @@ def graph() -> Json:
         p, q = (next(n for n in boxes if n["id"] == i) for i in (a, b))
         start, end = [p["x"] + 84, p["y"] + 36], [q["x"] + 84, q["y"]]
         middle = (start[1] + end[1]) / 2
-        edges.append({"a": a, "b": b, "points": [start, [start[0], middle], [end[0], middle], end]})
+        edges.append({"a": a, "b": b, "points": [*start, start[0], middle, end[0], middle, *end]})
 
     last = box("data", "1x224x224x3", None, "input", 8, 0)
     level = 1
@@ -97,6 +97,38 @@ def graph() -> Json:
     return {"nodes": boxes, "edges": edges, "width": 376, "height": level * 56}
 
 
+def columns(drawing: Json, folds: list[Json] | None = None) -> Json:
+    """The answer to the question "graph": a drawing column by column."""
+    nodes, edges = drawing["nodes"], drawing["edges"]
+    folds = folds or []
+    words = sorted({n[c] for n in nodes for c in ("label", "sub", "kind")})
+    at = {one["id"]: k for k, one in enumerate([*nodes, *folds])}
+    return {
+        "key": "k", "words": words, **{c: [words.index(n[c]) for n in nodes] for c in ("label", "sub", "kind")},
+        **{c: [n[c] for n in nodes] for c in ("id", "task", "x", "y", "w", "h")},
+        **{c: [n.get(c, usual) for n in nodes] for c, usual in (("bytes", 4096), ("ops", 1), ("fold", None))},
+        "tunable": [int(n["task"] is not None) for n in nodes], "folds": folds,
+        "likes": {k: n["likes"] for k, n in enumerate(nodes) if n.get("likes")},
+        "a": [at[e["a"]] for e in edges], "b": [at[e["b"]] for e in edges], "points": [e["points"] for e in edges],
+        "width": drawing["width"], "height": drawing["height"],
+        "marks": [
+            {"node": k, "mark": n["mark"], "reason": n["reason"]} for k, n in enumerate(nodes) if n.get("mark")
+        ],
+    }  # fmt: skip
+
+
+def fold(drawing: Json, ids: list[str], **more: Any) -> Json:
+    """A frame around some nodes of a drawing, which learn of it."""
+    inside = [n for n in drawing["nodes"] if n["id"] in ids]
+    left, top = min(n["x"] for n in inside) - 8, min(n["y"] for n in inside) - 24
+    right, bottom = max(n["x"] + n["w"] for n in inside) + 8, max(n["y"] + n["h"] for n in inside) + 8
+    for n in inside:
+        n["fold"] = 0
+    box = {"x": left, "y": top, "w": right - left, "h": bottom - top}
+    usual = {"id": "fold:a", "title": "stage 1 · 56×56", "times": 4, "nodes": len(ids), "open": False, "task": None}
+    return {**usual, **box, **more}
+
+
 def huge_graph(count: int = 2000, columns: int = 10) -> Json:
     """A graph of `count` nodes in rows of `columns`."""
     nodes = [
@@ -114,7 +146,7 @@ def huge_graph(count: int = 2000, columns: int = 10) -> Json:
         for i in range(count)
     ]
     edges = [
-        {"a": a["id"], "b": b["id"], "points": [[a["x"] + 84, a["y"] + 36], [b["x"] + 84, b["y"]]]}
+        {"a": a["id"], "b": b["id"], "points": [a["x"] + 84, a["y"] + 36, b["x"] + 84, b["y"]]}
         for a, b in zip(nodes, nodes[columns:], strict=False)
     ]
     return {"nodes": nodes, "edges": edges, "width": columns * 190, "height": (count // columns) * 60 + 16}
@@ -139,7 +171,7 @@ def stages() -> Json:
         {
             "a": a,
             "b": b,
-            "points": [[at[a]["x"] + 84, at[a]["y"] + 40], [at[b]["x"] + 84, at[b]["y"]]],
+            "points": [at[a]["x"] + 84, at[a]["y"] + 40, at[b]["x"] + 84, at[b]["y"]],
         }
         for a, b in pairs
     ]
@@ -242,6 +274,10 @@ def steering(**more: Any) -> Json:
             "won": 3,
             "last": last,
             "waiting": 1,
+            "failures": [
+                {"kind": "timeout", "count": 11, "trial": 71, "error": "It took longer than 10 s.", "opens": True},
+                {"kind": "build_error", "count": 1, "trial": 9, "error": "No register is left.", "opens": False},
+            ],
         },
         "held": [],
         "values": {"epsilon": {"value": 0.08}},
@@ -252,9 +288,21 @@ def steering(**more: Any) -> Json:
     }
 
 
+def expecting(trials: int = 96) -> Json:
+    """The `tasks` slice while a run is on: with what the scheduler expects of each task."""
+    slice_ = tasks(trials)
+    for i, row in enumerate(slice_["rows"]):
+        known = row["ms"] is not None
+        terms = {"backward": 0.002 * (i % 3), "optimism": 0.03 / (i + 1), "similarity": 0.0}
+        row |= terms if known else dict.fromkeys(terms)
+        row |= {"gain": 0.024 * row["weight"] / (i + 1) if known else None, "more": 10 * i, "confidence": 0.988}
+        row |= {"reason": "few rounds so far" if known else "has not been tried yet", "compared": 5, "spread": 0.02}
+    return slice_
+
+
 def steered(**more: Any) -> Json:
     """All slices of a run that can be steered."""
-    all_ = state(**{"steering": steering(), **more})
+    all_ = state(**{"steering": steering(), "tasks": expecting(), **more})
     return {**all_, "meta": {**all_["meta"], "orders": orders()}}
 
 
@@ -272,7 +320,7 @@ def state(**more: Any) -> Json:
             "primitives": [],
             "panels": ["graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart"],
         },
-        "graph": graph(),
+        "graph": {"key": "k", "nodes": 60, "kernels": 30, "source": True},
         "tasks": tasks(),
         "head": {
             "task": 3,
@@ -297,7 +345,10 @@ def state(**more: Any) -> Json:
             "at": 0,
             "can_undo": False,
             "can_redo": False,
-            "can_back": False,
+            "path": [],
+            "best": None,
+            "hidden": 0,
+            "contests": [],
             "auto": True,
         },
         "tuning": tuning(),

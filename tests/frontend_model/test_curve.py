@@ -1,4 +1,4 @@
-"""The live plot is borrowed from the kernel's figure widget: asked for once, attached, and given back."""
+"""The live plot is borrowed from the kernel's figure widget: asked for once, switched, clicked, and given back."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None
     assert figures(panels) == ["abc"]
     assert panels.page.locator(".figure").is_visible()
     assert panels.page.locator(".swb-blank").count() == 0
-    assert panels.page.evaluate("kernel.told") == ["_config", {"responsive": True}]
     assert panels.page.evaluate("kernel.lumino") == [["before-attach", False], ["after-attach", True]]
 
 
@@ -58,12 +57,19 @@ def test_another_figure_takes_the_place_of_the_first(panels: Panels) -> None:
     assert panels.page.evaluate("kernel.removed") == 2
 
 
-def test_closing_gives_the_view_back(panels: Panels) -> None:
+def test_a_view_that_nobody_looks_at_is_kept_for_the_next_and_removed_with_the_workbench(panels: Panels) -> None:
     panels.open("chart", states.state())
     panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")
     panels.page.wait_for_selector(".figure")
     panels.settle()
+    panels.page.evaluate("window.plot = document.querySelector('.figure')")
     panels.page.evaluate("kernel.close()")
+    assert figures(panels) == []
+    panels.page.evaluate("async () => { kernel.close = await kernel.again() }")
+    panels.page.wait_for_selector(".figure")
+    assert panels.page.evaluate("plot === document.querySelector('.figure')")
+    assert panels.page.evaluate("kernel.removed") == 0  # one that is removed would go on listening to its model
+    panels.page.evaluate("kernel.stop()")
     assert panels.page.evaluate("kernel.removed") == 1
 
 
@@ -83,3 +89,72 @@ def test_a_change_of_width_reaches_the_plot(panels: Panels) -> None:
     panels.page.evaluate("() => { window.resized = 0; window.onresize = () => { window.resized++ } }")
     panels.page.locator("#place").evaluate("el => { el.style.width = '500px' }")
     panels.page.wait_for_function("window.resized > 0")
+
+
+CHART = {"name": "tuning", "wide": False, "roofs": "none"}
+#: An element as plotly makes it, which can be clicked with what a point of it says.
+PLOT = """point => {
+    const el = document.createElement('div');
+    el.className = 'js-plotly-plot';
+    el.on = (event, f) => el.addEventListener('click', () => f({ points: [point] }));
+    el.textContent = 'plot';
+    document.querySelector('.figure').append(el);
+}"""
+
+
+def with_plot(panels: Panels, point: Any, **more: Any) -> None:
+    panels.open("chart", states.state(chart=CHART, **more))
+    panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_one')")
+    panels.page.wait_for_selector(".figure")
+    panels.page.evaluate(PLOT, point)
+
+
+def test_a_click_on_a_point_opens_its_trial(panels: Panels) -> None:
+    with_plot(panels, {"customdata": 412, "data": {"meta": "trial"}})
+    panels.page.locator(".js-plotly-plot").click()
+    task = panels.page.evaluate("kernel.slices.head.task")
+    assert panels.sent[-1] == ("open_trial", {"trial": 412, "task": task})
+    panels.page.mouse.move(0, 0)
+    before = len(panels.sent)
+    panels.page.locator(".js-plotly-plot").click()
+    assert len(panels.sent) == before + 1  # listened to once, however often a pointer came near
+
+
+def test_a_cell_of_the_timeline_opens_the_best_trial_of_that_round_and_task(panels: Panels) -> None:
+    with_plot(panels, {"customdata": [97, 3], "data": {"meta": "turn"}})
+    panels.page.locator(".js-plotly-plot").click()
+    assert panels.sent[-1] == ("open_trial", {"trial": 97, "task": 3})
+
+
+def test_a_round_without_a_valid_trial_opens_nothing(panels: Panels) -> None:
+    with_plot(panels, {"customdata": [-1, 3], "data": {"meta": "turn"}})
+    before = panels.sent
+    panels.page.locator(".js-plotly-plot").click()
+    assert panels.sent == before
+
+
+def test_a_variant_under_the_roofs_is_gone_to(panels: Panels) -> None:
+    with_plot(panels, {"customdata": 5, "data": {"meta": "variant"}})
+    panels.page.locator(".js-plotly-plot").click()
+    assert panels.sent[-1] == ("goto", {"step": 5})
+
+
+def test_the_panel_by_itself_switches_to_the_roofline_and_has_the_roofs_measured(panels: Panels) -> None:
+    panels.open("chart", states.state(chart=CHART))
+    panels.page.get_by_role("button", name="Roofline").click()
+    panels.page.wait_for_function("kernel.sent.some(([cmd, args]) => cmd === 'chart' && args.name === 'roofline')")
+    assert ("chart", {"name": "roofline", "wide": False}) in panels.sent
+    panels.page.get_by_role("button", name="Measure the roofs").click()
+    assert panels.sent[-1] == ("measure_roofs", {})
+    panels.patch({"chart": {"=": {**CHART, "name": "roofline", "roofs": "measuring"}}})
+    panels.page.get_by_text("Measuring the roofs").wait_for()
+    panels.patch({"chart": {"=": {**CHART, "name": "roofline", "roofs": "stored"}}})
+    panels.settle()
+    assert panels.page.get_by_role("button", name="Measure the roofs").count() == 0
+
+
+def test_the_figure_says_what_it_shows_to_those_who_cannot_see_it(panels: Panels) -> None:
+    with_plot(panels, {"data": {}})
+    label = panels.page.get_by_role("img", name="Charts of the tuning run").get_attribute("aria-label")
+    assert "best so far" in label
+    assert "trials" in label

@@ -158,17 +158,28 @@ def test_who_asked_for_what_is_listed_also_after_the_end(panels: Panels) -> None
 
 def test_what_the_run_knows_is_said(panels: Panels) -> None:
     page = opened(panels)
-    text = page.locator(".swb-facts").inner_text()
+    text = page.locator(".swb-facts").inner_text().replace("\xa0", " ")
     for words in (
         "conv2d 3x3 256→256 @14x14 + bias + relu: saves most",
-        "expects 0.00420 ms per trial (0.00110 by the last rounds, 0.00490 if trials go on to pay)",
-        "0.438 ms ± 0.001 · proposed by mutation · 1 candidate by hand",
+        "expects 4.20 µs per round (1.10 by the last rounds, 4.90 if trials go on to pay)",
+        "0.438 ms ± 0.001 · 98.8 % sure · proposed by mutation · 1 candidate by hand",
+        "Failed\n11 timeouts, 1 build error",
+        "few rounds so far · expects 18.0 µs per round (7.50 if trials go on to pay)"
+        " · about 30 of the 784 trials left to come, 16 s",
         "5 comparisons, 3 with a new best · trial 31 against trial 12: 31 is 4.2 % faster (confidence 0.998)",
         "rank correlation 0.87",
     ):
         assert words in text
     page.locator("[data-swb-trial='12']").click()
-    assert panels.sent == [("open_trial", {"trial": 12, "task": 3})]
+    page.locator("[data-swb-trial='71']").click()
+    assert panels.sent == [("open_trial", {"trial": trial, "task": 3}) for trial in (12, 71)]
+    titles = page.locator(".swb-facts [title^='The newest']").evaluate_all(
+        "all => all.map(e => [e.localName, e.title])"
+    )
+    assert titles == [
+        ["button", "The newest is trial 71: It took longer than 10 s."],
+        ["span", "The newest is trial 9: No register is left."],
+    ]
     resting = {**states.steering()["task"], "resting": True}
     panels.patch({"steering": {"=": states.steering(task=resting, next=None)}})
     panels.settle()

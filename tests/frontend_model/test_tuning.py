@@ -27,7 +27,7 @@ def button(panels: Panels, action: str) -> Any:
 
 def buttons(panels: Panels) -> dict[str, bool]:
     found = panels.page.locator("[data-action]").all()
-    return {b.get_attribute("data-action"): b.get_attribute("aria-disabled") == "false" for b in found}
+    return {b.get_attribute("data-action"): b.get_attribute("aria-disabled") != "true" for b in found}
 
 
 @pytest.mark.parametrize("state", BUTTONS)

@@ -32,5 +32,5 @@ def test_wheel_contains_extension_and_script(tmp_path: Path) -> None:
                 assert archive.read(f"{place}/{file.relative_to(BUILT)}") == file.read_bytes()
         assert f"{place}/install.json" in names
         assert f"{place}/static/01_tour.ipynb" in names
-        assert "workbench/widgets/static/workbench.js" in names
+        assert {f"workbench/widgets/static/workbench.{kind}" for kind in ("js", "css")} <= set(names)
     assert not [n for n in names if "node_modules" in n or n.endswith((".ts", ".tsx"))]

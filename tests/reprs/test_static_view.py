@@ -6,8 +6,11 @@ import pytest
 from reprs.sanitizer import bars, sanitize
 
 import workbench as wb
+from workbench.analysis import difference
 from workbench.session import Session
-from workbench.widgets.static_view import LARGEST, static_html, static_text
+from workbench.session.parts.meta import PANELS
+from workbench.session.variants import variants
+from workbench.widgets.static_view import LARGEST, saved_slices, static_html, static_text
 
 HOSTILE = '<img src=x onerror="alert(1)"></td></table>\x1b[2J'
 
@@ -25,8 +28,8 @@ def slices():
     schedule.split("j", [None, 16])
     schedule.parallel("i")
     session = Session(schedule, auto_measure=False)
-    assert session.flush(30)
-    taken = session.snapshot().slices
+    session.run("select", id="k")
+    taken = saved_slices(session)
     session.close()
     return taken
 
@@ -61,20 +64,23 @@ def step(k, **more):
 
 
 def history(rows, at):
-    return {"rows": rows, "at": at, "can_undo": True, "can_redo": False, "can_back": False, "auto": True}
+    return {"rows": rows, "at": at, "can_undo": True, "can_redo": False, "auto": True}
 
 
 def test_a_schedule_is_readable(slices):
     cleaned = seen(static_html(slices))
-    for text in ("matmul", "j.0", "j.1", "parallel", "Loop nest", "History", "split('j', [None, 16])", "as written"):
+    for text in ("matmul", "j.0", "j.1", "parallel", "Loop nest", "Variants", "split('j', [None, 16])", "as written"):
         assert text in cleaned.text
     assert len(bars(cleaned)) >= len([r for r in slices["nest"]["rows"] if (r["iters"] or 0) > 1])
 
 
-@pytest.mark.parametrize("panel", ["graph", "tasks", "stages", "nest", "palette", "variants", "tuning", "chart"])
+@pytest.mark.parametrize("panel", PANELS)
 def test_one_part_shows_only_that_part(slices, panel):
     text = seen(static_html(slices, panel)).text
-    marks = {"nest": "Loop nest", "palette": "Primitives", "variants": "History"}
+    marks = {
+        "nest": "Loop nest", "palette": "Primitives", "variants": "Variants", "accesses": "Accesses while",
+        "code": "The nest as text",
+    }  # fmt: skip
     for name, mark in marks.items():
         assert (mark in text) == (name == panel)
     if panel in ("graph", "chart", "tuning"):
@@ -101,7 +107,7 @@ def test_a_large_workbench_is_cut():
     text = seen(html).text
     assert "v100" in text
     assert "now" in text
-    for shown, total in (("tasks", 300), ("rows", 3000), ("steps", 200)):
+    for shown, total in (("tasks", 300), ("rows", 3000), ("variants", 200)):
         assert f"more {shown}" in text, total
 
 
@@ -126,6 +132,30 @@ def test_what_is_cut_adds_up():
     cleaned = seen(static_html(slices, "nest"))
     drawn = cleaned.html.count("<tr>") - 1  # the last line tells what is missing
     assert f"… {3000 - drawn:,} more rows".replace(",", "\u202f") in cleaned.text
+
+
+def test_variants_say_where_they_come_from():
+    rows = [
+        step(0, parent=None), step(1, parent=0, name="first idea", star=True), step(4, parent=1, ms=None, est=0.5),
+        step(7, parent=1, by="tuner", trial=12, text="j_0 = 16"),
+    ]  # fmt: skip
+    cleaned = seen(static_html({"history": history(rows, 7)}, "variants"))
+    for text in ("first idea", "★", "trial 12", "≈ 500 µs" if "µs" in cleaned.text else "≈ 0.500", "j_0 = 16", "now"):
+        assert text in cleaned.text.replace("\u202f", " "), cleaned.text
+    assert cleaned.text.index("v7") < cleaned.text.index("j_0 = 16") < cleaned.text.index("trial 12")
+
+
+def test_the_table_of_variants_and_a_difference_survive_the_sanitiser():
+    schedule = wb.Schedule(wb.workloads.matmul(64, 64, 64))
+    schedule.split("j", [None, 16])
+    session = Session(schedule, auto_measure=False)
+    session.run("name", node=1, text=HOSTILE)
+    told = seen(variants(session.desk)._repr_html_()).text
+    session.close()
+    assert "split('j', [None, 16])" in told
+    assert "onerror" in told, "a name is text, whatever it holds"
+    changed = seen(difference(schedule.copy().undo(), schedule)._repr_html_()).text
+    assert "j.0" in changed
 
 
 def test_hostile_names_stay_text():

@@ -34,7 +34,8 @@ def test_an_error_is_told_in_a_few_lines(shell, capsys):
         "  this cell, line 2: s.split('i', [None, k])",
         "  7 does not divide the extent 64 of loop 'i'.",
         "  at: i",
-        "  hint: the nearest divisors of 64 are 4 and 8",
+        '  hint: the nearest divisors of 64 are 4 and 8; the tail "guard" leaves out what is too much by a condition; '
+        'the tail "peel" gives the rest a nest of its own',
     ]
 
 

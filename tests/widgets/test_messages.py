@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import json
-import threading
 import time
 
 import pytest
+from session.fakes import FakeTuning
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.schedule.primitives import Split
 from workbench.widgets import Workbench
 
 
@@ -46,6 +44,11 @@ def test_hello_is_answered_with_the_whole_state(comms, sent):
     assert {"meta", "nest", "palette", "history", "status", "selection", "head"} <= states[0]["slices"].keys()
 
 
+def test_the_browser_knows_the_comm_by_the_key(comms):
+    w = opened(convolution(), auto_measure=False)
+    assert w.comm.comm_id == w.model_id == w.key == w.show("nest").key
+
+
 def test_opening_stays_under_250_kilobytes(comms):
     opened(convolution())
     assert sum(size for _, _, _, size in comms) < 250_000
@@ -68,43 +71,30 @@ def test_one_primitive_is_two_messages_and_four_kilobytes(comms, sent, factors):
     assert sent(w)[-2]["done"] == ["b"]
 
 
-def test_tuning_stays_under_500_messages_a_minute(comms, tmp_path, monkeypatch):
-    """With the plotly figure on show, with quick trials, and with steering."""
-    monkeypatch.chdir(tmp_path)
-    w = opened(Task.of_func(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
+@pytest.mark.parametrize("seconds", [4.0, pytest.param(60.0, marks=pytest.mark.slow)])
+def test_a_minute_of_tuning_is_500_messages(comms, monkeypatch, seconds):
+    """With all charts on show, a hundred trials a second on four tasks, and steering."""
+    monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
+    tasks = [Task.of_func(workloads.matmul(64, 64, 16 * k), Target.host(threads=1)) for k in (1, 2, 3, 4)]
+    tuning = FakeTuning(tasks, rate=100.0)
+    w = opened(tuning, auto_measure=False)
     w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
     w.session.flush(30)
-    n, started = len(comms), time.monotonic()
-    tuning = w.tune("task", trials=32)
-    steer = {"name": "epsilon", "args": {"value": 0.2}}
-    w.comm.receive({"t": "do", "id": "s", "cmd": "steer", "args": steer})
-    assert tuning.wait(60)
+    n, began = len(comms), time.monotonic()
+    tuning.start()
+    w.comm.receive({"t": "do", "id": "s", "cmd": "steer", "args": {"name": "epsilon", "args": {"value": 0.2}}})
+    while time.monotonic() - began < seconds:
+        time.sleep(0.1)
+    tuning.stop()
     w.session.flush(30)
+    minutes = (time.monotonic() - began) / 60
     count, size = size_since(comms, n)
-    minutes = (time.monotonic() - started) / 60
-    assert [c.source for c in tuning.steered if c.name == "epsilon"] == ["widget"]
-    assert tuning.new_trials == 32
-    assert count <= 500 * minutes + 10, "some belong to the beginning and the end, however short the run"
+    rows = w.session.snapshot().slices["tasks"]["rows"]
+    assert tuning.new_trials > 100
+    assert sum(row["trials"] for row in rows) == tuning.new_trials, "nothing is missing at the end"
+    assert count <= 500 * minutes
     assert size < 12_000_000 * minutes
-
-
-def test_twenty_workbenches_leave_nothing_behind(comms):
-    from ipywidgets.widgets.widget import _instances
-
-    task = convolution()
-    opened(task).close()  # what is made once and kept may stay
-    widgets, threads = len(_instances), set(threading.enumerate())
-    for _ in range(20):
-        w = opened(task, auto_measure=False)
-        part = w.show("nest")
-        w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
-        w.session.run("apply", step=Split("o", (None, 16)).to_json())
-        w.close()
-        assert part.comm is None
-    del w, part
-    gc.collect()
-    wait_until(lambda: set(threading.enumerate()) <= threads, 10)
-    assert len(_instances) == widgets
+    w.close()
 
 
 def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):

@@ -10,9 +10,9 @@ from ipywidgets.widgets.widget import _instances
 
 from workbench import Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session import measuring
+from workbench.session import charts, measuring
 from workbench.session.measuring import Result
-from workbench.widgets import Workbench, figure
+from workbench.widgets import Workbench
 
 
 @pytest.fixture
@@ -76,14 +76,14 @@ def test_measure_in_an_observer_says_that_it_cannot_wait(comms, gate):
 
 def test_closing_while_the_figure_is_made_leaves_no_figure(comms, gate, monkeypatch):
     w, making, go_on = matmul(), threading.Event(), threading.Event()
-    make = figure.best_so_far_figure
+    make = charts.figure
 
     def slow(*args):
         making.set()
         assert go_on.wait(20)
         return make(*args)
 
-    monkeypatch.setattr(figure, "best_so_far_figure", slow)
+    monkeypatch.setattr(charts, "figure", slow)
     w.comm.receive({"t": "do", "id": "a", "cmd": "figure", "args": {}})
     assert making.wait(20)
     threading.Timer(0.2, go_on.set).start()

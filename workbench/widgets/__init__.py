@@ -1,6 +1,6 @@
 """Notebook widgets: the only place that imports ipywidgets and anywidget.
 
-`Workbench` is the one root widget; `Panel` shows a part of it elsewhere; `LiveCurve` is its plotly figure. What they
+`Workbench` is the one root widget; `Panel` shows a part of it elsewhere; `LiveFigure` is its plotly figure. What they
 show and do comes from `workbench.session`, so everything is also reachable without a browser.
 """
 

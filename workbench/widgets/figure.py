@@ -1,72 +1,86 @@
-"""The one live plotly figure of a workbench: best latency so far against trials, updated in place."""
+"""The one live plotly figure of a workbench: the chart that is on show, updated in place."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
-
-from workbench.analysis import best_so_far_figure
 from workbench.errors import UsageError
+from workbench.session import charts
+
+from .plot import Plot
 
 if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from workbench.analysis.figures.style import Theme
     from workbench.session import Session
 
-INTERVAL_S = 1.5
-"""Least time between two updates while tuning runs; a change of state or of task is drawn at once."""
+INTERVAL_S = 2.0
+"""Least time between two updates while tuning runs; a change of state, of task or of chart is drawn at once."""
 
-FONT = {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 11}
-"""As the panels around it."""
+SLICES = frozenset({"tuning", "tasks", "head", "chart", "history"})
+"""Slices whose change may be one of the figure."""
 
-INK = {"light": "#1b1f24", "dark": "#e7e9ec"}
-"""Colour of text by theme; everything else of the figure is readable on both."""
+DATA = ("x", "y", "text", "customdata", "hovertext", "width", "base")
+"""Properties of a trace that change while it stays the same trace; `marker.color` is another."""
+
+AXIS = ("tickvals", "ticktext", "range", "title")
+"""Properties of an axis that follow the data."""
+
+CONFIG = {"responsive": True, "displayModeBar": False}
 
 
-class LiveCurve:
+class LiveFigure:
     """Keeps a `FigureWidget` up to date with a session.
 
-    A `FigureWidget` costs megabytes in the browser, so it is made when a view first asks for it, and there is one.
+    A `FigureWidget` costs megabytes in the browser, so it is made when a view first asks for it, and there is one: a
+    switch to another chart replaces what is in it.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._widget: go.FigureWidget | None = None
-        self._theme = "light"
+        self._widget: Plot | None = None
+        self._theme: Theme = "light"
         self._drawn_at = 0.0
         self._drawn: tuple[object, ...] = ()
+        #: What it looks like: another chart, width or theme is a new drawing, not an update.
+        self._look: tuple[object, ...] = ()
+        self._layout: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._closed = False
 
-    def widget(self) -> go.FigureWidget:
-        """Return the figure, made on the first call."""
+    def widget(self) -> Plot:
+        """Return the figure, made on the first call. Call it in the session's thread."""
         with self._lock:  # making takes long enough for `close` to come in between, and nobody else would close it
             if self._closed:
                 raise UsageError("session.closed", "The workbench was closed", (), "open a new one")
             if self._widget is None:
-                self._widget = go.FigureWidget(self._figure())
-                self._widget._config = {**self._widget._config, "responsive": True, "displayModeBar": False}
-                self._paint()
+                fresh = self._fresh()
+                self._widget = Plot(fresh, CONFIG)
+                self._layout = fresh.layout.to_plotly_json()
+                self._look, self._drawn = self._looks(), self._shown()
             return self._widget
 
     def set_theme(self, theme: str) -> None:
         """Draw for a "light" or a "dark" page."""
-        self._theme = theme if theme in INK else "light"
-        if self._widget is not None:
-            self._paint()
+        self._theme = "dark" if theme == "dark" else "light"
+        if (widget := self._widget) is not None:
+            self._draw(widget)
 
     def follow(self, ops: Mapping[str, Any]) -> None:
-        """Draw what a patch changed: new trials at most every `INTERVAL_S`, a new state or task at once."""
-        if self._widget is None or not ops.keys() & {"tuning", "tasks", "head"}:
+        """Draw what a patch changed: new trials at most every `INTERVAL_S`, a new state, task or chart at once."""
+        widget = self._widget  # `close` may come in between
+        if widget is None or not ops.keys() & SLICES:
             return
         now, shown = time.monotonic(), self._shown()
         live = shown[0] == "running"  # otherwise no later patch would bring what is left out now
         if live and shown == self._drawn and now - self._drawn_at < INTERVAL_S:
             return
         self._drawn_at, self._drawn = now, shown
-        self._update(self._widget)
+        self._draw(widget)
 
     def close(self) -> None:
         """Remove the figure from the page."""
@@ -80,24 +94,47 @@ class LiveCurve:
         """What makes a redraw urgent when it changes."""
         slices = self._session.snapshot().slices
         tuning, head = slices.get("tuning") or {}, slices.get("head") or {}
-        return tuning.get("state"), head.get("task"), tuning.get("scope")
+        return tuning.get("state"), head.get("task"), tuning.get("scope"), *self._looks()
 
-    def _figure(self) -> go.Figure:
-        lines, task = self._session.curve_source()
-        keys = [t.key for t in self._session.tasks] or {line.task_key for line in lines}
-        figure = best_so_far_figure(lines, task, keys)
-        figure.update_layout(title_text="", margin_t=12, font=FONT)  # the panel's head has the name
-        figure.update_xaxes(title_font_size=FONT["size"])
-        figure.update_yaxes(title_font_size=FONT["size"])
+    def _looks(self) -> tuple[object, ...]:
+        desk = self._session.desk
+        return desk.chart, desk.roofs, self._theme
+
+    def _fresh(self) -> go.Figure:
+        figure = charts.figure(self._session.desk, self._theme)
+        figure.layout.update(height=None, autosize=True)  # its place on the page says how large it is
         return figure
 
-    def _update(self, widget: go.FigureWidget) -> None:
-        fresh = self._figure()
-        with widget.batch_update():
-            for old, new in zip(widget.data, fresh.data, strict=True):
-                old.x, old.y, old.text, old.customdata = new.x, new.y, new.text, new.customdata
-            widget.layout.annotations = fresh.layout.annotations
+    def _draw(self, widget: Plot) -> None:
+        fresh = self._fresh()
+        look, layout = self._looks(), fresh.layout.to_plotly_json()
+        if look != self._look:
+            widget.replace(fresh)
+        else:
+            with widget.edits():
+                for old, new in zip(widget.data, fresh.data, strict=True):
+                    _update(old, new)
+                for path, value in _moved(self._layout, layout):
+                    widget.layout[path] = value
+        self._look, self._layout = look, layout
 
-    def _paint(self) -> None:
-        assert self._widget is not None
-        self._widget.layout.font.color = INK[self._theme]
+
+def _update(old: Any, new: Any) -> None:
+    """Give a trace new data."""
+    for name in DATA:
+        if name in new:
+            old[name] = new[name]
+    if new.type == "bar":
+        old.marker.color = new.marker.color
+
+
+def _moved(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Notes and properties of axes that are others than at the last drawing, so that what a reader has zoomed stays."""
+    if old["annotations"] != new["annotations"]:
+        yield "annotations", new["annotations"]
+    for name in new:
+        if "axis" not in name:
+            continue
+        for key in AXIS:
+            if key in new[name] and old[name].get(key) != new[name][key]:
+                yield f"{name}.{key}", new[name][key]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import uuid
 import weakref
 from collections.abc import Mapping
@@ -19,10 +18,14 @@ from workbench.schedule.primitive import Primitive
 from workbench.session import Session
 from workbench.session.parts.meta import PANELS
 
-from .figure import LiveCurve
-from .static_view import static_html, static_text
+from . import export as exporting
+from .figure import LiveFigure
+from .static_view import saved_slices, static_html, static_text
+from .twins import VariantTwins, wait_for
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
@@ -36,10 +39,11 @@ VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
 _STATIC = resources.files("workbench.widgets") / "static"
 # Text, not a Path: a path would be watched, and what watches it outlives the widget.
 _ESM = (_STATIC / "workbench.js").read_text(encoding="utf-8")
+_CSS = (_STATIC / "workbench.css").read_text(encoding="utf-8")
 _PANEL_ESM = (_STATIC / "panel.js").read_text(encoding="utf-8")
 
 
-class Workbench(anywidget.AnyWidget):
+class Workbench(VariantTwins, anywidget.AnyWidget):
     """See, change and tune a tensor program.
 
     Parameters
@@ -71,6 +75,7 @@ class Workbench(anywidget.AnyWidget):
     """
 
     _esm = _ESM
+    _css = _CSS
     panel = traitlets.Unicode("all").tag(sync=True)
     key = traitlets.Unicode("").tag(sync=True)
     figure = traitlets.Unicode("").tag(sync=True)
@@ -89,12 +94,13 @@ class Workbench(anywidget.AnyWidget):
         _check_panel(panel, ("all", *PANELS))
         given = isinstance(subject, Session)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
-        super().__init__(panel=panel, key=uuid.uuid4().hex, **{"layout": _grows(), **traits})
+        key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
+        super().__init__(panel=panel, key=key, model_id=key, **{"layout": _grows(), **traits})
         _hear_where_sent(self.comm)
         self._owns_layout = "layout" not in traits
         self._session = session
         self._owns_session = not given
-        self._curve = LiveCurve(session)
+        self._figure = LiveFigure(session)
         self._panels: weakref.WeakSet[Panel] = weakref.WeakSet()
         self._unsubscribe = session.subscribe(self._deliver)
         self.on_msg(self._receive)
@@ -156,28 +162,21 @@ class Workbench(anywidget.AnyWidget):
             "session.closed" when the workbench was closed meanwhile; "session.thread" in an observer, which holds up
             the thread that the number would come from.
         """
-        if self._session.here():
-            text = "Cannot wait for a measurement in an observer of the workbench"
-            raise UsageError("session.thread", text, (), "w.session.submit('measure') only asks for the number")
-        news = threading.Event()
-        unsubscribe = self._session.subscribe(lambda _message: news.set())
-        try:
-            self._session.run("measure")
-            while self._measuring():
-                news.wait(0.5)
-                news.clear()
-                if self._session.closed:
-                    raise UsageError("session.closed", "The workbench was closed during the measurement")
-        finally:
-            unsubscribe()
+        wait_for(self._session, lambda: self._session.run("measure"), lambda: not self._measuring())
         return self
 
     def _measuring(self) -> bool:
         history = self._session.snapshot().slices["history"]
-        return history is not None and history["rows"][history["at"]]["status"] in ("queued", "measuring")
+        shown = next((r for r in history["rows"] if r["id"] == history["at"]), None)
+        return shown is not None and shown["status"] in ("queued", "measuring")
 
     def tune(
-        self, scope: str | None = None, *, trials: int | None = None, seconds: float | None = None
+        self,
+        scope: str | None = None,
+        *,
+        trials: int | None = None,
+        seconds: float | None = None,
+        variant: int | None = None,
     ) -> TuningSession:
         """Start tuning.
 
@@ -188,6 +187,8 @@ class Workbench(anywidget.AnyWidget):
             is something to do for.
         trials, seconds : int, float, optional
             Budget.
+        variant : int, optional
+            A variant with open numbers: its steps stay as they are, and the numbers are searched for.
 
         Returns
         -------
@@ -197,16 +198,48 @@ class Workbench(anywidget.AnyWidget):
         if scope is None:
             schedule = self._session.schedule
             scope = "schedule" if schedule is not None and not schedule.is_concrete else "all"
-        self._session.run("tune", scope=scope, trials=trials, seconds=seconds)
+        self._session.run("tune", scope=scope, trials=trials, seconds=seconds, node=variant)
         tuning = self._session.tuning
         assert tuning is not None
         return tuning
 
     def show(self, name: str) -> Panel:
         """Return one part of the workbench as a widget of its own; it follows the same selection and schedule."""
+        if self.comm is None:
+            raise UsageError("session.closed", "The workbench was closed", (), "open a new one")
         panel = Panel(self, name)
         self._panels.add(panel)
         return panel
+
+    def export(self, what: str, path: str | os.PathLike[str] | None = None, **options: Any) -> str | Path:
+        """Take something away from the workbench.
+
+        Parameters
+        ----------
+        what : {"script", "trace", "csv", "svg", "html"}
+            A Python script that rebuilds a variant and measures it again; its steps as JSON; a table; a drawing; the
+            whole workbench as a page that needs neither a kernel nor a network.
+        path : path, optional
+            File to write, or folder to write one of a fitting name into.
+        **options
+            ``node`` : number of the variant, for a script or its steps; that on show by default.
+            ``panel`` : which table ("variants", "tasks", "trials", "nest"), or what to draw ("nest", "variants",
+            "graph", "stages", "tasks").
+            ``theme`` : "light" or "dark"; for a page also "auto".
+            ``charts`` : whether a page has the charts, whose library makes it 5 MB larger.
+
+        Returns
+        -------
+        str or Path
+            The text, or where it was written.
+
+        Raises
+        ------
+        UsageError
+            "export.what", "export.panel", "export.empty", "export.theme", "export.path", "session.variant";
+            "export.png" for pixels, which only a browser makes.
+        """
+        return exporting.export(self._session, what, path, options)
 
     def close(self) -> None:
         """Remove the widget and its parts from the page. Tuning that runs goes on; see `tuning`."""
@@ -214,7 +247,7 @@ class Workbench(anywidget.AnyWidget):
             self._unsubscribe()
             for panel in list(self._panels):
                 panel.close()
-            self._curve.close()
+            self._figure.close()
             if self._owns_session:
                 self._session.close()
             _close_layout(self)
@@ -244,10 +277,10 @@ class Workbench(anywidget.AnyWidget):
         return command, args
 
     def _make_figure(self) -> None:
-        self.figure = "IPY_MODEL_" + self._curve.widget().model_id
+        self.figure = "IPY_MODEL_" + self._figure.widget().model_id
 
     def _set_theme(self, theme: str = "light") -> None:
-        self._curve.set_theme(theme)
+        self._figure.set_theme(theme)
 
     def _reply(self, name: str) -> Any:
         def reply(answer: Mapping[str, Any]) -> None:
@@ -260,7 +293,7 @@ class Workbench(anywidget.AnyWidget):
         if self.comm is None:  # closed meanwhile
             return
         self.send(message)
-        self._curve.follow(message.get("ops", {}))
+        self._figure.follow(message.get("ops", {}))
         selected = self._session.snapshot().slices.get("selection") or {}
         if selected.get("id", "") != self.selection:
             self.selection = selected.get("id", "")
@@ -277,10 +310,10 @@ class Workbench(anywidget.AnyWidget):
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         if not data:
             return bundle
-        snapshot = self._session.snapshot()
-        html = static_html(snapshot.slices, self.panel)
+        slices = saved_slices(self._session)
+        html = static_html(slices, self.panel)
         saved = {"model_id": self.model_id, "html": html, "version": 1}
-        return {**data, "text/plain": static_text(snapshot.slices), "text/html": html, VIEW_TYPE: saved}, metadata
+        return {**data, "text/plain": static_text(slices), "text/html": html, VIEW_TYPE: saved}, metadata
 
     def __repr__(self) -> str:
         return static_text(self._session.snapshot().slices)
@@ -312,7 +345,7 @@ class Panel(anywidget.AnyWidget):
         data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
         if not data:
             return bundle
-        html = static_html(self._workbench.session.snapshot().slices, self.panel)
+        html = static_html(saved_slices(self._workbench.session), self.panel)
         saved = {"model_id": self.model_id, "html": html, "version": 1}
         return {**data, "text/html": html, VIEW_TYPE: saved}, metadata
 

@@ -6,20 +6,24 @@ It is made from the same slices that the live view gets, so it shows the state a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
 from workbench.schedule.html import nest_table
 from workbench.session import readable
 from workbench.tune.html import task_table, totals
 
+if TYPE_CHECKING:
+    from workbench.session import Session
+
 LARGEST = 40_000
 """Bytes of the HTML at most; long tables are cut shorter until it fits."""
 
 _ROWS = (60, 40, 25, 15, 8, 4)
 _FEW = 40
-_HISTORY = (
-    m.Column("Step", number=True),
+_VARIANTS = (
+    m.Column("", number=True),
+    m.Column("from", number=True),
     m.Column("", code=True),
     m.Column("Latency", number=True),
     m.Column(""),
@@ -28,6 +32,8 @@ _HISTORY = (
 )
 #: Slices of the panels that are called otherwise.
 _SLICES = {"variants": "history", "chart": "tuning"}
+#: Panels that are about the task on show.
+_OF_TASK = ("stages", "nest", "accesses", "palette", "variants", "code")
 _NODES = (m.Column("Node"), m.Column("Shape or detail"), m.Column("Kind"))
 
 
@@ -62,6 +68,15 @@ def static_text(slices: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def saved_slices(session: Session) -> dict[str, Any]:
+    """Return what is shown, and beside it the text of the nest, for `static_html`."""
+    slices: dict[str, Any] = dict(session.snapshot().slices)
+    schedule = session.schedule
+    if schedule is not None:
+        slices["code"] = {"text": schedule.copy().nest()}
+    return slices
+
+
 def _title(slices: Mapping[str, Any]) -> m.Html:
     meta = slices.get("meta") or {}
     return m.heading("Workbench", meta.get("title", ""), m.clean(meta.get("target", "")))
@@ -70,9 +85,9 @@ def _title(slices: Mapping[str, Any]) -> m.Html:
 def _parts(slices: Mapping[str, Any], panel: str, limit: int) -> list[m.Html]:
     if panel == "all":
         several = "tasks" in (slices.get("meta") or {}).get("panels", ("tasks",))
-        names = (*(["tasks"] if several else []), "tuning", "head", "nest", "history")
+        names = (*(["tasks"] if several else []), "tuning", "head", "nest", "history", "code")
         return [part for name in names if (part := _part(slices, name, limit))]
-    around = [_part(slices, "head", limit)] if panel in ("stages", "nest", "palette", "variants") else []
+    around = [_part(slices, "head", limit)] if panel in _OF_TASK else []
     found = _part(slices, _SLICES.get(panel, panel), limit)
     return [*around, found or m.line(m.faint("There is nothing to show here yet."))]
 
@@ -82,8 +97,8 @@ def _part(slices: Mapping[str, Any], name: str, limit: int) -> m.Html:
     if not value:
         return m.Html("")
     draw = {
-        "tasks": _tasks, "tuning": _tuning, "head": _head, "nest": _nest, "history": _history, "palette": _palette,
-        "graph": _drawing, "stages": _drawing,
+        "tasks": _tasks, "tuning": _tuning, "head": _head, "nest": _nest, "history": _variants, "palette": _palette,
+        "graph": _model, "stages": _drawing, "accesses": _accesses, "code": _code,
     }[name]  # fmt: skip
     return draw(value, limit)
 
@@ -133,28 +148,33 @@ def _nest(nest: Mapping[str, Any], limit: int) -> m.Html:
     return m.join(m.section("Loop nest"), m.line(m.faint(counts)), nest_table(nest, limit))
 
 
-def _history(history: Mapping[str, Any], limit: int) -> m.Html:
+def _variants(history: Mapping[str, Any], limit: int) -> m.Html:
     rows, at = history["rows"], history["at"]
     if not rows:
         return m.Html("")
-    start = max(0, min(at - limit // 2, len(rows) - limit))  # the current step is always among those shown
+    place = next((k for k, row in enumerate(rows) if row["id"] == at), 0)
+    start = max(0, min(place - limit // 2, len(rows) - limit))  # the current one is always among those shown
     slowest = max((r["ms"] for r in rows if r["ms"] is not None), default=0.0)
-    shown = [_step(r, at, slowest) for r in rows[start : start + limit]]
-    before = m.line(m.faint(f"… {start} earlier steps")) if start else ""
-    return m.join(m.section("History"), before, m.table(_HISTORY, m.cut(shown, limit, "steps", len(rows) - start)))
+    shown = [_variant(r, at, slowest) for r in rows[start : start + limit]]
+    before = m.line(m.faint(f"… {m.plural(start, 'earlier variant')}")) if start else ""
+    return m.join(m.section("Variants"), before, m.table(_VARIANTS, m.cut(shown, limit, "variants", len(rows) - start)))
 
 
-def _step(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
+def _variant(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
     text = m.text(row["text"], 90)
     if row["undone"]:
         text = m.faint(text)
     notes: list[m.Html] = []
+    if row.get("name"):
+        notes.append(m.text(row["name"], 60))
+    if row.get("star"):
+        notes.append(m.Html("★"))
     if row["id"] == at:
         notes.append(m.chip("now"))
     if row["undone"]:
         notes.append(m.chip("undone"))
     if row["by"] == "tuner":
-        notes.append(m.chip("tuner"))
+        notes.append(m.chip("tuner" if row.get("trial") is None else f"trial {row['trial']}"))
     if row["holes"]:
         notes.append(m.chip(m.plural(row["holes"], "open number")))
     if row["status"] in ("queued", "measuring"):
@@ -162,9 +182,11 @@ def _step(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
     elif row["status"] not in ("", "ok"):
         last = m.last_line(row["error"])
         notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
-    ms = row["ms"]
+    ms, parent = row["ms"], row.get("parent")
+    guess = f"≈ {m.milliseconds(row['est'])}" if row.get("est") is not None else ""
     return [
-        f"v{row['id']}", text, m.milliseconds(ms) if ms is not None else "",
+        f"v{row['id']}", "" if parent is None else f"v{parent}", text,
+        m.milliseconds(ms) if ms is not None else m.faint(guess) if guess else "",
         m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
         m.Html(" ".join(notes)),
     ]  # fmt: skip
@@ -177,6 +199,29 @@ def _palette(palette: Mapping[str, Any], limit: int) -> m.Html:
     place = ": ".join(str(palette[k]) for k in ("at", "about") if palette.get(k))
     about = m.label("at", m.text(place, 100)) if place else ""
     return m.join(m.section("Primitives"), about, m.table(columns, m.cut(rows, limit, "primitives")))
+
+
+def _accesses(accesses: Mapping[str, Any], limit: int) -> m.Html:
+    if not accesses["row"]:
+        return m.Html("")
+    columns = (
+        m.Column("Element", code=True),
+        m.Column(""),
+        m.Column("From one iteration to the next"),
+        m.Column("touched"),
+    )
+    rows = [[m.text(r["text"], 80), r["kind"], m.text(r["says"], 80), m.size(r["touched"])] for r in accesses["rows"]]
+    return m.join(
+        m.section(f"Accesses while {m.clean(accesses['row'])} runs"), m.table(columns, m.cut(rows, limit, "accesses"))
+    )
+
+
+def _code(code: Mapping[str, Any], limit: int) -> m.Html:
+    return m.join(m.section("Code"), m.fold("The nest as text", m.code(code["text"], limit)))
+
+
+def _model(model: Mapping[str, Any], limit: int) -> m.Html:
+    return m.line(f"{m.plural(model['nodes'], 'operator')} in {m.plural(model['kernels'], 'kernel')}")
 
 
 def _drawing(drawing: Mapping[str, Any], limit: int) -> m.Html:

@@ -3,7 +3,7 @@
 import { useComputed, useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { Canvas, LinkedEdges, Minimap } from './dagcanvas';
+import { blocksOf, Canvas, LinkedEdges, Minimap, type Blocks } from './dagcanvas';
 import { indexDag, isArrow, step, type DagData, type DagIndex, type DagNode } from './daggraph';
 import { DagView } from './dagview';
 
@@ -12,6 +12,10 @@ export interface DagProps {
   title: string;
   label: string;
   legend?: ComponentChildren;
+  /** What lies over the lower corner of the drawing. */
+  corner?: ComponentChildren;
+  /** Between the title and the drawing. */
+  children?: ComponentChildren;
   /** Labels are names of the program. */
   mono?: boolean;
   /** Nodes outlined as the open ones. */
@@ -24,12 +28,18 @@ export interface DagProps {
   text: (node: DagNode) => string;
   readout: (node: DagNode) => ComponentChildren;
   openable: (node: DagNode) => boolean;
-  onOpen: (node: DagNode) => void;
+  /** Enter or a click; with Shift `deep`. */
+  onOpen: (node: DagNode, deep: boolean) => void;
+  /** Escape on a node: the frame to go to when it has been closed, "" where there is none. */
+  onClose?: (node: DagNode) => string;
 }
 
 interface State {
   view: DagView;
   index: DagIndex;
+  blocks: Blocks;
+  /** What was found; null when nothing is looked for. */
+  found: ReadonlySet<string> | null;
   tabStop: Signal<string>;
   hover: Signal<string>;
   focus: Signal<string>;
@@ -38,33 +48,48 @@ interface State {
   search: RefObject<HTMLInputElement>;
 }
 
+/** Pixels of the screen by which a pointer may miss a block. */
+const SLACK = 2;
+
 const nodeId = (event: Event): string =>
   (event.target as Element).closest('[data-node]')?.getAttribute('data-node') ?? '';
 
-function useDag(props: DagProps): State {
-  const { graph, current } = props;
-  const svg = useRef<SVGSVGElement>(null);
-  const search = useRef<HTMLInputElement>(null);
-  const view = useMemo(() => new DagView(), []);
-  const index = useMemo(() => indexDag(graph), [graph]);
-  const tabStop = useSignal('');
-  const hover = useSignal('');
-  const focus = useSignal('');
-  const query = useSignal('');
-  const anchorId = [...current][0] ?? '';
-  const anchor = index.byId.get(anchorId) ?? null;
-  if (!index.byId.has(tabStop.peek())) tabStop.value = anchorId || (graph.nodes[0]?.id ?? '');
+/** The node under the pointer, drawn by itself or not. */
+function pointed({ view, index, svg }: State, event: MouseEvent): string {
+  const id = nodeId(event);
+  const box = svg.current?.getBoundingClientRect();
+  if (!box || (id && view.drawn.peek()?.detail !== 'block')) return inTitle(id, index, view, event.clientY - (box?.top ?? 0));
+  const { x, y, k } = view.view.peek();
+  return index.at((event.clientX - box.left - x) / k, (event.clientY - box.top - y) / k, SLACK / k)?.id ?? '';
+}
 
-  useEffect(() => view.setGraph(graph, anchor), [graph]);
-  useEffect(() => {
-    if (!anchor || current.has(tabStop.peek())) return;
-    tabStop.value = anchor.id;
-    view.reveal(anchor);
-  }, [anchorId]);
+/** A frame is pointed at by its title only: what is below is the ground that its nodes stand on. */
+function inTitle(id: string, index: DagIndex, view: DagView, top: number): string {
+  const node = index.byId.get(id);
+  const { y, k } = view.view.peek();
+  return node?.body && (top - y) / k > node.y + node.h ? '' : id;
+}
+
+/** What stands for a node that is not in the graph: a kernel that became a frame, or the other way round. */
+const heir = (id: string, index: DagIndex): string =>
+  [id, id.replace(/^kernel:/, ''), `kernel:${id}`].find(one => index.byId.has(one)) ?? '';
+
+/** The node that Tab leads to: the one before as long as it or its heir is there, else the open one, else the first. */
+function useTabStop({ nodes }: DagData, index: DagIndex, open: string): Signal<string> {
+  const stop = useSignal('');
+  const held = stop.peek();
+  if (!index.byId.has(held)) stop.value = heir(held, index) || open || (nodes.find(node => node.kind !== 'frame')?.id ?? '');
+  return stop;
+}
+
+/** The view follows the size of its place, and the gestures on it. */
+function useSize(svg: RefObject<SVGSVGElement>, view: DagView, anchor: DagNode | null): void {
+  const now = useRef(anchor);
+  now.current = anchor;
   useEffect(() => {
     const el = svg.current;
     if (!el) return;
-    const measure = (): void => view.resize(el.clientWidth, el.clientHeight, anchor);
+    const measure = (): void => view.resize(el.clientWidth, el.clientHeight, now.current);
     const observer = new ResizeObserver(measure);
     observer.observe(el);
     measure();
@@ -75,7 +100,36 @@ function useDag(props: DagProps): State {
       view.dispose();
     };
   }, []);
-  return { view, index, tabStop, hover, focus, query, svg, search };
+}
+
+function useDag({ graph, current, tones, text }: DagProps): State {
+  const svg = useRef<SVGSVGElement>(null);
+  const search = useRef<HTMLInputElement>(null);
+  const view = useMemo(() => new DagView(), []);
+  const index = useMemo(() => indexDag(graph), [graph]);
+  const hover = useSignal('');
+  const focus = useSignal('');
+  const query = useSignal('');
+  const wanted = query.value;
+  const found = useMemo(() => matchesOf(graph, wanted, text), [graph, wanted, text]);
+  const blocks = useMemo(() => blocksOf(graph, { tones, matches: found }), [graph, tones, found]);
+  const anchorId = [...current][0] ?? '';
+  const anchor = index.byId.get(anchorId) ?? null;
+  const tabStop = useTabStop(graph, index, anchorId);
+  const state: State = { view, index, blocks, found, tabStop, hover, focus, query, svg, search };
+
+  useEffect(() => {
+    view.setGraph(graph, anchor, tabStop.peek());
+    const node = index.byId.get(tabStop.peek());
+    if (node && focus.peek()) focusNode(state, node);
+  }, [graph]);
+  useEffect(() => {
+    if (!anchor || current.has(tabStop.peek())) return;
+    tabStop.value = anchor.id;
+    view.reveal(anchor);
+  }, [anchorId]);
+  useSize(svg, view, anchor);
+  return state;
 }
 
 function focusNode(state: State, node: DagNode): void {
@@ -89,15 +143,18 @@ function focusNode(state: State, node: DagNode): void {
 
 /** What a key does inside the drawing; false for a key that is not ours. */
 function onKey(event: KeyboardEvent, props: DagProps, state: State): boolean {
-  const { view } = state;
-  const id = nodeId(event) || state.tabStop.peek();
+  const { view, index } = state;
+  const node = index.byId.get(nodeId(event) || state.tabStop.peek());
   if (event.ctrlKey || event.metaKey || event.altKey) return false;
   if (isArrow(event.key)) {
-    const next = step(props.graph, state.index, id, event.key);
+    const next = step(props.graph, index, node?.id ?? '', event.key);
     if (next) focusNode(state, next);
   } else if (event.key === 'Enter') {
-    const node = state.index.byId.get(id);
-    if (node && props.openable(node)) props.onOpen(node);
+    if (node && props.openable(node)) props.onOpen(node, event.shiftKey);
+  } else if (event.key === 'Escape') {
+    const frame = node && index.byId.get(props.onClose?.(node) ?? '');
+    if (!frame) return false;
+    focusNode(state, frame);
   } else if (event.key === '0' || event.key === ' ') view.fit();
   else if (event.key === '+' || event.key === '=') view.zoom(1.25);
   else if (event.key === '-') view.zoom(0.8);
@@ -111,21 +168,23 @@ const handled = (event: Event): void => {
   event.stopPropagation();
 };
 
-function matchesOf(graph: DagData, query: string, textOf: (node: DagNode) => string): DagNode[] | null {
+function matchesOf(graph: DagData, query: string, textOf: (node: DagNode) => string): ReadonlySet<string> | null {
   const parts = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (parts.length === 0) return null;
-  return graph.nodes.filter(node => {
+  const found = graph.nodes.filter(node => {
     const text = textOf(node).toLowerCase();
     return parts.every(part => text.includes(part));
   });
+  return new Set(found.map(node => node.id));
 }
 
-function Search({ state, found }: { state: State; found: DagNode[] | null }) {
+function Search({ state }: { state: State }) {
+  const { found } = state;
   const at = useRef(-1);
   const jump = (by: number): void => {
-    if (!found?.length) return;
-    at.current = (at.current + by + found.length) % found.length;
-    const node = found[at.current];
+    if (!found?.size) return;
+    at.current = (at.current + by + found.size) % found.size;
+    const node = state.index.byId.get([...found][at.current]!);
     if (!node) return;
     state.tabStop.value = node.id;
     state.hover.value = node.id;
@@ -154,7 +213,7 @@ function Search({ state, found }: { state: State; found: DagNode[] | null }) {
       <input ref={state.search} type="search" placeholder="Find  /" aria-label="Find a node; Enter goes to the next one"
         title="Find a node ( / ). Enter goes to the next one, Shift+Enter to the one before." value={state.query.value}
         onInput={input} onKeyDown={key} />
-      <span class="swb-faint" role="status">{found && (found.length ? `${found.length} found` : 'none')}</span>
+      <span class="swb-faint" role="status">{found && (found.size ? `${found.size} found` : 'none')}</span>
     </div>
   );
 }
@@ -175,19 +234,19 @@ function Readout({ props, state }: { props: DagProps; state: State }) {
   return <div class="swb-readout">{node && props.readout(node)}</div>;
 }
 
-function Drawing({ props, state, found }: { props: DagProps; state: State; found: DagNode[] | null }) {
-  const { view, index } = state;
+function Drawing({ props, state }: { props: DagProps; state: State }) {
+  const { view, index, found } = state;
   const transform = useComputed(() => {
     const { x, y, k } = view.view.value;
     return `translate(${x} ${y}) scale(${k})`;
   });
   const linked = useComputed(() => state.hover.value || state.focus.value);
-  const matches = useMemo(() => found && new Set(found.map(node => node.id)), [found]);
+  const look = useComputed(() => `swb-dag-svg${state.hover.value ? ' is-over' : ''}`);
   const click = (event: MouseEvent): void => {
-    const node = index.byId.get(nodeId(event));
+    const node = index.byId.get(pointed(state, event));
     if (!node || view.dragged) return;
     state.tabStop.value = node.id;
-    if (props.openable(node)) props.onOpen(node);
+    if (props.openable(node)) props.onOpen(node, event.shiftKey);
   };
   const focus = (event: FocusEvent): void => {
     const id = nodeId(event);
@@ -197,12 +256,12 @@ function Drawing({ props, state, found }: { props: DagProps; state: State; found
   };
   const drawn = view.drawn.value;
   return (
-    <svg ref={state.svg} class="swb-dag-svg" role="group" aria-label={props.label} onClick={click}
+    <svg ref={state.svg} class={look} role="group" aria-label={props.label} tabindex={-1} onClick={click}
       onKeyDown={event => onKey(event, props, state) && handled(event)} onFocusIn={focus} onFocusOut={() => { state.focus.value = ''; }}
-      onPointerOver={event => { state.hover.value = nodeId(event); }} onPointerLeave={() => { state.hover.value = ''; }}>
+      onPointerMove={event => { state.hover.value = pointed(state, event); }} onPointerLeave={() => { state.hover.value = ''; }}>
       <g transform={transform}>
         {drawn && (
-          <Canvas graph={props.graph} drawn={drawn} tones={props.tones} current={props.current} matches={matches}
+          <Canvas graph={props.graph} drawn={drawn} blocks={state.blocks} tones={props.tones} current={props.current} matches={found}
             tabStop={state.tabStop.value} words={props.words} openable={props.openable}>
             <LinkedEdges index={index} id={linked} />
           </Canvas>
@@ -214,9 +273,6 @@ function Drawing({ props, state, found }: { props: DagProps; state: State; found
 
 export function Dag(props: DagProps) {
   const state = useDag(props);
-  const { graph, text } = props;
-  const query = state.query.value;
-  const found = useMemo(() => matchesOf(graph, query, text), [graph, query, text]);
   return (
     <section class={`swb-dag${props.mono ? ' is-mono' : ''}`} aria-label={props.title}>
       <header class="swb-dag-head">
@@ -224,12 +280,14 @@ export function Dag(props: DagProps) {
         {props.legend}
       </header>
       <div class="swb-dag-bar">
-        <Search state={state} found={found} />
+        <Search state={state} />
         <Tools view={state.view} />
       </div>
+      {props.children}
       <div class="swb-dag-stage">
-        <Drawing props={props} state={state} found={found} />
-        <Minimap graph={graph} tones={props.tones} view={state.view} />
+        <Drawing props={props} state={state} />
+        <Minimap graph={props.graph} blocks={state.blocks} view={state.view} />
+        <div class="swb-dag-corner">{props.corner}</div>
       </div>
       <Readout props={props} state={state} />
     </section>

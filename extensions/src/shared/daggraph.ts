@@ -1,10 +1,11 @@
-// What a drawn graph needs to know about itself: paths of its edges, its neighbours, and where an arrow key leads.
+// What a drawn graph needs to know about itself: paths of its edges and nodes, neighbours, where an arrow key leads.
 
-import type { GraphEdge, GraphNode, GraphSlice } from './types';
+import type { GraphColumns, GraphEdge, GraphNode, StagesSlice } from './types';
+import type { Rect } from './viewport';
 
 export type DagNode = GraphNode;
 export type DagEdge = GraphEdge;
-export type DagData = GraphSlice;
+export type DagData = StagesSlice;
 
 export interface DagIndex {
   readonly byId: ReadonlyMap<string, DagNode>;
@@ -12,28 +13,63 @@ export interface DagIndex {
   readonly of: ReadonlyMap<string, readonly DagEdge[]>;
   /** Whether the edges run downwards rather than sideways. */
   readonly downwards: boolean;
+  /** The node at a point of the drawing, or the nearest one that is not further away than `slack`. */
+  readonly at: (x: number, y: number, slack: number) => DagNode | null;
+}
+
+/** Height of the title of a frame. */
+const TITLE = 24;
+const SIGNS = { removed: '− ', added: '+ ', changed: '~ ' };
+
+/** A drawing from its columns: the frames first, so that they lie below their nodes. */
+export function fromColumns(c: GraphColumns): DagData {
+  const word = (k: number | undefined): string => c.words[k!] ?? '';
+  const marks = new Map(c.marks.map(one => [one.node, one]));
+  const frames = c.folds.map((f): DagNode => ({
+    id: f.id, label: f.title, sub: f.times > 1 ? `×${f.times}` : '', task: f.task, kind: 'frame', x: f.x, y: f.y, w: f.w, h: TITLE,
+    body: f.h, times: f.times, count: f.nodes, open: f.open
+  }));
+  const nodes = c.id.map((id, k): DagNode => {
+    const { mark, reason } = marks.get(k) ?? {};
+    return {
+      id, label: (mark ? SIGNS[mark] : '') + word(c.label[k]), sub: word(c.sub[k]), kind: word(c.kind[k]), task: c.task[k]!,
+      x: c.x[k]!, y: c.y[k]!, w: c.w[k]!, h: c.h[k]!, bytes: c.bytes[k], ops: c.ops[k], frame: frames[c.fold[k] ?? -1]?.id, likes: c.likes[k], mark, reason
+    };
+  });
+  const end = (k: number): string => (nodes[k] ?? frames[k - nodes.length]!).id;
+  const edges = c.points.map((points, k) => ({ a: end(c.a[k]!), b: end(c.b[k]!), points }));
+  return { nodes: [...frames, ...nodes], edges, width: c.width, height: c.height };
 }
 
 const ROUND = 6;
 
 /** One polyline with rounded corners. */
-export function edgePath(points: readonly (readonly number[])[]): string {
-  if (points.length < 2) return '';
-  const at = (i: number): [number, number] => [points[i]?.[0] ?? 0, points[i]?.[1] ?? 0];
-  const [x0, y0] = at(0);
-  let d = `M${x0} ${y0}`;
-  for (let i = 1; i < points.length - 1; i++) {
-    const [px, py] = at(i - 1);
-    const [x, y] = at(i);
-    const [nx, ny] = at(i + 1);
-    const before = Math.hypot(x - px, y - py) || 1;
-    const after = Math.hypot(nx - x, ny - y) || 1;
+export function edgePath(p: readonly number[]): string {
+  const n = p.length - 2;
+  if (n < 2) return '';
+  let d = `M${p[0]} ${p[1]}`;
+  for (let i = 2; i < n; i += 2) {
+    const x = p[i]!;
+    const y = p[i + 1]!;
+    const [ax, ay, bx, by] = [p[i - 2]! - x, p[i - 1]! - y, p[i + 2]! - x, p[i + 3]! - y];
+    const before = Math.hypot(ax, ay) || 1;
+    const after = Math.hypot(bx, by) || 1;
     const r = Math.min(ROUND, before / 2, after / 2);
-    const from = `${x - ((x - px) / before) * r} ${y - ((y - py) / before) * r}`;
-    d += `L${from}Q${x} ${y} ${x + ((nx - x) / after) * r} ${y + ((ny - y) / after) * r}`;
+    d += `L${x + (ax / before) * r} ${y + (ay / before) * r}Q${x} ${y} ${x + (bx / after) * r} ${y + (by / after) * r}`;
   }
-  const [x, y] = at(points.length - 1);
-  return `${d}L${x} ${y}`;
+  return `${d}L${p[n]} ${p[n + 1]}`;
+}
+
+export const boxPath = ({ x, y, w, h }: Rect, more = 0): string =>
+  `M${x - more} ${y - more}h${w + 2 * more}v${h + 2 * more}h${-w - 2 * more}z`;
+
+/** The box that a node takes, of a frame with all that is in it. */
+export const whole = (node: DagNode): Rect => (node.body ? { ...node, h: node.body } : node);
+
+function push<T>(map: Map<string, T[]>, key: string, value: T): void {
+  const list = map.get(key);
+  if (list) list.push(value);
+  else map.set(key, [value]);
 }
 
 export function indexDag(graph: DagData): DagIndex {
@@ -41,11 +77,6 @@ export function indexDag(graph: DagData): DagIndex {
   const near = new Map<string, string[]>();
   const of = new Map<string, DagEdge[]>();
   let down = 0;
-  const push = <T>(map: Map<string, T[]>, key: string, value: T): void => {
-    const list = map.get(key);
-    if (list) list.push(value);
-    else map.set(key, [value]);
-  };
   for (const edge of graph.edges) {
     push(near, edge.a, edge.b);
     push(near, edge.b, edge.a);
@@ -54,7 +85,32 @@ export function indexDag(graph: DagData): DagIndex {
     const [a, b] = [byId.get(edge.a), byId.get(edge.b)];
     if (a && b) down += Number(b.y >= a.y + a.h) - Number(b.x >= a.x + a.w);
   }
-  return { byId, near, of, downwards: down >= 0 };
+  return { byId, near, of, downwards: down >= 0, at: finder(graph.nodes) };
+}
+
+/** Nodes by bands of their height, so that a pointer's move asks only a few of them. */
+function finder(nodes: readonly DagNode[]): DagIndex['at'] {
+  const BAND = 64;
+  const band = (y: number): number => Math.floor(y / BAND);
+  const bands = new Map<number, DagNode[]>();
+  for (const node of nodes) {
+    for (let at = band(node.y); at <= band(node.y + node.h); at++) {
+      const list = bands.get(at);
+      if (list) list.push(node);
+      else bands.set(at, [node]);
+    }
+  }
+  return (x, y, slack) => {
+    let best: DagNode | null = null;
+    let least = slack;
+    for (let at = band(y - slack); at <= band(y + slack); at++) {
+      for (const node of bands.get(at) ?? []) {
+        const away = Math.max(0, node.x - x, x - node.x - node.w, node.y - y, y - node.y - node.h);
+        if (away <= least) [best, least] = [node, away];
+      }
+    }
+    return best;
+  };
 }
 
 const ARROWS: Record<string, readonly [number, number]> = {

@@ -1,12 +1,12 @@
 // The state of one zoomable drawing: its size, its view, what of it is worth drawing, and the gestures that move it.
 
 import { batch, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { DagData } from './daggraph';
-import { bound, centre, contains, fit, MAP_ROOM, reveal, visible, zoomAt, type Rect, type View } from './viewport';
+import { whole, type DagData } from './daggraph';
+import { bound, centre, contains, fit, MAP_ROOM, overlaps, reveal, visible, zoomAt, type Rect, type View } from './viewport';
 
 /** How much of a node is drawn: a bare block, its name in large letters, or name and shape. */
 export type Detail = 'block' | 'name' | 'full';
-export interface Drawn { readonly rect: Rect; readonly detail: Detail }
+export interface Drawn { readonly rect: Rect; readonly detail: Detail; readonly wanted: Detail }
 
 /** Below these zooms a text of the node is a smudge. */
 const NAME_FROM = 0.42;
@@ -14,6 +14,8 @@ const FULL_FROM = 0.8;
 /** The first view never shrinks a graph below this zoom: a long graph starts readable, and `fit` shows it whole. */
 const READABLE = 0.6;
 const DRAG_FROM = 4;
+/** Nodes that are drawn one by one at most; where there are more near the screen, all are blocks. */
+const MOST = 300;
 
 export class DagView {
   readonly size: Signal<{ w: number; h: number }> = signal({ w: 0, h: 0 });
@@ -37,14 +39,22 @@ export class DagView {
     this.#stop();
   }
 
-  /** Show another graph. The view stays where it is when the graphs share nodes. */
-  setGraph(graph: DagData, anchor: Rect | null): void {
+  /** Show another graph. When the graphs share nodes the view stays, with the node `held` where it was on the screen. */
+  setGraph(graph: DagData, anchor: Rect | null, held: string): void {
     const before = this.#graph;
     if (before === graph) return;
-    const ids = new Set(before?.nodes.map(node => node.id));
+    const was = new Map(before?.nodes.map(node => [node.id, node]));
+    const shared = graph.nodes.filter(node => was.has(node.id));
+    const now = shared.find(node => node.id === held) ?? shared[0];
     this.#graph = graph;
-    if (!this.#started || !graph.nodes.some(node => ids.has(node.id))) this.#start(anchor);
-    else this.#set(this.#current.peek());
+    batch(() => {
+      if (!this.#started || !now) this.#start(anchor);
+      else {
+        const { k, x, y } = this.#current.peek();
+        const old = was.get(now.id)!;
+        this.#set({ k, x: x + (old.x - now.x) * k, y: y + (old.y - now.y) * k });
+      }
+    });
     this.#updateDrawn(true);
   }
 
@@ -167,10 +177,17 @@ export class DagView {
     const { w, h } = this.size.value;
     if (w <= 0) return;
     const before = this.drawn.peek();
-    const detail: Detail = view.k >= FULL_FROM ? 'full' : view.k >= NAME_FROM ? 'name' : 'block';
+    const wanted: Detail = view.k >= FULL_FROM ? 'full' : view.k >= NAME_FROM ? 'name' : 'block';
     const seen = visible(view, w, h);
-    const fits = before !== null && before.detail === detail && contains(before.rect, seen);
-    if (!always && fits && before.rect.w < 4 * seen.w) return;
-    this.drawn.value = { rect: visible(view, w, h, 0.5), detail };
+    const same = before !== null && before.wanted === wanted && before.detail === wanted;
+    if (!always && same && contains(before.rect, seen) && before.rect.w < 4 * seen.w) return;
+    const wide = visible(view, w, h, 0.5);
+    const rect = [wide, visible(view, w, h, 0.1)].find(one => wanted !== 'block' && this.#count(one) <= MOST);
+    if (rect) this.drawn.value = { rect, detail: wanted, wanted };
+    else if (always || before?.detail !== 'block') this.drawn.value = { rect: wide, detail: 'block', wanted };
+  }
+
+  #count(rect: Rect): number {
+    return this.#graph?.nodes.filter(node => overlaps(whole(node), rect)).length ?? 0;
   }
 }

@@ -22,6 +22,9 @@ function digits(value: number): string {
 /** A time in milliseconds, without its unit. */
 export const milliseconds = (value: Maybe): string => (known(value) ? digits(value) : UNKNOWN);
 
+/** A time in milliseconds as microseconds, without their unit. */
+export const micro = (ms: Maybe): string => milliseconds(known(ms) ? 1000 * ms : ms);
+
 /**
  * The spread of a time as ± milliseconds, with as many decimals as the time itself. It arrives as the distance of the
  * quartiles relative to the median; half of it lies on either side.
@@ -61,8 +64,18 @@ export const flop = (value: Maybe): string =>
   known(value) ? scaled(value, 1000, ['FLOP', 'kFLOP', 'MFLOP', 'GFLOP', 'TFLOP']) : UNKNOWN;
 
 /** A share of one, 0.151 as 15.1 %. */
-export const percent = (share: Maybe): string =>
-  known(share) ? `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%` : UNKNOWN;
+export function percent(share: Maybe): string {
+  if (!known(share)) return UNKNOWN;
+  return share > 0 && share < 0.0005 ? `<${NBSP}0.1${NBSP}%` : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
+}
+
+/** From one time to another: in percent where they are near each other, else how many times faster or slower. */
+export function times(before: number, after: number): string {
+  const ratio = Math.max(before, after) / Math.min(before, after);
+  if (!Number.isFinite(ratio)) return '';
+  const faster = after < before ? 'faster' : 'slower';
+  return ratio < 1.5 ? signedPercent(after / before - 1) : `${ratio >= 9.95 ? String(Math.round(ratio)) : ratio.toFixed(1)}× ${faster}`;
+}
 
 export function signedPercent(change: Maybe): string {
   if (!known(change)) return UNKNOWN;

@@ -17,17 +17,3 @@ export function ShareBar({ share, top }: { share: number | null; top: number }) 
     </span>
   );
 }
-
-export function ShareLegend({ top }: { top: number }) {
-  const percent = top * 100;
-  const text = percent >= 10 ? percent.toFixed(0) : percent.toFixed(1);
-  return (
-    <span class="swb-legend" role="img" aria-label={`Colour: share of the end-to-end time, from 0 to ${text} %`}>
-      share 0
-      <span class="swb-legend-scale">
-        {Array.from({ length: STEPS }, (_, i) => <i key={i} class={`swb-bg${i + 1}`} />)}
-      </span>
-      {text} %
-    </span>
-  );
-}

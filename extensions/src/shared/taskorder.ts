@@ -3,7 +3,8 @@
 import { outcome } from './outcome';
 import type { TaskRow } from './types';
 
-export type Key = 'name' | 'weight' | 'ms' | 'gflops' | 'trials' | 'share' | 'delta' | 'failed' | 'state';
+export type Term = 'gain' | 'backward' | 'optimism' | 'similarity';
+export type Key = 'name' | 'weight' | 'ms' | 'gflops' | 'trials' | 'share' | 'delta' | 'failed' | 'state' | 'more' | 'reason' | Term;
 export interface Sort { readonly key: Key; readonly down: boolean }
 export interface Column {
   readonly key: Key | 'spark';
@@ -27,12 +28,26 @@ export const COLUMNS: readonly Column[] = [
   { key: 'state', text: 'state', title: 'What the tuner does with the task', from: 'm', left: true }
 ];
 
+/** The parts of what the scheduler expects of a task. */
+export const TERMS: readonly (readonly [Term, string])[] = [
+  ['backward', 'by the last rounds'], ['optimism', 'if trials go on to pay'], ['similarity', 'by similar tasks']
+];
+
+/** Why the scheduler takes which task next. */
+export const OUTLOOK: readonly Column[] = [
+  ...COLUMNS.slice(0, 2),
+  { key: 'gain', text: 'gain µs', title: 'What the scheduler expects one more round of the task to save of the end-to-end time; the largest goes next', from: 's' },
+  ...TERMS.map(([key, words]): Column => ({ key, text: key, title: `Part of the gain: ${words}, in microseconds of one call`, from: 'l' })),
+  { key: 'more', text: 'to come', title: 'Trials that the task is likely to get of those that are left, if they go on to pay as they do now', from: 's' },
+  { key: 'reason', text: 'why', title: 'What decides about the task now', from: 'm', left: true }
+];
+
 /** A first click on a text sorts A to Z, on a number the largest first. */
-export const firstDown = (key: Key): boolean => key !== 'name' && key !== 'state';
+export const firstDown = (key: Key): boolean => key !== 'name' && key !== 'state' && key !== 'reason';
 
 /** What a column is sorted by; shares are not known before all tasks are measured, what they are made of is. */
 const valueOf = (row: TaskRow, key: Key): string | number | null =>
-  key === 'share' ? (row.share ?? (row.ms == null ? null : row.ms * row.weight)) : row[key];
+  key === 'share' ? (row.share ?? (row.ms == null ? null : row.ms * row.weight)) : row[key] ?? null;
 
 /** A sorted copy. What is not known goes last either way; equal rows keep the order of the tasks. */
 export function sortRows(rows: readonly TaskRow[], { key, down }: Sort): TaskRow[] {

@@ -3,7 +3,7 @@
 export interface View { readonly x: number; readonly y: number; readonly k: number }
 export interface Rect { readonly x: number; readonly y: number; readonly w: number; readonly h: number }
 
-export const MIN_ZOOM = 0.02;
+export const MIN_ZOOM = 0.004;
 export const MAX_ZOOM = 3;
 const PAD = 8;
 /** Room at the right that the small map may cover: the drawing can be moved out from under it. */

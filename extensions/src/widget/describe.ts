@@ -20,8 +20,8 @@ export const stepText = (primitive: string, args: Dict): string =>
   `${primitive}(${Object.values(args).map(value => (isNames(value) ? value.join(', ') : valueText(value))).join(', ')})`;
 
 const WORDS: Readonly<Record<string, string>> = {
-  open_task: 'open the task', goto: 'go to a step', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',
-  adopt: "use the tuner's best", back: 'back to my schedule', open_trial: 'open a trial', select: '', theme: '', figure: '', dismiss: ''
+  open_task: 'open the task', goto: 'go to a variant', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',
+  adopt: "use the tuner's best", open_trial: 'open a trial', select: '', theme: '', figure: '', chart: '', measure_roofs: 'measure the roofs', dismiss: ''
 };
 
 /** What a command does; empty for those that are not worth a word. */

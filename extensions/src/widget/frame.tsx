@@ -1,7 +1,9 @@
 // The frame of every view, a whole workbench or one panel: theme, keys, notes about the link, the box with a reason.
 
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { onKey } from './keys';
+import { ExportDialog } from './export/export';
+import { useFocusKept } from './focus';
+import { onKey, STOP } from './keys';
 import { Notes } from './notes';
 import { WitnessBox } from './palette/witness';
 import type { PanelProps } from './panel';
@@ -12,8 +14,8 @@ import { newUi, UiContext } from './ui';
 import { linkWords } from './words';
 
 const NAMES: Readonly<Record<string, string>> = {
-  all: 'Schedule Workbench', graph: 'Model', tasks: 'Tasks', stages: 'Stages', nest: 'Loop nest', palette: 'Primitives',
-  variants: 'History', tuning: 'Tuning', chart: 'Best so far'
+  all: 'Schedule Workbench', graph: 'Model', tasks: 'Tasks', stages: 'Stages', nest: 'Loop nest', accesses: 'Accesses', palette: 'Primitives',
+  variants: 'Variants', code: 'Code', diff: 'Diff', tuning: 'Tuning', chart: 'Charts'
 };
 
 function Single({ panel, ...props }: PanelProps & { panel: string }) {
@@ -46,16 +48,22 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const kind = store.slice('meta').value?.kind ?? '';
   useEffect(() => { if (kind === 'tuning') ui.tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
   useEffect(() => () => { store.marked.value = new Set(); }, []);
+  useFocusKept(root, box => box.querySelector<HTMLElement>(`.swb-nest ${STOP}`));
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.defaultPrevented || !(submits(event) || onKey(event, store, ui))) return;
     event.preventDefault();
     event.stopPropagation();
   };
+  /** Where nothing else takes the focus, the view has it: the keys of who looks at it are not meant for the notebook. */
+  const onPointerDown = (): void => {
+    const box = root.current!;
+    if (!box.contains((box.getRootNode() as Document | ShadowRoot).activeElement)) box.focus({ preventScroll: true });
+  };
   const busy = linkWords(store).level === 'busy';
   return (
     <UiContext.Provider value={ui}>
       <div ref={root} class={`swb${panel === 'all' ? '' : ' swb-single'}`} data-swb-theme={store.theme.value} role="region"
-        aria-label={NAMES[panel] ?? panel} data-lm-suppress-shortcuts="true" onKeyDown={onKeyDown}>
+        aria-label={NAMES[panel] ?? panel} tabIndex={-1} data-lm-suppress-shortcuts="true" onKeyDown={onKeyDown} onPointerDown={onPointerDown}>
         {busy && <div class="swb-pulse" aria-hidden="true"><i /></div>}
         {!store.ready.value && <Notes store={store} />}
         {!store.ready.value ? <Waiting store={store} />
@@ -63,6 +71,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
           : <><Notes store={store} /><Single store={store} model={model} panel={panel} /></>}
         <WitnessBox store={store} />
         <Sheet />
+        <ExportDialog store={store} />
         <div class="swb-aside" role="status" aria-live="polite">{ui.said.value}</div>
       </div>
     </UiContext.Provider>

@@ -1,8 +1,10 @@
 // What is open, how fast it is, and what to do with it.
 
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../shared/a11y';
-import { count, flop, milliseconds, percent, spread } from '../shared/format';
-import type { HeadSlice, MetaSlice } from '../shared/types';
+import { count, duration, flop, milliseconds, percent, spread, times } from '../shared/format';
+import type { HeadSlice, HistorySlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
 import type { Store } from './store';
 import { Tabs } from './tabs';
@@ -29,6 +31,29 @@ function noMeasure(store: Store, head: HeadSlice | null): string {
   return noKernel(store);
 }
 
+/** Whether the variant on show is being measured, or will be. */
+export function isMeasured(store: Store): boolean {
+  const history = store.slice('history').value;
+  const status = history?.rows.find(row => row.id === history.at)?.status;
+  return status === 'measuring' || status === 'queued' || store.pending.value.includes('measure');
+}
+
+/** The button that measures, and how long that has been going on. */
+function Measure({ store, head }: { store: Store; head: HeadSlice }) {
+  const going = isMeasured(store);
+  const seconds = useSignal(0);
+  useEffect(() => {
+    seconds.value = 0;
+    if (!going) return;
+    const timer = setInterval(() => { seconds.value++; }, 1000);
+    return () => clearInterval(timer);
+  }, [going]);
+  return (
+    <Button class="swb-button is-large" data-swb-do="measure" title="Run the schedule and time it" reason={noMeasure(store, head)}
+      onPress={() => store.act('measure')}>{going ? `Measuring… ${seconds.value ? duration(seconds.value) : ''}` : <>Measure<Key>R</Key></>}</Button>
+  );
+}
+
 function Actions({ store }: { store: Store }) {
   const ui = useUi();
   const meta = store.slice('meta').value;
@@ -47,10 +72,9 @@ function Actions({ store }: { store: Store }) {
             reason={stop || (history?.can_redo ? '' : 'no step to redo')} onPress={() => store.act('redo', { n: 1 })}><Icon name="redo" /></Button>
         </>
       )}
-      {head && has('nest') && (
-        <Button class="swb-button is-large" data-swb-do="measure" title="Run the schedule and time it" reason={noMeasure(store, head)}
-          onPress={() => store.act('measure')}>Measure<Key>R</Key></Button>
-      )}
+      <Button class="swb-button is-ghost" data-swb-do="export" title="Save a script, the steps, tables, drawings or a page"
+        onPress={() => { ui.exporting.value = true; }}>Export<Key>E</Key></Button>
+      {head && has('nest') && <Measure store={store} head={head} />}
       {has('tuning') && ui.tab.value === 'schedule' && (
         <Button class="swb-button is-large is-primary" data-swb-do="tune" title="Choose what to tune and for how long"
           onPress={() => {
@@ -69,16 +93,31 @@ function Screens({ store }: { store: Store }) {
   return <Tabs<Tab> label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
 
-/** What the schedule on show was measured at; of a log only the best is known. */
-function Figures({ head, peak }: { head: HeadSlice; peak: number | null }) {
+/** How much faster or slower the variant on show is than the one that it was made of. */
+function Change({ history }: { history: HistorySlice | null }) {
+  const row = history?.rows.find(one => one.id === history.at);
+  const from = history?.rows.find(one => one.id === row?.parent);
+  if (!row?.ms || !from?.ms) return null;
+  return <span title={`Against v${from.id}, which took ${milliseconds(from.ms)} ms`}>{times(from.ms, row.ms)}</span>;
+}
+
+/** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
+function Figures({ head, history, peak, going }: { head: HeadSlice; history: HistorySlice | null; peak: number | null; going: boolean }) {
   const tuner = head.best_by === 'tuner' ? ' by the tuner' : '';
   const now = head.step !== '';
+  const est = head.ms === null ? head.est : null;
+  const wide = est?.low != null && est.high != null && est.low < est.high;
   return (
     <div class="swb-figures">
-      {now && (
-        <div class="swb-figure is-main" title="Fastest of the repeated runs of one call; ± half the distance of the quartiles">
+      {now && est?.ms != null && (
+        <div class="swb-figure is-main" title="By a model of the machine; nothing was run">
+          <span class="swb-mono">{head.step}</span><b data-swb-value="est">≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}</b><span>ms est.</span>
+        </div>
+      )}
+      {now && est?.ms == null && (
+        <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`Fastest of the repeated runs of one call; ± half the distance of the quartiles${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
           <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
-          <span>ms {spread(head.spread, head.ms)}</span>
+          <span>ms {spread(head.spread, head.ms)}</span><Change history={history} />
         </div>
       )}
       <div class={`swb-figure${now ? ' is-optional' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
@@ -107,7 +146,7 @@ export function Header({ store }: { store: Store }) {
       {(tuning || head) && (
         <div class="swb-bar">
           {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
-          {head && <Figures head={head} peak={meta?.peak_gflops ?? null} />}
+          {head && <Figures head={head} history={store.slice('history').value} peak={meta?.peak_gflops ?? null} going={isMeasured(store)} />}
         </div>
       )}
     </header>

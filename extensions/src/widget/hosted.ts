@@ -1,6 +1,7 @@
 // A view of another widget of the kernel inside ours. The host brings its own Lumino; none is bundled, so the two
 // messages that a view waits for are sent by hand.
 
+import { hearAnyway } from './hear';
 import type { Model } from './model';
 
 interface LuminoLike { isAttached?: boolean; processMessage(message: object): void }
@@ -11,13 +12,12 @@ const message = (type: string): object => ({ type, isConflatable: false, conflat
 
 /** Show model `id` inside `place`. Null when `wanted` turned false while the view was being made. */
 export async function mountView(
-  host: Model, id: string, place: HTMLElement, wanted: () => boolean, prepare: (model: Model) => void
+  host: Model, id: string, place: HTMLElement, wanted: () => boolean
 ): Promise<HostedView | null> {
   const manager = host.widget_manager;
   if (!manager?.get_model || !manager.create_view) throw new Error('this page cannot show widgets of the kernel');
-  const model = await manager.get_model(id);
-  prepare(model as Model);
-  const view = (await manager.create_view(model)) as ForeignView;
+  const view = (await manager.create_view(await manager.get_model(id))) as ForeignView;
+  await hearAnyway(manager, id);
   if (!wanted()) {
     view.remove();
     return null;

@@ -2,37 +2,23 @@
 
 import { render } from 'preact';
 import { Frame } from './frame';
+import { hearAnyway } from './hear';
 import type { Model } from './model';
 import { register, roots, type Mount } from './registry';
 import { Store } from './store';
-import { STYLES } from './styles';
 import { watchTheme } from './theme';
 
-const STYLE_ID = 'schedule-workbench-style';
 /** Hosts whose models have no key give every model a module of its own. */
 let only = '';
-
-/** Once per document, or per shadow root where the host uses one. */
-function addStyle(el: HTMLElement): void {
-  const root = el.getRootNode();
-  const home = root instanceof ShadowRoot ? root : document.head;
-  const old = home.querySelector(`#${STYLE_ID}`);
-  if (old?.textContent === STYLES) return;
-  old?.remove();
-  const style = document.createElement('style');
-  style.id = STYLE_ID;
-  style.textContent = STYLES;
-  home.append(style);
-}
 
 function initialize({ model }: { model: Model }): () => void {
   const key = String(model.get('key') || (only ||= Math.random().toString(36).slice(2)));
   let store: Store | undefined;
   const { theme, stop } = watchTheme(next => { void store?.do('theme', { theme: next }).catch(() => undefined); });
   const made = (store = new Store(model, theme));
+  hearAnyway(model.widget_manager, key).catch(() => undefined);
   const views = new Set<HTMLElement>();
   const mount: Mount = (panel, el) => {
-    addStyle(el);
     views.add(el);
     render(<Frame store={made} model={model} panel={panel} />, el);
     return () => {

@@ -1,7 +1,7 @@
 // The keyboard: one table for the sheet, one function for what a key does. Keys belong to a view, never to the page.
 
 import type { Store } from './store';
-import { focusOn, type Ui } from './ui';
+import { focusOn, type Middle, type Ui } from './ui';
 import { noKernel } from './words';
 
 type Run = (ui: Ui, store: Store, key: string) => boolean;
@@ -9,19 +9,58 @@ type Run = (ui: Ui, store: Store, key: string) => boolean;
 export const STOP = '[role=row][tabindex="0"]';
 const LEGAL = '[data-swb-legal]';
 
+const NEST = `.swb-nest ${STOP}`;
+/** The lines of a panel; the keyboard may go to them from its tabs until they have come. */
+const linesOf = (panel: string): string => `.swb-slot-${panel} .swb-lines, .swb-slot-${panel}:not(:has(.swb-lines)) [tabindex="0"]`;
+const PALETTE = `.swb-pal ${LEGAL}, .swb-pal [data-swb-item]`;
+
 /** Keys as they are written, what they are for, and what to do, where no panel does it; several keys are apart. */
 export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[] = [
-  ['↑ ↓', 'move in the nest, a list or a table'], ['← →', 'fold and unfold a loop'], ['Enter', 'open, apply'],
-  ['N', 'to the loop nest', ui => focusOn(ui, `.swb-nest ${STOP}`)],
-  ['P', 'to the palette', ui => focusOn(ui, `.swb-pal ${LEGAL}, .swb-pal [data-swb-item]`)],
+  ['↑ ↓ ← →', 'walk in a panel; fold and unfold'], ['Enter', 'open, apply'],
+  ['N', 'loop nest', ui => toNest(ui)],
+  ['P', 'palette', ui => go(ui, PALETTE)],
+  ['C', 'code', ui => go(ui, linesOf('code'), 'code')],
+  ['D', 'diff with the variant before, or of the two marked', ui => go(ui, linesOf('diff'), 'diff')],
+  ['V', 'variants', ui => go(ui, '.swb-slot-variants [tabindex="0"]')],
+  ['M', 'move the selected row; arrows choose, Enter drops', move],
   ['1 … 9', 'open a legal primitive'],
-  ['[ ]', 'one step back, forward', (_, store, key) => history('z', key === ']', store)],
+  ['Shift Enter', 'mark a variant; two are compared'],
+  ['B', 'branch from this variant, with a name', ui => press(ui, '[data-swb-do=branch]')],
+  ['S', 'star this variant', ui => press(ui, '[data-swb-do=star]')],
+  ['X', 'time the two of the diff against each other', contest],
+  ['[ ]', 'variant before, variant after', (_, store, key) => history('z', key === ']', store)],
   ['Ctrl Z', 'undo'], ['Ctrl Shift Z', 'redo'],
   ['R', 'measure', ui => press(ui, '[data-swb-do=measure]')],
   ['T', 'tune; pause and resume', (ui, store) => tune(ui, store)],
-  ['/', 'search in the graph'], ['Esc', 'close, then leave the panel'],
+  ['E', 'export', ui => { ui.exporting.value = true; return true; }],
+  ['/', 'in the nest: a row by its name; elsewhere: a node in the graph', ui => focusOn(ui, '.swb-search input')], ['0', 'whole graph'], ['Esc', 'close, then leave the panel'],
   ['?', 'this sheet', ui => { ui.sheet.value = true; return true; }]
 ];
+
+/** Show the loop nest and go there. */
+export const toNest = (ui: Ui): boolean => go(ui, NEST, 'nest');
+
+/** Begin to move what is selected; the nest does the rest. */
+function move(ui: Ui, store: Store): boolean {
+  const found = toNest(ui);
+  ui.moving.value = store.selected.peek();
+  return found;
+}
+
+function contest(ui: Ui): boolean {
+  const button = '[data-swb-do=contest]';
+  requestAnimationFrame(() => press(ui, button));
+  return go(ui, button, 'diff');
+}
+
+/** Show a part of the schedule's screen and focus something in it. */
+function go(ui: Ui, selector: string, middle: Middle = ui.middle.peek()): boolean {
+  if (ui.tab.peek() === 'schedule' && ui.middle.peek() === middle && focusOn(ui, selector)) return true;
+  ui.tab.value = 'schedule';
+  ui.middle.value = middle;
+  requestAnimationFrame(() => focusOn(ui, selector));
+  return true;
+}
 
 const FIELDS = 'input:not([type=checkbox]):not([type=radio]), select, textarea, [contenteditable=true]';
 

@@ -15,6 +15,11 @@ export interface Kernel {
   readonly iopubMessage?: Signal<Heard>;
   readonly statusChanged?: Signal<string>;
   readonly disposed?: Signal<unknown>;
+  readonly clientId?: string;
+  readonly supportsSubshells?: boolean;
+  requestCreateSubshell?(content: object): { readonly done: Promise<{ readonly content: { readonly subshell_id: string } }> };
+  requestDeleteSubshell?(content: object): unknown;
+  sendShellMessage?(message: object, expectReply: boolean, disposeOnDone: boolean): unknown;
 }
 export interface WidgetManager {
   readonly kernel?: Kernel | null;

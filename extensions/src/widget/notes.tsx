@@ -13,12 +13,13 @@ import { linkWords, noKernel, sentence } from './words';
 /** A short wait is told in the status bar; only a longer one takes room from the content. */
 const NOTE_AFTER = 1200;
 
-interface NoteProps { level: string; title?: string; text: string; hint?: string; children?: ComponentChildren }
+/** `over`: above the content, which stays where it is, since the note goes by itself. */
+interface NoteProps { level: string; over?: boolean; title?: string; text: string; hint?: string; children?: ComponentChildren }
 
-function NoteLine({ level, title, text, hint, children }: NoteProps) {
+function NoteLine({ level, over, title, text, hint, children }: NoteProps) {
   const alarm = level === 'error';
   return (
-    <div class={`swb-note is-${level}`} role={alarm ? 'alert' : 'status'}>
+    <div class={`swb-note is-${level}${over ? ' is-over' : ''}`} role={alarm ? 'alert' : 'status'}>
       <p>{title && <b>{title}{/[.?!…]$/.test(title) ? '' : '.'} </b>}{hint ? sentence(text) : text}{hint && <span class="swb-note-hint"> {sentence(hint)}</span>}</p>
       {children && <span class="swb-note-actions">{children}</span>}
     </div>
@@ -36,7 +37,7 @@ function LinkNote({ store }: { store: Store }) {
     return () => clearTimeout(timer);
   }, [queued]);
   if (!title || (queued && !late.value)) return null;
-  return <NoteLine level={level} title={title} text={text} />;
+  return <NoteLine level={level} title={title} text={text} over={queued} />;
 }
 
 function Versions({ store }: { store: Store }) {

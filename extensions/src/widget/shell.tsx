@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { Button, Key } from '../shared/a11y';
 import { Blank } from '../shared/blank';
 import { capacity } from '../shared/format';
+import { RooflineFold } from './charts/chart';
 import { Header } from './header';
 import { Notes } from './notes';
 import type { PanelProps } from './panel';
@@ -71,7 +72,7 @@ function Schedule({ has, ...props }: PanelProps & { has: Has }) {
           {has('tasks') && <Slot {...props} name="tasks" />}
         </Area>
       )}
-      {has('variants') && <Area name="variants"><Slot {...props} name="variants" /></Area>}
+      {has('variants') && <Area name="variants"><Slot {...props} name="variants" />{has('chart') && <RooflineFold {...props} />}</Area>}
     </div>
   );
 }

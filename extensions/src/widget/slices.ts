@@ -2,10 +2,12 @@
 
 import type { NestRow, NestSlice, PaletteItem, PaletteSlice, Slices } from '../shared/types';
 
-export interface RowsOp { readonly order?: readonly Id[]; readonly set?: readonly Row[]; readonly rest?: object }
+export interface RowsOp { readonly order?: readonly Id[]; readonly set?: readonly Change[]; readonly rest?: object }
 export type Op = { readonly '=': unknown } | { readonly '~': RowsOp };
 type Id = string | number;
 type Row = { readonly id: Id };
+/** What has changed of a row; a new one may be like one that was there. */
+type Change = Row & { readonly like?: Id };
 
 /** The patch does not fit the value that is here: only the whole state helps. */
 export class Misfit extends Error {}
@@ -17,8 +19,9 @@ export function applyOp(old: unknown, op: Op): unknown {
   if (!order && set.length === 0) return { ...old, ...rest };
   const before = (old as { rows?: readonly Row[] }).rows;
   if (!before) throw new Misfit('rows for a slice that has none');
-  const rows = new Map<Id, Row>(before.map(row => [row.id, row]));
-  for (const row of set) rows.set(row.id, { ...rows.get(row.id), ...row });
+  const known = new Map<Id, Row>(before.map(row => [row.id, row]));
+  const rows = new Map(known);
+  for (const { like, ...row } of set) rows.set(row.id, { ...known.get(like ?? row.id), ...row });
   const ids = order ?? [...rows.keys()];
   return { ...old, ...rest, rows: ids.map(id => pick(rows, id)) };
 }

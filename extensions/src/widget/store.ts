@@ -1,11 +1,13 @@
 // One store per model, however many views it has: the slices as signals, the requests under way, the state of the link.
 
 import { batch, computed, signal, type ReadonlySignal, type Signal } from '@preact/signals';
-import type { ErrorInfo, Json, PreviewAnswer, Slices, Theme } from '../shared/types';
+import type { ErrorInfo, Json, Slices, Theme } from '../shared/types';
 import { describe } from './describe';
 import { watchLife, type Life } from './link';
 import type { Model } from './model';
+import type { Previewed } from './palette/preview';
 import { applyOp, FORMS, Misfit, type Op } from './slices';
+import { UrgentLine } from './tuning/urgent';
 
 export type Link = 'ok' | 'queued' | 'silent' | 'dead' | 'restarting' | 'static';
 
@@ -46,6 +48,7 @@ export class Store {
   readonly #selectingNow: Signal<boolean> = signal(false);
   readonly #busyNow: Signal<boolean> = signal(false);
   readonly #unwatch: () => void;
+  readonly #line: UrgentLine;
   readonly #prefix = Math.random().toString(36).slice(2, 8);
   #serial = 0;
   #rev = -1;
@@ -73,11 +76,14 @@ export class Store {
   /** Ids of rows that a reason is about, marked in the nest until something else is done. */
   readonly marked: Signal<ReadonlySet<string>> = signal(new Set<string>());
   /** What the nest would be after a step that somebody is putting together. */
-  readonly ghost: Signal<{ readonly step: string; readonly answer: PreviewAnswer } | null> = signal(null);
+  readonly ghost: Signal<Previewed | null> = signal(null);
   /** Why a command that has no place of its own did not work. */
   readonly problem: Signal<ErrorInfo | null> = signal(null);
+  /** What has to be tidied up with the store. */
+  readonly endings = new Set<() => void>();
 
   constructor(readonly model: Model, readonly theme: ReadonlySignal<Theme>) {
+    this.#line = new UrgentLine(model);
     model.on('msg:custom', this.#receive);
     this.#unwatch = watchLife(model, life => this.#setLife(life), busy => { this.#busyNow.value = busy; });
     this.#hello();
@@ -91,7 +97,7 @@ export class Store {
   /** Ask the kernel to do something; settled by a later patch. */
   do(cmd: string, args: object = {}): Promise<void> {
     const text = describe(cmd, args as Record<string, Json>);
-    return this.#request(text, id => ({ t: 'do', id, cmd, args })) as Promise<void>;
+    return this.#request(text, id => this.#line.send(cmd, { t: 'do', id, cmd, args })) as Promise<void>;
   }
 
   /** Ask a question; a newer question of the same kind rejects the older with code "superseded". */
@@ -99,7 +105,7 @@ export class Store {
     for (const [id, one] of this.#waiting) {
       if (one.question === q) this.#settle(id, say('superseded', 'A newer question took its place.'));
     }
-    return this.#request('', id => ({ t: 'ask', id, q, args }), q);
+    return this.#request('', id => this.model.send({ t: 'ask', id, q, args }), q);
   }
 
   /** Run a command whose failure is told in the shell's line of notes. */
@@ -121,6 +127,8 @@ export class Store {
     clearTimeout(this.#timer);
     this.#greetings.forEach(clearTimeout);
     this.#unwatch();
+    this.#line.dispose();
+    for (const end of this.endings) end();
     this.model.off('msg:custom', this.#receive);
     for (const id of [...this.#waiting.keys()]) this.#settle(id, say('closed', 'The panel was closed.'));
   }
@@ -150,14 +158,14 @@ export class Store {
     });
   }
 
-  #request(text: string, message: (id: string) => object, question?: string): Promise<unknown> {
+  #request(text: string, send: (id: string) => void, question?: string): Promise<unknown> {
     const stopped = this.#stopped();
     if (stopped) return Promise.reject(stopped);
     const id = `${this.#prefix}-${++this.#serial}`;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { text, since: Date.now(), resolve, reject, question });
       this.#watch();
-      this.model.send(message(id));
+      send(id);
     });
   }
 
@@ -253,6 +261,7 @@ export class Store {
     const silence = now - Math.max(oldest, this.#heard);
     const late = since.length > 0 && now - oldest >= QUEUED_AFTER;
     if (life !== 'alive') this.#state.value = life === 'restarting' ? 'restarting' : 'dead';
+    else if (this.model.get('page')) this.#state.value = 'static';
     else if (!late) this.#state.value = 'ok';
     else if (silence < SILENT_AFTER) this.#state.value = 'queued';
     else this.#state.value = this.#hasKernel() || this.#started.peek() ? 'silent' : 'static';

@@ -3,7 +3,7 @@
 import { createContext, type RefObject } from 'preact';
 import { useContext } from 'preact/hooks';
 import { signal, type Signal } from '@preact/signals';
-import type { WitnessInfo } from '../shared/types';
+import type { CodeKind, WitnessAnswer, WitnessInfo } from '../shared/types';
 
 export type Tab = 'schedule' | 'tuning';
 export type Middle = 'nest' | 'code' | 'diff';
@@ -15,12 +15,16 @@ export interface Shown {
   readonly hint: string;
   readonly where: readonly string[];
   readonly witness: WitnessInfo | null;
+  /** Legal steps that do what was meant. */
+  readonly instead?: WitnessAnswer['instead'];
 }
 export interface Ui {
   readonly root: RefObject<HTMLDivElement>;
   readonly tab: Signal<Tab>;
   /** What the middle of the schedule's screen shows. */
   readonly middle: Signal<Middle>;
+  /** Form in which code is shown. */
+  readonly code: Signal<CodeKind>;
   /** Two variants to look at side by side. */
   readonly compare: Signal<readonly [number, number] | null>;
   /** Row of the nest that is being moved; "" when none is. */
@@ -28,6 +32,7 @@ export interface Ui {
   /** Row of the nest whose lines of code are lit. */
   readonly lines: Signal<string>;
   readonly sheet: Signal<boolean>;
+  readonly exporting: Signal<boolean>;
   readonly shown: Signal<Shown | null>;
   /** Read out by a screen reader when it changes. */
   readonly said: Signal<string>;
@@ -35,8 +40,8 @@ export interface Ui {
 
 /** The state of a new view. */
 export const newUi = (root: Ui['root']): Ui => ({
-  root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
-  sheet: signal(false), shown: signal(null), said: signal('')
+  root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), code: signal<CodeKind>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
+  sheet: signal(false), exporting: signal(false), shown: signal(null), said: signal('')
 });
 
 export const UiContext = createContext<Ui | null>(null);

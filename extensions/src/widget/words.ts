@@ -25,14 +25,11 @@ export function linkWords(store: Store): LinkWords {
   const pending = store.pending.value;
   const list = pending.join(', ');
   switch (store.link.value) {
-    case 'queued': {
-      const text = pending.length === 1 ? `1 action is queued: ${list}.` : `${plural(pending.length, 'action')} are queued and run in order: ${list}.`;
-      return { short: `queued: the kernel is busy${list && ` (${list})`}`, title: 'The kernel is busy', level: 'busy',
-        text: pending.length ? text : 'It answers when the running cell is done.' };
-    }
+    case 'queued':
+      return waiting(store, pending);
     case 'silent':
       return { short: 'silent: no answer from the kernel', title: 'No answer from the kernel', level: 'warn',
-        text: `For 10 seconds nothing came back${list && `; waiting: ${list}`}. If a long cell runs, it comes after it; otherwise restart the kernel.` };
+        text: `For 10 seconds nothing came back${list && `; waiting: ${list}`}. If a cell runs, the answer comes after it. If none does, run the cell again that shows this panel.` };
     case 'static':
       return { short: 'no kernel', title: 'This page has no kernel', level: 'warn', text: 'Open the notebook and run the cell to work with this panel.' };
     default: {
@@ -41,6 +38,20 @@ export function linkWords(store: Store): LinkWords {
         level: busy || store.cellRuns.value ? 'busy' : 'ok' };
     }
   }
+}
+
+/** What an answer waits for: a cell, where one runs; otherwise what the workbench itself is at. */
+function waiting(store: Store, pending: readonly string[]): LinkWords {
+  const list = pending.join(', ');
+  const text = pending.length === 1 ? `1 action is queued: ${list}.` : `${plural(pending.length, 'action')} are queued and run in order: ${list}.`;
+  if (store.cellRuns.value) {
+    return { short: `queued: the kernel is busy${list && ` (${list})`}`, title: 'The kernel is busy', level: 'busy',
+      text: list ? text : 'It answers when the running cell is done.' };
+  }
+  const busy = store.slice('status').value?.busy;
+  // Drawings and questions come a moment later by themselves; only what was clicked is worth a note.
+  return { short: list ? `queued: ${list}` : busy || 'working it out', title: list && 'The workbench is busy', level: 'busy',
+    text: list && `${busy ? `It is ${busy}. ` : ''}${text}` };
 }
 
 /** Why nothing can be asked of the kernel; empty when it can. */

@@ -10,3 +10,8 @@ export interface EstimateInfo {
   /** Operations per byte into the first cache. */
   readonly intensity: number | null;
 }
+
+export type ChartName = 'tuning' | 'roofline';
+
+/** Which chart the one figure shows; `wide` when its plots stand around the task table. */
+export interface ChartSlice { readonly name: ChartName; readonly wide: boolean; readonly roofs: 'none' | 'measuring' | 'stored' }

@@ -19,22 +19,25 @@ export interface CodeAnswer {
   readonly cut: string;
 }
 
-/** Two variants that were measured against each other. */
+/** Two variants that were measured against each other: the time of `b` over that of `a`, and how sure the faster one is. */
 export interface ContestInfo {
   readonly a: number;
   readonly b: number;
-  readonly ratio: number;
-  readonly confidence: number;
-  readonly resolution: number;
+  readonly ratio: number | null;
+  readonly confidence: number | null;
+  readonly resolution: number | null;
   readonly state: '' | 'running' | 'failed';
   readonly error: string;
+  /** What came of it, in a few words. */
+  readonly text: string;
 }
-/** A line of each side with its number; `mark` says whether it is the same, gone, new or changed. */
+/** A line of each side with its number; `mark` says whether it is the same, gone, new or changed. Or `skip` lines that are the same and left out. */
 export interface DiffRow {
   readonly mark: ' ' | '-' | '+' | '~';
   readonly left: readonly [number, string] | null;
   readonly right: readonly [number, string] | null;
   readonly row?: string;
+  readonly skip?: number;
 }
 /** Answer to the question "diff". */
 export interface DiffAnswer {
@@ -44,6 +47,9 @@ export interface DiffAnswer {
   readonly rows: readonly DiffRow[];
   /** Lines that are the same and left out. */
   readonly folded: number;
+  readonly changed: number;
+  /** What was not compared; empty when everything was. */
+  readonly cut: string;
   readonly est: readonly [number | null, number | null];
   readonly bytes: Readonly<Record<string, readonly [number, number]>>;
   readonly ms: readonly [number | null, number | null];

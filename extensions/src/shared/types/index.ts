@@ -1,7 +1,8 @@
 // What the kernel sends, as the protocol describes it. Unknown numbers are null; times are in milliseconds.
 
-import type { GraphSlice } from './graph';
-import type { NestSlice } from './nest';
+import type { ChartSlice } from './charts';
+import type { GraphSlice, StagesSlice } from './graph';
+import type { AccessesSlice, NestSlice } from './nest';
 import type { PaletteSlice } from './palette';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
 import type { SteeringSlice, TasksSlice, TuningSlice } from './tuning';
@@ -23,14 +24,16 @@ export interface Slices {
   readonly graph: GraphSlice;
   readonly tasks: TasksSlice;
   readonly head: HeadSlice;
-  readonly stages: GraphSlice;
+  readonly stages: StagesSlice;
   readonly nest: NestSlice;
+  readonly accesses: AccessesSlice;
   readonly selection: SelectionSlice;
   readonly palette: PaletteSlice;
   readonly history: HistorySlice;
   readonly tuning: TuningSlice;
   readonly steering: SteeringSlice;
   readonly status: StatusSlice;
+  readonly chart: ChartSlice;
 }
 
 export type Theme = 'light' | 'dark';

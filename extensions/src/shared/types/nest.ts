@@ -1,6 +1,7 @@
 // The loop nest.
 
 import type { Json } from './json';
+import type { Step, WitnessInfo } from './palette';
 
 /** How a loop is run; what is bound to a part of a device has the part's name (`threadIdx.x`, `vthread`). */
 export type Mark = 'serial' | 'parallel' | 'vectorize' | 'unroll' | (string & {});
@@ -22,10 +23,38 @@ export interface NestRow {
   readonly iters: number | null;
   readonly flops: number | null;
   readonly bytes: number | null;
+  /** Bytes of the statements that stand right in the loop; null where these are all. */
+  readonly own?: number | null;
   readonly ws: number | null;
   readonly level: string | null;
   readonly block: string | null;
 }
+export interface AccessRow {
+  readonly id: string;
+  readonly buffer: string;
+  /** The element, as the statement writes it. */
+  readonly text: string;
+  readonly kind: 'read' | 'write' | 'read, write';
+  /** Bytes from one iteration to the next; null where nobody knows before it runs. */
+  readonly step: number | null;
+  /** The same in words: a fact, and after a comma what follows from it. */
+  readonly says: string;
+  readonly touched: number | null;
+}
+export interface AccessesSlice { readonly row: string; readonly rows: readonly AccessRow[] }
+/** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
+export interface DropTarget {
+  readonly onto: string;
+  readonly place: 'before' | 'after' | 'on';
+  readonly step: Step;
+  readonly legal: boolean;
+  readonly reason: string;
+  readonly hint: string;
+  readonly where: readonly string[];
+  readonly witness: WitnessInfo | null;
+}
+/** Answer to the question "drops". */
+export interface DropsAnswer { readonly targets: readonly DropTarget[] }
 export interface HoleInfo { readonly name: string; readonly choices: readonly Json[] | null }
 export interface NestSlice {
   readonly rows: readonly NestRow[];

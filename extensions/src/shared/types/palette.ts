@@ -28,11 +28,19 @@ export interface PrimitiveInfo {
   readonly returns: string;
   readonly fields: readonly FieldInfo[];
 }
+/** Two iterations that a step would bring into conflict, and the element that they meet in. */
 export interface WitnessInfo {
+  readonly kind: 'write-write' | 'twice' | 'read-before-write';
   readonly buffer: string;
   readonly element: readonly number[];
   readonly first: Readonly<Record<string, number>>;
   readonly second: Readonly<Record<string, number>>;
+  /** Whose iterations they are. */
+  readonly blocks: readonly [string, string];
+  /** Numbers that were assumed for what is open. */
+  readonly filling: Readonly<Record<string, number>>;
+  /** The value as the program is written, and the values that could come out instead. */
+  readonly effect: { readonly order: number; readonly otherwise: readonly number[] } | null;
 }
 export interface Step { readonly primitive: string; readonly args: Args }
 /** A step on offer: legal where the primitive is, else the one that its reason is about. */
@@ -55,7 +63,7 @@ export interface PaletteSlice {
   readonly about: string;
   readonly rows: readonly PaletteItem[];
 }
-/** Answer to the question "judge": the same words that the palette uses. */
+/** Whether a step is legal: the same words that the palette uses. */
 export interface Verdict {
   readonly legal: boolean;
   readonly code: string;
@@ -68,11 +76,28 @@ export interface Verdict {
 export interface PreviewAnswer {
   readonly verdict: Verdict;
   readonly makes: readonly string[];
-  /** Rows that are new or changed. */
+  /** Rows that are new or changed: whole ones, of which only what changes travels. */
   readonly rows: readonly NestRow[];
   /** Ids of the nest after the step. */
   readonly order: readonly string[];
   readonly gone: readonly string[];
   readonly ws: readonly { readonly row: string; readonly before: number | null; readonly after: number | null }[];
   readonly estimate: EstimateInfo | null;
+  /** The same of the schedule as it is, without the step; null where the step is not legal, or nothing can be estimated. */
+  readonly before: EstimateInfo | null;
+}
+/** A legal way to what a refused step was meant to do: one step, and those to take right after it. */
+export interface Offer {
+  readonly step: Step;
+  /** Taken after `step`, in this order: only with them is it what was meant. */
+  readonly then: readonly Step[];
+  /** All of them in words: "reorder(k, j), then vectorize(j)". */
+  readonly label: string;
+  /** Estimated milliseconds after all of them; null where no estimate is at hand. The fastest offer comes first. */
+  readonly est: number | null;
+}
+/** Answer to the question "witness": why a step is not legal, and legal steps that do what was meant. */
+export interface WitnessAnswer {
+  readonly verdict: Verdict;
+  readonly instead: readonly Offer[];
 }

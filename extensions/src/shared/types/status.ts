@@ -1,7 +1,9 @@
 // What is open, what is going on, and what has to be said.
 
+import type { EstimateInfo } from './charts';
 import type { PrimitiveInfo } from './palette';
 import type { OrderInfo } from './tuning';
+import type { ReplayReport } from './variants';
 
 export interface ErrorInfo {
   readonly code: string;
@@ -37,6 +39,7 @@ export interface HeadSlice {
   readonly peak_share: number | null;
   readonly best_ms: number | null;
   readonly best_by: 'hand' | 'tuner' | null;
+  readonly est: EstimateInfo | null;
   readonly holes: number;
 }
 
@@ -45,5 +48,6 @@ export interface SelectionSlice { readonly id: string }
 export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly level: 'info' | 'warn' | 'error';
   readonly text: string;
+  readonly replay?: ReplayReport;
 }
 export interface StatusSlice { readonly busy: string; readonly note: Note | null; readonly log: string }

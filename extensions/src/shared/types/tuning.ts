@@ -19,6 +19,17 @@ export interface TaskRow {
   readonly reason: string;
   readonly delta: number | null;
   readonly spark: readonly number[];
+  readonly spread?: number | null;
+  /** Comparisons that were made, and how sure the last one was that the best is the best. */
+  readonly compared?: number;
+  readonly confidence?: number | null;
+  /** What the scheduler expects of one more round, while a run is on: in all, and the parts, in milliseconds. */
+  readonly gain?: number | null;
+  readonly backward?: number | null;
+  readonly optimism?: number | null;
+  readonly similarity?: number | null;
+  /** How many of the trials that are left the task is expected to get. */
+  readonly more?: number | null;
 }
 export interface TasksSlice {
   readonly rows: readonly TaskRow[];
@@ -77,6 +88,8 @@ export interface SteeringSlice {
     readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string;
     readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;
     readonly won: number; readonly last: ComparisonInfo | null; readonly waiting: number;
+    /** Kinds of failures, the most frequent first, each with its newest trial. */
+    readonly failures: readonly { readonly kind: string; readonly count: number; readonly trial: number; readonly error: string; readonly opens: boolean }[];
   } | null;
   readonly held: readonly { readonly task: string; readonly text: string; readonly args: Args }[];
   /** What commands would change, as it is now: by command and argument. */

@@ -1,23 +1,55 @@
-// The states of the schedule on show. The slice is called `history`.
+// The variants of the schedule on show: a tree. The slice is called `history`.
 
-export interface HistoryRow {
+import type { ContestInfo } from './code';
+
+export interface VariantRow {
   readonly id: number;
+  readonly parent: number | null;
+  /** How it came of its parent: by one step, several at once, numbers for its open ones, or steps of another task. */
+  readonly edge: 'start' | 'step' | 'steps' | 'fill' | 'replay';
+  readonly steps: number;
   readonly text: string;
+  /** The same in fewer letters, where there is a shorter way to say it. */
+  readonly short?: string;
   readonly primitive: string;
+  readonly name: string;
+  readonly star: boolean;
+  readonly by: 'hand' | 'tuner' | 'template';
+  readonly trial: number | null;
+  readonly holes: number;
+  /** Column and row; rows above the first branch are negative. */
+  readonly x: number;
+  readonly y: number;
   readonly ms: number | null;
   readonly spread: number | null;
   readonly gflops: number | null;
+  /** Estimated latency; where numbers are open, from it to `est_high`. */
+  readonly est: number | null;
+  readonly est_high: number | null;
   readonly status: string;
   readonly error: string;
+  /** Whether redo leads there. */
   readonly undone: boolean;
-  readonly holes: number;
-  readonly by: 'hand' | 'tuner';
 }
 export interface HistorySlice {
-  readonly rows: readonly HistoryRow[];
+  readonly rows: readonly VariantRow[];
   readonly at: number;
+  /** From the program as it was written to the one on show. */
+  readonly path: readonly number[];
   readonly can_undo: boolean;
   readonly can_redo: boolean;
-  readonly can_back: boolean;
   readonly auto: boolean;
+  readonly best: number | null;
+  /** Variants that were let go because there were too many. */
+  readonly hidden: number;
+  readonly contests: readonly ContestInfo[];
 }
+
+/** What came of taking a variant's steps on another task; with the note of the status. */
+export interface ReplayReport {
+  readonly onto: string;
+  readonly steps: readonly ReplayStep[];
+  /** The first step that is not legal there. */
+  readonly failed_at: number | null;
+}
+export interface ReplayStep { readonly text: string; readonly ok: boolean | null; readonly reason: string; readonly hint: string; readonly where: readonly string[] }

@@ -1,6 +1,8 @@
 // The stages of the open task: one node per block of its function, an edge where one reads what the other writes.
 
+import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { Button } from '../../shared/a11y';
 import { Dag } from '../../shared/dag';
 import type { DagNode } from '../../shared/daggraph';
 import { Blank } from '../../shared/blank';
@@ -23,7 +25,9 @@ function Stage({ node }: { node: DagNode }) {
   );
 }
 
-export function StagesPanel({ store }: PanelProps) {
+/** Where there is one statement alone there is little to see: the drawing is folded away, and small. */
+export function StagesPanel({ store, model }: PanelProps) {
+  const unfolded = useSignal(false);
   const stages = store.slice('stages').value;
   const selected = store.selected.value;
   const nest = store.slice('nest').value;
@@ -36,7 +40,7 @@ export function StagesPanel({ store }: PanelProps) {
   if (!stages || nodes.length === 0) {
     return <Blank title="No task is open">Open a task in the table or in the graph to see its stages.</Blank>;
   }
-  return (
+  const drawing = (
     <Dag
       graph={stages} title="Stages" mono current={current} tones={NO_TONES}
       label={`Stages of the task, ${nodes.length} blocks and buffers. Arrow keys follow the edges, Enter selects.`}
@@ -45,5 +49,15 @@ export function StagesPanel({ store }: PanelProps) {
       openable={() => true} readout={node => <Stage node={node} />}
       onOpen={node => store.select(node.id)}
     />
+  );
+  const blocks = nodes.filter(node => !(node.kind in KINDS)).length;
+  if (blocks > 1 || model.get('panel') === 'stages') return drawing;
+  return (
+    <div class="swb-few">
+      <Button class="swb-link is-quiet" aria-expanded={unfolded.value ? 'true' : 'false'} data-swb-do="stages" onPress={() => { unfolded.value = !unfolded.value; }}>
+        {unfolded.value ? '▾' : '▸'} Stages: one statement
+      </Button>
+      {unfolded.value && drawing}
+    </div>
   );
 }

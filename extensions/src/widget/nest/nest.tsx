@@ -1,39 +1,21 @@
 // The loop nest: one row per loop and statement, with what it costs. A tree grid: arrows walk, fold and select.
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
-import { walk } from '../../shared/a11y';
+import { useEffect, useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
 import type { NestRow, NestSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
-import { headTicks, Row, scaleOf, tickStyle } from './nestrow';
+import { Buffers, Holes } from './around';
+import { useGlide } from './glide';
+import { Head, Steps } from './head';
+import { rowElement, useMoving } from './moving';
+import { Row, scaleOf, tickStyle, type Count } from './nestrow';
+import { found, ghosts, insideIntrinsics, ownFlops, rowOf, stepOf, visible } from './rows';
 
-/** Rows that no folded loop hides, in order. */
-function visible(rows: readonly NestRow[], folded: ReadonlySet<string>): readonly NestRow[] {
-  if (folded.size === 0) return rows;
-  const hidden = new Set<string>();
-  return rows.filter(row => {
-    const inside = row.parent !== null && (folded.has(row.parent) || hidden.has(row.parent));
-    if (inside) hidden.add(row.id);
-    return !inside;
-  });
-}
-
-/** Rows that only describe what an instruction around them does: no code is made of them. */
-function insideIntrinsics(rows: readonly NestRow[]): ReadonlySet<string> {
-  const inside = new Set<string>();
-  const instructions = new Set<string>();
-  for (const row of rows) {
-    if (row.parent !== null && (instructions.has(row.parent) || inside.has(row.parent))) inside.add(row.id);
-    if (row.kinds?.includes('intrin')) instructions.add(row.id);
-  }
-  return inside;
-}
-
-/** More rows than any screen shows; the others follow one frame later, so that the first paint is quick. */
-const FIRST = 120;
+/** More rows than the grid is high; the others follow one frame later, so that the first paint is quick. */
+const FIRST = 40;
 
 function useAllRows(n: number): number {
   const all = useSignal(n <= FIRST);
@@ -45,45 +27,30 @@ function useAllRows(n: number): number {
   return all.value ? n : FIRST;
 }
 
-/** The row that a selection stands for: its own, or the statement of a selected block. */
-function rowOf(rows: readonly NestRow[], id: string): NestRow | undefined {
-  if (!id) return undefined;
-  return rows.find(row => row.id === id) ?? rows.find(row => row.kind === 'stmt' && row.block === id);
-}
+const NONE: ReadonlySet<string> = new Set();
 
-function useNest({ store }: PanelProps, nest: NestSlice | null) {
-  const folded = useSignal<ReadonlySet<string>>(new Set());
-  const rows = nest?.rows ?? [];
+/** The rows on show: those of the nest, or what a step would make of them. Bars keep the scale of the nest as it is. */
+function useNest({ store }: PanelProps, nest: NestSlice | null, moving: boolean) {
+  const folded = useSignal<ReadonlySet<string>>(NONE);
+  const task = store.slice('head').value?.task;
+  useLayoutEffect(() => { folded.value = NONE; }, [task]); // rows of another task may have the same names
   const meta = store.slice('meta').value;
+  const real = nest?.rows ?? [];
+  const preview = store.ghost.value;
+  // A row is moved among those that are there; and what was said of another nest says nothing of this one.
+  const ghost = moving || preview?.of !== nest ? null : preview;
+  const seen = useMemo(() => (nest && ghost ? ghosts(nest, ghost.answer) : null), [nest, ghost]);
+  const rows = seen?.rows ?? real;
   const parents = useMemo(() => new Set(rows.map(row => row.parent)), [rows]);
-  const scale = useMemo(() => scaleOf(rows, meta?.caches ?? []), [rows, meta?.caches]);
+  const scale = useMemo(() => scaleOf(real, meta?.caches ?? []), [real, meta?.caches]);
   const shown = useMemo(() => visible(rows, folded.value), [rows, folded.value]);
-  const selected = rowOf(rows, store.selected.value);
+  const fresh = seen?.fresh ?? NONE;
+  // Where the selected row would go away, the first of those that would come stands for it.
+  const selected = rowOf(rows, store.selected.value) ?? rows.find(row => fresh.has(row.id));
   const described = useMemo(() => insideIntrinsics(rows), [rows]);
-  return { folded, rows, parents, scale, shown, selected, described };
-}
-
-function Head({ scale }: { scale: ReturnType<typeof scaleOf> }) {
-  return (
-    <div class="swb-row swb-row-head" role="row">
-      <span role="columnheader">loop</span>
-      <span role="columnheader" title="Iterations of one run of the loop">extent</span>
-      <span role="columnheader" class="swb-col-iters" title="How often the body runs in one call; the bar is logarithmic">iterations</span>
-      <span role="columnheader" class="swb-col-bytes" title="Bytes that come from further away when nothing survives from one run of the loop to the next; the bar is logarithmic">traffic</span>
-      <span role="columnheader" class="swb-col-ws" title="Bytes that one run of the loop touches, and the smallest level that holds them">
-        working set <span class="swb-ticks" aria-hidden="true">{headTicks(scale)}</span>
-      </span>
-    </div>
-  );
-}
-
-const STEP = 12;
-const ROOM = 96;
-
-/** Pixels by which a row is set in: less in a deep nest, so that its innermost names keep their room. */
-function stepOf(nest: NestSlice): number {
-  const deepest = Math.max(1, ...nest.rows.map(row => row.depth));
-  return Math.max(4, Math.min(STEP, Math.floor(ROOM / deepest)));
+  const flops = useMemo(() => ownFlops(rows), [rows]);
+  const places = useMemo(() => new Map(rows.map((row, k) => [row.id, k + 2])), [rows]); // the head is the first row
+  return { places, folded, rows, parents, scale, shown, selected, described, flops, fresh, step: seen && ghost ? ghost.step : '' };
 }
 
 export function NestPanel(props: PanelProps) {
@@ -91,22 +58,27 @@ export function NestPanel(props: PanelProps) {
   const ui = useUi();
   const grid = useRef<HTMLDivElement>(null);
   const nest = store.slice('nest').value;
-  const { folded, parents, scale, shown, selected, rows, described } = useNest(props, nest);
+  const { places, folded, parents, scale, shown, selected, rows, described, flops, fresh, step } = useNest(props, nest, ui.moving.value !== '');
+  const shows = useSignal<Count>('iters');
+  const find = useSignal<string | null>(null);
   const marked = store.marked.value;
   const drawn = useAllRows(shown.length);
+  const moving = useMoving(props, nest, grid);
+  const about = useId();
+  useGlide(grid, rows, shown);
   const inShown = selected && shown.includes(selected) ? selected : undefined;
   const stop = inShown?.id ?? shown[0]?.id;
 
   const had = grid.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
     // A row that went away must not take the keyboard with it.
-    if (had && stop !== undefined && !grid.current?.contains(document.activeElement)) element(stop)?.focus();
+    if (had && stop !== undefined && !grid.current?.contains(document.activeElement)) rowElement(grid.current, stop)?.focus();
   });
   useLayoutEffect(() => {
     // The focus follows the selection only when it is in the nest already.
     const box = grid.current;
     if (!box?.contains(document.activeElement) || document.activeElement === box) return;
-    if (inShown) element(inShown.id)?.focus({ preventScroll: false });
+    if (inShown) rowElement(grid.current, inShown.id)?.focus({ preventScroll: false });
   }, [inShown?.id]);
   useEffect(() => {
     if (!selected || inShown) return;
@@ -122,7 +94,6 @@ export function NestPanel(props: PanelProps) {
       </Blank>
     );
   }
-  const element = (id: string): HTMLElement | null => grid.current?.querySelector(`[data-row="${CSS.escape(id)}"]`) ?? null;
   const fold = (id: string, close: boolean): void => {
     const next = new Set(folded.peek());
     if (close) next.add(id);
@@ -131,8 +102,8 @@ export function NestPanel(props: PanelProps) {
   };
   const pick = (row: NestRow | undefined): void => {
     if (!row) return;
-    store.select(row.id);
-    element(row.id)?.focus();
+    if (!fresh.has(row.id)) store.select(row.id);
+    rowElement(grid.current, row.id)?.focus();
   };
   const onClick = (event: MouseEvent): void => {
     const target = event.target as Element;
@@ -141,11 +112,25 @@ export function NestPanel(props: PanelProps) {
     if (target.closest('.swb-twist') && parents.has(id)) fold(id, !folded.peek().has(id));
     else pick(rows.find(row => row.id === id));
   };
+  /** A row by the first letters of its name: they are typed after a slash, because letters alone are commands. */
+  const seek = (key: string): boolean => {
+    const before = find.peek();
+    if (before === null && key !== '/') return false;
+    const typed = before === null ? '' : key === 'Backspace' ? before.slice(0, -1) : key.length === 1 ? before + key : null;
+    find.value = typed;
+    if (typed) pick(found(rows, typed));
+    return typed !== null || key === 'Escape' || key === 'Enter';
+  };
   const onKeyDown = (event: KeyboardEvent): void => {
     const id = (event.target as Element).closest<HTMLElement>('[data-row]')?.dataset.row;
     const at = shown.findIndex(row => row.id === id);
     const row = shown[at];
     if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (moving.key(event.key) || seek(event.key)) {
+      event.preventDefault();
+      event.stopPropagation();
+      return;
+    }
     const open = parents.has(row.id) && !folded.peek().has(row.id);
     switch (event.key) {
       case 'ArrowDown': pick(shown[at + 1]); break;
@@ -165,50 +150,25 @@ export function NestPanel(props: PanelProps) {
     <section class="swb-nest" aria-label="Loop nest">
       <header class="swb-panel-head">
         <h3 class="swb-h3">Loop nest</h3>
+        {find.value !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find.value}▏</b></span>}
+        {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
         <Holes nest={nest} choices={(store.slice('head').value?.holes ?? 0) - nest.holes.length} />
         <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
       </header>
-      <div ref={grid} class="swb-grid" role="treegrid" aria-label="Loop nest" style={`${tickStyle(scale)};--swb-step:${stepOf(nest)}px`} aria-rowcount={nest.rows.length + nest.hidden + 1}
-        onClick={onClick} onKeyDown={onKeyDown}>
-        <Head scale={scale} />
+      <Steps store={store} history={store.slice('history').value} />
+      <div ref={grid} class={`swb-grid${moving.row ? ' has-moving' : ''}`} role="treegrid" aria-label="Loop nest" aria-rowcount={rows.length + nest.hidden + 1}
+        aria-describedby={moving.row ? about : undefined} style={`${tickStyle(scale)};--swb-step:${stepOf(rows)}px`}
+        onClick={onClick} onKeyDown={onKeyDown} onBlur={() => { find.value = null; }} {...moving.pointer}>
+        <Head scale={scale} shows={shows.value} onSwitch={next => { shows.value = next; }} />
         {shown.slice(0, drawn).map(row => (
-          <Row key={row.id} row={row} scale={scale} open={parents.has(row.id) ? !folded.value.has(row.id) : null}
-            selected={row.id === selected?.id} marked={marked.has(row.id)} stop={row.id === stop} described={described.has(row.id)} />
+          <Row key={row.id} row={row} place={places.get(row.id)!} scale={scale} shows={shows.value} ownFlops={flops.get(row.id) ?? null}
+            open={parents.has(row.id) ? !folded.value.has(row.id) : null} selected={row.id === selected?.id} stop={row.id === stop}
+            marked={marked.has(row.id)} described={described.has(row.id)} ghost={fresh.has(row.id)} look={moving.look(row.id)} />
         ))}
       </div>
-      <Buffers nest={nest} {...props} />
+      {moving.row && <p id={about} class={`swb-moving${moving.refused ? ' is-refused' : ''}`}>{moving.words}</p>}
+      <Buffers nest={nest} store={store} />
       {nest.hidden > 0 && <p class="swb-more">{count(nest.hidden)} more {nest.hidden === 1 ? 'row' : 'rows'} hidden: only the first {count(nest.rows.length)} are shown</p>}
     </section>
-  );
-}
-
-/** Buffers can be selected too: some primitives act on them. */
-function Buffers({ store, nest }: PanelProps & { nest: NestSlice }) {
-  const box = useRef<HTMLDivElement>(null);
-  const { buffers } = nest;
-  if (buffers.length === 0) return null;
-  const at = store.selected.value;
-  const stop = buffers.includes(at) ? at : buffers[0];
-  return (
-    <div ref={box} class="swb-buffers" role="group" aria-label="Buffers" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
-      <span class="swb-faint">Buffers</span>
-      {buffers.map(name => (
-        <button key={name} type="button" class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at ? 'true' : 'false'} tabIndex={name === stop ? 0 : -1}
-          title={[`Select buffer ${name}`, ...(nest.storage?.[name] ?? [])].join('\n')} onClick={() => store.select(name)}>{name}
-          {nest.storage?.[name]?.map(one => <small key={one} class="swb-stored"> {one}</small>)}</button>
-      ))}
-    </div>
-  );
-}
-
-/** What is left open: numbers, which the nest shows as "?", and choices, of which it shows the first. */
-function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {
-  const { holes } = nest;
-  const names = holes.map(hole => `?${hole.name}${hole.choices ? ` of ${hole.choices.join(', ')}` : ''}`).join('; ');
-  return (
-    <>
-      {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(holes.length, 'open number')}</span>}
-      {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first choice that is legal">{plural(choices, 'open choice')}</span>}
-    </>
   );
 }

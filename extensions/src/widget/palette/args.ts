@@ -102,11 +102,11 @@ export function innerOf(value: Json | undefined, extent: number | null): readonl
   return value.map((one, i) => (i === rest ? left : one)).slice(1);
 }
 
-/** Divisors worth a button: all when there are few, else the small ones. */
-export function divisors(n: number, most = 14): readonly number[] {
+/** All divisors, in order. */
+export function divisors(n: number): readonly number[] {
   const found: number[] = [];
   for (let d = 1; d * d <= n; d++) if (n % d === 0) found.push(d, ...(d * d === n ? [] : [n / d]));
-  return found.sort((a, b) => a - b).slice(0, most);
+  return found.sort((a, b) => a - b);
 }
 
 /** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open; with a `tail` the last iteration may run short. */

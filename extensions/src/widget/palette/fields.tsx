@@ -18,6 +18,8 @@ export interface FieldProps {
   readonly loop: string;
   readonly divisors: readonly number[] | null;
   readonly onChange: (value: Json) => void;
+  /** The pointer is over a value, or over none any more. */
+  readonly onOver: (value: Json | undefined) => void;
 }
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,46 +1,50 @@
 // The form of one primitive, made from what the kernel says about its fields. It asks before it applies.
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
-import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PrimitiveInfo, Verdict } from '../../shared/types';
+import { bytes, milliseconds, times } from '../../shared/format';
+import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PreviewAnswer, PrimitiveInfo, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import type { Store } from '../store';
 import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
 import { noKernel, sentence } from '../words';
 import { argsOf, missing, namesIn, prefill, sameArgs, type Draft } from './args';
 import { FieldInput } from './fields';
+import { usePreview, type Previewed } from './preview';
 
-const ASK_AFTER = 150;
 const AFTER_DRAWING = 30;
 const LEGAL: Verdict = { legal: true, code: '', reason: '', hint: '', where: [], witness: null };
 
-const refused = (error: ErrorInfo): Verdict =>
-  ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
 /** What is on offer was judged already. */
 const ofItem = (item: PaletteItem): Verdict => (item.legal ? LEGAL : { code: '', ...item });
 
-/** The kernel's opinion of the draft; null while it is not known. */
-function useVerdict(store: Store, item: PaletteItem, info: PrimitiveInfo, draft: Draft, lacks: string) {
-  const verdict = useSignal<Verdict | null>(null);
-  const turn = useRef(0);
-  useEffect(() => {
-    const mine = ++turn.current;
-    const args = argsOf(info, draft);
-    const quick = item.quick.find(move => sameArgs(move.args, args));
-    verdict.value = lacks ? null : quick ? ofItem(item) : null;
-    if (lacks || quick || noKernel(store)) return;
-    const timer = setTimeout(() => {
-      const set = (value: Verdict): void => { if (mine === turn.current) verdict.value = value; };
-      store.ask('judge', { step: { primitive: item.id, args } }).then(set, (error: ErrorInfo) => {
-        if (error.code !== 'superseded' && error.code !== 'closed') set(refused(error));
-      });
-    }, ASK_AFTER);
-    return () => clearTimeout(timer);
-  }, [draft, item, lacks]);
-  useEffect(() => () => { turn.current++; }, []);
-  return verdict;
+/** A step that would change a number: as it is and as it would be. A part of a loop is compared with the whole. */
+function Effects({ seen }: { seen: Previewed | null }) {
+  const answer = seen?.answer;
+  if (!answer?.verdict.legal) return null;
+  const ws = answer.ws.find(one => one.before !== null) ?? answer.ws[0];
+  const { estimate } = answer;
+  const now = answer.before?.ms ?? null;
+  if (!ws && estimate?.ms == null) return null;
+  const nameBefore = ({ row }: { row: string }): string => (answer.gone.find(whole => row.startsWith(`${whole}.`)) ?? row);
+  const before = (one: PreviewAnswer['ws'][number]): string => (one.before === null ? '' : `${nameBefore(one) === one.row ? '' : `${nameBefore(one)} `}${bytes(one.before)} → `);
+  const after = (one: PreviewAnswer['ws'][number]): string => `${nameBefore(one) === one.row || one.before === null ? '' : `${one.row} `}${bytes(one.after)}`;
+  const same = ws !== undefined && (ws.before === null || nameBefore(ws) === ws.row);
+  return (
+    <dl class="swb-effects">
+      {ws && (
+        <div title={answer.ws.map(one => `${one.row}: ${before(one)}${after(one)}`).join('\n')}>
+          <dt>working set{same && <> of <span class="swb-mono">{ws.row}</span></>}</dt><dd>{before(ws)}<b>{after(ws)}</b></dd>
+        </div>
+      )}
+      {estimate?.ms != null && (
+        <div title="By a model of the machine; nothing was run">
+          <dt>estimate</dt><dd>≈ {now !== null && `${milliseconds(now)} → `}<b>{milliseconds(estimate.ms)} ms</b> {now !== null && times(now, estimate.ms)}</dd>
+        </div>
+      )}
+    </dl>
+  );
 }
 
 /** What a suggestion leaves out. */
@@ -53,12 +57,15 @@ function oneNumber(item: PaletteItem, info: PrimitiveInfo): boolean {
   return differ.length === 1 && differ[0]!.widget === 'number';
 }
 
-function Suggestions({ item, info, draft, onPick }: { item: PaletteItem; info: PrimitiveInfo; draft: Draft; onPick: (draft: Draft) => void }) {
+interface SuggestionProps { item: PaletteItem; info: PrimitiveInfo; draft: Draft; onPick: (draft: Draft) => void; onOver: (draft: Draft | null) => void }
+
+function Suggestions({ item, info, draft, onPick, onOver }: SuggestionProps) {
   if (item.quick.length < 2 || item.divisors?.length || oneNumber(item, info)) return null;
   return (
     <div class="swb-quick" role="group" aria-label="Suggestions">
       {item.quick.map(move => (
         <button key={move.label} type="button" class="swb-mini is-wide" aria-pressed={sameArgs(move.args, argsOf(info, draft)) ? 'true' : 'false'}
+          onMouseEnter={() => onOver({ ...draft, ...usual(info), ...move.args })} onMouseLeave={() => onOver(null)}
           onClick={() => onPick({ ...draft, ...usual(info), ...move.args })}>{move.label}</button>
       ))}
     </div>
@@ -86,28 +93,37 @@ interface FormProps extends PanelProps {
 export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormProps) {
   const ui = useUi();
   const nest = store.slice('nest').value;
-  const draft = useSignal<Draft>(prefill(info, item, at, nest));
-  const touched = useRef(false);
+  const own = useSignal<{ readonly at: string; readonly draft: Draft } | null>(null);
+  const over = useSignal<Draft | null>(null);
   const failure = useSignal<ErrorInfo | null>(null);
   const sending = useSignal(false);
-  useEffect(() => {
-    // Suggestions that arrive later replace what nobody has touched yet.
-    if (!touched.current) draft.value = prefill(info, item, at, store.slice('nest').peek());
-  }, [item, at]);
-  const lacks = missing(info, draft.value);
-  const verdict = useVerdict(store, item, info, draft.value, lacks);
-  const set = (next: Draft): void => {
-    touched.current = true;
+  const suggestion = useMemo(() => prefill(info, item, at, nest), [item, at]);
+  // What somebody has put in was meant for this selection; until then suggestions that arrive later replace others.
+  const draft = own.value?.at === at ? own.value.draft : suggestion;
+  useLayoutEffect(() => {
+    over.value = null;
     failure.value = null;
-    draft.value = next;
+  }, [at]);
+  const lacks = missing(info, draft);
+  const step = lacks ? null : { primitive: item.id, args: argsOf(info, draft) };
+  const tried = over.value && !missing(info, over.value) ? { primitive: item.id, args: argsOf(info, over.value) } : step;
+  const seen = usePreview(store, tried);
+  // While the pointer is over another value, the opinion stays that of what would be applied.
+  const known = useRef<Verdict | null>(null);
+  if (tried === step) known.current = step && item.quick.some(move => sameArgs(move.args, step.args)) ? ofItem(item) : (seen?.answer.verdict ?? null);
+  const verdict = known.current;
+  const set = (next: Draft): void => {
+    over.value = null;
+    failure.value = null;
+    own.value = { at, draft: next };
   };
-  const reason = noKernel(store) || lacks || (verdict.value?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
+  const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
   const apply = async (): Promise<void> => {
     if (reason) return;
     sending.value = true;
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
-      await store.do('apply', { step: { primitive: item.id, args: argsOf(info, draft.value) } });
+      await store.do('apply', { step });
       onDone();
       // The rows of the new nest are drawn by then; a row that is about to go must not take the focus with it.
       if (inside) setTimeout(() => focusOn(ui, `.swb-nest ${STOP}`) || focusOn(ui, '.swb-pal [data-swb-legal]'), AFTER_DRAWING);
@@ -123,16 +139,18 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     event.stopPropagation();
     void apply();
   };
-  const loopOf = (field: FieldInfo): string => namesIn(draft.value[field.of ?? 'loop'])[0] ?? at;
+  const loopOf = (field: FieldInfo): string => namesIn(draft[field.of ?? 'loop'])[0] ?? at;
   return (
     <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); void apply(); }}>
       <p class="swb-summary">{info.summary.split('``').map((part, i) => (i % 2 ? <code key={i} class="swb-mono">{part}</code> : part))}</p>
-      <Suggestions item={item} info={info} draft={draft.value} onPick={set} />
+      <Suggestions item={item} info={info} draft={draft} onPick={set} onOver={one => { over.value = one; }} />
       {info.fields.map(field => (
-        <FieldInput key={field.name} field={field} value={draft.value[field.name] ?? null} draft={draft.value} item={item} nest={nest} loop={loopOf(field)}
-          divisors={loopOf(field) === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft.value, [field.name]: value })} />
+        <FieldInput key={field.name} field={field} value={draft[field.name] ?? null} draft={draft} item={item} nest={nest} loop={loopOf(field)}
+          divisors={loopOf(field) === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft, [field.name]: value })}
+          onOver={(value: Json | undefined) => { over.value = value === undefined ? null : { ...draft, [field.name]: value }; }} />
       ))}
-      <Opinion verdict={verdict.value} lacks={lacks} onShow={one => onShow(argsOf(info, draft.value), one)} />
+      <Effects seen={seen} />
+      <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />
       {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
       <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
     </form>

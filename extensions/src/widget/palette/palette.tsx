@@ -1,21 +1,21 @@
 // What can be done with the selection. What is not legal stays in sight, with the reason.
 
 import { useSignal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
-import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Verdict } from '../../shared/types';
-import { stepText } from '../describe';
-import { markRows } from '../marks';
+import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Step, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
 import { sentence } from '../words';
 import { nameOf } from './args';
 import { PrimitiveForm } from './form';
+import { showWhy } from './witness';
 
 /** Where Enter applies: the numbers on offer, or the button where there is nothing to choose. */
 const FIRST_CHOICE = '.swb-form [role=radio][tabindex="0"], .swb-form [data-swb-apply]';
 
-type Show = (step: string, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>) => void;
+type Show = (step: Step, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>) => void;
 
 /** What stands beside the name of a legal primitive. */
 function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): string {
@@ -25,10 +25,10 @@ function offer(item: PaletteItem, info: PrimitiveInfo | undefined, at: string): 
 }
 
 interface LegalProps extends PanelProps {
-  item: PaletteItem; info: PrimitiveInfo | undefined; at: string; open: boolean; place: number; stop: boolean; onToggle: () => void; show: Show;
+  item: PaletteItem; info: PrimitiveInfo | undefined; at: string; open: boolean; place: number; stop: boolean; onToggle: () => void; onDone: () => void; show: Show;
 }
 
-function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: LegalProps) {
+function Legal({ item, info, at, open, place, stop, onToggle, onDone, show, ...props }: LegalProps) {
   const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
@@ -38,33 +38,35 @@ function Legal({ item, info, at, open, place, stop, onToggle, show, ...props }: 
         <span class="swb-faint" title={place <= 9 ? `Key ${place}` : undefined}>{place <= 9 ? place : ''}</span>
       </button>
       {open && info && (
-        <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(args: Args, verdict: Verdict) => show(stepText(item.id, args), verdict)} />
+        <PrimitiveForm {...props} item={item} info={info} at={at} onDone={onDone}
+          onShow={(args: Args, verdict: Verdict) => show({ primitive: item.id, args }, verdict)} />
       )}
     </div>
   );
 }
 
 interface IllegalProps extends PanelProps {
-  item: PaletteItem; info: PrimitiveInfo | undefined; at: string; open: boolean; stop: boolean; onToggle: () => void; show: Show;
+  item: PaletteItem; info: PrimitiveInfo | undefined; at: string; open: boolean; stop: boolean; onToggle: () => void; onDone: () => void; show: Show;
 }
 
-/** What was tried is not legal; other values may be, so the form is at hand here too. */
-function Illegal({ item, info, at, open, stop, onToggle, show, ...props }: IllegalProps) {
+/** What was tried is not legal, in one line until it is pressed; other values may be, so the form is at hand here too. */
+function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ...props }: IllegalProps) {
+  const pressed = useSignal(false);
+  const told = pressed.value || open;
   const first = item.quick[0];
-  const step = first ? stepText(item.id, first.args) : at ? `${item.id}(${at})` : item.id;
-  const visible = item.where.length > 0 || item.witness !== null;
-  const onShow = (): void => { if (visible) show(step, item); };
+  const visible = first !== undefined && (item.where.length > 0 || item.witness !== null);
+  const onShow = (): void => { if (visible) show({ primitive: item.id, args: first.args }, item); };
+  const links = stop || open ? 0 : -1; // Tab goes on from the primitive to its own links, not through those of all
   return (
-    <li class={`swb-illegal${open ? ' is-open' : ''}`}>
-      <button type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={onShow}
-        aria-label={`${item.id}, not legal here: ${item.reason}`} title={visible ? 'Not legal here. Press to see why' : 'Not legal here'}><s>{item.id}</s></button>
-      <p>{item.reason} {item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}
-        {visible && <><Button class="swb-link" data-swb-show={item.id} aria-label={`Show me why ${item.id} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
-        {info && <Button class="swb-link is-quiet" aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
+    <li class={`swb-illegal${open ? ' is-open' : ''}${told ? ' is-told' : ''}`}>
+      <button type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={() => { pressed.value = !pressed.value; onShow(); }}
+        aria-expanded={told ? 'true' : 'false'} aria-label={`${item.id}, not legal here: ${item.reason}`} title={`Not legal here: ${item.reason}`}><s>{item.id}</s></button>
+      <p><span title={told ? undefined : `${item.reason} ${sentence(item.hint)}`} onClick={() => { pressed.value = !pressed.value; }}>{item.reason} {told && item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}</span>
+        {visible && <><Button class="swb-link" data-swb-show={item.id} tabIndex={links} aria-label={`Show me why ${item.id} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
+        {told && info && <Button class="swb-link is-quiet" tabIndex={links} aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
       {open && info && (
-        <PrimitiveForm key={`${item.id} ${at}`} {...props} item={item} info={info} at={at} onDone={onToggle}
-          onShow={(args: Args, verdict: Verdict) => show(stepText(item.id, args), verdict)} />
+        <PrimitiveForm {...props} item={item} info={info} at={at} onDone={onDone}
+          onShow={(args: Args, verdict: Verdict) => show({ primitive: item.id, args }, verdict)} />
       )}
     </li>
   );
@@ -107,13 +109,16 @@ function sorted(items: readonly PaletteItem[], infoOf: (item: PaletteItem) => Pr
 /** Where another selection is asked for, no value would help. */
 const elsewhere = (item: PaletteItem): boolean => item.quick.length === 0 && item.hint.startsWith('select');
 
-/** Illegal primitives: those with reasons of their own one by one, then the others by what they want selected. */
-function parted(illegal: readonly PaletteItem[]): [PaletteItem[], PaletteItem[][]] {
+/** Nothing of this program, target or selection is of the kind that it is about. */
+const idle = (item: PaletteItem): boolean => item.quick.length === 0 && item.where.length === 0 && item.witness === null && !elsewhere(item);
+
+/** Illegal primitives: those with reasons of their own one by one, those by what they want selected, and the idle ones. */
+function parted(illegal: readonly PaletteItem[]): [PaletteItem[], PaletteItem[][], PaletteItem[]] {
   const groups = new Map<string, PaletteItem[]>();
   for (const item of illegal.filter(elsewhere)) {
     groups.set(item.hint, [...(groups.get(item.hint) ?? []), item]);
   }
-  return [illegal.filter(item => !elsewhere(item)), [...groups.values()]];
+  return [illegal.filter(item => !elsewhere(item) && !idle(item)), [...groups.values()], illegal.filter(idle)];
 }
 
 function Title({ palette, stale }: { palette: PaletteSlice; stale: boolean }) {
@@ -131,31 +136,65 @@ export function PalettePanel(props: PanelProps) {
   const infos = store.slice('meta').value?.primitives ?? [];
   const opened = useSignal('');
   const tabStop = useSignal('');
+  const more = useSignal(false);
+  const variant = store.slice('history').value?.at;
+  const box = useRef<HTMLElement>(null);
+  const had = box.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
+  useLayoutEffect(() => {
+    // A form that is drawn anew, since its primitive is no longer legal or has other values, keeps the keyboard.
+    if (had && !box.current?.contains(document.activeElement)) focusOn(ui, FIRST_CHOICE);
+  });
+  const legalNow = palette?.rows.some(item => item.id === opened.value && item.legal) ?? false;
+  const wasLegal = useRef(false);
+  useLayoutEffect(() => {
+    // Nobody asked for a form among what is not legal: one that is not in use does not follow its primitive there.
+    if (wasLegal.current && !legalNow && !had) opened.value = '';
+    wasLegal.current = legalNow;
+  });
+  const last = useRef(variant);
+  useLayoutEffect(() => {
+    if (last.current !== variant) opened.value = ''; // a form was meant for the variant that it was opened at
+    last.current = variant;
+  }, [variant]);
   if (!palette || palette.rows.length === 0) {
     return <Blank title="Nothing to change yet">Open a task, then select a loop: what is legal there is listed here, and why the rest is not.</Blank>;
   }
-  const show: Show = (step, { reason, hint, where, witness }) => {
-    const said = markRows(store, ui, where);
-    ui.said.value = said;
-    ui.shown.value = witness ? { step, reason, hint, where, witness } : null;
-  };
+  const show: Show = (step, why) => { ui.said.value = showWhy(store, ui, step, why); };
   const at = nameOf(palette.at);
   const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.id);
   const toggle = (item: PaletteItem): void => {
     opened.value = opened.value === item.id ? '' : item.id;
     if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
   };
+  /** Its step was taken; who has closed it or opened another one meanwhile is not disturbed. */
+  const close = (item: PaletteItem): void => { if (opened.value === item.id) opened.value = ''; };
+  /** Arrows walk among the primitives; Escape closes the one that is open and goes back to its name. */
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const target = event.target as HTMLElement;
+    const item = target.dataset.swbItem;
+    const own = opened.peek();
+    if (event.key === 'Escape' && own && (item === own || target.closest('.swb-form'))) {
+      opened.value = '';
+      focusOn(ui, `.swb-pal [data-swb-item="${own}"]`);
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (item) walk(event, event.currentTarget as Element, '[data-swb-item]');
+  };
   const sorts = sorted(palette.rows.filter(item => item.legal), infoOf);
   const legal = sorts.flatMap(([, items]) => items);
   const illegal = sorted(palette.rows.filter(item => !item.legal), infoOf).flatMap(([, items]) => items);
-  const [own, groups] = parted(illegal);
-  const all = [...legal, ...own, ...groups.flat()];
+  const [own, groups, rest] = parted(illegal);
+  const all = [...legal, ...own, ...groups.flat(), ...(more.value ? rest : [])];
   const stop = all.some(item => item.id === tabStop.value) ? tabStop.value : all[0]?.id;
+  const refused = (item: PaletteItem) => (
+    <Illegal key={item.id} {...props} item={item} info={infoOf(item)} at={at} stop={item.id === stop} show={show}
+      open={opened.value === item.id} onToggle={() => toggle(item)} onDone={() => close(item)} />
+  );
   const stale = store.selecting.value && store.link.value !== 'ok';
   return (
-    <section class="swb-pal" aria-label="Primitives for the selection"
+    <section ref={box} class="swb-pal" aria-label="Primitives for the selection"
       onFocusIn={event => { const name = (event.target as HTMLElement).dataset.swbItem; if (name) tabStop.value = name; }}
-      onKeyDown={event => { if ((event.target as Element).matches('[data-swb-item]')) walk(event, event.currentTarget, '[data-swb-item]'); }}>
+      onKeyDown={onKeyDown}>
       <Title palette={palette} stale={stale} />
       <div class="swb-pal-body">
         <div class="swb-pal-part">
@@ -167,7 +206,7 @@ export function PalettePanel(props: PanelProps) {
               {items.map(item => (
                 <Legal key={item.id} {...props} item={item} info={infoOf(item)} at={at} place={legal.indexOf(item) + 1} show={show}
                   open={opened.value === item.id} stop={item.id === stop}
-                  onToggle={() => toggle(item)} />
+                  onToggle={() => toggle(item)} onDone={() => close(item)} />
               ))}
             </div>
           ))}
@@ -175,11 +214,13 @@ export function PalettePanel(props: PanelProps) {
         <div class="swb-pal-part">
           <h3 class="swb-h3 swb-pal-group">Not legal here<span>{illegal.length}</span></h3>
           <ul class="swb-illegals">
-            {own.map(item => (
-              <Illegal key={item.id} {...props} item={item} info={infoOf(item)} at={at} stop={item.id === stop} show={show}
-                open={opened.value === item.id} onToggle={() => toggle(item)} />
-            ))}
+            {own.map(refused)}
             {groups.map(items => <Elsewhere key={items[0]!.hint} items={items} stop={stop} />)}
+            {rest.length > 0 && (
+              <li class="swb-illegal"><Button class="swb-link is-quiet" data-swb-do="rest" aria-expanded={more.value ? 'true' : 'false'} title={rest.map(item => item.id).join(', ')}
+                onPress={() => { more.value = !more.value; }}>{more.value ? '▾' : '▸'} {rest.length} more that nothing here is suited to</Button></li>
+            )}
+            {more.value && rest.map(refused)}
           </ul>
         </div>
       </div>

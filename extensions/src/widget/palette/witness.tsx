@@ -1,16 +1,32 @@
-// Why a step would change the result, with the two iterations that meet in one element.
+// Why a step cannot be taken: the two iterations that it would bring into conflict, and legal steps instead of it.
 
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useSignal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button } from '../../shared/a11y';
-import type { WitnessInfo } from '../../shared/types';
+import { milliseconds } from '../../shared/format';
+import type { Step, Verdict, WitnessAnswer, WitnessInfo } from '../../shared/types';
+import { stepText } from '../describe';
+import { markRows } from '../marks';
 import type { Store } from '../store';
-import { useUi } from '../ui';
-import { sentence } from '../words';
+import { STOP } from '../keys';
+import { focusOn, useUi, type Ui } from '../ui';
+import { noKernel, sentence } from '../words';
+import { usePreview } from './preview';
 
-function Iteration({ name, at, other }: { name: string; at: Readonly<Record<string, number>>; other: Readonly<Record<string, number>> }) {
+type Kind = WitnessInfo['kind'];
+
+/** What goes wrong, after the step in the title; then what it says in the element, and who meets there. */
+const WORDS: Readonly<Record<Kind, readonly [title: string, element: string, first: string, second: string]>> = {
+  'write-write': ['would change the result', 'one element, written twice', 'iteration A', 'iteration B'],
+  'twice': ['would count terms twice', 'takes in the same term twice', 'first', 'again'],
+  'read-before-write': ['would read too early', 'read before it is complete', 'reads', 'still writes']
+};
+const title = (witness: WitnessInfo | null): string => (witness ? WORDS[witness.kind][0] : 'is not legal here');
+
+function Iteration({ name, block, at, other }: { name: string; block: string; at: WitnessInfo['first']; other: WitnessInfo['first'] }) {
   return (
     <div class="swb-iteration">
-      <b>iteration {name}</b>
+      <span><b>{name}</b>{block && <span class="swb-mono"> {block}</span>}</span>
       <span class="swb-mono">
         {Object.entries(at).map(([loop, value]) => (
           <span key={loop} class={other[loop] === value ? '' : 'is-other'}>{loop}&nbsp;=&nbsp;{value} </span>
@@ -20,18 +36,72 @@ function Iteration({ name, at, other }: { name: string; at: Readonly<Record<stri
   );
 }
 
+const number = (value: number): string => String(Math.round(value * 1e4) / 1e4).replace('-', '\u2212');
+
 function Meeting({ witness }: { witness: WitnessInfo }) {
+  const { kind, blocks, first, second, effect, filling } = witness;
+  const [, what, one, two] = WORDS[kind];
   const element = `${witness.buffer}[${witness.element.join(', ')}]`;
+  const named = kind === 'read-before-write';
+  const never = Object.keys(second).length === 0;
+  const open = Object.entries(filling);
   return (
-    <div class="swb-meeting">
-      <div>
-        <Iteration name="A" at={witness.first} other={witness.second} />
-        <Iteration name="B" at={witness.second} other={witness.first} />
+    <>
+      <div class="swb-meeting">
+        <div>
+          <Iteration name={one} block={named ? blocks[0] : ''} at={first} other={second} />
+          {never ? <div class="swb-iteration"><b>nothing writes it</b></div> : <Iteration name={two} block={named ? blocks[1] : ''} at={second} other={first} />}
+        </div>
+        <svg viewBox="0 0 48 100" preserveAspectRatio="none" aria-hidden="true"><path d="M0 24C30 24 20 50 48 50M0 76C30 76 20 50 48 50" /></svg>
+        <div>
+          <div class="swb-element" title={element}><span class="swb-mono">{element}</span><small>{what}</small></div>
+          {effect && <p class="swb-effect" title="The two terms alone, with inputs that were made up">in order {number(effect.order)}<br /><b>at once {effect.otherwise.map(number).join(' or ')}</b></p>}
+        </div>
       </div>
-      <svg viewBox="0 0 48 100" preserveAspectRatio="none" aria-hidden="true"><path d="M0 24C30 24 20 50 48 50M0 76C30 76 20 50 48 50" /></svg>
-      <div class="swb-element" title={element}><span class="swb-mono">{element}</span><small>one element, written twice</small></div>
-    </div>
+      {open.length > 0 && <p>Shown with {open.map(([name, value]) => `?${name} = ${value}`).join(', ')}.</p>}
+    </>
   );
+}
+
+/** Legal steps: the pointer or the focus previews one, Enter takes it. */
+function Instead({ store, offers, onTake }: { store: Store; offers: WitnessAnswer['instead']; onTake: () => void }) {
+  const over = useSignal<Step | null>(null);
+  usePreview(store, over.value);
+  const end = (): void => { over.value = null; };
+  return (
+    <p class="swb-pop-hint swb-line"><b>Legal instead</b>
+      {offers.map(({ step, then, label, est }) => (
+        <button key={label} type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps' : 'Take this step'}`} onMouseEnter={() => { over.value = step; }} onMouseLeave={end}
+          onFocus={() => { over.value = step; }} onBlur={end} onClick={() => { for (const one of [step, ...then]) store.act('apply', { step: one }); onTake(); }}>
+          {label}{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
+        </button>
+      ))}
+    </p>
+  );
+}
+
+type Reason = Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>;
+
+/**
+ * Mark what a reason is about, and open the box: at once where two iterations are at hand or it is wanted in any case,
+ * else when the kernel has found some, or another step that is legal.
+ */
+export function showWhy(store: Store, ui: Ui, step: Step, why: Reason, always = false): string {
+  const { reason, hint, where } = why;
+  const said = markRows(store, ui, where);
+  const open = (witness: WitnessInfo | null, instead?: WitnessAnswer['instead']): void => {
+    ui.shown.value = { step: stepText(step.primitive, step.args), reason, hint, where, witness, instead };
+  };
+  if (why.witness || always) open(why.witness);
+  else ui.shown.value = null;
+  const before = ui.shown.peek();
+  if (!noKernel(store)) {
+    store.ask('witness', { step }).then(({ verdict, instead }: WitnessAnswer) => {
+      const witness = why.witness ?? verdict.witness;
+      if (ui.shown.peek() === before && (witness || instead.length > 0)) open(witness, instead);
+    }, () => undefined);
+  }
+  return said;
 }
 
 export function WitnessBox({ store }: { store: Store }) {
@@ -39,27 +109,32 @@ export function WitnessBox({ store }: { store: Store }) {
   const shown = ui.shown.value;
   const box = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLElement | null>(null);
+  const nest = store.slice('nest').value;
+  useEffect(() => () => { ui.shown.value = null; }, [nest]); // what was said of another nest
   useLayoutEffect(() => {
     if (shown) {
       const active = document.activeElement;
       if (!box.current?.contains(active)) back.current = active as HTMLElement | null;
       box.current?.focus();
     } else if (back.current) {
-      if (back.current.isConnected) back.current.focus();
+      if (!back.current.isConnected) focusOn(ui, `.swb-nest ${STOP}`);
+      else back.current.focus();
       back.current = null;
     }
   }, [shown]);
   if (!shown) return null;
+  const { witness, instead } = shown;
   const close = (): void => {
     ui.shown.value = null;
     store.marked.value = new Set();
   };
   return (
-    <div ref={box} class="swb-pop" role="dialog" aria-label={`${shown.step} would change the result`} tabIndex={-1}>
-      <h4><span class="swb-mono">{shown.step}</span> would change the result</h4>
+    <div ref={box} class="swb-pop" role="dialog" aria-label={`${shown.step} ${title(witness)}`} tabIndex={-1}>
+      <h4><span class="swb-mono">{shown.step}</span> {title(witness)}</h4>
       <p>{shown.reason}</p>
-      {shown.witness && <Meeting witness={shown.witness} />}
+      {witness && <Meeting witness={witness} />}
       {shown.hint && <p class="swb-pop-hint"><b>What to do instead</b> {sentence(shown.hint)}</p>}
+      {instead && instead.length > 0 && <Instead store={store} offers={instead} onTake={close} />}
       <Button class="swb-close" aria-label="Close" title="Close (Esc)" onPress={close}>×</Button>
     </div>
   );

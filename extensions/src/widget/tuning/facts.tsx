@@ -2,54 +2,75 @@
 
 import type { ComponentChildren } from 'preact';
 import { Button } from '../../shared/a11y';
-import { milliseconds, plural, spread } from '../../shared/format';
-import type { SteeringSlice } from '../../shared/types';
+import { count, duration, micro, milliseconds, percent, plural, spread } from '../../shared/format';
+import { outcome } from '../../shared/outcome';
+import { TERMS, type Term } from '../../shared/taskorder';
+import type { SteeringSlice, TuningSlice } from '../../shared/types';
+import { toNest } from '../keys';
 import type { Store } from '../store';
 import { useUi } from '../ui';
 
 const Row = ({ name, children }: { name: string; children: ComponentChildren }) => <><dt>{name}</dt><dd>{children}</dd></>;
 
-const TERMS = [['backward', 'by the last rounds'], ['optimism', 'if trials go on to pay'], ['similarity', 'by similar tasks']] as const;
-
 /** Whether an expectation in milliseconds is more than nothing. */
-const worth = (ms: number | null): boolean => ms !== null && ms >= 1e-5;
+const worth = (ms: number | null | undefined): ms is number => ms != null && ms >= 1e-5;
 
-function Next({ next }: { next: NonNullable<SteeringSlice['next']> }) {
-  const parts = TERMS.flatMap(([term, words]) => (worth(next[term]) ? [`${milliseconds(next[term])} ${words}`] : []));
-  const title = 'What the task scheduler expects one more trial to save, and the parts that this comes from, all in milliseconds of the whole model';
+const GAIN = 'What the task scheduler expects one more round of trials to save of the end-to-end time, and the parts of one call that this comes from';
+
+/** What the scheduler expects, and what that comes from. */
+function Expects(terms: Partial<Record<Term, number | null>>) {
+  if (!worth(terms.gain)) return null;
+  const parts = TERMS.flatMap(([term, words]) => (worth(terms[term]) ? [`${micro(terms[term])} ${words}`] : []));
+  return <span class="swb-faint" title={GAIN}> · expects {micro(terms.gain)} µs per round{parts.length > 0 && ` (${parts.join(', ')})`}</span>;
+}
+
+/** How much of the rest of the run the task is likely to get. */
+function Share({ more, tuning }: { more: number; tuning: TuningSlice }) {
+  const left = tuning.total == null ? '' : ` of the ${count(Math.max(0, tuning.total - tuning.trials))} trials left`;
   return (
-    <>{next.name}: {next.reason}
-      {worth(next.gain) && <span class="swb-faint" title={title}> · expects {milliseconds(next.gain)} ms per trial{parts.length > 0 && ` (${parts.join(', ')})`}</span>}
-    </>
+    <span title="If trials go on to pay as they do now"> · about {left ? count(more) + left : plural(more, 'trial')} to come
+      {more > 0 && tuning.rate ? `, ${duration(more / tuning.rate)}` : ''}</span>
   );
 }
+
+type Failure = NonNullable<SteeringSlice['task']>['failures'][number];
 
 export function Facts({ store, needs, live }: { store: Store; needs: string; live: boolean }) {
   const ui = useUi();
   const steering = store.slice('steering').value;
+  const tuning = store.slice('tuning').value;
   const head = store.slice('head').value;
+  const row = store.slice('tasks').value?.rows.find(one => one.id === head?.task);
   const task = steering?.task;
   const open = (trial: number): void => {
-    store.act('open_trial', { trial, task: head?.task ?? null });
-    ui.tab.value = 'schedule';
+    store.problem.value = null;
+    store.do('open_trial', { trial, task: head?.task ?? null }).then(() => toNest(ui), error => { store.problem.value = error; });
   };
-  const link = (trial: number, text: string) => (
-    <Button class="swb-link" reason={needs} title="Shows this trial's schedule, to go on with it by hand; you can go back" data-swb-trial={trial}
-      onPress={() => open(trial)}>{text}</Button>
+  const link = (trial: number, text: string, title = "Shows this trial's schedule, to go on with it by hand; you can go back") => (
+    <Button class="swb-link" reason={needs} title={title} data-swb-trial={trial} onPress={() => open(trial)}>{text}</Button>
   );
-  if (!steering || (!steering.next && !task)) return null;
+  const failure = ({ kind, count: n, trial, error, opens }: Failure, i: number) => {
+    const words = `${count(n)} ${outcome(kind, n)}`;
+    const title = `The newest is trial ${trial}: ${error}`;
+    return <span key={kind}>{i > 0 && ', '}{opens ? link(trial, words, title) : <span title={title}>{words}</span>}</span>;
+  };
+  if (!steering || !tuning || (!steering.next && !task)) return null;
   const last = task?.last;
+  const { next } = steering;
+  const its = live && row?.gain !== undefined && !task?.resting;
   return (
     <dl class="swb-facts">
-      {live && steering.next && <Row name="Tuned now"><Next next={steering.next} /></Row>}
+      {live && next && <Row name="Tuned now">{next.name}: {next.reason}<Expects {...next} /></Row>}
       {task && task.trial != null && (
         <Row name="Best">
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
+          {row?.confidence != null && <span title="That it is faster than the one before, by the last comparison of the two"> · {percent(row.confidence)} sure</span>}
           {task.origin && <span class="swb-faint"> · proposed by {task.origin}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}
-          {task.waiting > 0 && <span> · {plural(task.waiting, 'candidate')} by hand to be measured next</span>}
+          {live && task.waiting > 0 && <span> · {plural(task.waiting, 'candidate')} by hand to be measured next</span>}
         </Row>
       )}
+      {task && task.failures.length > 0 && <Row name="Failed">{task.failures.map(failure)}</Row>}
       {task && last && (
         <Row name="Comparisons">
           {plural(task.compared, 'comparison')}, {task.won} with a new best · <span class={last.won ? 'swb-won' : ''}>{last.text}</span>
@@ -60,7 +81,12 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
         <Row name="Model"><span title="Spearman's rank correlation of what the model predicted and what was measured afterwards: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</span>
           <span class="swb-faint"> with what was measured afterwards</span></Row>
       )}
-      {live && task && !task.resting && task.reason && steering.next?.name !== head?.name && <Row name="Its turn"><span class="swb-mut">{task.reason}</span></Row>}
+      {its && task?.reason && (
+        <Row name="Its turn">
+          <span class="swb-mut">{task.reason}</span>{next?.name !== head?.name && <Expects {...row} />}
+          {row.more != null && <Share more={row.more} tuning={tuning} />}
+        </Row>
+      )}
     </dl>
   );
 }

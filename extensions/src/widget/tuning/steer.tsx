@@ -24,7 +24,7 @@ function useSpace(store: Store, order: OrderInfo, task: string) {
     if (!wanted || !task) return;
     store.ask('space', { task }).then(
       (found: SpaceInfo) => { if (mine) space.value = found; },
-      (error: ErrorInfo) => { if (mine && error.code !== 'superseded' && error.code !== 'closed') problem.value = error.message; }
+      (error: ErrorInfo) => { if (mine && !error.code.endsWith('superseded') && error.code !== 'closed') problem.value = error.message; }
     );
     return () => { mine = false; };
   }, [wanted, task]);

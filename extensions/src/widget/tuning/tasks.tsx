@@ -3,13 +3,15 @@
 import type { ComponentChildren, RefObject } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
-import { count, milliseconds, percent, signedPercent } from '../../shared/format';
+import { count, micro, milliseconds, percent, signedPercent, spread } from '../../shared/format';
 import { memo } from '../../shared/memo';
 import { ShareBar } from '../../shared/sharebar';
 import { Spark } from '../../shared/spark';
-import { COLUMNS, failureWords, firstDown, sortRows, type Column, type Sort } from '../../shared/taskorder';
+import { COLUMNS, failureWords, firstDown, OUTLOOK, sortRows, TERMS, type Column, type Sort } from '../../shared/taskorder';
 import type { TaskRow } from '../../shared/types';
+import { toNest } from '../keys';
 import type { PanelProps } from '../panel';
+import { useUi } from '../ui';
 
 const FLASH_MS = 150;
 const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried' };
@@ -54,18 +56,22 @@ function Name({ name }: { name: string }) {
   return <>{parts}{whole.slice(from)}{at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}</>;
 }
 
-interface RowProps { row: TaskRow; top: number; open: boolean; stop: boolean; onOpen: (id: number) => void }
+const known = (value: unknown, text: string): string => (value == null ? '–' : text);
 
-const Row = memo<RowProps>(({ row, top, open, stop, onOpen }) => {
-  const failures = failureWords(row.failures);
-  const known = (value: number | null, text: string): string => (value == null ? '–' : text);
+/** What is known of the best time of a task beside the time itself. */
+function bestTitle({ ms, untuned_ms: untuned, spread: relative, confidence, compared }: TaskRow): string | undefined {
+  if (ms == null) return undefined;
+  return [
+    relative != null && spread(relative, ms), confidence != null && `${percent(confidence)} sure after ${count(compared)} comparisons`,
+    untuned != null && `${milliseconds(untuned)} ms untuned`
+  ].filter(Boolean).join(' · ') || undefined;
+}
+
+/** What was found so far. */
+function Results({ row, top }: { row: TaskRow; top: number }) {
   return (
-    <tr data-task={row.id} tabIndex={stop ? 0 : -1} aria-selected={open} onClick={() => onOpen(row.id)}
-      class={`swb-task${row.state === 'tuning' ? ' is-tuning' : ''}`}>
-      <td class="swb-l swb-name" title={row.name}><Name name={row.name} /></td>
-      <td class="swb-mut">{row.weight}</td>
-      <Cell text={known(row.ms, milliseconds(row.ms))} name="swb-strong"
-        title={row.untuned_ms == null ? undefined : `${milliseconds(row.untuned_ms)} ms untuned`} />
+    <>
+      <Cell text={known(row.ms, milliseconds(row.ms))} name="swb-strong" title={bestTitle(row)} />
       <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-m" />
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       <Cell text={known(row.share, percent(row.share))} name="swb-share">
@@ -75,29 +81,56 @@ const Row = memo<RowProps>(({ row, top, open, stop, onOpen }) => {
       <Cell text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')} name={`swb-from-m${row.delta ? '' : ' swb-faint'}`} />
       <td class="swb-l swb-from-l"><Spark values={row.spark} live={row.state === 'tuning'} /></td>
       <Cell text={row.failed ? count(row.failed) : '0'} name={`swb-from-l${row.failed ? ' swb-careful' : ' swb-faint'}`}
-        title={failures || 'No failed candidates'} />
+        title={failureWords(row.failures) || 'No failed candidates'} />
       <Cell text={STATES[row.state] ?? row.state} name={`swb-l swb-from-m swb-state is-${row.state.replace(' ', '-') || 'none'}`}
         title={row.reason || REASONS[row.state]} />
-    </tr>
+    </>
   );
-});
+}
 
-function Head({ sort, onSort }: { sort: Sort; onSort: (key: Sort['key']) => void }) {
+/** Why the task is taken next, or not. */
+function Outlook({ row, top }: { row: TaskRow; top: number }) {
+  return (
+    <>
+      <Cell text={micro(row.gain)} name="swb-share">
+        <ShareBar share={row.gain ?? null} top={top} />
+        <span>{micro(row.gain)}</span>
+      </Cell>
+      {TERMS.map(([key]) => <Cell key={key} text={micro(row[key])} name={`swb-from-l${row[key] ? '' : ' swb-faint'}`} />)}
+      <Cell text={known(row.more, count(row.more))} name={row.more ? 'swb-strong' : 'swb-faint'} />
+      <td class={`swb-l swb-from-m swb-state swb-why-next is-${row.state.replace(' ', '-') || 'none'}`} title={row.reason}>{row.reason}</td>
+    </>
+  );
+}
+
+interface RowProps { row: TaskRow; top: number; open: boolean; stop: boolean; next: boolean; onOpen: (id: number) => void }
+
+const Row = memo<RowProps>(({ row, top, open, stop, next, onOpen }) => (
+  <tr data-task={row.id} tabIndex={stop ? 0 : -1} aria-selected={open} onClick={() => onOpen(row.id)}
+    class={`swb-task${row.state === 'tuning' ? ' is-tuning' : ''}`}>
+    <td class="swb-l swb-name" title={row.name}><Name name={row.name} /></td>
+    <td class="swb-mut">{row.weight}</td>
+    {next ? <Outlook row={row} top={top} /> : <Results row={row} top={top} />}
+  </tr>
+));
+
+function Head({ columns, sort, onSort }: { columns: readonly Column[]; sort: Sort; onSort: (key: Sort['key']) => void }) {
   const heading = (column: Column) => {
     const { key } = column;
     const sorted = sort.key === key;
     const name = `${column.left ? 'swb-l ' : ''}swb-from-${column.from}${key === 'name' || key === 'share' ? ` swb-${key}` : ''}`;
-    if (key === 'spark') return <th key={key} scope="col" class={name} title={column.title}>{column.text}</th>;
+    const title = key === 'spark' ? column.title : `${column.title}. Click to sort.`;
+    if (key === 'spark') return <th key={key} scope="col" class={name} title={title}>{column.text}</th>;
     const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
     return (
-      <th key={key} scope="col" class={name} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
-        <button type="button" title={`${column.title}. Click to sort.`} onClick={() => onSort(key)}>
+      <th key={key} scope="col" class={name} title={title} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
+        <button type="button" onClick={() => onSort(key)}>
           {sorted && !column.left && arrow}{column.text}{sorted && column.left && arrow}
         </button>
       </th>
     );
   };
-  return <thead><tr>{COLUMNS.map(heading)}</tr></thead>;
+  return <thead><tr>{columns.map(heading)}</tr></thead>;
 }
 
 /** Rows in order. While the pointer is over the table the order stands still, so that no row slips away under a click. */
@@ -116,7 +149,7 @@ function useOrder(rows: readonly TaskRow[], sort: Sort, held: boolean): TaskRow[
   }, [rows, sort, held]);
 }
 
-function moveRow(event: KeyboardEvent, onOpen: (id: number) => void): void {
+function moveRow(event: KeyboardEvent, onEnter: (id: number) => void): void {
   const row = (event.target as Element).closest<HTMLTableRowElement>('tr[data-task]');
   if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
   const rows = [...(row.parentElement?.children ?? [])] as HTMLTableRowElement[];
@@ -127,17 +160,28 @@ function moveRow(event: KeyboardEvent, onOpen: (id: number) => void): void {
   };
   const next = to[event.key];
   if (next !== undefined) rows[Math.max(0, Math.min(rows.length - 1, next))]?.focus();
-  else if (event.key === 'Enter' || event.key === ' ') onOpen(Number(row.dataset.task));
+  else if (event.key === 'Enter' || event.key === ' ') onEnter(Number(row.dataset.task));
   else return;
   event.preventDefault();
   event.stopPropagation();
 }
 
-function Total({ total, untuned, tasks }: { total: number | null; untuned: number | null; tasks: number }) {
+const VIEWS = [[false, 'Results', 'What was found so far'], [true, 'Scheduler', 'Why which task gets the next trials']] as const;
+
+function Total({ total, untuned, tasks, next, onNext }: {
+  total: number | null; untuned: number | null; tasks: number; next: boolean | null; onNext: (next: boolean) => void;
+}) {
   const faster = total && untuned && untuned > total ? `, ${(untuned / total).toFixed(2)} times faster` : '';
   return (
     <header class="swb-tasks-head">
       <h3 class="swb-h3">Tasks <span class="swb-faint">{tasks}</span></h3>
+      {next !== null && (
+        <div class="swb-switch swb-from-m" role="group" aria-label="What the table shows">
+          {VIEWS.map(([one, text, title]) => (
+            <button key={text} type="button" aria-pressed={one === next ? 'true' : 'false'} title={title} onClick={() => onNext(one)}>{text}</button>
+          ))}
+        </div>
+      )}
       <span class="swb-total" title={`Sum over all tasks of calls × best time${faster}`}>
         <span class="swb-from-m">end to end </span><b>{total == null ? '–' : `${milliseconds(total)} ms`}</b>
         {untuned != null && <span class="swb-faint swb-from-m"> · was {milliseconds(untuned)} ms untuned</span>}
@@ -162,21 +206,36 @@ function useShown(open: number | null, order: string): RefObject<HTMLDivElement>
   return scroll;
 }
 
+const first = (next: boolean): Sort => ({ key: next ? 'gain' : 'share', down: true });
+
 export function TasksPanel({ store }: PanelProps) {
+  const ui = useUi();
   const tasks = store.slice('tasks').value;
   const open = store.slice('head').value?.task ?? null;
-  const [sort, setSort] = useState<Sort>({ key: 'share', down: true });
+  const [wanted, setWanted] = useState(false);
+  const live = tasks?.rows.some(row => row.gain !== undefined) ?? false;
+  const next = wanted && live;
+  const [chosen, setSort] = useState<Sort | null>(null);
+  const usual = useMemo(() => first(next), [next]);
+  const columns = next ? OUTLOOK : COLUMNS;
+  const sort = chosen && columns.some(column => column.key === chosen.key) ? chosen : usual;
   const [held, setHeld] = useState(false);
   const [focused, setFocused] = useState<number | null>(null);
   const rows = useOrder(tasks?.rows ?? [], sort, held);
   const scroll = useShown(open, rows.map(row => row.id).join());
-  const onOpen = useCallback((task: number) => store.act('open_task', { task }), [store]);
-  const onSort = (key: Sort['key']): void =>
-    setSort(({ key: old, down }) => ({ key, down: old === key ? !down : firstDown(key) }));
+  const now = useRef(open);
+  now.current = open;
+  const onOpen = useCallback((task: number) => {
+    // A second press goes on to the schedule of the task that the first one opened.
+    if (task !== now.current) store.act('open_task', { task });
+    else if (ui.tab.peek() === 'tuning') toNest(ui);
+  }, [store]);
+  const onEnter = (task: number): void => { if (task === open) toNest(ui); else onOpen(task); };
+  const onSort = (key: Sort['key']): void => setSort({ key, down: sort.key === key ? !sort.down : firstDown(key) });
   if (!tasks || rows.length === 0) {
     return <Blank title="No tasks">Pass a model or a task to <code>Workbench</code> to see what takes the time.</Blank>;
   }
-  const top = Math.max(0, ...rows.map(row => row.share ?? 0));
+  const top = Math.max(0, ...rows.map(row => (next ? row.gain : row.share) ?? 0));
   const has = (id: number | null): boolean => rows.some(row => row.id === id);
   const stop = has(focused) ? focused : has(open) ? open : rows[0]?.id;
   const onFocus = (event: FocusEvent): void => {
@@ -185,13 +244,14 @@ export function TasksPanel({ store }: PanelProps) {
   };
   return (
     <section class="swb-tasks" aria-label="Tasks">
-      <Total total={tasks.total_ms} untuned={tasks.untuned_ms} tasks={rows.length} />
+      <Total total={tasks.total_ms} untuned={tasks.untuned_ms} tasks={rows.length} next={live ? next : null}
+        onNext={one => { setWanted(one); setSort(null); }} />
       <div ref={scroll} class="swb-tasks-scroll">
-        <table role="grid" aria-label="Tasks; Enter opens one" aria-rowcount={rows.length + 1}>
-          <Head sort={sort} onSort={onSort} />
-          <tbody onKeyDown={event => moveRow(event, onOpen)} onFocusIn={onFocus}
+        <table role="grid" aria-label="Tasks; Enter opens one, Enter again goes to its schedule" aria-rowcount={rows.length + 1}>
+          <Head {...{ columns, sort, onSort }} />
+          <tbody onKeyDown={event => moveRow(event, onEnter)} onFocusIn={onFocus}
             onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
-            {rows.map(row => <Row key={row.id} row={row} top={top} open={row.id === open} stop={row.id === stop} onOpen={onOpen} />)}
+            {rows.map(row => <Row key={row.id} {...{ row, top, next, onOpen }} open={row.id === open} stop={row.id === stop} />)}
           </tbody>
         </table>
       </div>

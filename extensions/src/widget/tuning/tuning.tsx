@@ -2,6 +2,7 @@
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { Button, Key } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import { count, duration } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
@@ -47,25 +48,15 @@ function Pace({ tuning }: { tuning: TuningSlice }) {
   );
 }
 
-function ActionButton({ action, tuning, needs, run, help }: {
-  action: Action; tuning: TuningSlice; needs: string; run: Run; help: string;
-}) {
-  const { label, meaning } = ACTIONS[action];
-  const reason = needs || whyNot(action, tuning.state);
-  return (
-    <button type="button" class="swb-button" data-action={action} aria-disabled={reason ? 'true' : 'false'} aria-describedby={help}
-      title={reason ? `${meaning} Not now: ${reason}` : meaning} onClick={() => { if (!reason) run(action); }}>
-      {label}
-    </button>
-  );
-}
-
 const actionsOf = (state: string): Action[] => [state === 'paused' ? 'resume' : 'pause', 'stop', 'cancel'];
 
 function Actions({ tuning, needs, run, help }: { tuning: TuningSlice; needs: string; run: Run; help: string }) {
   return (
     <span class="swb-actions" role="group" aria-label="Control the tuning run">
-      {actionsOf(tuning.state).map(action => <ActionButton key={action} {...{ action, tuning, needs, run, help }} />)}
+      {actionsOf(tuning.state).map((action, i) => (
+        <Button key={action} data-action={action} aria-describedby={help} title={ACTIONS[action].join(' ')}
+          reason={needs || whyNot(action, tuning.state)} onPress={() => run(action)}>{ACTIONS[action][0]}{i === 0 && <Key>T</Key>}</Button>
+      ))}
     </span>
   );
 }
@@ -73,7 +64,7 @@ function Actions({ tuning, needs, run, help }: { tuning: TuningSlice; needs: str
 function Meanings({ state, help }: { state: string; help: string }) {
   return (
     <p class="swb-meanings" id={help}>
-      {actionsOf(state).map(action => <span key={action}><b>{ACTIONS[action].label}</b> {ACTIONS[action].short}</span>)}
+      {actionsOf(state).map(action => <span key={action}><b>{ACTIONS[action][0]}</b> {ACTIONS[action][1]}</span>)}
     </p>
   );
 }
@@ -83,7 +74,7 @@ function Problem({ title, text, hint, onClose }: { title: string; text: string; 
     <div class="swb-problem" role="alert">
       <b>{title}</b> <span>{text}</span>
       {hint && <p>{hint}</p>}
-      {onClose && <button type="button" class="swb-button" onClick={onClose}>Close</button>}
+      {onClose && <Button onPress={onClose}>Close</Button>}
     </div>
   );
 }
@@ -92,12 +83,9 @@ function Best({ store, tuning, needs, run }: PanelProps & { tuning: TuningSlice;
   const head = store.slice('head').value;
   if (!head) return null;
   const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : 'the tuner has no result for this task yet');
-  const title = reason ? `Not now: ${reason}` : 'Makes the best schedule that was measured for this task the current one. You can go back.';
   return (
-    <button type="button" class="swb-button" data-action="adopt" aria-disabled={reason ? 'true' : 'false'} title={title}
-      onClick={() => { if (!reason) run('adopt', { task: head.task }); }}>
-      Use the tuner's best
-    </button>
+    <Button data-action="adopt" reason={reason} title="Makes the best schedule that was measured for this task the current one. You can go back."
+      onPress={() => run('adopt', { task: head.task })}>Use the tuner's best</Button>
   );
 }
 
@@ -118,10 +106,8 @@ function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning:
   };
   return (
     <>
-      <button type="button" class="swb-button" data-action="add" aria-disabled={reason ? 'true' : 'false'} onClick={() => { if (!reason) press(); }}
-        title={reason ? `Not now: ${reason}` : 'Makes the schedule on show the next trial of this run: it is measured and compared like all others'}>
-        Measure {head.step} in this run
-      </button>
+      <Button data-action="add" reason={reason} onPress={press}
+        title="Makes the schedule on show the next trial of this run: it is measured and compared like all others">Measure {head.step} in this run</Button>
       {refused.value && <span class="swb-careful" role="alert">{refused.value.message}</span>}
     </>
   );
@@ -180,8 +166,10 @@ export function TuningPanel(props: PanelProps) {
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
         <Result {...props} tuning={tuning} needs={needs} run={run} />
       </div>
-      <Facts store={store} needs={needs} live={active} />
-      <Steer store={store} needs={needs} live={active && tuning.state !== 'stopping'} />
+      <div class="swb-tuning-more">
+        <Facts store={store} needs={needs} live={active} />
+        <Steer store={store} needs={needs} live={active && tuning.state !== 'stopping'} />
+      </div>
     </section>
   );
 }

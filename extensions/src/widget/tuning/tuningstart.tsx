@@ -1,6 +1,7 @@
 // The form that starts a tuning run: what to tune and for how long.
 
 import { signal, type Signal } from '@preact/signals';
+import { Button } from '../../shared/a11y';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 
@@ -78,10 +79,8 @@ export function StartForm({ store, needs, run, again }: {
           <option value="seconds">seconds</option>
         </select>
       </fieldset>
-      <button type="submit" class="swb-button is-primary" data-action="start" aria-disabled={reason ? 'true' : 'false'}
-        title={reason ? `Not now: ${reason}` : 'Runs in the background: the notebook stays usable'}>
-        {again ? 'Start again' : 'Start'}
-      </button>
+      <Button type="submit" class="swb-button is-primary" data-action="start" reason={reason} title="Runs in the background: the notebook stays usable"
+        onPress={() => undefined}>{again ? 'Start again' : 'Start'}</Button>
       {!good && <span class="swb-careful" role="status">A whole number from 1 to {MOST[unit.value].toLocaleString('en')}</span>}
     </form>
   );

@@ -1,135 +1,199 @@
-// The steps of the schedule from left to right, each with what it was measured at. Undone steps stay, dimmed.
+// The variants as a tree: every step that was taken stays, the tuner's trials are branches. Arrows walk, Enter goes there.
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import { Button, walk } from '../../shared/a11y';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { Button } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
-import { count, milliseconds, spread } from '../../shared/format';
-import { outcome } from '../../shared/outcome';
-import type { HistoryRow, HistorySlice } from '../../shared/types';
+import { plural } from '../../shared/format';
+import type { HistorySlice, VariantRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
+import type { Store } from '../store';
+import { focusOn, useUi, type Ui } from '../ui';
 import { noKernel } from '../words';
+import { Comparing, mark, marked, useMarksOf } from './compare';
+import { failed, NameField, Node, plain, Shape, shownAs, words } from './node';
+import { ReplayForm, Report } from './replay';
+import { cell, edge, HEIGHT, next, treeOf, WIDTH, type Tree } from './tree';
 
-const CALM = new Set(['', 'ok', 'queued', 'measuring']);
-const failed = (row: HistoryRow): boolean => !CALM.has(row.status);
+type Open = '' | 'why' | 'replay';
 
-function shownAs(row: HistoryRow): string {
-  if (failed(row)) return outcome(row.status);
-  if (row.status === 'measuring') return 'measuring…';
-  if (row.status === 'queued') return 'queued';
-  if (row.ms !== null) return `${milliseconds(row.ms)} ms`;
-  return row.holes > 0 ? `${row.holes} open` : 'not measured';
-}
+const SHAPES = [['by hand', {}], ['by the tuner', { by: 'tuner' }], ['open numbers', { holes: 1 }], ['failed', { status: 'failed' }]] as const;
+const Legend = () => (
+  <span class="swb-history-legend">{SHAPES.map(([text, row]) => <span key={text}><Shape row={{ by: 'hand', holes: 0, status: '', ...row }} />{text}</span>)}</span>
+);
 
-function words(row: HistoryRow): string {
-  const who = row.by === 'tuner' ? 'by the tuner' : 'by hand';
-  const open = row.holes > 0 ? `${row.holes} open numbers` : '';
-  return [`v${row.id}`, row.text, shownAs(row), spread(row.spread, row.ms), who, open, row.undone ? 'undone' : ''].filter(Boolean).join(', ');
-}
-
-function Shape({ row, current }: { row: HistoryRow; current: boolean }) {
-  const name = `swb-shape${current ? ' is-current' : ''}${row.holes > 0 ? ' is-open' : ''}${failed(row) ? ' is-failed' : ''}`;
-  return (
-    <svg class={name} width="22" height="22" viewBox="0 0 22 22" aria-hidden="true">
-      {current && <circle class="swb-halo" cx="11" cy="11" r="9.5" />}
-      {row.by === 'tuner' ? <rect x="6.5" y="6.5" width="9" height="9" transform="rotate(45 11 11)" /> : <circle cx="11" cy="11" r="5.5" />}
-      {failed(row) && <path d="M8.5 8.5l5 5m0-5l-5 5" />}
-    </svg>
-  );
-}
-
-interface StepProps { row: HistoryRow; current: boolean; best: boolean; onGo: (id: number) => void; onWhy: (id: number) => void }
-
-function StepItem({ row, current, best, onGo, onWhy }: StepProps) {
-  const speed = row.gflops === null ? '' : `, ${count(row.gflops)} GFLOP/s`;
-  return (
-    <li class={`swb-step${row.undone ? ' is-undone' : ''}${current ? ' is-current' : ''}`}>
-      <button type="button" data-step={row.id} aria-current={current ? 'step' : undefined} aria-label={words(row)} tabIndex={current ? 0 : -1}
-        title={`${row.text}\n${shownAs(row)} ${spread(row.spread, row.ms)}${speed}${current ? '' : '\nClick to go there'}`} onClick={() => onGo(row.id)}>
-        <span class="swb-step-id">v{row.id}{best && <em> best</em>}</span>
-        <Shape row={row} current={current} />
-        <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}`}>
-          {shownAs(row)}{row.ms !== null && !failed(row) && row.spread !== null && <small> {spread(row.spread, row.ms)}</small>}
-        </span>
-        <span class="swb-step-text swb-cut">{row.text.replaceAll("'", '')}</span>
-      </button>
-      {failed(row) && row.error && <Button class="swb-link" tabIndex={current ? 0 : -1} aria-label={`Why v${row.id} failed`} onPress={() => onWhy(row.id)}>Why?</Button>}
-    </li>
-  );
-}
-
-function Legend() {
-  const item = (name: string, diamond: boolean, text: string) => (
-    <span><svg class={`swb-shape ${name}`} width="14" height="14" viewBox="4 4 14 14" aria-hidden="true">
-      {diamond ? <rect x="7" y="7" width="8" height="8" transform="rotate(45 11 11)" /> : <circle cx="11" cy="11" r="5" />}
-      {name === 'is-failed' && <path d="M8.5 8.5l5 5m0-5l-5 5" />}
-    </svg>{text}</span>
-  );
-  return <span class="swb-history-legend">{item('', false, 'by hand')}{item('', true, 'by the tuner')}{item('is-open', false, 'open numbers')}{item('is-failed', false, 'failed')}</span>;
-}
-
-function Tools({ store, history }: PanelProps & { history: HistorySlice }) {
+function Tools({ store, history }: { store: Store; history: HistorySlice }) {
   const head = store.slice('head').value;
   const ready = store.slice('tuning').value?.best_ready && head?.task != null;
   const stop = noKernel(store);
   return (
     <span class="swb-history-tools">
-      {ready && <Button data-swb-do="adopt" title="Make the best schedule that was measured for this task the current one. You can go back."
+      {ready && <Button data-swb-do="adopt" title="Open the best schedule that was measured for this task as a branch"
         reason={stop} onPress={() => store.act('adopt', { task: head!.task })}>Tuner's best: use it</Button>}
-      {history.can_back && <Button data-swb-do="back" title="Return to the schedule before the tuner's" reason={stop} onPress={() => store.act('back')}>Back to my schedule</Button>}
       <label title="Measure after every step that is taken"><input type="checkbox" checked={history.auto} disabled={stop !== ''}
         onChange={event => store.act('auto_measure', { on: event.currentTarget.checked })} />Measure every step</label>
     </span>
   );
 }
 
-function Why({ row, onClose }: { row: HistoryRow; onClose: () => void }) {
+type Act = readonly [what: string, label: string, title: string, run: () => void, pressed?: boolean];
+interface ChosenProps { store: Store; ui: Ui; at: number; row: VariantRow; open: Open; onOpen: (open: Open) => void; onName: () => void }
+
+/** What can be done with the variant that has the focus, or else with that on show. */
+function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
+  const stop = noKernel(store);
+  const node = row.id;
+  const toggle = (one: Open): void => onOpen(open === one ? '' : one);
+  const plan = (): void => {
+    ui.tab.value = 'tuning';
+    requestAnimationFrame(() => {
+      ui.root.current?.querySelector<HTMLElement>('[name=scope][value=schedule]')?.click();
+      focusOn(ui, '[data-action=start], [data-action=pause], [data-action=resume]');
+    });
+  };
+  const tune = (): void => {
+    if (node === at) plan();
+    else store.do('goto', { step: node }).then(plan, error => { store.problem.value = error; });
+  };
+  const [other] = ui.compare.value ? [] : marked(ui).filter(id => id !== node);
+  const acts: (Act | false)[] = [
+    ['branch', 'Branch', 'Go there and start afresh: the next step begins a branch of its own. A name for where it begins may be given (B)', () => {
+      store.act('branch', { node });
+      ui.said.value = `The next step begins a branch of v${node}`;
+      onName();
+    }],
+    ['name', 'Name', 'Give it a name (F2)', onName],
+    ['star', '★ Star', 'Mark it as one to come back to (S)', () => store.act('star', { node, on: !row.star }), row.star],
+    ['compare', other === undefined ? 'Compare' : `Compare with v${other}`, 'Mark two to see what differs (Shift+Enter, Shift+click)', () => mark(ui, node), marked(ui).includes(node)],
+    row.edge !== 'start' && row.edge !== 'step' && ['unfold', 'Unfold', 'Show every single step on the way', () => store.act('unfold', { node })],
+    row.parent !== null && ['replay', 'Replay…', 'Take its steps on another task', () => toggle('replay'), open === 'replay'],
+    row.holes > 0 && ['tune-here', 'Tune from here', 'Its steps stay as they are; the tuner chooses the open numbers', tune],
+    ['forget', 'Forget', 'Remove it, when nothing came of it (Delete)', () => store.act('forget', { node })]
+  ];
   return (
-    <div class="swb-why" role="region" aria-label={`Why v${row.id} failed`}>
-      <p><b class="swb-careful">v{row.id} {shownAs(row)}</b> <span class="swb-mono">{row.text}</span><Button onPress={onClose}>Close</Button></p>
-      <pre tabIndex={0}>{row.error}</pre>
+    <div class="swb-chosen" role="group" aria-label={`v${node}`}>
+      <b>v{node} {row.name}</b>
+      <span class="swb-mono swb-cut" title={words(row)}>{plain(row.text)}</span>
+      {failed(row) && row.error && <Button class="swb-link" onPress={() => toggle('why')}>Why?</Button>}
+      <span class="swb-chosen-acts">
+        {acts.map(one => one && <Button key={one[0]} data-swb-do={one[0]} title={one[2]} reason={stop} onPress={one[3]}
+          aria-pressed={one[4] === undefined ? undefined : one[4] ? 'true' : 'false'}>{one[1]}</Button>)}
+      </span>
     </div>
   );
 }
 
-export function VariantsPanel(props: PanelProps) {
-  const { store } = props;
-  const history = store.slice('history').value;
-  const why = useSignal<number | null>(null);
-  const list = useRef<HTMLOListElement>(null);
-  const at = history?.at ?? -1;
-  useEffect(() => {
-    const box = list.current;
-    const here = box?.querySelector<HTMLElement>('[aria-current]')?.parentElement;
-    if (!box || !here) return;
-    if (here.offsetLeft < box.scrollLeft || here.offsetLeft + here.offsetWidth > box.scrollLeft + box.clientWidth) {
-      box.scrollLeft = here.offsetLeft - box.clientWidth / 2;
-    }
-  }, [at, history?.rows.length]);
-  if (!history || history.rows.length === 0) {
-    return <Blank title="No steps yet">Every step that you take on a schedule is kept here, with its time.</Blank>;
-  }
-  const go = (id: number): void => {
-    if (id !== at && !noKernel(store)) store.act('goto', { step: id });
-  };
-  const best = fastest(history.rows);
-  const reason = history.rows.find(row => row.id === why.value && failed(row));
+const Why = ({ row, onClose }: { row: VariantRow; onClose: () => void }) => (
+  <div class="swb-why" role="region" aria-label={`Why v${row.id} failed`}>
+    <p><b class="swb-careful">v{row.id} {shownAs(row)}</b><Button onPress={onClose}>Close</Button></p>
+    <pre tabIndex={0}>{row.error}</pre>
+  </div>
+);
+
+/** Scroll the box, and not the page, until a cell can be seen. */
+function bringIn(box: HTMLElement, [left, top]: readonly [number, number]): void {
+  if (left < box.scrollLeft || left + WIDTH > box.scrollLeft + box.clientWidth) box.scrollLeft = left - (box.clientWidth - WIDTH) / 2;
+  if (top < box.scrollTop || top + HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = top - (box.clientHeight - HEIGHT) / 2;
+}
+
+const idOf = (event: Event): number => Number((event.target as Element).closest<HTMLElement>('[data-step]')?.dataset.step ?? NaN);
+
+interface DrawingProps { ui: Ui; history: HistorySlice; tree: Tree; chosen: VariantRow; naming: VariantRow | undefined;
+  onGo: (id: number) => void; onPick: (id: number) => void; onName: (name: string | null) => void }
+
+/** Keys of a node that do what a button below the tree does. */
+const BUTTONS: Readonly<Record<string, string>> = { F2: 'name', Delete: 'forget' };
+
+function Edges({ tree, path }: { tree: Tree; path: readonly number[] }) {
+  const shown = new Set(path);
   return (
-    <section class="swb-history" aria-label="History">
-      <header class="swb-panel-head"><h3 class="swb-h3">History</h3><Legend /><Tools {...props} history={history} /></header>
-      <ol ref={list} class="swb-steps" onKeyDown={event => { if (list.current) walk(event, list.current, 'button[data-step]'); }}>
-        {history.rows.map(row => (
-          <StepItem key={row.id} row={row} current={row.id === at} best={row.id === best} onGo={go} onWhy={id => { why.value = why.value === id ? null : id; }} />
-        ))}
-      </ol>
-      {reason && <Why row={reason} onClose={() => { why.value = null; }} />}
-    </section>
+    <svg class="swb-edges" width={tree.width} height={tree.height} aria-hidden="true">
+      {tree.order.filter(row => row.parent !== null).map(row => (
+        <path key={row.id} d={edge(tree, row)} class={row.undone ? 'is-undone' : shown.has(row.id) ? 'is-path' : ''} />
+      ))}
+    </svg>
   );
 }
 
-/** The fastest measured step, where there is more than one to compare. */
-function fastest(rows: readonly HistoryRow[]): number | null {
-  const timed = rows.filter(row => row.ms !== null && !failed(row));
-  if (timed.length < 2) return null;
-  return timed.reduce((a, b) => (b.ms! < a.ms! ? b : a)).id;
+function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onName }: DrawingProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const { at, best } = history;
+  const here = tree.rows.get(at)!;
+  useEffect(() => { if (box.current) bringIn(box.current, cell(tree, here)); }, [at, here.x, here.y, tree.rows.size]);
+  const focus = (row: VariantRow | undefined): void => {
+    if (!row || !box.current) return;
+    box.current.querySelector<HTMLElement>(`[data-step="${row.id}"]`)?.focus({ preventScroll: true });
+    bringIn(box.current, cell(tree, row));
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const row = tree.rows.get(idOf(event));
+    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
+    const { key } = event;
+    if (/^(Arrow|Home$|End$)/.test(key)) focus(next(tree, row, at, key));
+    else if (key === 'Enter' && event.shiftKey) mark(ui, row.id);
+    else if (BUTTONS[key]) ui.root.current?.querySelector<HTMLElement>(`.swb-chosen [data-swb-do=${BUTTONS[key]}]`)?.click();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const first = tree.rows.get(best ?? at)!.ms;
+  const gain = here.ms && first && best !== at ? first / here.ms - 1 : null;
+  const marks = marked(ui);
+  const [left, top] = cell(tree, naming ?? chosen);
+  return (
+    <div ref={box} class="swb-steps">
+      <div class="swb-tree" role="tree" aria-label="Variants" aria-multiselectable="true" style={{ width: `${tree.width}px`, height: `${tree.height}px` }}
+        onKeyDown={onKeyDown} onFocusIn={event => onPick(idOf(event))}
+        onClick={event => { if (event.shiftKey) mark(ui, idOf(event)); else onGo(idOf(event)); }}>
+        <Edges tree={tree} path={history.path} />
+        {tree.order.map(row => {
+          const [x, y] = cell(tree, row);
+          const [place, all] = tree.among.get(row.id)!;
+          return <Node key={row.id} row={row} left={x} top={y} current={row.id === at} stop={row === chosen} place={place} all={all} best={row.id === best}
+            gain={row.id === best ? gain : null} marked={marks.includes(row.id)} />;
+        })}
+      </div>
+      {naming && <NameField key={naming.id} row={naming} left={left} top={top} onDone={name => { onName(name); focus(naming); }} />}
+    </div>
+  );
+}
+
+export function VariantsPanel({ store }: PanelProps) {
+  const ui = useUi();
+  const history = store.slice('history').value;
+  const task = store.slice('head').value?.task;
+  const rows = history?.rows;
+  const tree = useMemo(() => (rows?.length ? treeOf(rows) : null), [rows]);
+  const picked = useSignal(-1);
+  const open = useSignal<Open>('');
+  const naming = useSignal(-1);
+  useEffect(() => { picked.value = -1; }, [history?.at, task]);
+  useMarksOf(ui, task);
+  const chosen = tree?.rows.get(picked.value) ?? tree?.rows.get(history!.at);
+  useLayoutEffect(() => { open.value = ''; }, [chosen?.id, task]);
+  useLayoutEffect(() => { naming.value = -1; }, [task]); // another task has variants of the same numbers
+  if (!history || !tree || !chosen) {
+    return <Blank title="No steps yet">Every step that you take on a schedule is kept here, with its time.</Blank>;
+  }
+  const go = (id: number): void => {
+    if (id >= 0 && id !== history.at && !noKernel(store)) store.act('goto', { step: id });
+  };
+  const row = tree.rows.get(naming.value);
+  const named = (name: string | null): void => {
+    naming.value = -1;
+    if (row && name !== null && name.trim() !== row.name) store.act('name', { node: row.id, text: name });
+  };
+  return (
+    <section class="swb-history" aria-label="Variants">
+      <header class="swb-panel-head"><h3 class="swb-h3">Variants</h3><Legend />
+        {history.hidden > 0 && <span class="swb-faint">{plural(history.hidden, 'old one')} let go</span>}<Tools store={store} history={history} /></header>
+      <Drawing ui={ui} history={history} tree={tree} chosen={chosen} naming={row} onGo={go} onName={named}
+        onPick={id => { if (id >= 0) picked.value = id; }} />
+      <Comparing ui={ui} store={store} history={history} />
+      <Chosen store={store} ui={ui} at={history.at} row={chosen} open={open.value} onOpen={one => { open.value = one; }} onName={() => { naming.value = chosen.id; }} />
+      {open.value === 'why' && <Why row={chosen} onClose={() => { open.value = ''; }} />}
+      {open.value === 'replay' && <ReplayForm store={store} row={chosen} onClose={() => { open.value = ''; }} />}
+      <Report store={store} ui={ui} />
+    </section>
+  );
 }

@@ -1,0 +1,48 @@
+// What the passes did to the model: one row for each; the drawing shows the operators before or after the chosen one.
+
+import { walk } from '../../shared/a11y';
+import { milliseconds } from '../../shared/format';
+import type { PassesAnswer, PassInfo, Side } from '../../shared/types';
+
+export interface PassesProps {
+  answer: PassesAnswer;
+  at: number;
+  onPick: (at: number) => void;
+}
+
+/** Which side of the pass is drawn. */
+export function Sides({ side, onSide }: { side: Side; onSide: (side: Side) => void }) {
+  return (
+    <div class="swb-switch" role="group" aria-label="Side of the pass">
+      {(['before', 'after'] as const).map(one => (
+        <button key={one} type="button" aria-pressed={one === side ? 'true' : 'false'} onClick={() => onSide(one)}>
+          {one === 'before' ? 'Before' : 'After'}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+const signed = ({ removed, added, changed, kernels }: PassInfo): string =>
+  [removed && `−${removed}`, added && `+${added}`, changed && `~${changed}`, kernels && `${kernels} kernels`].filter(Boolean).join(' ');
+
+const said = (p: PassInfo): string =>
+  `${p.name}: ${p.before} nodes before, ${p.after} after; ${p.removed} removed, ${p.added} added, ${p.changed} changed; ${milliseconds(p.ms)} ms. ${p.doc}`;
+
+export function Passes({ answer, at, onPick }: PassesProps) {
+  const key = (event: KeyboardEvent): void => {
+    walk(event, event.currentTarget as Element, 'button');
+  };
+  return (
+    <div class="swb-passes" role="group" aria-label="Passes" onKeyDown={key}>
+      {answer.passes.map((p, i) => (
+        <button key={i} type="button" aria-pressed={i === at ? 'true' : 'false'} tabIndex={i === at ? 0 : -1} aria-label={said(p)} title={p.doc}
+          data-pass={i} class={signed(p) ? '' : 'is-idle'} onClick={() => onPick(i)}>
+          <span class="swb-cut">{p.name}</span>
+          <span class="swb-faint">{signed(p) || 'nothing'}</span>
+          <span>{p.before === p.after ? p.after : `${p.before} → ${p.after}`}</span>
+        </button>
+      ))}
+    </div>
+  );
+}

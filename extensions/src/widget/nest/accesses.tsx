@@ -1,0 +1,48 @@
+// What the selected loop does to memory: one row for every access of the statements inside.
+
+import { bytes } from '../../shared/format';
+import type { AccessRow } from '../../shared/types';
+import type { PanelProps } from '../panel';
+
+/** Bytes that come from memory together: with longer steps every iteration waits for others. */
+const LINE = 64;
+
+/** What a step means: the fact, then what follows from it. In an innermost loop long steps cost, further out they need not. */
+function Step({ says, step, inner }: Pick<AccessRow, 'says' | 'step'> & { inner: boolean }) {
+  const [fact, ...then] = says.split(', ');
+  const text = then.join(', ');
+  const costly = inner && step !== null && Math.abs(step) >= LINE;
+  return (
+    <td class="swb-l" title={costly ? `${says}\nThis loop is innermost: every iteration waits for memory` : says}>
+      {costly && <span class="swb-careful" role="img" aria-label="costly">▲ </span>}
+      {costly ? <b class="swb-careful">{fact}</b> : fact}{text && <span class={costly ? '' : 'swb-faint'}>, {text}</span>}
+    </td>
+  );
+}
+
+export function AccessesPanel({ store }: PanelProps) {
+  const slice = store.slice('accesses').value;
+  if (!slice?.row) return <p class="swb-blank">Select a loop to see what its iterations read and write.</p>;
+  const inner = !store.slice('nest').value?.rows.some(row => row.kind === 'loop' && row.parent === slice.row);
+  return (
+    <section class="swb-accesses" aria-label={`Accesses while ${slice.row} runs`}>
+      <table>
+        <caption>Accesses while <b class="swb-mono">{slice.row}</b> runs</caption>
+        <thead>
+          <tr>
+            <th scope="col">element</th><th scope="col">kind</th><th scope="col">from one iteration to the next</th>
+            <th scope="col" class="swb-r" title="Bytes of the cache lines that one run of the loop touches through this access">touched</th>
+          </tr>
+        </thead>
+        <tbody>
+          {slice.rows.map(row => (
+            <tr key={row.id} data-access={row.id}>
+              <td class="swb-mono" title={row.text}>{row.text}</td><td class="swb-mut" title={row.kind}>{row.kind}</td>
+              <Step says={row.says} step={row.step} inner={inner} /><td class="swb-r">{bytes(row.touched)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,38 @@
+// What stands around the rows of the nest: open numbers, and the buffers.
+
+import { useRef } from 'preact/hooks';
+import { walk } from '../../shared/a11y';
+import { plural } from '../../shared/format';
+import type { NestSlice } from '../../shared/types';
+import type { PanelProps } from '../panel';
+
+/** Buffers can be selected too: some primitives act on them. */
+export function Buffers({ store, nest }: Pick<PanelProps, 'store'> & { nest: NestSlice }) {
+  const box = useRef<HTMLDivElement>(null);
+  const { buffers } = nest;
+  if (buffers.length === 0) return null;
+  const at = store.selected.value;
+  const stop = buffers.includes(at) ? at : buffers[0];
+  return (
+    <div ref={box} class="swb-buffers" role="group" aria-label="Buffers" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
+      <span class="swb-faint">Buffers</span>
+      {buffers.map(name => (
+        <button key={name} type="button" class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at ? 'true' : 'false'} tabIndex={name === stop ? 0 : -1}
+          title={[`Select buffer ${name}`, ...(nest.storage?.[name] ?? [])].join('\n')} onClick={() => store.select(name)}>{name}
+          {nest.storage?.[name]?.map(one => <small key={one} class="swb-stored"> {one}</small>)}</button>
+      ))}
+    </div>
+  );
+}
+
+/** What is left open: numbers, which the nest shows as "?", and choices, of which it shows the first. */
+export function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {
+  const { holes } = nest;
+  const names = holes.map(hole => `?${hole.name}${hole.choices ? ` of ${hole.choices.join(', ')}` : ''}`).join('; ');
+  return (
+    <>
+      {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(holes.length, 'open number')}</span>}
+      {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first choice that is legal">{plural(choices, 'open choice')}</span>}
+    </>
+  );
+}

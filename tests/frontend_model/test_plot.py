@@ -1,0 +1,108 @@
+"""The page's side of the live figure: plotly comes late, and nothing that the kernel said meanwhile is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PLOT = Path(__file__).parents[2] / "workbench" / "widgets" / "plot.js"
+ADDRESS = "http://workbench.test/"
+
+PAGE = """<!doctype html><div id="place" style="width:400px"></div><script type="module">
+import plot from './plot.js';
+const handlers = {};
+window.drawn = [];
+window.arrived = new Promise(done => { window.arrive = done; });
+const plotly = `await window.arrived;
+window.Plotly = { react: (el, data, layout) => window.drawn.push(structuredClone({ data, layout })),
+                  purge: () => window.drawn.push('purged') };`;
+const numbers = (...values) => ({ dtype: 'float32', shape: [values.length],
+    buffer: new DataView(new Float32Array([0, ...values, 0]).buffer, 4, 4 * values.length) });
+window.Plotly = 'the page has one, too';
+window.state = { _plotly: plotly, _config: {},
+                 _widget_data: [{ name: 'a', x: [1], y: numbers(1.5) }, { name: 'b', y: [2] }],
+                 _widget_layout: { xaxis: { range: [0, 1] } } };
+window.model = { get: name => state[name], on: (event, f) => (handlers[event] ??= []).push(f) };
+window.say = changes => {
+  Object.assign(state, changes);
+  for (const name in changes) (handlers[`change:${name}`] ?? []).forEach(f => f());
+};
+window.update = (style_data, style_traces, layout_data = {}) => {
+  say({ _py2js_update: { style_data, style_traces, layout_data } });
+  say({ _py2js_update: null });
+};
+window.numbers = numbers;
+const widget = plot();
+window.initialized = widget.initialize({ model });
+window.show = async el => { window.remove = await widget.render({ model, el }); };
+window.settle = () => new Promise(done => setTimeout(() => requestAnimationFrame(() => setTimeout(done, 20)), 20));
+window.here = true;
+</script>"""
+
+LAST = """() => { const last = drawn.at(-1);
+    return { y: last.data.map(t => Array.from(t.y)), names: last.data.map(t => t.name), layout: last.layout }; }"""
+
+
+@pytest.fixture
+def page(chrome: Any) -> Iterator[Any]:
+    page = chrome.new_page()
+    page.set_default_timeout(5000)
+    page.route(ADDRESS, lambda r: r.fulfill(body=PAGE, content_type="text/html"))
+    page.route(ADDRESS + "plot.js", lambda r: r.fulfill(body=PLOT.read_text(), content_type="text/javascript"))
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto(ADDRESS)
+    page.wait_for_function("window.here")
+    yield page
+    page.close()
+    assert errors == []
+
+
+def test_the_model_is_there_before_plotly_and_misses_nothing_meanwhile(page: Any) -> None:
+    assert page.evaluate("initialized === undefined")  # a promise would be waited for, and given up after two seconds
+    page.evaluate("void show(place)")
+    page.evaluate("update({ y: [numbers(4, 5), '_undefined_'], 'marker.color': ['red'] }, [0, 1])")
+    page.evaluate("update({}, [], { 'xaxis.range': [0, 9], 'yaxis.range[1]': 3 })")
+    page.evaluate("settle()")
+    assert page.evaluate("drawn") == []
+    page.evaluate("arrive()")
+    page.wait_for_function("drawn.length > 0")
+    last = page.evaluate(LAST)
+    assert last["y"] == [[4, 5], [2]]
+    assert last["layout"]["xaxis"] == {"range": [0, 9]}
+    assert page.evaluate("drawn.at(-1).data[1].marker") == {"color": "red"}
+    assert page.evaluate("Plotly") == "the page has one, too"
+
+
+def test_updates_of_one_frame_are_drawn_once_and_the_whole_replaces_everything(page: Any) -> None:
+    page.evaluate("arrive(), show(place)")
+    page.wait_for_function("drawn.length === 1")
+    page.evaluate("update({ y: [[1, 2]] }, [1]), update({ y: [[1, 2, 3]] }, [1])")
+    page.evaluate("settle()")
+    assert page.evaluate("drawn.length") == 2
+    assert page.evaluate(LAST)["y"] == [[1.5], [1, 2, 3]]
+    page.evaluate("say({ _widget_data: [{ name: 'roof', y: [7] }], _widget_layout: {} })")
+    page.evaluate("settle()")
+    assert page.evaluate(LAST) == {"y": [[7]], "names": ["roof"], "layout": {"uirevision": True}}
+    page.evaluate("update({ y: [[8]] }, [0])")
+    page.evaluate("settle()")
+    assert page.evaluate(LAST)["y"] == [[8]]
+
+
+def test_a_view_that_is_out_of_the_page_is_drawn_when_it_comes_back(page: Any) -> None:
+    page.evaluate("arrive(), show(place)")
+    page.wait_for_function("drawn.length === 1")
+    page.evaluate("window.kept = place, kept.remove()")
+    page.evaluate("update({ y: [[1, 2]] }, [1])")
+    page.evaluate("settle()")
+    assert page.evaluate("drawn.length") == 1
+    page.evaluate("document.body.append(kept)")
+    page.wait_for_function("drawn.length === 2")
+    assert page.evaluate(LAST)["y"][1] == [1, 2]
+    page.evaluate("window.remove()")
+    page.evaluate("update({ y: [[1]] }, [1])")
+    page.evaluate("settle()")
+    assert page.evaluate("drawn.slice(2)") == ["purged"]

@@ -1,0 +1,172 @@
+"""The live figure: small updates in place, complete at the end, another chart in the same figure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from session.conftest import matmul, split, until
+from session.fakes import FakeTuning
+
+from workbench import Target
+from workbench.analysis import best_so_far
+from workbench.session import measuring
+from workbench.session.charts import LIVE_POINTS
+from workbench.session.measuring import Result
+from workbench.widgets import Workbench, figure
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Nothing is compiled, and every patch may be drawn."""
+    monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
+    monkeypatch.setattr(measuring, "measure", lambda view, target: Result("ok", 0.02, 0.01, 26.0))
+    monkeypatch.setattr(figure, "INTERVAL_S", 0.0)
+
+
+@pytest.fixture
+def run(comms, quick):
+    """A workbench that watches a fake run, with its figure made."""
+    made = []
+
+    def start(trials=100, n=2):
+        fake = FakeTuning([matmul(16 * (k + 1)) for k in range(n)]).feed(trials)
+        w = Workbench(fake, auto_measure=False)
+        made.append((w, fake))
+        w.comm.receive({"t": "hello"})
+        w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
+        until(lambda: w.figure)
+        until(lambda: w.session.desk.peak)
+        assert w.session.flush(10)
+        return w, fake, w._figure._widget
+
+    yield start
+    for w, fake in made:
+        fake.cancel()
+        w.close()
+
+
+def about(comms, widget):
+    """Messages to the figure: (what, bytes)."""
+    return [
+        (sorted(k for k in data.get("state", {}) if k.startswith("_py2js")), size)
+        for kind, name, data, size in comms
+        if kind == "comm_msg" and name == widget.comm.comm_id
+    ]
+
+
+def trace(widget, name):
+    return next(t for t in widget.data if t.name == name)
+
+
+def settled(w):
+    assert w.session.flush(10)
+
+
+def test_more_trials_are_one_small_update(comms, run):
+    w, fake, widget = run()
+    before = len(about(comms, widget))
+    fake.feed(50)
+    until(lambda: len(about(comms, widget)) > before)
+    settled(w)
+    messages = [m for m in about(comms, widget)[before:] if m[0]]
+    assert messages
+    assert all(kinds == ["_py2js_update"] and size < 60_000 for kinds, size in messages)
+
+
+def test_ten_thousand_trials_are_thinned_while_they_come_and_complete_at_the_end(comms, run):
+    w, fake, widget = run(trials=10_000, n=3)
+    key = w.session.desk.infos[w.session.desk.index].key
+    curve = best_so_far(fake, key)
+    assert len(trace(widget, "measured").x) <= LIVE_POINTS < len(curve.trials)
+    assert any("1 of" in (a.text or "") for a in widget.layout.annotations)
+    before = len(about(comms, widget))
+    fake.feed(20)
+    until(lambda: len(about(comms, widget)) > before)
+    settled(w)
+    assert all(size < 60_000 for _, size in about(comms, widget)[before:])
+    fake.end()
+    curve = best_so_far(fake, key)
+    until(lambda: len(trace(widget, "measured").x) == len(curve.trials))
+    assert np.array_equal(trace(widget, "measured").customdata, curve.trials)
+    assert np.array_equal(trace(widget, "measured").y, curve.latency_ms)
+    x, y = np.array(trace(widget, "best so far").x), np.array(trace(widget, "best so far").y)
+    assert np.array_equal(y[np.searchsorted(x, curve.nth, side="right") - 1], curve.best_ms)
+    assert len(trace(widget, "failed").x) == len(curve.failed_trials)
+    assert not any("1 of" in (a.text or "") for a in widget.layout.annotations)
+
+
+def test_another_chart_takes_its_place_in_the_same_figure(comms, run):
+    w, _, widget = run()
+    names = [t.name for t in widget.data]
+    w.session.run("chart", name="roofline")
+    settled(w)
+    assert [t.name for t in widget.data][-1] == "current"
+    w.session.run("apply", step=split("i", None, 8))
+    settled(w)
+    until(lambda: len(trace(widget, "path").x) == 2)
+    w.session.run("chart", name="tuning", wide=True)
+    settled(w)
+    assert [t.name for t in widget.data] == names
+    assert widget.layout.yaxis.domain[0] > 0.4  # in the upper row
+    assert w._figure._widget is widget
+
+
+def opened(comms, widget):
+    """State in the first message about a widget."""
+    return next(data for kind, name, data, _ in comms if kind == "comm_open" and name == widget.comm.comm_id)["state"]
+
+
+def test_a_page_gets_the_whole_figure_with_the_first_message(comms, run):
+    _, _, widget = run()
+    state = opened(comms, widget)
+    assert [t["name"] for t in state["_widget_data"]] == [t.name for t in widget.data]
+    assert len(state["_widget_layout"]["annotations"]) == len(widget.layout.annotations)
+    assert state["_config"]["responsive"]
+    assert len(state["_esm"]) < 10_000 < 1_000_000 < len(state["_plotly"])  # anywidget gives a module two seconds
+
+
+def test_a_page_that_opens_later_gets_the_figure_as_it_is_now(comms, run):
+    w, fake, widget = run()
+    fake.feed(100)
+    until(lambda: len(trace(widget, "measured").x) > 60)
+    settled(w)
+    state = widget.get_state()
+    assert state["_widget_data"][0]["x"]["shape"] == (len(trace(widget, "measured").x),)
+    w.session.run("chart", name="roofline")
+    settled(w)
+    state = widget.get_state()
+    assert [t["name"] for t in state["_widget_data"]] == [t.name for t in widget.data]
+    assert "xaxis3" not in state["_widget_layout"]
+
+
+def test_another_chart_is_one_message(comms, run):
+    w, _, widget = run()
+    before = len(comms)
+    w.session.run("chart", name="roofline")
+    settled(w)
+    about = [
+        data["state"] for kind, name, data, _ in comms[before:] if kind == "comm_msg" and name == widget.comm.comm_id
+    ]
+    assert [set(state) for state in about] == [{"_widget_data", "_widget_layout"}]
+    assert len(about[0]["_widget_data"]) == len(widget.data)
+
+
+def test_a_theme_is_a_new_drawing_and_zoom_stays_otherwise(comms, run):
+    w, fake, widget = run()
+    light = widget.layout.font.color
+    w.comm.receive({"t": "do", "id": "t", "cmd": "theme", "args": {"theme": "dark"}})
+    settled(w)
+    assert widget.layout.font.color != light
+    widget.layout.xaxis.range = [0, 10]
+    fake.feed(100)
+    settled(w)
+    until(lambda: len(trace(widget, "measured").x) > 60)
+    assert tuple(widget.layout.xaxis.range) == (0, 10)
+
+
+def test_what_was_found_by_hand_is_a_line(comms, run):
+    w, _, widget = run()
+    w.session.run("measure")
+    until(lambda: len(trace(widget, "by hand").y) == 2)
+    assert list(trace(widget, "by hand").y) == [0.02, 0.02]
+    assert "v0, by hand 0.02" in trace(widget, "by hand").text

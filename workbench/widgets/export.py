@@ -1,0 +1,55 @@
+"""What can be taken away from a workbench: the session's exports, and a page that needs no kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workbench.arguments import path as as_path
+from workbench.errors import UsageError, did_you_mean
+from workbench.session.exporting import File, Work, exporter, prepare, stem
+
+from .page import page, taken
+
+if TYPE_CHECKING:
+    from workbench.session import Session
+    from workbench.session.registry import Host
+
+OPTIONS = ("node", "panel", "theme", "charts")
+
+
+def export(session: Session, what: str, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> str | Path:
+    """Make an export of a session; see `Workbench.export`."""
+    for name in options:
+        if name not in OPTIONS:
+            hint = did_you_mean(name, OPTIONS, "options")
+            raise UsageError("usage.option", f"export has no option {name!r}", (name,), hint)
+    file = made(session, {"what": what, **options})
+    if path is None:
+        return file.text
+    to = Path(as_path("path", path))
+    if to.is_dir():
+        to /= file.name
+    try:
+        to.write_text(file.text, encoding="utf-8")
+    except (OSError, ValueError) as error:  # a path with a zero byte
+        text = f"{to} cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise UsageError("export.path", text, (), "give a folder that exists") from None
+    return to
+
+
+def made(session: Session, args: Mapping[str, Any]) -> File:
+    """Make an export in the caller's thread; only what has to be looked at is looked at in the session's."""
+    found: list[Work] = []
+    session.run(lambda: found.append(prepare(session, args)))
+    return found[0]()
+
+
+@exporter("html")
+def _html(host: Host, args: Mapping[str, Any]) -> Work:
+    """A page with the whole workbench as it is."""
+    state, name = taken(host, charts=bool(args.get("charts", True))), stem(host)
+    theme = str(args.get("theme") or "auto")
+    return lambda: File(f"{name}.html", "text/html", page(state, theme))

@@ -1,0 +1,109 @@
+// The page's side of the live figure. Plotly comes beside the model, as text, and is loaded after it: anywidget gives a
+// model's module two seconds, then it drops whatever the kernel sends to that model for good, and plotly's five
+// megabytes may take longer. The kernel's messages are plotly's `FigureWidget`'s; a page only listens. What they add up
+// to is kept per model, and a view draws it whenever it can be seen: no message is lost on a view that is not there yet.
+
+const KINDS = [Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float32Array, Float64Array];
+const kind = name => KINDS.find(one => one.name.toLowerCase() === `${name}array`);
+
+/** Undo what plotly's serializer made of arrays and of what is not there. */
+function read(value) {
+  if (value === '_undefined_') return undefined;
+  if (Array.isArray(value)) return value.map(read);
+  if (value === null || typeof value !== 'object') return value;
+  if (value.dtype && value.shape) {
+    const { buffer, byteOffset, byteLength } = value.buffer;
+    return new (kind(value.dtype))(buffer.slice(byteOffset, byteOffset + byteLength));
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, read(one)]));
+}
+
+/** Set a property like `marker.color` or `xaxis.range[0]`; null deletes it. */
+function put(target, path, value) {
+  const names = path.split(/[.[\]]+/).filter(Boolean);
+  const last = names.pop();
+  for (const name of names) target = target[name] ??= {};
+  if (value === null) delete target[last];
+  else target[last] = value;
+}
+
+const restyle = (data, style, traces) => Object.entries(style ?? {}).forEach(([path, values]) => {
+  const list = Array.isArray(values) ? values : [values];
+  (traces ?? data.map((_, k) => k)).forEach((trace, k) => {
+    const value = list[k % list.length];
+    if (value !== undefined) put(data[trace], path, value);
+  });
+});
+const relayout = (layout, changes) => Object.entries(changes ?? {}).forEach(([path, value]) => put(layout, path, value));
+
+/** A copy that shares its arrays: plotly knows what has changed by which array it is. */
+const copy = value => value?.constructor !== Object ? value
+  : Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copy(one)]));
+
+/** Load plotly as a module, where neither an AMD loader nor another plotly of the page is in its way. */
+async function load(text) {
+  const before = window.Plotly;
+  const url = URL.createObjectURL(new Blob(['const define = undefined, module = undefined;\n', text], { type: 'text/javascript' }));
+  try {
+    await import(url);
+    return window.Plotly;
+  } finally {
+    URL.revokeObjectURL(url);
+    window.Plotly = before;
+  }
+}
+
+export default () => {
+  let figure;
+  let plotly;
+  const drawings = new Set();
+  const changed = () => drawings.forEach(draw => draw());
+  return {
+    initialize({ model }) {
+      const whole = () => {
+        figure = { data: read(model.get('_widget_data')), layout: read(model.get('_widget_layout')) };
+        changed();
+      };
+      const on = (name, apply) => model.on(`change:${name}`, () => {
+        const message = read(model.get(name));
+        if (!message) return;
+        apply(message);
+        changed();
+      });
+      model.on('change:_widget_data', whole);
+      model.on('change:_widget_layout', whole);
+      on('_py2js_restyle', m => restyle(figure.data, m.restyle_data, m.restyle_traces));
+      on('_py2js_relayout', m => relayout(figure.layout, m.relayout_data));
+      on('_py2js_update', m => { restyle(figure.data, m.style_data, m.style_traces); relayout(figure.layout, m.layout_data); });
+      whole();
+      // Not waited for, see above.
+      plotly = load(model.get('_plotly'));
+      plotly.catch(() => undefined);
+    },
+    async render({ model, el }) {
+      const Plotly = await plotly;
+      let due = 0;
+      const draw = () => {
+        due = 0;
+        if (!el.clientWidth) return;
+        // Copies: what a reader does to the plot is not written into what the kernel says.
+        Plotly.react(el, figure.data.map(copy), { uirevision: true, ...structuredClone(figure.layout) }, model.get('_config'));
+      };
+      const soon = () => { due ||= requestAnimationFrame(draw); };
+      // A plot measures its place: it is drawn when it has one, and again when it gets it back.
+      let seen = 0;
+      const observer = new ResizeObserver(() => {
+        if (!seen && el.clientWidth) soon();
+        seen = el.clientWidth;
+      });
+      observer.observe(el);
+      drawings.add(soon);
+      return () => {
+        drawings.delete(soon);
+        observer.disconnect();
+        cancelAnimationFrame(due);
+        Plotly.purge(el);
+      };
+    }
+  };
+};

@@ -1,0 +1,154 @@
+"""What the panel of variants does, for Python."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from workbench.arguments import is_a
+from workbench.errors import RunError, UsageError
+from workbench.graph.tasks import Task
+from workbench.ir.func import Func
+from workbench.session import Session
+from workbench.session.acting import measure_new
+from workbench.session.replay import Replayed, carry
+from workbench.session.variants import Variants, variants
+
+if TYPE_CHECKING:
+    from workbench.analysis.compare import Difference
+    from workbench.analysis.listing import CodeKind
+    from workbench.runtime.contest import Contest
+    from workbench.session.contests import Match
+    from workbench.session.measuring import Key
+
+T = TypeVar("T")
+W = TypeVar("W", bound="VariantTwins")
+
+
+class VariantTwins:
+    """Methods of a `Workbench` that are about the variants of the task on show; a variant is given by its number."""
+
+    _session: Session
+
+    @property
+    def variants(self) -> Variants:
+        """All variants: a table, and ``w.variants[5]`` is a copy of the schedule of v5."""
+        return self._ask(lambda: variants(self._session.desk))
+
+    def goto(self: W, node: int) -> W:
+        """Show a variant."""
+        self._session.run("goto", step=node)
+        return self
+
+    def name(self: W, node: int, text: str) -> W:
+        """Give a variant a name; "" takes it away."""
+        self._session.run("name", node=node, text=text)
+        return self
+
+    def star(self: W, node: int, on: bool = True) -> W:
+        """Mark a variant as one to come back to, or take the mark away."""
+        self._session.run("star", node=node, on=on)
+        return self
+
+    def add_task(self: W, task: Task | Func) -> W:
+        """Make a task known that was not part of the subject: a row of the table, and something to replay onto."""
+        desk = self._session.desk
+        is_a("task", task, (Task, Func), "give a task, or a Func such as wb.workloads.matmul(64, 64, 64)")
+        found = task if isinstance(task, Task) else Task.of_func(task, desk.target)
+        self._session.run(lambda: desk.add_task(found))
+        return self
+
+    def replay(self, node: int, onto: Task | Func | int | str, *, skip: bool = False) -> Replayed:
+        """Take a variant's steps on another task, and show that task with what came of it as a branch.
+
+        Parameters
+        ----------
+        node : int
+            The variant.
+        onto : Task, Func, int or str
+            A task of the workbench (itself, its number, key or name), or another one, which is made known.
+        skip : bool
+            Whether to go on after a step that is not legal there, without it.
+        """
+        desk = self._session.desk
+
+        def work() -> Replayed:
+            found = desk.variant(node)
+            task = Task.of_func(onto, desk.target) if isinstance(onto, Func) else onto
+            index = desk.add_task(task) if isinstance(task, Task) else desk.find(task)
+            out = carry(desk, found, index, skip=skip)
+            measure_new(self._session)
+            return out
+
+        return self._ask(work)
+
+    def compare(self, a: int, b: int, kind: CodeKind = "nest") -> Difference:
+        """Return what differs between the code of two variants; `kind` is nest, c, llvm or asm."""
+        from workbench.analysis.compare import difference
+
+        first, second = self._ask(lambda: [self._session.desk.variant(n).schedule.copy() for n in (a, b)])
+        return difference(first, second, kind, target=self._session.desk.target)
+
+    def contest(self, a: int, b: int) -> Contest:
+        """Measure two variants against each other and wait for the outcome.
+
+        Returns
+        -------
+        Contest
+            ``ratio(1)`` is the time of `b` over that of `a`; ``confidence(1)`` how sure it is that `b` is faster.
+
+        Raises
+        ------
+        RunError
+            "session.contest" when one of them fails.
+        UsageError
+            "session.closed", and "session.thread" in an observer, which holds up the thread that the outcome would
+            come through.
+        """
+        history, (first, second) = self._session.desk.history, self._keys(a, b)
+        pair = frozenset((first, second))
+        wait_for(
+            self._session,
+            lambda: self._session.run("contest", a=a, b=b),
+            lambda: history.contests[pair].state != "running",
+        )
+        match: Match = history.contests[pair]
+        if match.contest is None or match.state:
+            text = match.error or "The contest was not finished"
+            raise RunError("session.contest", text, (f"v{a}", f"v{b}"), "measure each of them by itself")
+        return match.seen_from(first)
+
+    def _keys(self, *nodes: int) -> list[Key]:
+        return self._ask(lambda: [self._session.desk.variant(node).key for node in nodes])
+
+    def _ask(self, work: Callable[[], T]) -> T:
+        """Call a function in the session's thread and return what it returns."""
+        out: list[T] = []
+        self._session.run(lambda: out.append(work()))
+        return out[0]
+
+
+def wait_for(session: Session, ask: Callable[[], object], done: Callable[[], bool]) -> None:
+    """Ask for something that is measured and wait until it is done, so that a cell is not disturbed by it.
+
+    Raises
+    ------
+    UsageError
+        "session.thread" in an observer, which holds up the thread that the number would come through;
+        "session.closed" when the workbench was closed meanwhile.
+    """
+    if session.here():
+        text = "Cannot wait for a measurement in an observer of the workbench"
+        raise UsageError("session.thread", text, (), "w.session.submit(...) only asks for the number")
+    news = threading.Event()
+    unsubscribe = session.subscribe(lambda _message: news.set())
+    try:
+        ask()
+        while not done():
+            news.wait(0.5)
+            news.clear()
+            if session.closed:
+                raise UsageError("session.closed", "The workbench was closed during the measurement")
+    finally:
+        unsubscribe()
