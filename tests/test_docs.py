@@ -35,3 +35,32 @@ def test_links():
     for page in [*DOCS.glob("*.md"), DOCS.parent / "README.md"]:
         for target in re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_workbench(tmp_path, monkeypatch, capsys):
+    found = blocks("workbench.md")
+    assert len(found) == 5
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "workbench"}
+    for code in found:
+        exec(compile(code, "workbench.md", "exec"), names)
+    shown = capsys.readouterr().out
+    assert "rows in parallel" in shown
+    assert "parallel i" in shown, "the difference of two variants"
+    assert "patch ['" in shown
+    assert shown.splitlines()[-1] == "v1"
+    assert names["script"].startswith("# matmul")
+    assert names["drawing"].startswith("<svg")
+    assert names["page"].name == "matmul.html"
+    assert names["w"].session.closed
+
+
+def test_the_page_about_the_workbench_names_all_there_is():
+    from workbench.session.parts.meta import PANELS
+    from workbench.session.registry import COMMANDS, QUESTIONS, SLICES
+
+    text = (DOCS / "workbench.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (slices|commands|questions) \| (.*) \|$", text, re.MULTILINE))
+    for kind, declared in (("slices", SLICES), ("commands", COMMANDS), ("questions", QUESTIONS)):
+        assert re.findall(r"`(\w+)`", rows[kind]) == sorted(declared), kind
+    assert set(re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)) >= set(PANELS)

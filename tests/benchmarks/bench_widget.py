@@ -1,14 +1,17 @@
-"""How fast the widget answers in a real JupyterLab: from a click to the new nest and palette, and to the measured time.
+"""How fast the widget answers in a real JupyterLab: from a click to the new nest, palette and estimate on the screen.
 
 Run it by hand (it is not part of the default tests)::
 
-    PYTHONPATH=tests python tests/benchmarks/bench_widget.py --times 50
+    PYTHONPATH=tests python tests/benchmarks/bench_widget.py --times 100
+    PYTHONPATH=tests python tests/benchmarks/bench_widget.py --times 20 --measure
     PYTHONPATH=tests python tests/benchmarks/bench_widget.py --shots DIR
 
-The first opens ResNet-50 at one of its convolutions and applies and undoes primitives by clicks. The clock is that of
-the page: it starts with the click and stops when the frame with the new nest *and* the new palette has been painted.
-Prints JSON with the host's description. The second saves a picture of every panel: 1300 and 700 pixels wide, light and
-dark, and in the states busy, failed, empty, and without a kernel.
+The first opens ResNet-50 at one of its convolutions, takes steps there by clicks on *Apply*, all of them different, and
+undoes them. The clock is that of the page: it starts with the click and stops when the frame has been painted that has
+the new nest, the new palette *and* the estimate of the new variant, so kernel and browser count together. With
+`--measure` every step is measured too, and the time until its number stands there is told. Prints JSON with the host's
+description. The last saves a picture of every panel: 1300 and 700 pixels wide, light and dark, and in the states busy,
+failed, empty, and without a kernel.
 """
 
 from __future__ import annotations
@@ -27,39 +30,56 @@ from typing import Any
 from browser.driver import Notebook, lab, new_notebook, page_of
 from browser.view import LONG, View
 
-SPLITS = {"o": (2, 4, 8, 16, 32), "c": (2, 4, 8, 16), "h": (2, 4, 7, 8, 14, 28), "w": (2, 4, 7, 8, 14, 28)}
+SIDES, CHANNELS = (2, 4, 7, 8, 14, 28), (2, 4, 8, 16, 32)
+SPLITS = {
+    "h": SIDES, "w": SIDES, "o": CHANNELS, "c": CHANNELS, "bias_add_h": SIDES, "bias_add_w": SIDES,
+    "bias_add_o": CHANNELS, "relu_h": SIDES, "relu_w": SIDES, "relu_c": CHANNELS, "pad_c": CHANNELS,
+}  # fmt: skip
 MOVES: tuple[tuple[str, str, int], ...] = (
-    ("relu_c", "vectorize", 0), ("kw", "unroll", 0), ("bias_add_o", "vectorize", 0), ("kh", "unroll", 0),
+    ("relu_c", "vectorize", 0), ("kw", "unroll", 0), ("bias_add_o", "vectorize", 0),
     *((loop, "split", factor) for loop, factors in SPLITS.items() for factor in factors),
 )  # fmt: skip
-"""Loop, primitive and factor; each changes both the nest and what is legal. All differ: a schedule that was measured
-before has its number at once."""
+"""Loop, primitive and factor; each changes both the nest and what is legal."""
+STAYS = ("kh", "unroll", 0)
+"""Taken for good when all of `MOVES` were taken: they lead to new variants from there."""
 
 OPEN = """
 import workbench as wb
-w = wb.Workbench("light_resnet50")
+w = wb.Workbench("light_resnet50", auto_measure={measure})
 w.open_task(next(t for t in w.tasks if t.name.startswith("conv2d 3x3 64→64 @56x56")))
 w
 """
+PEAK = "from workbench import Target\nTarget.host().peak_gflops()"
+"""Without it nobody knows what a cycle takes, and there is no estimate in milliseconds."""
+
 WATCH = """() => {
     const text = (box, all) => [...document.querySelectorAll(`[data-swb-panel=${box}] ${all}`)]
         .map(e => e.ariaLabel ?? e.textContent).join('|');
     const nest = () => text('nest', '[data-row]');
+    const previews = () => document.querySelector('.swb-nest .is-ghost, .swb-previews');
     const palette = () => text('palette', '.swb-pal-head') + text('palette', '[data-swb-item]');
-    const current = () => document.querySelector('.swb-step button[aria-current=step]');
-    window.bench = { arm(step) {
-        const before = [nest(), palette()];
+    const figure = () => document.querySelector('.swb-header .swb-figure.is-main');
+    const variant = () => figure().querySelector('.swb-mono').textContent;
+    const says = kind => /\\d/.test(figure().querySelector(kind)?.textContent ?? '');
+    let mark = null;
+    const state = () => ({ variant: variant(), nest: nest(), palette: palette(), previews: !!previews() });
+    window.bench = { state, mark() {
+        if (previews()) throw new Error('the nest is marked while it shows a preview');
+        mark = nest();
+    }, arm(measured) {
+        const before = window.bench.before = [mark ?? nest(), palette(), variant()];
+        mark = null;
         const found = window.bench.found = { shown: null, number: null };
         let start = null;
         addEventListener('click', event => { start = event.timeStamp; }, { capture: true, once: true });
         const take = name => { found[name] ??= performance.now() - start; };
         const painted = name => requestAnimationFrame(() => setTimeout(() => take(name)));
         const watch = new MutationObserver(() => {
-            const here = current();
-            if (start === null || here?.dataset.step !== String(step)) return;
-            if (nest() === before[0] || palette() === before[1]) return;
+            if (start === null || variant() === before[2] || !says('[data-swb-value]')) return;
+            if (nest() === before[0] || previews() || palette() === before[1]) return;
             if (found.shown === null) painted('shown');
-            if (!/\\d\\s*ms/.test(here.querySelector('.swb-step-ms').textContent)) return;
+            found.nest ??= nest();
+            if (measured && !says('[data-swb-value=ms]')) return;
             watch.disconnect();
             painted('number');
         });
@@ -81,13 +101,31 @@ def opened(size: tuple[int, int]) -> Iterator[Notebook]:
             yield Notebook(page, url).open(name)
 
 
-def timed(notebook: Notebook, view: View, press: str, step: int) -> dict[str, float]:
-    """Press a button; milliseconds until its effect was painted and until the measured time stood there."""
-    notebook.page.evaluate("(step) => window.bench.arm(step)", step)
+def timed(notebook: Notebook, view: View, press: str, measured: bool = False) -> dict[str, float]:
+    """Press a button; milliseconds until its effect was painted, and where that is waited for its measured time."""
+    page = notebook.page
+    page.evaluate("(measured) => window.bench.arm(measured)", measured)
     view.find(press).click()
-    notebook.poll("() => window.bench.found.number !== null", LONG)
-    found: dict[str, float] = notebook.page.evaluate("window.bench.found")
+    try:
+        notebook.poll("() => window.bench.found.number !== null", LONG)
+    except Exception as error:
+        seen = page.evaluate("[window.bench.found, window.bench.before, window.bench.state()]")
+        raise AssertionError(f"what {press} does was never shown: {json.dumps(seen)}") from error
+    found: dict[str, float] = page.evaluate("window.bench.found")
+    assert found.pop("nest") == page.evaluate("window.bench.state().nest"), "what was shown first was not the new nest"
     return found
+
+
+def prepare(notebook: Notebook, view: View, move: tuple[str, str, int]) -> None:
+    """Fill in the form of a step, up to the click on *Apply*."""
+    loop, primitive, factor = move
+    view.select(loop)
+    notebook.page.evaluate("() => window.bench.mark()")  # an open form previews its step in the nest
+    form = view.open_form(primitive)
+    if factor:
+        form.locator(f"[role=radio][data-value='{factor}']").click()
+        view.see("form .swb-equation", f"{loop}.1 {factor}")
+    view.see("[data-swb-apply]:not([aria-disabled=true])")
 
 
 def summary(values: list[float]) -> dict[str, float]:
@@ -102,30 +140,25 @@ def summary(values: list[float]) -> dict[str, float]:
     }
 
 
-def bench(times: int) -> dict[str, Any]:
+def bench(times: int, measure: bool) -> dict[str, Any]:
     """Apply and undo; the figures in milliseconds."""
     with opened((1500, 1100)) as notebook:
-        notebook.say(OPEN)
+        notebook.say(PEAK)
+        notebook.say(OPEN.format(measure=measure))
         view = View(notebook).wait()
-        view.find("[data-swb-do=measure]").click()
-        view.measured(0)
         notebook.page.evaluate(WATCH)
         applied, undone = [], []
-        for i in range(times // 2):
-            loop, primitive, factor = MOVES[i % len(MOVES)]
-            view.select(loop)
-            form = view.open_form(primitive)
-            if factor:
-                form.locator(f"[role=radio][data-value='{factor}']").click()
-                view.see("form .swb-equation", f"{loop}.1 {factor}")
-            view.see("[data-swb-apply]:not([aria-disabled=true])")
-            applied.append(timed(notebook, view, "[data-swb-apply]", 1))
-            undone.append(timed(notebook, view, "[data-swb-do=undo]", 0))
-    both = [one["shown"] for one in applied + undone]
+        for i in range(times):
+            if i and i % len(MOVES) == 0:
+                prepare(notebook, view, STAYS)
+                timed(notebook, view, "[data-swb-apply]", measure)
+            prepare(notebook, view, MOVES[i % len(MOVES)])
+            applied.append(timed(notebook, view, "[data-swb-apply]", measure))
+            undone.append(timed(notebook, view, "[data-swb-do=undo]"))
+    numbers = {"number_ms": summary([one["number"] for one in applied])} if measure else {}
     return {
-        "shown_ms": summary(both), "apply_shown_ms": summary([one["shown"] for one in applied]),
-        "undo_shown_ms": summary([one["shown"] for one in undone]),
-        "number_ms": summary([one["number"] for one in applied[: len(MOVES)]]),
+        "apply_shown_ms": summary([one["shown"] for one in applied]),
+        "undo_shown_ms": summary([one["shown"] for one in undone]), **numbers,
         "host": {"machine": platform.machine(), "cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1),
                  "python": platform.python_version(), "system": platform.platform()},
     }  # fmt: skip
@@ -195,7 +228,7 @@ def _small(notebook: Notebook, camera: Camera) -> None:
     view.apply("split")
     view.find("[data-swb-do=measure]").click()
     view.see("button[data-step='1'] .swb-step-ms", "wrong answer")
-    view.find(".swb-step").get_by_role("button", name="Why").click()
+    view.find(".swb-chosen").get_by_role("button", name="Why").click()
     camera.all_looks(view, "failed-schedule")
     notebook.say("measuring.measure = good\nm.close()")
 
@@ -234,13 +267,14 @@ def _network(notebook: Notebook, camera: Camera) -> None:
 def main() -> None:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--times", type=int, default=50, help="events: half of them apply, half undo")
+    parser.add_argument("--times", type=int, default=100, help="steps to take; each is undone")
+    parser.add_argument("--measure", action="store_true", help="measure every step")
     parser.add_argument("--shots", type=Path, metavar="DIR", help="save pictures instead")
     options = parser.parse_args()
     if options.shots:
         shots(options.shots)
     else:
-        print(json.dumps(bench(options.times), indent=1))
+        print(json.dumps(bench(options.times, options.measure), indent=1))
 
 
 if __name__ == "__main__":

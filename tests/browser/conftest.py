@@ -14,7 +14,7 @@ SEEN = """() => { const shown = window.jupyterapp?.shell?.currentWidget, session
     return { kernel: [session?.kernel?.connectionStatus, session?.kernel?.status,
                       session?.kernel?.handleComms ? 'comms' : 'no comms'], title: shown?.title?.label,
              dialog: document.querySelector('.jp-Dialog')?.textContent,
-             text: document.querySelector('#jp-main-dock-panel')?.innerText.slice(-2000) }; }"""
+             text: document.querySelector('.jp-NotebookPanel')?.innerText.slice(-2000) }; }"""
 
 
 @pytest.fixture(scope="module")

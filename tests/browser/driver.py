@@ -57,11 +57,40 @@ def lab(
 
     `settings` override JupyterLab's, `env` is added to the environment of the server and of its kernels.
     """
-    state = folder.parent / f"{folder.name}-jupyter"
-    state.mkdir(exist_ok=True)
-    (state / "overrides").mkdir(exist_ok=True)
-    (state / "overrides" / "overrides.json").write_text(json.dumps({**QUIET, **(settings or {})}))
     port = free_port()
+    command = [sys.executable, "-m", "workbench", "lab", str(folder), "--no-browser", "--port", str(port), "--"]
+    options = [f"--{app}.app_settings_dir={{overrides}}" for app in ("LabServerApp", "LabApp")]
+    with _serving(folder, [*command, *OPEN_SERVER, *options], port, settings, timeout, env) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def notebook7(folder: Path, settings: dict[str, Any] | None = None, timeout: float = 60.0) -> Iterator[str]:
+    """Run Jupyter Notebook on `folder`, which is made; yields its address."""
+    folder.mkdir(exist_ok=True)
+    port = free_port()
+    command = [sys.executable, "-m", "notebook", "--no-browser", "--port", str(port), f"--ServerApp.root_dir={folder}"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    options = [f"--{app}.app_settings_dir={{overrides}}" for app in ("LabServerApp", "JupyterNotebookApp")]
+    with _serving(folder, [*command, *OPEN_SERVER, *options], port, settings, timeout) as address:
+        yield address
+
+
+@contextlib.contextmanager
+def _serving(
+    folder: Path,
+    command: list[str],
+    port: int,
+    settings: dict[str, Any] | None = None,
+    timeout: float = 60.0,
+    env: dict[str, str] | None = None,
+) -> Iterator[str]:
+    """Run a server with a home of its own beside `folder`; yields its address."""
+    state = folder.parent / f"{folder.name}-jupyter"
+    overrides = state / "overrides"
+    overrides.mkdir(parents=True, exist_ok=True)
+    (overrides / "overrides.json").write_text(json.dumps({**QUIET, **(settings or {})}))
     environment = {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(state / "config"),
@@ -70,18 +99,13 @@ def lab(
         "JUPYTERLAB_WORKSPACES_DIR": str(state / "workspaces"),
         "JUPYTERLAB_SETTINGS_DIR": str(state / "settings"),
         "PYTHONUNBUFFERED": "1",
+        **_other_bundle(state),
         **(env or {}),
     }
-    command = [sys.executable, "-m", "workbench", "lab", str(folder), "--no-browser", "--port", str(port), "--"]
-    log = state / "lab.log"
+    log = state / "server.log"
     with log.open("w") as out:
         server = subprocess.Popen(
-            [
-                *command,
-                *OPEN_SERVER,
-                f"--LabServerApp.app_settings_dir={state / 'overrides'}",
-                f"--LabApp.app_settings_dir={state / 'overrides'}",
-            ],
+            [part.replace("{overrides}", str(overrides)) for part in command],
             stdout=out,
             stderr=subprocess.STDOUT,
             env=environment,
@@ -92,7 +116,7 @@ def lab(
         deadline = time.monotonic() + timeout
         while not _answers(f"{address}/api/status"):
             if server.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-4000:]}")
+                raise RuntimeError(f"The server did not start:\n{log.read_text()[-4000:]}")
             time.sleep(0.1)
         yield address
     finally:
@@ -102,6 +126,20 @@ def lab(
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()
+
+
+def _other_bundle(state: Path) -> dict[str, str]:
+    """Let the kernels send the bundle that ``WORKBENCH_BUNDLE`` names instead of the built one, where it is set."""
+    bundle = os.environ.get("WORKBENCH_BUNDLE")
+    if not bundle:
+        return {}
+    startup = state / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True, exist_ok=True)
+    files = {"_esm": bundle, "_css": str(Path(bundle).with_suffix(".css"))}
+    lines = [f"_r.Workbench.{name} = open({file!r}, encoding='utf-8').read()" for name, file in files.items()]
+    text = "\n".join(["import workbench.widgets.root as _r", *lines, ""])
+    (startup / "00-bundle.py").write_text(text)
+    return {"IPYTHONDIR": str(state / "ipython")}
 
 
 def _answers(url: str) -> bool:
@@ -139,16 +177,20 @@ def tiny_model(path: Path) -> None:
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), path)
 
 
+LAB, NOTEBOOK = "lab/tree/{}?reset", "notebooks/{}"
+"""Where a notebook is opened: in JupyterLab, in Jupyter Notebook."""
+
+
 class Notebook:
     """A notebook that is open in the browser, run through the application itself rather than through its editors."""
 
-    def __init__(self, page: Any, address: str) -> None:
-        self.page, self.address = page, address
+    def __init__(self, page: Any, address: str, place: str = LAB) -> None:
+        self.page, self.address, self.place = page, address, place
 
     def open(self, path: str) -> Notebook:
         """Open a notebook and wait until its kernel is connected and idle."""
-        self.page.goto(f"{self.address}/lab/tree/{path}?reset")
-        self.page.wait_for_selector("#jp-main-dock-panel", timeout=60_000)
+        self.page.goto(f"{self.address}/{self.place.format(path)}")
+        self.page.wait_for_selector(".jp-NotebookPanel", timeout=60_000)
         self.wait_kernel()
         return self
 
