@@ -27,6 +27,7 @@ import json
 import os
 import platform
 import random
+import re
 import statistics
 import tempfile
 import threading
@@ -43,8 +44,8 @@ SCRIPT = frozenset(
 )
 STYLE = frozenset(("UpdateLayoutTree", "Layout", "RecalculateStyles"))
 STEPS = 60
-FEW = 200
-"""Nodes of a drawing of which nearly everything is folded."""
+MORE = 100
+"""Nodes that have to be added for a drawing to count as another one."""
 OPEN = """
 import time, workbench as wb
 graph = wb.load_onnx({path!r}).optimize()
@@ -154,8 +155,8 @@ def in_page(notebook: Notebook, path: Path) -> dict[str, Any]:
     out["first_paint_ms"] = paint(notebook, DRAWN, lambda: notebook.code("w.show('graph')", wait=False))
     out["nodes"] = count_nodes(notebook)
     frame = page.locator(".swb-dag-svg [data-node^='fold:']")
-    more = f"({COUNT})() > {out['nodes']} + 100"
-    if out["nodes"] < FEW and frame.count():
+    more = f"({COUNT})() > {out['nodes'] + MORE}"
+    if frame.count() and folded_in(frame.first.get_attribute("aria-label")) > MORE:
         frame.first.focus()
         out["expanded_ms"] = paint(notebook, more, lambda: page.keyboard.press("Enter"))
     else:
@@ -163,6 +164,12 @@ def in_page(notebook: Notebook, path: Path) -> dict[str, Any]:
     out["nodes_at_most"] = count_nodes(notebook)
     out["zoom"] = zoom(notebook)
     return out
+
+
+def folded_in(words: str) -> int:
+    """How many nodes opening a frame adds, by what the frame says itself; 0 where nothing is repeated."""
+    size, times = (re.search(rf"(\d+) {word}", words) for word in ("nodes?", "times"))
+    return int(size[1]) * (int(times[1]) - 1) if size and times else 0
 
 
 COUNT = """() => {
@@ -269,8 +276,8 @@ def in_kernel(path: Path) -> dict[str, Any]:
         folds = [f["id"] for f in drawn["folds"]]
         bytes_folded = sum(sizes) + len(json.dumps(drawn))
         came = threading.Event()
-        few = len(drawn["id"]) < FEW and folds
-        question = {"level": "kernels" if few else "nodes", "expanded": folds}
+        hidden = sum(f["nodes"] * (f["times"] - 1) for f in drawn["folds"])
+        question = {"level": "kernels" if hidden > MORE else "nodes", "expanded": folds}
         began = time.perf_counter()
         took: list[float] = []
         session.ask("graph", question, lambda message: (took.append(time.perf_counter() - began), came.set()))
