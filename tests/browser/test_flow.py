@@ -76,7 +76,7 @@ def test_from_a_node_to_a_measured_schedule(page: Any, address: str, lab_folder:
     view = View(notebook).wait()
     before = view.rows()
     name = view.find(".swb-crumb b").inner_text()
-    node = view.find("g[data-node]:not(.is-fixed):not(:has(.is-current))").filter(has_text="3×3").first
+    node = view.find_node("3×3")
     label = str(node.get_attribute("aria-label"))
     node.click()
     view.see(".swb-crumb b", re.compile(r"^conv2d 3x3"))

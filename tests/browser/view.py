@@ -13,6 +13,11 @@ LONG = 60_000
 _POINTS = """() => Math.max(0, ...[...document.querySelectorAll('.js-plotly-plot')].map(
     plot => plot.data.reduce((sum, trace) => sum + (trace.y?.length ?? 0), 0)))"""
 
+_REACHED = """name => {
+    const node = document.querySelector(`g[data-node="${name}"]`), box = node.getBoundingClientRect();
+    return node.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+}"""
+
 
 class View:
     """The n-th workbench of the page (or the n-th single panel called `name`)."""
@@ -76,6 +81,18 @@ class View:
         text = self.find(f"button[data-step='{step}'] .swb-step-ms")
         text.filter(has_text=re.compile(r"\d ms")).wait_for(timeout=LONG)
         return str(text.inner_text())
+
+    # ----- the graph
+
+    def find_node(self, text: str) -> Any:
+        """Search the graph, and return the node it went to once a mouse can reach it."""
+        field = self.find("input[aria-label^='Find a node']")
+        field.fill(text)
+        field.press("Enter")
+        node = self.see("g[data-node][tabindex='0']", text)
+        node.scroll_into_view_if_needed()
+        self.notebook.poll(_REACHED, 5_000, node.get_attribute("data-node"))
+        return node
 
     # ----- tuning
 
