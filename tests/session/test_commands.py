@@ -30,7 +30,7 @@ def test_the_first_state_is_complete(session):
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None
     assert [r["id"] for r in slices["nest"]["rows"] if r["kind"] == "loop"] == ["i", "j", "k"]
-    assert slices["selection"] == {"id": "i"}
+    assert slices["selection"] == {"id": "k"}
     assert slices["history"]["rows"][0]["text"] == "as written"
     assert len(slices["stages"]["nodes"]) >= 3
 

@@ -10,16 +10,16 @@ def row(id, kind, parent=None, **values):
     return {"id": id, "kind": kind, "parent": parent, "extent": 8, "flops": 0, "bytes": 0, **values}
 
 
-def test_the_outermost_loop_with_iterations_around_the_most_arithmetic():
+def test_the_innermost_loop_with_iterations_around_the_most_arithmetic():
     rows = [
         row("a", "loop"),
         row("stmt:pad", "stmt", "a", flops=10, bytes=900),
-        row("n", "loop", extent=1),
-        row("h", "loop", "n"),
+        row("h", "loop"),
         row("w", "loop", "h"),
-        row("stmt:conv", "stmt", "w", flops=1000),
+        row("n", "loop", "w", extent=1),
+        row("stmt:conv", "stmt", "n", flops=1000),
     ]
-    assert starting_row({"rows": rows}) == "h"
+    assert starting_row({"rows": rows}) == "w"
 
 
 def test_without_arithmetic_the_most_bytes_decide():

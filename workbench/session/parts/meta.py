@@ -34,7 +34,7 @@ def _meta(desk: Desk) -> dict[str, Any]:
     return {
         "version": __version__, "kind": desk.opened.kind, "title": desk.opened.title, "target": target_text(target),
         "threads": target.threads, "peak_gflops": rounded(desk.peak_of_all),
-        "caches": [{"name": name, "bytes": size} for name, size in caches if size],
+        "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
         "primitives": palette.primitives(), "orders": steering.forms(), "panels": list(panels(desk)),
     }  # fmt: skip
 

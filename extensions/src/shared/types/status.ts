@@ -22,6 +22,8 @@ export interface MetaSlice {
   readonly threads: number | null;
   readonly peak_gflops: number | null;
   readonly caches: readonly Cache[];
+  /** Bytes of a cache line. */
+  readonly line: number;
   readonly primitives: readonly PrimitiveInfo[];
   readonly orders?: readonly OrderInfo[];
   readonly panels: readonly string[];

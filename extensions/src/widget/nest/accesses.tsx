@@ -4,14 +4,14 @@ import { bytes } from '../../shared/format';
 import type { AccessRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
 
-/** Bytes that come from memory together: with longer steps every iteration waits for others. */
-const LINE = 64;
-
-/** What a step means: the fact, then what follows from it. In an innermost loop long steps cost, further out they need not. */
-function Step({ says, step, inner }: Pick<AccessRow, 'says' | 'step'> & { inner: boolean }) {
+/**
+ * What a step means: the fact, then what follows from it. In an innermost loop steps of a cache line or more cost, further
+ * out they need not.
+ */
+function Step({ says, step, inner, line }: Pick<AccessRow, 'says' | 'step'> & { inner: boolean; line: number }) {
   const [fact, ...then] = says.split(', ');
   const text = then.join(', ');
-  const costly = inner && step !== null && Math.abs(step) >= LINE;
+  const costly = inner && step !== null && Math.abs(step) >= line;
   return (
     <td class="swb-l" title={costly ? `${says}\nThis loop is innermost: every iteration waits for memory` : says}>
       {costly && <span class="swb-careful" role="img" aria-label="costly">▲ </span>}
@@ -23,6 +23,7 @@ function Step({ says, step, inner }: Pick<AccessRow, 'says' | 'step'> & { inner:
 export function AccessesPanel({ store }: PanelProps) {
   const slice = store.slice('accesses').value;
   if (!slice?.row) return <p class="swb-blank">Select a loop to see what its iterations read and write.</p>;
+  const line = store.slice('meta').value?.line ?? Infinity;
   const inner = !store.slice('nest').value?.rows.some(row => row.kind === 'loop' && row.parent === slice.row);
   return (
     <section class="swb-accesses" aria-label={`Accesses while ${slice.row} runs`}>
@@ -38,7 +39,7 @@ export function AccessesPanel({ store }: PanelProps) {
           {slice.rows.map(row => (
             <tr key={row.id} data-access={row.id}>
               <td class="swb-mono" title={row.text}>{row.text}</td><td class="swb-mut" title={row.kind}>{row.kind}</td>
-              <Step says={row.says} step={row.step} inner={inner} /><td class="swb-r">{bytes(row.touched)}</td>
+              <Step says={row.says} step={row.step} inner={inner} line={line} /><td class="swb-r">{bytes(row.touched)}</td>
             </tr>
           ))}
         </tbody>
