@@ -226,7 +226,20 @@ def test_a_gain_below_the_margin_or_the_resolution_is_none():
     assert contest_of(wild).beats(1)
     wild[1] = [0.99 - 0.08 * (k % 7) for k in range(12)]
     assert contest_of(wild).confidence(1) > 0.99
-    assert contest_of(wild).beats(1) == (1 - contest_of(wild).ratio(1) > contest_of(wild).resolution(1))
+    assert contest_of(wild).beats(1) == (-math.log(contest_of(wild).ratio(1)) > contest_of(wild).resolution(1))
+
+
+def test_a_large_difference_shows_through_large_noise_whichever_is_the_faster():
+    """Half the width of the interval is one of logarithms: two times as slow is as far away as two times as fast."""
+    found = contest_of([[1.0, 1.0, 3.0, 3.0] * 3, [0.25, 0.7, 0.75, 2.1] * 3])
+    assert 1.0 - found.ratio(1) < found.resolution(1) < -math.log(found.ratio(1)), "the case that this test is for"
+    assert found.differ(1) == found.differ(0, 1) == found.beats(1) is True
+
+
+def test_what_is_plain_needs_no_statistics_to_differ():
+    wild = contest_of([[1.0] * 5, [1.3, 200.0, 1.3, 200.0, 1.3]])
+    assert wild.differ(0, 1)
+    assert not contest_of([[1.0, 1.4] * 5, [1.4, 1.0] * 5]).differ(1)
 
 
 def test_whoever_was_not_timed_loses():

@@ -97,7 +97,7 @@ def test_a_contest_is_waited_for_and_kept(w, monkeypatch):
     (info,) = w.session.snapshot().slices["history"]["contests"]
     assert (info["a"], info["b"], info["ratio"], info["state"]) == (1, 2, 0.5, "")
     assert info["confidence"] > 0.99
-    assert info["text"] == f"v2 is 2 × faster than v1, {info['confidence']:.1%} sure"
+    assert info["text"] == "v2 is 2.00× as fast (between 2.00 and 2.00) as v1, sure"
     turned = w.contest(2, 1)
     assert turned.ratio(1) == pytest.approx(0.5), "measured anew, as asked for"
 
@@ -113,25 +113,41 @@ def test_what_is_known_of_a_pair_can_be_seen_from_both_sides(w, monkeypatch):
     assert w._ask(lambda: contests.info(desk.history, desk.tree, 0, 1)) is None
 
 
-def test_where_only_large_differences_would_show_nothing_is_called_the_same(w, monkeypatch):
-    """Times that jump about say nothing, however unlike their middles are."""
+@pytest.mark.parametrize("turn", [False, True])
+def test_where_only_large_differences_would_show_nothing_is_called_the_same(w, monkeypatch, turn):
+    """Times that jump about say nothing, however unlike their middles are, and whichever of them is the slower."""
     noisy, quiet = (1.0, 9.0) * 4 + (5.0,), (2.5,) * 9
-    measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in (quiet, noisy)))
+    pair = (quiet, noisy) if turn else (noisy, quiet)
+    measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in pair))
     monkeypatch.setattr(contests.services, "contest", lambda *_: measured)
     w.contest(1, 2)
     (info,) = w.session.snapshot().slices["history"]["contests"]
-    assert info["resolution"] > contests.BUSY
-    if abs(1 - info["ratio"]) <= info["resolution"]:
-        assert info["text"].startswith("cannot tell v1 from v2: the machine is too busy (only differences above ")
-    assert "the same" not in info["text"]
+    assert 0.9 < info["resolution"] < 1.0
+    assert info["ratio"] == pytest.approx(2.0 if turn else 0.5)
+    assert info["text"] == (
+        "cannot tell v1 from v2: the machine is too busy (only a difference of more than 2.55× would show); "
+        "try again when it is quiet"
+    )
+
+
+def test_a_large_difference_is_told_however_noisy_the_machine_is(w, monkeypatch):
+    quick, slow = (1.0, 9.0) * 4 + (5.0,), (64.0, 576.0) * 4 + (320.0,)
+    slow = (*slow[1:], slow[0])  # what disturbs one does not disturb the other
+    measured = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in (quick, slow)))
+    monkeypatch.setattr(contests.services, "contest", lambda *_: measured)
+    w.contest(1, 2)
+    (info,) = w.session.snapshot().slices["history"]["contests"]
+    assert info["resolution"] > 1.0, "more than any gain, which is below one"
+    assert info["text"].startswith("v1 is ")
+    assert info["text"].endswith(" as v2, sure")
 
 
 @pytest.mark.parametrize(
     ("costs", "text"),
     [
-        ((1.0, 1.03), "v1 is 3.0% faster than v2"),
-        ((1.05, 1.0), "v2 is 5.0% faster than v1"),
-        ((1.0, 1.0), "v1 and v2 take the same time: a difference above 0.0% would show"),
+        ((1.0, 1.03), "v1 is 1.030× as fast (between 1.030 and 1.030) as v2, sure"),
+        ((1.05, 1.0), "v2 is 1.050× as fast (between 1.050 and 1.050) as v1, sure"),
+        ((1.0, 1.0), "v1 and v2 take the same time: only a difference of more than 1.000× would show"),
     ],
 )
 def test_the_outcome_in_words(w, monkeypatch, costs, text):

@@ -147,8 +147,14 @@ class Contest:
         return confidence(self.costs_ms[i], self.costs_ms[j])
 
     def resolution(self, i: int, j: int = 0) -> float:
-        """Relative difference below which the two could not be told apart in this contest (99 %)."""
+        """Logarithm of the ratio below which the two could not be told apart in this contest (99 %)."""
         return resolution(self.costs_ms[i], self.costs_ms[j])
+
+    def differ(self, i: int, j: int = 0) -> bool:
+        """Whether the two take different times, whichever is faster: beyond all doubt, or by more than `resolution`."""
+        if plain(self.costs_ms[i], self.costs_ms[j]):
+            return True
+        return _distance(self.ratio(i, j)) > self.resolution(i, j)
 
     def beats(self, i: int, j: int = 0, *, level: float = SURE, margin: float = 0.005) -> bool:
         """Whether `i` is faster than `j`.
@@ -161,10 +167,11 @@ class Contest:
             Least relative gain: where the same code lies in memory makes a difference of some tenths of a percent, and
             a contest long enough would find it. The gain has to be larger than the `resolution`, too.
         """
-        gain = 1.0 - self.ratio(i, j)
+        found = self.ratio(i, j)
         if not (self.costs_ms[i] and self.costs_ms[j]) or plain(self.costs_ms[i], self.costs_ms[j]):
-            return gain > 0
-        return self.confidence(i, j) >= level and gain >= max(margin, self.resolution(i, j))
+            return found < 1.0
+        seen = found < 1.0 and _distance(found) >= self.resolution(i, j)
+        return seen and self.confidence(i, j) >= level and 1.0 - found >= margin
 
     def winner(self, *, level: float = SURE, margin: float = 0.005) -> int:
         """The fastest of those that beat the incumbent, or the incumbent.
@@ -285,8 +292,13 @@ def ratio(mine: Sequence[float], other: Sequence[float]) -> float:
     return math.exp(statistics.median(_logs(mine, other)))
 
 
+def _distance(found: float) -> float:
+    """How far a ratio is from one, as the logarithm: the same for twice as fast and for twice as slow."""
+    return math.inf if found <= 0.0 or not math.isfinite(found) else abs(math.log(found))
+
+
 def resolution(mine: Sequence[float], other: Sequence[float]) -> float:
-    """Half the width of the interval in which the true ratio lies, relative to it; infinite for under two rounds."""
+    """Half the width of the interval in which the logarithm of the true ratio lies; infinite for under two rounds."""
     logs = _logs(mine, other)
     if len(logs) < 2:
         return math.inf

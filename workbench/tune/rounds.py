@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.runtime.contest import BRIEF, ContestRules
+from workbench.runtime.contest import BRIEF, SURE, ContestRules
 from workbench.runtime.results import Measurement
+from workbench.runtime.verdicts import as_fast, how_sure
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
 from workbench.tune.lines import Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
@@ -359,8 +360,8 @@ def verdict(line: Comparison) -> str:
     told = f"trial{'s' if len(others) > 1 else ''} {who} against trial {line.trials[0]}"
     if line.confidence is None or line.ratio is None:
         return f"{told}: trial {line.winner} stays the best" if not line.new_best else f"{told}: {line.winner} wins"
-    faster = 100.0 * (1.0 - line.ratio)
+    speed = as_fast(line.ratio)
     if line.new_best:
-        return f"{told}: {line.winner} is {faster:.1f} % faster (confidence {line.confidence:.3f})"
-    far = f"{faster:.1f} % faster" if faster > 0 else f"{-faster:.1f} % slower"
-    return f"{told}: lost; the best of them was {far} (confidence {line.confidence:.3f})"
+        return f"{told}: {line.winner} is {speed}, {how_sure(line.confidence)}"
+    only = f", only {how_sure(line.confidence)}" if line.ratio < 1.0 and line.confidence < SURE else ""
+    return f"{told}: lost; the best of them was {speed}{only}"

@@ -1,0 +1,43 @@
+"""What came of a comparison, in the words that every panel, table and printed line uses."""
+
+from __future__ import annotations
+
+import math
+
+from workbench.runtime.contest import SURE
+
+
+def as_fast(ratio: float, width: float | None = None) -> str:
+    """Say how fast something is.
+
+    Parameters
+    ----------
+    ratio : float
+        Its time over that of what it is compared with.
+    width : float, optional
+        Half the width of the interval in which the logarithm of the true ratio lies.
+
+    Examples
+    --------
+    >>> as_fast(0.5), as_fast(1 / 1.32, 0.03), as_fast(2.0)
+    ('2.00× as fast', '1.32× as fast (between 1.28 and 1.36)', '0.500× as fast')
+    """
+    times = math.inf if ratio <= 0.0 else 1.0 / ratio
+    if width is None or not math.isfinite(width):
+        return f"{factor(times)}× as fast"
+    low, high = times * math.exp(-width), times * math.exp(width)
+    return f"{factor(times)}× as fast (between {factor(low)} and {factor(high)})"
+
+
+def factor(times: float) -> str:
+    """Write how many times: near one and below it with three digits behind the point, so that 0.4 % show."""
+    if not math.isfinite(times):
+        return "∞"
+    return (
+        f"{times:.3f}" if times < 1.1 else f"{times:.2f}" if times < 9.995 else f"{times:.{1 if times < 99.95 else 0}f}"
+    )
+
+
+def how_sure(confidence: float) -> str:
+    """Say how sure a comparison is: ``sure`` from the confidence on at which the tuner believes it."""
+    return "sure" if confidence >= SURE else f"{math.floor(100.0 * confidence)} % sure"
