@@ -5,7 +5,7 @@ import { useLayoutEffect } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { plural } from '../../shared/format';
 import type { CodeKind, DiffAnswer, DiffRow, HistorySlice } from '../../shared/types';
-import { useAnswer } from '../graph/answers';
+import { useAnswer } from '../answers';
 import type { PanelProps } from '../panel';
 import { useUi, type Ui } from '../ui';
 import { useMarksOf } from '../variants/compare';

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
 import type { CodeAnswer, CodeKind, ErrorInfo } from '../../shared/types';
-import { useAnswer } from '../graph/answers';
+import { useAnswer } from '../answers';
 import type { Store } from '../store';
 
 const PAGE = 400;

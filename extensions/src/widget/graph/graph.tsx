@@ -10,7 +10,7 @@ import { bytes, milliseconds, percent, plural } from '../../shared/format';
 import type { GraphColumns, PassesAnswer, Side, TaskRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
-import { useAnswer, type Asked } from './answers';
+import { useAnswer, type Asked } from '../answers';
 import { Colours, Scale, useTones, type Mode } from './colours';
 import { Passes, Sides } from './passes';
 

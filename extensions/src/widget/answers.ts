@@ -2,8 +2,8 @@
 
 import { useEffect } from 'preact/hooks';
 import { useSignal } from '@preact/signals';
-import type { ErrorInfo } from '../../shared/types';
-import type { Store } from '../store';
+import type { ErrorInfo } from '../shared/types';
+import type { Store } from './store';
 
 /** Answers that are kept. */
 const MOST = 32;
