@@ -135,14 +135,16 @@ export class FakeKernel {
     if (cmd === 'name') return this.change(args.node, { name: args.text.trim() });
     if (cmd === 'star') return this.change(args.node, { star: args.on });
     if (cmd === 'forget') this.put('history', { ...history, rows: history.rows.filter(row => row.id !== args.node) });
-    if (cmd === 'contest') this.put('history', { ...history, contests: [{ id: `${args.a} ${args.b}`, ...args, ratio: 0.3012, confidence: 0.99981, resolution: 0.012, state: '', error: '', text: `v${args.b} is 3.32 × faster than v${args.a}, more than 99.9 % sure` }] });
+    if (cmd === 'contest') this.put('history', { ...history, contests: [{ id: `${args.a} ${args.b}`, ...args, ratio: 0.3012, confidence: 0.99981, resolution: 0.012, state: '', error: '', text: `v${args.b} is 3.32× as fast (between 3.28 and 3.36) as v${args.a}, sure` }] });
     if (cmd === 'replay') {
       const steps = history.path.slice(1).map((id, k) => ({ text: this.variant(id).text, ok: k < 2 ? true : k === 2 ? false : args.skip ? true : null, reason: k === 2 ? '5 does not divide the extent 27 of loop h.' : '', hint: k === 2 ? 'choose a divisor' : '', where: k === 2 ? ['h.0'] : [] }));
       const onto = this.slices.tasks.rows[args.task].name;
       this.put('status', { ...this.slices.status, note: { level: 'warn', text: `On ${onto} step 3 of v${args.node}, ${steps[2].text}, is not legal: ${steps[2].reason}`, code: 'split.divides', hint: steps[2].hint, where: steps[2].where, replay: { onto, steps, failed_at: 2 } } });
     }
     if (cmd === 'apply') {
-      const verdict = this.judge(args.step);
+      const { step, then = [] } = args;
+      if (then.length) return this.run(cmd, { step }) ?? this.run(cmd, { step: then[0], then: then.slice(1) });
+      const verdict = this.judge(step);
       if (!verdict.legal) return failure(verdict.code, verdict.reason, verdict.where, verdict.hint);
       const id = Math.max(...history.rows.map(row => row.id)) + 1;
       const text = `${args.step.primitive}(${Object.values(args.step.args).map(v => JSON.stringify(v)).join(', ')})`;

@@ -69,13 +69,17 @@ export function percent(share: Maybe): string {
   return share > 0 && share < 0.0005 ? `<${NBSP}0.1${NBSP}%` : `${(100 * share).toFixed(share >= 0.9995 ? 0 : 1)}${NBSP}%`;
 }
 
-/** From one time to another: in percent where they are near each other, else how many times faster or slower. */
+/** How many times, as `workbench/runtime/verdicts.py` writes it. */
+const factor = (n: number): string => n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0);
+
+/** From one time to another: how many times as fast. */
 export function times(before: number, after: number): string {
-  const ratio = Math.max(before, after) / Math.min(before, after);
-  if (!Number.isFinite(ratio)) return '';
-  const faster = after < before ? 'faster' : 'slower';
-  return ratio < 1.5 ? signedPercent(after / before - 1) : `${ratio >= 9.95 ? String(Math.round(ratio)) : ratio.toFixed(1)}× ${faster}`;
+  const n = before / after;
+  return n > 0 && Number.isFinite(n) ? `${factor(n)}× as fast` : '';
 }
+
+/** How sure a comparison is; the tuner believes what it is 99 % sure of. */
+export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${Math.floor(100 * confidence)}${NBSP}% sure`);
 
 export function signedPercent(change: Maybe): string {
   if (!known(change)) return UNKNOWN;

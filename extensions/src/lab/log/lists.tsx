@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { sureness, times } from '../../shared/format';
 import * as f from './format';
 import type { Comparison } from './ranking';
 import { Failure, LogSummary, Message, Task, Trial, ranking } from './summary';
@@ -61,12 +62,12 @@ function verdict({ trials: [incumbent, ...challengers], winner, ratio, confidenc
   if (ratio === null || confidence === null) {
     return winner === incumbent ? `${told}: trial ${winner} stays the best` : `${told}: ${winner} wins`;
   }
-  const sure = `(confidence ${confidence.toFixed(3)})`;
-  const faster = 100 * (1 - ratio);
+  const speed = times(1, ratio);
   if (winner !== incumbent) {
-    return `${told}: ${winner} is ${faster.toFixed(1)} % faster ${sure}`;
+    return `${told}: ${winner} is ${speed}, ${sureness(confidence)}`;
   }
-  return `${told}: lost; the best of them was ${Math.abs(faster).toFixed(1)} % ${faster > 0 ? 'faster' : 'slower'} ${sure}`;
+  const only = ratio < 1 && confidence < 0.99 ? `, only ${sureness(confidence)}` : '';
+  return `${told}: lost; the best of them was ${speed}${only}`;
 }
 
 /** Commands that steered the run. */
