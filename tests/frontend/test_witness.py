@@ -49,11 +49,13 @@ def test_a_step_instead_is_previewed_by_the_focus_and_taken_by_enter(bench: Benc
     bench.click("[data-swb-show=parallel]")
     other = page.locator(f"{POP} button", has_text="reorder(i, k)")
     other.focus()
-    bench.wait_for("model.sent.some(m => m.q === 'preview' && m.args.step.primitive === 'reorder')")
+    bench.wait_for("model.sent.some(m => m.q === 'preview')")
     page.keyboard.press("Enter")
     page.wait_for_selector(POP, state="detached")
-    taken = [args["step"]["primitive"] for cmd, args in bench.commands() if cmd == "apply"]
-    assert taken == ["reorder", "parallel"], "the step and the one that makes it what was meant"
+    asked = [m["args"] for m in bench.sent("ask") if m["q"] == "preview"][-1]
+    [taken] = [args for cmd, args in bench.commands() if cmd == "apply"]
+    assert taken == asked, "all of it is previewed, and taken at once"
+    assert [one["primitive"] for one in (taken["step"], *taken["then"])] == ["reorder", "parallel"]
 
 
 def test_what_is_read_too_early_is_said_so_with_the_numbers_assumed(bench: Bench) -> None:

@@ -65,6 +65,17 @@ def test_steps_do_not_wait_for_a_measurement_and_the_newest_request_wins(session
     assert s.snapshot().slices["status"]["busy"] == ""
 
 
+def test_of_several_steps_in_one_go_only_the_end_is_measured(session, fake):
+    s = session(auto_measure=True)
+    s.run("apply", step=split("j", None, 16), then=[split("i", None, 8), split("k", None, 4)])
+    until(lambda: row(s, 3)["status"] == "ok")
+    assert [len(trace) for trace in fake.seen] == [3]
+    assert [row(s, k)["status"] for k in (1, 2)] == ["", ""]
+    with pytest.raises(ScheduleError):
+        s.run("apply", step=split("j.0", None, 2), then=[split("k", None, 2)])
+    assert len(s.schedule.trace) == 3, "all of them or none"
+
+
 def test_going_to_a_variant_measures_nothing(session, fake):
     s = session(auto_measure=False)
     s.run("apply", step=split("j", None, 16))

@@ -23,9 +23,9 @@ def split(loop: str, *factors: Any) -> dict[str, Any]:
     return {"primitive": "split", "args": {"loop": loop, "factors": list(factors)}}
 
 
-def ask(session: Any, step: object) -> dict[str, Any]:
+def ask(session: Any, step: object, **more: object) -> dict[str, Any]:
     done, found = threading.Event(), []
-    session.ask("preview", {"step": step}, lambda message: (found.append(message), done.set()))
+    session.ask("preview", {"step": step, **more}, lambda message: (found.append(message), done.set()))
     assert done.wait(20)
     return dict(found[0])
 
@@ -124,3 +124,16 @@ def test_previews_of_a_deep_nest_stay_within_the_limit() -> None:
                 sizes[str(move)] = len(json.dumps(preview(deep, move.step).to_json()))
     worst = max(sizes, key=sizes.__getitem__)
     assert sizes[worst] < LIMIT, worst
+
+
+def test_of_several_steps_the_nest_after_all_of_them_is_shown(session: Any) -> None:
+    s = session(workloads.matmul(32, 32, 32), auto_measure=False)
+    reorder = {"primitive": "reorder", "args": {"loops": ["k", "j"]}}
+    vectorize = {"primitive": "vectorize", "args": {"loop": "j"}}
+    view = s.schedule.copy()
+    answer = ask(s, reorder, then=[vectorize])["value"]
+    after = view.copy().reorder("k", "j").vectorize("j")
+    assert whole(view, answer) == lean(nest_rows(after.func, s.desk.target).to_json())["rows"]
+    refused = ask(s, reorder, then=[{"primitive": "vectorize", "args": {"loop": "k"}}])["value"]["verdict"]
+    assert (refused["legal"], refused["where"][0]) == (False, "k")
+    assert ask(s, reorder, then="j")["error"]["code"] == "session.arguments"

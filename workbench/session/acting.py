@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.arguments import shown
 from workbench.errors import UsageError
 
 from .notes import NO_PROGRAM_HINT
@@ -19,6 +20,15 @@ def on_show(host: Host) -> View:
     if view is None:
         raise UsageError("session.no_program", "There is no schedule on show", (), NO_PROGRAM_HINT)
     return view
+
+
+def listed(steps: object) -> list[object]:
+    """Return the steps that are to follow another one; none for None."""
+    if steps is None:
+        return []
+    if not isinstance(steps, list):
+        raise UsageError("session.arguments", f"The steps to take then are a list, not {shown(steps)}")
+    return steps
 
 
 def measure_new(host: Host) -> None:

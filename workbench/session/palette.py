@@ -256,13 +256,17 @@ def storage(buffer: Buffer) -> list[str]:
     return out
 
 
-def attempt(view: Schedule, step: Primitive) -> tuple[Move, Schedule | None, tuple[str, ...]]:
-    """Take a step on a copy: whether it is legal, the schedule after it if it is, and the names that it makes."""
+def attempt(view: Schedule, *steps: Primitive) -> tuple[Move, Schedule | None, tuple[str, ...]]:
+    """Take steps on a copy: the last of them, or the first that is not legal; the schedule after all of them if they
+    are legal, and the names that they make.
+    """
     after = view.copy()
-    try:
-        names = after.apply(step)
-    except WorkbenchError as error:
-        return refused(step, error), None, ()
+    names: tuple[str, ...] = ()
+    for step in steps:
+        try:
+            names += after.apply(step)
+        except WorkbenchError as error:
+            return refused(step, error), None, ()
     return Move(step.name, step.to_json()["args"], True, step), after, names
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -102,6 +102,7 @@ def preview(
     step: Primitive,
     target: Target | None = None,
     *,
+    then: Sequence[Primitive] = (),
     peak_gflops: float | None = None,
     present: Estimate | None = None,
 ) -> Preview:
@@ -115,6 +116,8 @@ def preview(
         With a choice left open: its first choice that is legal.
     target : Target, optional
         Gives caches and threads; that of the schedule, else this machine.
+    then : sequence of Primitive
+        Steps to take right after it: what all of them would do.
     peak_gflops : float, optional
         Multiply-add rate of one core, for the estimate; what was measured before when left out.
     present : Estimate, optional
@@ -126,14 +129,14 @@ def preview(
     machine = target or view.target or TargetType.host()
 
     def work_out() -> Preview:
-        move, after, names = attempt(view, step)
+        move, after, names = attempt(view, step, *then)
         if after is None:
             return Preview(move)
         before, rows = nest_rows(view.func, machine).rows, nest_rows(after.func, machine).rows
         now = present if present is not None else _estimate(view, machine, peak_gflops)
         return Preview(move, names, before, rows, _estimate(after, machine, peak_gflops), now)
 
-    return _SEEN.of((view.func, machine), (str(step), peak_gflops), work_out)
+    return _SEEN.of((view.func, machine), (*map(str, (step, *then)), peak_gflops), work_out)
 
 
 def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:

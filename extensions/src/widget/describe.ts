@@ -28,7 +28,8 @@ const WORDS: Readonly<Record<string, string>> = {
 export function describe(cmd: string, args: Dict): string {
   const step = args.step;
   if (cmd === 'apply' && step !== undefined && isDict(step)) {
-    return stepText(String(step.primitive), isDict(step.args ?? null) ? (step.args as Dict) : {});
+    const more = Array.isArray(args.then) ? ` and ${args.then.length} more` : '';
+    return stepText(String(step.primitive), isDict(step.args ?? null) ? (step.args as Dict) : {}) + more;
   }
   return cmd === 'steer' ? String(args.name) : (WORDS[cmd] ?? cmd);
 }

@@ -8,7 +8,7 @@ from typing import Any
 from workbench.schedule.primitive import from_json
 
 from .. import palette as moves
-from ..acting import on_show
+from ..acting import listed, on_show
 from ..forms import relative
 from ..instead import instead
 from ..preview import preview as work_out
@@ -38,10 +38,15 @@ def judge(host: Host, args: Mapping[str, Any]) -> Any:
 
 @question("preview", lane="preview")
 def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
-    """Say what ``step`` would make of the nest."""
-    step, shown, desk = needed(args, "preview", "step"), on_show(host), host.desk
+    """Say what ``step``, and the steps ``then`` right after it, would make of the nest."""
+    steps, shown, desk = (needed(args, "preview", "step"), *listed(args.get("then"))), on_show(host), host.desk
     view, target, peak, present = shown.schedule, desk.target, desk.peak, desk.estimates.known(shown, desk.peak)
-    return lambda: work_out(view, from_json(step), target, peak_gflops=peak, present=present).to_json()
+
+    def work() -> dict[str, Any]:
+        first, *then = map(from_json, steps)
+        return work_out(view, first, target, then=then, peak_gflops=peak, present=present).to_json()
+
+    return work
 
 
 @question("witness", lane="preview")

@@ -13,7 +13,7 @@ from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks
 from workbench.schedule.primitive import from_json
 
-from ..acting import measure_new, on_show
+from ..acting import listed, measure_new, on_show
 from ..gestures import drops
 from ..history import open_parts
 from ..nest import accesses_slice, known, loop_of
@@ -72,12 +72,17 @@ def select(host: Host, id: str) -> None:
 
 
 @command
-def apply(host: Host, step: object) -> None:
-    """Take a step, given in its JSON form."""
-    on_show(host)
-    schedule = host.desk.schedule
+def apply(host: Host, step: object, then: object = None) -> None:
+    """Take a step, given in its JSON form, and those of the list `then` right after it; only their end is measured.
+
+    Of several steps all are taken, or none.
+    """
+    steps = [from_json(one) for one in (step, *listed(then))]
+    trial, schedule = on_show(host).schedule.copy(), host.desk.schedule
     assert schedule is not None
-    host.desk.made = schedule.apply(from_json(step))
+    for one in steps if then else ():
+        trial.apply(one)
+    host.desk.made = tuple(name for one in steps for name in schedule.apply(one))
     measure_new(host)
 
 

@@ -33,8 +33,12 @@ export interface Previewed { readonly step: string; readonly of: NestSlice | nul
 
 const nothing = (verdict: Verdict): PreviewAnswer => ({ verdict, makes: [], rows: [], order: [], gone: [], ws: [], estimate: null, before: null });
 
-/** Somebody who wants to know what a step would do: a form, or a list of steps to take instead. */
-interface Wish { step: Step | null; asked: boolean; readonly seen: Signal<Previewed | null> }
+/** One step, or several that are taken one right after the other. */
+export type Steps = readonly [Step, ...Step[]];
+export const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
+
+/** Somebody who wants to know what steps would do: a form, or a list of steps to take instead. */
+interface Wish { steps: Steps | null; asked: boolean; readonly seen: Signal<Previewed | null> }
 
 /**
  * All who preview in one store. One question is under way at a time, and when it is answered the newest wish follows: a
@@ -48,21 +52,21 @@ class Previews {
   constructor(readonly store: Store) {}
 
   join(seen: Wish['seen']): Wish {
-    const wish: Wish = { step: null, asked: false, seen };
+    const wish: Wish = { steps: null, asked: false, seen };
     this.#wishes.push(wish);
     return wish;
   }
 
   leave(wish: Wish): void {
     this.#wishes.splice(this.#wishes.indexOf(wish), 1);
-    wish.step = null;
+    wish.steps = null;
     this.#show();
   }
 
-  want(wish: Wish, step: Step | null): void {
-    wish.step = step;
+  want(wish: Wish, steps: Steps | null): void {
+    wish.steps = steps;
     wish.asked = false;
-    if (step) this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
+    if (steps) this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
     else this.#take(wish, null);
     this.#ask();
   }
@@ -78,18 +82,19 @@ class Previews {
   }
 
   #ask(): void {
-    const open = this.#wishes.filter(one => one.step && !one.asked);
+    const open = this.#wishes.filter(one => one.steps && !one.asked);
     const wish = open[open.length - 1];
     if (!wish || this.#asking || noKernel(this.store)) return;
-    const step = wish.step!;
+    const steps = wish.steps!;
+    const [step, ...then] = steps;
     const of = this.store.slice('nest').peek();
     const done = (answer: PreviewAnswer | null): void => {
       this.#asking = false;
-      if (wish.step === step && answer) this.#take(wish, { step: stepText(step.primitive, step.args), of, answer });
+      if (wish.steps === steps && answer) this.#take(wish, { step: stepsText(steps), of, answer });
       this.#ask();
     };
     this.#asking = wish.asked = true;
-    this.store.ask('preview', { step }).then(
+    this.store.ask('preview', then.length > 0 ? { step, then } : { step }).then(
       (answer: PreviewAnswer) => done(whole(answer, of)),
       (error: ErrorInfo) => done(/superseded$|^closed$/.test(error.code) ? null : nothing(refused(error)))
     );
@@ -105,17 +110,18 @@ function previewsOf(store: Store): Previews {
 }
 
 /** The newest answer about the step that is wanted; null while there is none about this step and this nest. */
-export function usePreview(store: Store, step: Step | null): Previewed | null {
+export function usePreview(store: Store, step: Step | null, then: readonly Step[] = []): Previewed | null {
   const seen = useSignal<Previewed | null>(null);
   const wish = useRef<Wish | null>(null);
   const nest = store.slice('nest').value;
-  const text = step ? stepText(step.primitive, step.args) : '';
+  const steps: Steps | null = step && [step, ...then];
+  const text = steps ? stepsText(steps) : '';
   useEffect(() => {
     const previews = previewsOf(store);
     const own = (wish.current = previews.join(seen));
     return () => previews.leave(own);
   }, []);
-  useEffect(() => previewsOf(store).want(wish.current!, step), [JSON.stringify(step), nest]);
+  useEffect(() => previewsOf(store).want(wish.current!, steps), [JSON.stringify(steps), nest]);
   const { value } = seen;
   return value?.step === text && value.of === nest ? value : null;
 }

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button } from '../../shared/a11y';
 import { milliseconds } from '../../shared/format';
-import type { Step, Verdict, WitnessAnswer, WitnessInfo } from '../../shared/types';
+import type { Offer, Step, Verdict, WitnessAnswer, WitnessInfo } from '../../shared/types';
 import { stepText } from '../describe';
 import { markRows } from '../marks';
 import type { Store } from '../store';
@@ -65,14 +65,15 @@ function Meeting({ witness }: { witness: WitnessInfo }) {
 
 /** Legal steps: the pointer or the focus previews one, Enter takes it. */
 function Instead({ store, offers, onTake }: { store: Store; offers: WitnessAnswer['instead']; onTake: () => void }) {
-  const over = useSignal<Step | null>(null);
-  usePreview(store, over.value);
+  const over = useSignal<Offer | null>(null);
+  usePreview(store, over.value?.step ?? null, over.value?.then);
   const end = (): void => { over.value = null; };
   return (
     <p class="swb-pop-hint swb-line"><b>Legal instead</b>
-      {offers.map(({ step, then, label, est }) => (
-        <button key={label} type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps' : 'Take this step'}`} onMouseEnter={() => { over.value = step; }} onMouseLeave={end}
-          onFocus={() => { over.value = step; }} onBlur={end} onClick={() => { for (const one of [step, ...then]) store.act('apply', { step: one }); onTake(); }}>
+      {offers.map(({ step, then, label, est }, k) => (
+        <button key={label} type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
+          onMouseEnter={() => { over.value = offers[k]!; }} onMouseLeave={end} onFocus={() => { over.value = offers[k]!; }} onBlur={end}
+          onClick={() => { store.act('apply', then.length > 0 ? { step, then } : { step }); onTake(); }}>
           {label}{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
         </button>
       ))}
