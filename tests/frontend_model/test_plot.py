@@ -106,3 +106,30 @@ def test_a_view_that_is_out_of_the_page_is_drawn_when_it_comes_back(page: Any) -
     page.evaluate("update({ y: [[1]] }, [1])")
     page.evaluate("settle()")
     assert page.evaluate("drawn.slice(2)") == ["purged"]
+
+
+def test_what_cannot_be_seen_is_drawn_when_it_is_scrolled_to_and_once(page: Any) -> None:
+    page.evaluate("arrive(), show(place)")
+    page.wait_for_function("drawn.length === 1")
+    page.evaluate("place.style.marginTop = '5000px'")
+    page.evaluate("settle()")
+    page.evaluate("update({ y: [[1, 2]] }, [1]), settle()")
+    page.evaluate("update({ y: [[1, 2, 3]] }, [1]), settle()")
+    assert page.evaluate("drawn.length") == 1
+    page.evaluate("place.scrollIntoView()")
+    page.wait_for_function("drawn.length === 2")
+    assert page.evaluate(LAST)["y"][1] == [1, 2, 3]
+    page.evaluate("scrollTo(0, 0), settle()")
+    page.evaluate("place.scrollIntoView(), settle()")
+    assert page.evaluate("drawn.length") == 2  # nothing new: it is still there
+
+
+def test_a_second_figure_finds_plotly_loaded(page: Any) -> None:
+    page.evaluate("arrive(), show(place)")
+    page.wait_for_function("drawn.length === 1")
+    page.evaluate("void (URL.createObjectURL = () => { throw new Error('loaded twice'); })")
+    page.evaluate("""async () => { const other = (await import('./plot.js')).default();
+        const el = document.body.appendChild(document.createElement('div'));
+        other.initialize({ model });
+        await other.render({ model, el }); }""")
+    page.wait_for_function("drawn.length === 2")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CHARTS = ("tuning", "roofline")
 
-LIVE_POINTS = 800
+LIVE_POINTS = 400
 """Points of each plot while trials come in; all of them are drawn when the run has ended."""
 
 

@@ -3,6 +3,9 @@
 // megabytes may take longer. The kernel's messages are plotly's `FigureWidget`'s; a page only listens. What they add up
 // to is kept per model, and a view draws it whenever it can be seen: no message is lost on a view that is not there yet.
 
+/** A drawing waits at most so long for a page that has nothing else to do. */
+const IDLE_MS = 1000;
+
 const KINDS = [Int8Array, Int16Array, Int32Array, Uint8Array, Uint16Array, Uint32Array, Float32Array, Float64Array];
 const kind = name => KINDS.find(one => one.name.toLowerCase() === `${name}array`);
 
@@ -40,8 +43,20 @@ const relayout = (layout, changes) => Object.entries(changes ?? {}).forEach(([pa
 const copy = value => value?.constructor !== Object ? value
   : Object.fromEntries(Object.entries(value).map(([name, one]) => [name, copy(one)]));
 
+/** Plotly as the page has it already: it takes a second to load, and every figure brings it. */
+const LOADED = (globalThis[Symbol.for('schedule-workbench.plotly')] ??= new Map());
+
+function load(text) {
+  const which = `${text.length} ${text.slice(0, 200)}`;
+  if (!LOADED.has(which)) {
+    LOADED.set(which, fetchPlotly(text));
+    LOADED.get(which).catch(() => LOADED.delete(which));
+  }
+  return LOADED.get(which);
+}
+
 /** Load plotly as a module, where neither an AMD loader nor another plotly of the page is in its way. */
-async function load(text) {
+async function fetchPlotly(text) {
   const before = window.Plotly;
   const url = URL.createObjectURL(new Blob(['const define = undefined, module = undefined;\n', text], { type: 'text/javascript' }));
   try {
@@ -82,26 +97,33 @@ export default () => {
     },
     async render({ model, el }) {
       const Plotly = await plotly;
-      let due = 0;
+      let [due, stale, seen, gone] = [false, false, false, false];
       const draw = () => {
-        due = 0;
-        if (!el.clientWidth) return;
+        due = false;
+        stale = !seen || !el.clientWidth;
+        if (stale || gone) return;
         // Copies: what a reader does to the plot is not written into what the kernel says.
         Plotly.react(el, figure.data.map(copy), { uirevision: true, ...structuredClone(figure.layout) }, model.get('_config'));
       };
-      const soon = () => { due ||= requestAnimationFrame(draw); };
-      // A plot measures its place: it is drawn when it has one, and again when it gets it back.
-      let seen = 0;
-      const observer = new ResizeObserver(() => {
-        if (!seen && el.clientWidth) soon();
-        seen = el.clientWidth;
-      });
+      // Drawing takes a tenth of a second: what a reader presses goes first.
+      const idle = () => { self.requestIdleCallback ? requestIdleCallback(draw, { timeout: IDLE_MS }) : draw(); };
+      const soon = () => {
+        if (!due) requestAnimationFrame(idle);
+        due = true;
+      };
+      // A plot measures its place: it is drawn when it has one that can be seen, and again when it gets it back.
+      const observer = new IntersectionObserver(entries => {
+        stale ||= entries.some(entry => !entry.boundingClientRect.width);
+        seen = entries.at(-1).isIntersecting;
+        if (seen && stale) soon();
+      }, { rootMargin: '100px' });
       observer.observe(el);
+      soon();
       drawings.add(soon);
       return () => {
         drawings.delete(soon);
         observer.disconnect();
-        cancelAnimationFrame(due);
+        gone = true;
         Plotly.purge(el);
       };
     }

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: Height of the crosses, as a share of the plot.
 TOP = 0.97
-#: Trials that are always shown of a curve that leaves some out: the newest.
-NEWEST = 500
+#: Share of the newest among the trials of a curve that leaves some out.
+NEWEST = 5 / 8
 
 
 def best_so_far_figure(
@@ -105,7 +105,7 @@ def thinned(curve: Curve, most: int | None) -> NDArray[np.intp]:
     if most is None or n <= most:
         return everything
     best = np.flatnonzero(np.diff(curve.best_ms[:n], prepend=np.inf))
-    newest = everything[-min(NEWEST, most) :]
+    newest = everything[-round(NEWEST * most) :]
     rest = most - len(newest)
     even = np.linspace(0, n - 1, max(rest - len(best), 1)).astype(np.intp)
     return np.unique(np.concatenate([best[-rest:] if rest else best[:0], even[: max(rest, 0)], newest]))

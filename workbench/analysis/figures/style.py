@@ -57,6 +57,7 @@ def axis(c: Colours, title: str = "", **more: Any) -> dict[str, Any]:
     usual = {
         "gridcolor": c.grid, "linecolor": c.grid, "zeroline": False, "tickfont": {"size": SIZE, "color": c.faint},
         "title": {"text": title, "font": {"size": SIZE, "color": c.faint}, "standoff": 6}, "automargin": False,
+        "ticklabeloverflow": "allow",  # otherwise every drawing measures every label
     }  # fmt: skip
     return {**usual, **more}
 
@@ -69,6 +70,13 @@ def log_ticks(low: float, high: float) -> dict[str, Any]:
     return {"tickvals": values, "ticktext": [f"{value:.12g}" if value < 1e5 else f"{value:.0e}" for value in values]}
 
 
-def scale(c: Colours) -> list[list[Any]]:
-    """Return the colours of amounts as plotly wants them."""
-    return [[k / (len(c.scale) - 1), colour] for k, colour in enumerate(c.scale)]
+def shade(c: Colours, share: float) -> str:
+    """Return the colour of an amount between 0 and 1.
+
+    Plotly's own colour scale is not used for bars: it complains about every number that stands where a colour may, and
+    a complaint costs more than drawing the bar.
+    """
+    place = max(0.0, min(share, 1.0)) * (len(c.scale) - 1)
+    k = min(int(place), len(c.scale) - 2)
+    pair = [[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in c.scale[k : k + 2]]
+    return "#" + "".join(f"{round(a + (place - k) * (b - a)):02x}" for a, b in zip(*pair, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.figures.parts import Part, alone, escaped
-from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, scale
+from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, shade
 from workbench.analysis.rounds import Turn, turns
 from workbench.analysis.source import Lines, read
 
@@ -105,8 +105,8 @@ def _cells(found: Sequence[Turn], places: dict[str, int], numbers: dict[str, int
         customdata=[[-1 if turn.trial is None else turn.trial, numbers[turn.key]] for turn in found],
         hovertext=[_told(turn) for turn in found], hovertemplate="%{hovertext}<extra></extra>",
         marker={
-            "color": [round(min(turn.gain, MUCH), 3) for turn in found], "cmin": 0, "cmax": MUCH,
-            "colorscale": scale(c), "cornerradius": 2, "line": {"width": 0.5, "color": c.scale[2]},
+            "color": [shade(c, turn.gain / MUCH) for turn in found], "cornerradius": 2,
+            "line": {"width": 0.5, "color": c.scale[2]},
         },
     )  # fmt: skip
 
