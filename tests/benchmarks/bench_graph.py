@@ -219,7 +219,7 @@ def zoom(notebook: Notebook) -> dict[str, Any]:
 DETAIL = """() => {
     const svg = document.querySelector('.swb-dag-svg');
     if (svg.querySelector('.swb-block')) return 'block';
-    return svg.querySelector('.swb-node-large') ? 'name' : 'full';
+    return svg.querySelector('.swb-node-sub') ? 'full' : 'name';
 }"""
 
 

@@ -147,7 +147,7 @@ def test_keys_and_buttons_zoom(panels: Panels) -> None:
     panels.settle()
     assert scale(panels) > first
     panels.page.keyboard.press("-")
-    panels.page.keyboard.press("0")
+    panels.page.keyboard.press("f")
     panels.settle()
     height = panels.page.locator(".swb-dag-svg").bounding_box()["height"]
     assert scale(panels) * states.graph()["height"] <= height
@@ -210,6 +210,72 @@ def test_what_is_folded_away_is_found_by_its_name(panels: Panels) -> None:
     show(panels, graph, width=300, height=420)
     bring(panels, "res4c_conv2")
     assert node(panels, "n12").get_attribute("tabindex") == "0"
+
+
+def test_names_are_whole_and_stay_in_their_boxes(panels: Panels) -> None:
+    show(panels, width=300, height=420)
+    labels = {n["id"]: n["label"] for n in states.graph()["nodes"]}
+    look = """[...document.querySelectorAll('.swb-dag-svg [data-node]')].map(node => {
+      const [box, text] = [node.querySelector('.swb-node-box'), node.querySelector('text')];
+      return [node.dataset.node, text.textContent, box.getBBox().width - text.getBBox().width];
+    })"""
+    both = []
+    for _ in range(2):
+        found = panels.page.evaluate(look)
+        assert len(found) > 4
+        assert all(labels[id] == text and room > 0 for id, text, room in found)
+        both.append(panels.page.locator(".swb-node-sub").count() > 0)
+        for _ in range(2):
+            panels.page.get_by_role("button", name="Zoom in").click()
+        panels.settle()
+    assert both == [False, True], "names alone, then with a line below"
+
+
+def test_a_name_that_no_size_fits_is_cut(panels: Panels) -> None:
+    graph = states.graph()
+    next(n for n in graph["nodes"] if n["id"] == "n3")["label"] = "a name " * 12
+    show(panels, graph, width=700)
+    bring(panels, "n3")
+    text = node(panels, "n3").locator("text").first
+    assert text.text_content().endswith("…")
+    assert text.evaluate("el => el.getBBox().width <= el.parentElement.querySelector('.swb-node-box').getBBox().width")
+
+
+def test_it_says_how_much_is_out_of_sight_and_leads_there(panels: Panels) -> None:
+    show(panels, width=300, height=420)
+    up, down = (panels.page.locator(f".swb-dag-more.is-{side}") for side in ("up", "down"))
+    stage = panels.page.locator(".swb-dag-svg").bounding_box()
+
+    def beyond(below: bool) -> int:
+        """Nodes whose middle is out of sight, from where the drawing stands."""
+        _, y, k = panels.page.evaluate(
+            "document.querySelector('.swb-dag-svg > g').getAttribute('transform').match(/-?[\\d.]+/g).map(Number)"
+        )
+        middles = [k * (n["y"] + n["h"] / 2) + y for n in states.graph()["nodes"]]
+        return sum(m > stage["height"] if below else m < 0 for m in middles)
+
+    before = beyond(below=True)
+    assert down.inner_text() == f"↓ {before} more"
+    down.click()
+    panels.settle()
+    assert 0 < beyond(below=True) < before
+    assert up.inner_text() == f"↑ {beyond(below=False)} more"
+    fit(panels)
+    assert panels.page.locator(".swb-dag-more").count() == 0
+
+
+def test_the_small_map_is_as_high_as_its_place_and_leads_anywhere(panels: Panels) -> None:
+    show(panels, width=300, height=420)
+    small = panels.page.locator(".swb-minimap")
+    box, stage = small.bounding_box(), panels.page.locator(".swb-dag-svg").bounding_box()
+    assert box["height"] > 0.8 * stage["height"] or box["width"] > 0.15 * stage["width"]
+    last = states.graph()["nodes"][-1]["id"]
+    panels.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 4)
+    panels.settle()
+    assert node(panels, last).is_visible()
+    panels.load()
+    show(panels, states.huge_graph(), width=300, height=420)
+    assert small.bounding_box()["width"] >= 14
 
 
 def test_what_is_under_the_pointer_is_read_out(panels: Panels) -> None:

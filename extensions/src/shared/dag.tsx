@@ -3,7 +3,7 @@
 import { useComputed, useSignal, type Signal } from '@preact/signals';
 import type { ComponentChildren, RefObject } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import { blocksOf, Canvas, LinkedEdges, Minimap, type Blocks } from './dagcanvas';
+import { blocksOf, Canvas, LinkedEdges, Minimap, More, type Blocks, type Fonts } from './dagcanvas';
 import { indexDag, isArrow, step, type DagData, type DagIndex, type DagNode } from './daggraph';
 import { DagView } from './dagview';
 
@@ -155,7 +155,7 @@ function onKey(event: KeyboardEvent, props: DagProps, state: State): boolean {
     const frame = node && index.byId.get(props.onClose?.(node) ?? '');
     if (!frame) return false;
     focusNode(state, frame);
-  } else if (event.key === '0' || event.key === ' ') view.fit();
+  } else if ('0fF '.includes(event.key)) view.fit();
   else if (event.key === '+' || event.key === '=') view.zoom(1.25);
   else if (event.key === '-') view.zoom(0.8);
   else if (event.key === '/') state.search.current?.focus();
@@ -221,7 +221,7 @@ function Search({ state }: { state: State }) {
 function Tools({ view }: { view: DagView }) {
   return (
     <div class="swb-dag-tools" role="group" aria-label="Zoom">
-      <button type="button" title="Show the whole graph (0 or Space)" onClick={() => view.fit()}>Fit</button>
+      <button type="button" title="Show the whole graph (F or 0)" onClick={() => view.fit()}>Fit</button>
       <button type="button" title="Zoom out (-)" aria-label="Zoom out" onClick={() => view.zoom(0.8)}>−</button>
       <button type="button" title="Zoom in (+). Ctrl+wheel zooms as well." aria-label="Zoom in" onClick={() => view.zoom(1.25)}>+</button>
     </div>
@@ -232,6 +232,13 @@ function Readout({ props, state }: { props: DagProps; state: State }) {
   const id = state.hover.value || state.tabStop.value;
   const node = state.index.byId.get(id);
   return <div class="swb-readout">{node && props.readout(node)}</div>;
+}
+
+/** In which letters the texts are written, to know how wide they are. */
+function fontsOf(svg: SVGSVGElement, mono: boolean | undefined): Fonts {
+  const style = getComputedStyle(svg);
+  const ui = style.fontFamily;
+  return { ui, label: (mono && style.getPropertyValue('--swb-mono')) || ui };
 }
 
 function Drawing({ props, state }: { props: DagProps; state: State }) {
@@ -255,13 +262,14 @@ function Drawing({ props, state }: { props: DagProps; state: State }) {
     state.tabStop.value = id;
   };
   const drawn = view.drawn.value;
+  const fonts = useMemo(() => drawn && fontsOf(state.svg.current!, props.mono), [!drawn]);
   return (
     <svg ref={state.svg} class={look} role="group" aria-label={props.label} tabindex={-1} onClick={click}
       onKeyDown={event => onKey(event, props, state) && handled(event)} onFocusIn={focus} onFocusOut={() => { state.focus.value = ''; }}
       onPointerMove={event => { state.hover.value = pointed(state, event); }} onPointerLeave={() => { state.hover.value = ''; }}>
       <g transform={transform}>
-        {drawn && (
-          <Canvas graph={props.graph} drawn={drawn} blocks={state.blocks} tones={props.tones} current={props.current} matches={found}
+        {drawn && fonts && (
+          <Canvas graph={props.graph} drawn={drawn} fonts={fonts} blocks={state.blocks} tones={props.tones} current={props.current} matches={found}
             tabStop={state.tabStop.value} words={props.words} openable={props.openable}>
             <LinkedEdges index={index} id={linked} />
           </Canvas>
@@ -287,6 +295,7 @@ export function Dag(props: DagProps) {
       <div class="swb-dag-stage">
         <Drawing props={props} state={state} />
         <Minimap graph={props.graph} blocks={state.blocks} view={state.view} />
+        <More graph={props.graph} view={state.view} />
         <div class="swb-dag-corner">{props.corner}</div>
       </div>
       <Readout props={props} state={state} />

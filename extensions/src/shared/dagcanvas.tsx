@@ -1,16 +1,18 @@
 // The drawn graph: one path for all edges, then the nodes near the screen, or all as a few paths. Events are the owner's.
 
-import type { ReadonlySignal } from '@preact/signals';
+import { useComputed, type ReadonlySignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { boxPath, edgePath, whole, type DagData, type DagIndex, type DagNode } from './daggraph';
-import { overlaps, type Rect } from './viewport';
 import type { DagView, Detail, Drawn } from './dagview';
+import { fitted } from './textfit';
+import { mapSize, overlaps, type Rect } from './viewport';
 
-/** Size of a label at full detail, and when it alone is drawn; the average width of a character, over its size. */
-const SIZE = 11;
-const LARGE = 15;
-const CHAR = 0.58;
+/** Least and largest size of a label beside a line of its own, of that line, and of a label that is drawn alone. */
+const LABEL = [10, 13] as const;
+const SUB = [9, 11] as const;
+const ALONE = [11, 15] as const;
+type Sizes = readonly [least: number, most: number];
 
 /** Nodes of one look as one path: its classes, and what to draw. */
 export type Blocks = readonly (readonly [look: string, path: string])[];
@@ -23,11 +25,15 @@ export interface CanvasProps {
   current: ReadonlySet<string>;
   matches: ReadonlySet<string> | null;
   tabStop: string;
+  fonts: Fonts;
   words: (node: DagNode) => string;
   openable: (node: DagNode) => boolean;
   /** Drawn over the edges and under the nodes. */
   children?: ComponentChildren;
 }
+
+/** Families of the letters of labels, and of all else. */
+export interface Fonts { readonly label: string; readonly ui: string }
 
 type Looks = Pick<CanvasProps, 'tones' | 'matches'>;
 
@@ -54,35 +60,36 @@ export function blocksOf(graph: DagData, looks: Looks): Blocks {
   return [...paths];
 }
 
-function cut(text: string, room: number, size: number): string {
-  const most = Math.max(2, Math.floor(room / (CHAR * size)));
-  return text.length <= most ? text : `${text.slice(0, most - 1).trimEnd()}…`;
+interface TextProps { text: string; room: number; sizes: Sizes; font: string; x: number; y: number; look?: string }
+
+function Text({ text, room, sizes: [least, most], font, x, y, look }: TextProps) {
+  const [shown, size] = fitted(text, room, least, most, font);
+  return <text class={look} x={x} y={y} style={`font-size:${size}px`}>{shown}</text>;
 }
 
-function Words({ node, detail }: { node: DagNode; detail: Detail }) {
+interface WordsProps { node: DagNode; detail: Detail; fonts: Fonts }
+
+function Words({ node, detail, fonts: { label, ui } }: WordsProps) {
   if (detail === 'block') return null;
-  const middle = node.w / 2;
-  const room = node.w - 12;
-  if (detail === 'name') {
-    return <text class="swb-node-large" x={middle} y={node.h / 2 + 5.5}>{cut(node.label, room, LARGE)}</text>;
-  }
+  const all = { room: node.w - 10, x: node.w / 2 };
+  if (detail === 'name') return <Text {...all} text={node.label} sizes={ALONE} font={label} y={node.h / 2 + 5.5} />;
   const two = node.sub !== '' && node.h >= 32;
   return (
     <>
-      <text x={middle} y={two ? node.h / 2 - 3 : node.h / 2 + 4}>{cut(node.label, room, SIZE)}</text>
-      {two && <text class="swb-node-sub" x={middle} y={node.h / 2 + 11}>{cut(node.sub, room, SIZE - 1)}</text>}
+      <Text {...all} text={node.label} sizes={LABEL} font={label} y={two ? node.h / 2 - 2.5 : node.h / 2 + 4.5} />
+      {two && <Text {...all} text={node.sub} sizes={SUB} font={ui} y={node.h / 2 + 12} look="swb-node-sub" />}
     </>
   );
 }
 
 /** What stands in the title of a frame: what is repeated, and how often. */
-function Title({ node, detail }: { node: DagNode; detail: Detail }) {
+function Title({ node, detail, fonts: { label, ui } }: WordsProps) {
   if (detail === 'block') return null;
-  const size = detail === 'name' ? LARGE : SIZE;
+  const sizes = detail === 'name' ? ALONE : LABEL;
   return (
     <>
-      <text class={size === LARGE ? 'swb-node-large' : ''} x={10} y={17}>{cut(node.label, node.w - 50, size)}</text>
-      <text class={`swb-times${size === LARGE ? ' swb-node-large' : ''}`} x={node.w - 10} y={17}>{node.sub || (node.open ? '−' : '')}</text>
+      <Text text={node.label} room={node.w - 54} sizes={sizes} font={label} x={10} y={17} />
+      <Text text={node.sub || (node.open ? '−' : '')} room={34} sizes={sizes} font={ui} x={node.w - 10} y={17} look="swb-times" />
     </>
   );
 }
@@ -93,7 +100,7 @@ function Node({ node, props }: { node: DagNode; props: CanvasProps }) {
   const frame = node.kind === 'frame';
   const round = node.kind === 'input' || node.kind === 'output' ? node.h / 2 : frame ? 6 : 4;
   const tall = whole(node).h;
-  const { detail } = props.drawn;
+  const { fonts, drawn: { detail } } = props;
   return (
     <g
       class={`swb-node ${lookOf(node, props)}${props.openable(node) ? '' : ' is-fixed'}`} transform={`translate(${node.x} ${node.y})`}
@@ -107,7 +114,7 @@ function Node({ node, props }: { node: DagNode; props: CanvasProps }) {
       )}
       <rect class="swb-node-box" width={node.w} height={tall} rx={round} />
       {node.kind === 'host' && <path class="swb-hatch" d={hatch({ x: 0, y: 0, w: node.w, h: tall })} />}
-      {frame ? <Title node={node} detail={detail} /> : <Words node={node} detail={detail} />}
+      {frame ? <Title node={node} detail={detail} fonts={fonts} /> : <Words node={node} detail={detail} fonts={fonts} />}
     </g>
   );
 }
@@ -152,12 +159,8 @@ export function LinkedEdges({ index, id }: { index: DagIndex; id: ReadonlySignal
   return <path class="swb-edges is-linked" d={edges.map(edge => edgePath(edge.points)).join('')} />;
 }
 
-const MAP_W = 64;
-const MAP_H = 112;
-
 /** The whole graph in small with a frame around what is on the screen. For the pointer; the keyboard has the arrows. */
 export function Minimap({ graph, blocks, view }: { graph: DagData; blocks: Blocks; view: DagView }) {
-  const k = Math.min(MAP_W / graph.width, MAP_H / graph.height);
   const size = view.size.value;
   const at = view.view.value;
   const left = Math.max(0, -at.x / at.k);
@@ -165,16 +168,66 @@ export function Minimap({ graph, blocks, view }: { graph: DagData; blocks: Block
   const right = Math.min(graph.width, (size.w - at.x) / at.k);
   const bottom = Math.min(graph.height, (size.h - at.y) / at.k);
   if (right - left >= graph.width - 1 && bottom - top >= graph.height - 1) return null;
+  const { w, h } = mapSize(graph, size.w, size.h);
   const go = (event: PointerEvent): void => {
     if (event.type === 'pointermove' && event.buttons !== 1) return;
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    view.centreOn((event.clientX - box.left) / k, (event.clientY - box.top) / k);
+    view.centreOn(((event.clientX - box.left) / w) * graph.width, ((event.clientY - box.top) / h) * graph.height);
   };
   return (
-    <svg class="swb-minimap" width={graph.width * k} height={graph.height * k} viewBox={`0 0 ${graph.width} ${graph.height}`}
+    <svg class="swb-minimap" width={w} height={h} viewBox={`0 0 ${graph.width} ${graph.height}`} preserveAspectRatio="none"
       aria-hidden="true" onPointerDown={go} onPointerMove={go}>
       {blocks.map(([look, d]) => <path key={look} class={`swb-block ${look}`} d={d} />)}
-      <rect class="swb-minimap-frame" x={left} y={top} width={Math.max(0, right - left)} height={Math.max(0, bottom - top)} />
+      <rect class="swb-minimap-frame" x={left} y={top} width={Math.max(0, right - left)} height={Math.max((3 / h) * graph.height, bottom - top)} />
     </svg>
   );
+}
+
+const ALONG = { up: ['y', -1, '↑', 'above'], down: ['y', 1, '↓', 'below'], left: ['x', -1, '←', 'to the left'], right: ['x', 1, '→', 'to the right'] } as const;
+
+/** Middles of the nodes along both directions, in order. */
+const middlesOf = ({ nodes }: DagData): Readonly<Record<'x' | 'y', readonly number[]>> => {
+  const all = nodes.filter(node => node.kind !== 'frame');
+  const sorted = (values: number[]): number[] => values.sort((a, b) => a - b);
+  return { x: sorted(all.map(node => node.x + node.w / 2)), y: sorted(all.map(node => node.y + node.h / 2)) };
+};
+
+/** How many of the sorted values are less than a limit. */
+function less(values: readonly number[], limit: number): number {
+  let [low, high] = [0, values.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle]! < limit) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** How many nodes lie beyond an edge of the screen; a press goes there. For the pointer; the keyboard has the arrows. */
+function MoreOn({ side, view, middles }: { side: keyof typeof ALONG; view: DagView; middles: ReturnType<typeof middlesOf> }) {
+  const [axis, sign, arrow, where] = ALONG[side];
+  const beyond = useComputed(() => {
+    const { k, [axis]: offset } = view.view.value;
+    const { w, h } = view.size.value;
+    const values = middles[axis];
+    if (w <= 0) return 0;
+    return sign < 0 ? less(values, -offset / k) : values.length - less(values, ((axis === 'x' ? w : h) - offset) / k);
+  }).value;
+  if (!beyond) return null;
+  const go = (): void => {
+    const { w, h } = view.size.peek();
+    view.pan(axis === 'x' ? -sign * 0.7 * w : 0, axis === 'y' ? -sign * 0.7 * h : 0);
+  };
+  return (
+    <button type="button" class={`swb-dag-more is-${side}`} tabIndex={-1} aria-hidden="true" onClick={go}
+      title={`${beyond} more ${where}. The wheel and a drag move the drawing, Fit shows it whole.`}>
+      {arrow} {beyond}{axis === 'y' && ' more'}
+    </button>
+  );
+}
+
+/** That there is more than is seen. */
+export function More({ graph, view }: { graph: DagData; view: DagView }) {
+  const middles = useMemo(() => middlesOf(graph), [graph]);
+  return <>{(['up', 'left', 'right', 'down'] as const).map(side => <MoreOn key={`${side}`} side={side} view={view} middles={middles} />)}</>;
 }

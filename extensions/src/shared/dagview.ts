@@ -2,7 +2,7 @@
 
 import { batch, effect, signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { whole, type DagData } from './daggraph';
-import { bound, centre, contains, fit, MAP_ROOM, overlaps, reveal, visible, zoomAt, type Rect, type View } from './viewport';
+import { bound, centre, contains, fit, mapRoom, overlaps, reveal, visible, zoomAt, type Rect, type View } from './viewport';
 
 /** How much of a node is drawn: a bare block, its name in large letters, or name and shape. */
 export type Detail = 'block' | 'name' | 'full';
@@ -96,13 +96,13 @@ export class DagView {
 
   reveal(box: Rect): void {
     const { w, h } = this.size.peek();
-    if (w > 0) this.#set(reveal(this.#current.peek(), box, w, h));
+    if (w > 0) this.#set(reveal(this.#current.peek(), box, this.#room(w, h), h));
   }
 
   /** Bring a found node to the middle, at a zoom where it can be read. */
   jump(box: Rect): void {
     const { w, h } = this.size.peek();
-    if (w > 0) this.#set(centre(box, Math.max(this.#current.peek().k, READABLE), w, h));
+    if (w > 0) this.#set(centre(box, Math.max(this.#current.peek().k, READABLE), this.#room(w, h), h));
   }
 
   centreOn(x: number, y: number): void {
@@ -159,11 +159,19 @@ export class DagView {
     const { w, h } = this.size.peek();
     if (!this.#graph || w <= 0) return;
     this.#started = true;
-    const whole = fit(this.#graph, w, h);
-    if (whole.k >= READABLE) return this.#set(whole);
+    const all = fit(this.#graph, w, h);
+    if (all.k >= READABLE) return this.#set(all);
     const first = anchor ?? this.#graph.nodes[0] ?? { x: 0, y: 0, w: 0, h: 0 };
-    const room = Math.max(1, w - MAP_ROOM);
-    this.#set(centre(first, Math.max(READABLE, Math.min(1, room / this.#graph.width)), room, h));
+    const room = this.#room(w, h);
+    const k = Math.max(READABLE, Math.min(1, room / this.#graph.width));
+    const narrow = this.#graph.width * k <= room; // what has room stands in the middle of it
+    this.#set(centre(narrow ? { ...first, x: 0, w: this.#graph.width } : first, k, room, h));
+  }
+
+  /** What the small map leaves of the width: most of it, and all where the graph is whole. */
+  #room(w: number, h: number): number {
+    if (!this.#graph || this.#isWhole(this.#current.peek(), w, h)) return w;
+    return w - mapRoom(this.#graph, w, h);
   }
 
   #set(view: View): void {

@@ -6,8 +6,8 @@ export interface Rect { readonly x: number; readonly y: number; readonly w: numb
 export const MIN_ZOOM = 0.004;
 export const MAX_ZOOM = 3;
 const PAD = 8;
-/** Room at the right that the small map may cover: the drawing can be moved out from under it. */
-export const MAP_ROOM = 40;
+/** Most that the small map takes of the width, in pixels and as a share; least it is wide; its margin. */
+const MAP = { most: 64, share: 0.16, least: 14, margin: 4 };
 
 const clamp = (value: number, low: number, high: number): number => Math.min(high, Math.max(low, value));
 
@@ -16,6 +16,15 @@ export function fit(graph: { width: number; height: number }, w: number, h: numb
   const k = clamp(Math.min((w - 2 * PAD) / graph.width, (h - 2 * PAD) / graph.height, 1), MIN_ZOOM, MAX_ZOOM);
   return { k, x: (w - k * graph.width) / 2, y: (h - k * graph.height) / 2 };
 }
+
+/** The small map: as high as its place where the graph is tall; where it would be a thread, its width is drawn out. */
+export function mapSize(graph: { width: number; height: number }, w: number, h: number): { w: number; h: number } {
+  const k = Math.min(Math.min(MAP.most, MAP.share * w) / graph.width, Math.max(0, h - 2 * MAP.margin) / graph.height);
+  return { w: Math.max(MAP.least, graph.width * k), h: Math.max(MAP.least, graph.height * k) };
+}
+
+/** Room at the right that the small map covers: the drawing can be moved out from under it. */
+export const mapRoom = (graph: { width: number; height: number }, w: number, h: number): number => mapSize(graph, w, h).w + 2 * MAP.margin;
 
 /** Zoom by `factor` so that the point (px, py) of the screen stays where it is. */
 export function zoomAt(view: View, px: number, py: number, factor: number): View {
@@ -48,7 +57,7 @@ export function bound(view: View, graph: { width: number; height: number }, w: n
     if (length <= room) return clamp(offset, Math.min(0, PAD), Math.max(room - length, 0));
     return clamp(offset, room - length - PAD - covered, PAD);
   };
-  return { k: view.k, x: axis(view.x, graph.width, w, MAP_ROOM), y: axis(view.y, graph.height, h, 0) };
+  return { k: view.k, x: axis(view.x, graph.width, w, mapRoom(graph, w, h)), y: axis(view.y, graph.height, h, 0) };
 }
 
 /** The part of the drawing on the screen, in graph coordinates, with a margin of `extra` screens on every side. */

@@ -33,7 +33,8 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['R', 'measure', ui => press(ui, '[data-swb-do=measure]')],
   ['T', 'tune; pause and resume', (ui, store) => tune(ui, store)],
   ['E', 'export', ui => { ui.exporting.value = true; return true; }],
-  ['/', 'in the nest: a row by its name; elsewhere: a node in the graph', ui => focusOn(ui, '.swb-search input')], ['0', 'whole graph'], ['Esc', 'close, then leave the panel'],
+  ['/', 'in the nest: a row by its name; elsewhere: a node in the graph', ui => focusOn(ui, '.swb-search input')],
+  ['F + −', 'graph: all of it, larger, smaller; wheel and drag move it, Ctrl wheel zooms'], ['Esc', 'close, then leave the panel'],
   ['?', 'this sheet', ui => { ui.sheet.value = true; return true; }]
 ];
 
