@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 # Before NumPy is loaded: kernels are compared and timed one at a time, a second pool of threads only disturbs them.
@@ -17,6 +17,8 @@ settings.register_profile(
 )
 settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+FAILED = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
@@ -100,3 +102,55 @@ def chrome(playwright: Any) -> Iterator[Any]:
     browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
     yield browser
     browser.close()
+
+
+class Kept:
+    """A page that the tests of a file use one after the other: a new one takes longer than what they show on it."""
+
+    def __init__(self, browser: Any) -> None:
+        self.browser, self.page = browser, None
+        self.errors: list[str] = []
+
+    def get(self, dress: Callable[[Any], None]) -> Any:
+        """Return the page; `dress` says once what it is served and what runs before its scripts."""
+        if self.page is None:
+            self.page = self.browser.new_page(viewport={"width": 1300, "height": 900})
+            self.page.set_default_timeout(5000)
+            self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+            dress(self.page)
+        return self.page
+
+    def tidy(self) -> None:
+        """Leave nothing that a new document would not undo: media that are emulated, and where the mouse is."""
+        if self.page is not None:
+            self.page.emulate_media(reduced_motion="null")
+            self.page.mouse.move(1299, 1)
+
+    def drop(self) -> None:
+        """Close the page; the next test gets a new one."""
+        if self.page is not None:
+            self.page.close()
+            self.page = None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Any:
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
+@pytest.fixture(scope="module")
+def _kept(chrome: Any) -> Kept:
+    return Kept(chrome)
+
+
+@pytest.fixture
+def kept(request: pytest.FixtureRequest, _kept: Kept) -> Iterator[Kept]:
+    """The file's page, for one test. An error on it fails the test; nothing of a test that failed is kept."""
+    _kept.errors.clear()
+    yield _kept
+    if request.node.stash[FAILED]:
+        _kept.drop()
+    _kept.tidy()
+    assert _kept.errors == []

@@ -95,15 +95,20 @@ def serve(route: Any) -> None:
     route.fulfill(body=path.read_bytes(), content_type=kind)
 
 
-@pytest.fixture
-def bench(chrome: Any) -> Iterator[Bench]:
-    """A page for the widget; an error on the page fails the test."""
-    page = chrome.new_page(viewport={"width": 1300, "height": 900})
-    page.set_default_timeout(5000)
+def dress(page: Any) -> None:
     page.add_init_script(COUNT)
     page.route("**/*", serve)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield Bench(page)
-    page.close()
-    assert errors == []
+
+
+@pytest.fixture
+def bench(kept: Any) -> Bench:
+    """A page for the widget; an error on the page fails the test."""
+    return Bench(kept.get(dress))
+
+
+@pytest.fixture
+def alone(kept: Any) -> Iterator[Bench]:
+    """One that no other test uses, for what cannot be undone, such as another clock."""
+    kept.drop()
+    yield Bench(kept.get(dress))
+    kept.drop()

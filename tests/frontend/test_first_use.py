@@ -129,17 +129,17 @@ def test_the_tree_says_steps_in_few_letters_and_best_before_a_name(bench: Bench)
     assert " best as wide" in " ".join(best.locator(".swb-step-id").inner_text().split())
 
 
-def test_a_measurement_that_goes_on_is_seen(bench: Bench) -> None:
-    page = bench.open(fixture="matmul").page
-    assert bench.text("[data-swb-do=measure]").startswith("Measure ")
+def test_a_measurement_that_goes_on_is_seen(alone: Bench) -> None:
+    page = alone.open(fixture="matmul").page
+    assert alone.text("[data-swb-do=measure]").startswith("Measure ")
     page.clock.install()
-    put(bench, "history", "it.rows.find(one => one.id === it.at).status = 'measuring'")
+    put(alone, "history", "it.rows.find(one => one.id === it.at).status = 'measuring'")
     page.wait_for_selector(".swb-figure.is-main.is-old")
     page.clock.run_for(6100)
-    assert bench.text("[data-swb-do=measure]") == "Measuring… 6 s"
-    put(bench, "history", "it.rows.find(one => one.id === it.at).status = 'ok'")
+    assert alone.text("[data-swb-do=measure]") == "Measuring… 6 s"
+    put(alone, "history", "it.rows.find(one => one.id === it.at).status = 'ok'")
     page.clock.run_for(100)
-    assert bench.text("[data-swb-do=measure]").startswith("Measure ")
+    assert alone.text("[data-swb-do=measure]").startswith("Measure ")
 
 
 def steps(page: Any) -> list[str]:

@@ -94,21 +94,21 @@ def test_a_busy_workbench_queues_and_says_what(bench: Bench) -> None:
     assert bench.text(".swb-note") == "The workbench is busy. 2 actions are queued and run in order: undo, measure."
 
 
-def test_ten_seconds_without_an_answer_are_told(bench: Bench) -> None:
-    page = bench.page
+def test_ten_seconds_without_an_answer_are_told(alone: Bench) -> None:
+    page = alone.page
     page.clock.install()
     page.goto(f"{HOST}extensions/dev/index.html?bare=1&state=silent")
     page.wait_for_function("() => window.model && window.unmount")
     page.clock.run_for(1000)
-    assert bench.text(".swb-foot-link").startswith("queued")
+    assert alone.text(".swb-foot-link").startswith("queued")
     page.clock.run_for(9500)
-    assert bench.text(".swb-foot-link") == "silent: no answer from the kernel"
-    assert "waiting: measure" in bench.text(".swb-note")
+    assert alone.text(".swb-foot-link") == "silent: no answer from the kernel"
+    assert "waiting: measure" in alone.text(".swb-note")
     page.evaluate(
         "model.receive({ t: 'patch', base: 1, rev: 2, ops: {}, done: model.sent.map(m => m.id), failed: [] })"
     )
     page.clock.run_for(100)
-    assert bench.text(".swb-foot-link") == "kernel idle"
+    assert alone.text(".swb-foot-link") == "kernel idle"
 
 
 def test_a_restart_ends_the_link_and_says_what_to_do(bench: Bench) -> None:

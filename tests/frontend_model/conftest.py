@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ class Panels:
 
     def __init__(self, page: Any) -> None:
         self.page = page
-        self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
 
     def load(self) -> None:
         self.page.goto(ADDRESS)
@@ -51,18 +48,17 @@ class Panels:
         return value
 
 
-@pytest.fixture
-def panels(chrome: Any) -> Iterator[Panels]:
-    """A page where one panel can be opened; an error on the page fails the test."""
+def dress(page: Any) -> None:
     bundle = Path(os.environ.get("WORKBENCH_BUNDLE", BUNDLE))
-    page = chrome.new_page(viewport={"width": 1300, "height": 900})
-    page.set_default_timeout(5000)
     page.route(ADDRESS, lambda r: r.fulfill(body=(HERE / "page.html").read_text(), content_type="text/html"))
     styles = bundle.with_suffix(".css")
     page.route(ADDRESS + "workbench.css", lambda r: r.fulfill(body=styles.read_text(), content_type="text/css"))
     page.route(ADDRESS + "workbench.js", lambda r: r.fulfill(body=bundle.read_text(), content_type="text/javascript"))
-    found = Panels(page)
+
+
+@pytest.fixture
+def panels(kept: Any) -> Panels:
+    """A page where one panel can be opened; an error on the page fails the test."""
+    found = Panels(kept.get(dress))
     found.load()
-    yield found
-    page.close()
-    assert found.errors == []
+    return found
