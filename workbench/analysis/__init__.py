@@ -25,6 +25,7 @@ from workbench.analysis.networks import network, pass_network, stage_graph
 from workbench.analysis.repeats import Repeat, repeats
 from workbench.analysis.rounds import Turn, turns
 from workbench.analysis.tree import lay_out_tree
+from workbench.analysis.why import Reason, Why, why
 
 __all__ = [
     "AccessRow",
@@ -39,9 +40,11 @@ __all__ = [
     "Listing",
     "NestRow",
     "NestView",
+    "Reason",
     "Repeat",
     "Spot",
     "Turn",
+    "Why",
     "accesses",
     "best_so_far",
     "best_so_far_figure",
@@ -61,4 +64,5 @@ __all__ = [
     "timeline_figure",
     "tuning_figure",
     "turns",
+    "why",
 ]

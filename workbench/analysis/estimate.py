@@ -6,8 +6,9 @@ exactly as the search ranks them. Cycles become time where the machine's peak is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
 from workbench.tune import nestplan
-from workbench.tune.facts import block_facts
+from workbench.tune.facts import BlockFacts, block_facts
 from workbench.tune.machine import Machine
 from workbench.tune.population import Telling, Values
-from workbench.tune.roofline import block_cycles, program_cycles
+from workbench.tune.roofline import Cycles, block_cycles, program_cycles
 from workbench.tune.space import space_from_schedule
 
 if TYPE_CHECKING:
@@ -123,7 +125,7 @@ def estimate(
     machine = Machine.of(target)
     peak = peak_gflops if peak_gflops is not None else _stored(target)
     if schedule.is_concrete:
-        rows = _rows(nestplan.plan(schedule.func, count_flops(schedule.base)), {}, 1, machine)
+        rows = _rows(evaluated(schedule, machine), None, 1, machine)
     else:
         rows = _sampled(schedule, samples, machine)
     return _estimate(rows, count_flops(schedule.base), machine, peak, target)
@@ -149,7 +151,8 @@ def _sampled(schedule: Schedule, samples: int, machine: Machine) -> NDArray[np.f
     for variant in variants:
         picks = variant.sampler.draw(each, rng)
         if len(picks):
-            found.append(_rows(variant.plan, variant.sampler.columns(picks), len(picks), machine))
+            telling = Telling(variant.sampler.columns(picks), len(picks))
+            found.append(_rows(_told(variant.plan, telling, machine), telling, len(picks), machine))
     if not found:
         names = [h.name for h in schedule.holes]
         raise ScheduleError("hole.empty", "No combination of the open numbers is legal.", names, "widen their choices")
@@ -160,26 +163,63 @@ def _sampled(schedule: Schedule, samples: int, machine: Machine) -> NDArray[np.f
 _CYCLES, _COMPUTE, _MEMORY, _LAUNCH, _BYTES = 0, 1, 2, 3, 4
 
 
-def _rows(plan: nestplan.NestPlan, columns: Mapping[str, Any], n: int, machine: Machine) -> NDArray[np.float64]:
-    """Table ``[7, n]`` of what is estimated for every row of the open numbers."""
-    telling = Telling(columns, n)
-    out = np.zeros((_BYTES + len(LEVELS), n))
-    both, tasks = [], []
+Evaluated = tuple[BlockFacts, Cycles]
+"""What a statement issues and moves, and the cycles that this takes."""
+
+
+def evaluated(schedule: Schedule, machine: Machine) -> tuple[Evaluated, ...]:
+    """Evaluate every statement of a schedule without open numbers; what was evaluated last is kept."""
+    return _evaluated(_Same(schedule.func), count_flops(schedule.base), machine)
+
+
+class _Same:
+    """A function as a key: the same object, not one that is equal."""
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+
+    def __hash__(self) -> int:
+        return id(self.func)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.func is self.func
+
+
+@lru_cache(maxsize=8)
+def _evaluated(of: _Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
+    found = []
+    for block in nestplan.plan(of.func, work).blocks:
+        facts = block_facts(block, Values({}), 1, machine)
+        found.append((facts, block_cycles(facts, machine)))
+    return tuple(found)
+
+
+def _told(plan: nestplan.NestPlan, telling: Telling, machine: Machine) -> Iterator[Evaluated]:
+    """Evaluate every statement for the rows that it can tell apart."""
     for block in plan.blocks:
         rows = telling.of(block.holes)
         facts = block_facts(block, Values(rows.columns), rows.size, machine)
-        cycles = block_cycles(facts, machine)
+        yield facts, block_cycles(facts, machine)
+
+
+def _rows(found: Iterable[Evaluated], telling: Telling | None, n: int, machine: Machine) -> NDArray[np.float64]:
+    """Table ``[7, n]`` of what is estimated for every row of the open numbers."""
+    out = np.zeros((_BYTES + len(LEVELS), n))
+    both, tasks, roots = [], [], []
+    for facts, cycles in found:
         # What one waits for while the other goes on is the time of both, in proportion.
         part = cycles.both / np.maximum(cycles.compute + cycles.memory, 1e-30)
         table = np.stack([cycles.both, facts.tasks, cycles.compute * part, cycles.memory * part,
                           *(facts.traffic[level] for level in LEVELS)])  # fmt: skip
-        table = rows.spread(np.ascontiguousarray(table.T)).T
+        if telling is not None:
+            table = telling.of(facts.plan.holes).spread(np.ascontiguousarray(table.T)).T
         both.append(table[0])
         tasks.append(table[1])
+        roots.append(facts.plan.root)
         out[_COMPUTE] += table[2]
         out[_MEMORY] += table[3]
         out[_BYTES:] += table[4:]
-    total, _ = program_cycles(both, tasks, [b.root for b in plan.blocks], machine)
+    total, _ = program_cycles(both, tasks, roots, machine)
     out[_CYCLES] = total
     out[_LAUNCH] = np.maximum(total - np.sum(both, axis=0), 0.0)
     return out

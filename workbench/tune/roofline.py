@@ -84,8 +84,10 @@ def fitted_for(machine: Machine) -> Constants:
     return HALVES if machine.halves else CONSTANTS
 
 
-def body_cycles(f: BlockFacts, machine: Machine, c: Constants) -> Array:
-    """Cycles of one straight-line body on one core."""
+def body_parts(f: BlockFacts, machine: Machine, c: Constants) -> dict[str, Array]:
+    """Cycles of one straight-line body on one core by what takes them: those of ``ports``, ``issue``, ``latency`` and
+    ``stores`` pass at the same time, so the longest of them counts; ``spilled`` is added.
+    """
     arithmetic = f.fma + f.arithmetic
     loads = f.contiguous + f.broadcast + c.strided * f.strided
     unpromoted = (f.visits >= f.bodies) & (f.chain > 0)
@@ -96,8 +98,15 @@ def body_cycles(f: BlockFacts, machine: Machine, c: Constants) -> Array:
     issue = (arithmetic + loads + stores) / c.issue
     crowded = np.where(narrow, 0.0, np.maximum(0.0, loads - c.free_loads * arithmetic) * c.crowd)
     spilled = np.maximum(0.0, f.registers - machine.registers) * c.spill
-    busy = np.maximum(np.maximum(ports + crowded, issue), np.maximum(c.latency * f.chain, c.store_port * stores))
-    cycles: Array = busy + spilled + c.body
+    latency, stored = c.latency * f.chain, c.store_port * stores
+    return {"ports": ports + crowded, "issue": issue, "latency": latency, "stores": stored, "spilled": spilled}
+
+
+def body_cycles(f: BlockFacts, machine: Machine, c: Constants) -> Array:
+    """Cycles of one straight-line body on one core."""
+    parts = body_parts(f, machine, c)
+    busy = np.maximum(np.maximum(parts["ports"], parts["issue"]), np.maximum(parts["latency"], parts["stores"]))
+    cycles: Array = busy + parts["spilled"] + c.body
     return cycles
 
 
