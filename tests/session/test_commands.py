@@ -24,8 +24,8 @@ def test_the_first_state_is_complete(session):
     s = session()
     slices = s.snapshot().slices
     assert set(slices) == {
-        "meta", "graph", "tasks", "head", "stages", "nest", "accesses", "selection", "palette", "history", "tuning",
-        "steering", "chart", "status",
+        "meta", "graph", "tasks", "head", "stages", "nest", "accesses", "why", "selection", "palette", "history",
+        "tuning", "steering", "chart", "status",
     }  # fmt: skip
     assert slices["meta"]["kind"] == "task"
     assert slices["graph"] is None

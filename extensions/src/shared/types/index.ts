@@ -2,7 +2,7 @@
 
 import type { ChartSlice } from './charts';
 import type { GraphSlice, StagesSlice } from './graph';
-import type { AccessesSlice, NestSlice } from './nest';
+import type { AccessesSlice, NestSlice, WhySlice } from './nest';
 import type { PaletteSlice } from './palette';
 import type { HeadSlice, MetaSlice, SelectionSlice, StatusSlice } from './status';
 import type { SteeringSlice, TasksSlice, TuningSlice } from './tuning';
@@ -27,6 +27,8 @@ export interface Slices {
   readonly stages: StagesSlice;
   readonly nest: NestSlice;
   readonly accesses: AccessesSlice;
+  /** Null while numbers are open. */
+  readonly why: WhySlice;
   readonly selection: SelectionSlice;
   readonly palette: PaletteSlice;
   readonly history: HistorySlice;

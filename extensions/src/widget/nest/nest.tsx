@@ -13,6 +13,7 @@ import { Head, Steps } from './head';
 import { rowElement, useMoving } from './moving';
 import { Row, scaleOf, tickStyle, type Count } from './nestrow';
 import { found, ghosts, insideIntrinsics, ownFlops, rowOf, stepOf, visible } from './rows';
+import { Why } from './why';
 
 /** More rows than the grid is high; the others follow one frame later, so that the first paint is quick. */
 const FIRST = 40;
@@ -168,6 +169,7 @@ export function NestPanel(props: PanelProps) {
       </div>
       {moving.row && <p id={about} class={`swb-moving${moving.refused ? ' is-refused' : ''}`}>{moving.words}</p>}
       <Buffers nest={nest} store={store} />
+      <Why store={store} />
       {nest.hidden > 0 && <p class="swb-more">{count(nest.hidden)} more {nest.hidden === 1 ? 'row' : 'rows'} hidden: only the first {count(nest.rows.length)} are shown</p>}
     </section>
   );
