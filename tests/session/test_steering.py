@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from session.conftest import Mirror, matmul, split, until
+from session.fakes import FakeTuning
 
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
@@ -119,7 +120,7 @@ def test_a_run_is_steered_and_says_so(session, here):
     manual = [r for r in log.records if r.origin == "manual"]
     assert [r.trace[0]["args"]["factors"] for r in manual] == [[None, 8]]
     said = [(c.name, c.accepted, c.source) for c in log.commands]
-    assert [name for name, accepted, source in said if source == "widget" and accepted] == [
+    assert [name for name, accepted, source in said if name != "start" and source == "python" and accepted] == [
         "pause", "pin", "epsilon", "budget", "add", "release", "resume",
     ]  # fmt: skip
     assert steering(s)["refused"] == sum(not accepted for _, accepted, _ in said) >= 4
@@ -166,7 +167,7 @@ def test_a_measurement_by_hand_is_no_command(session, fake):
     until(lambda: s.tuning.state == "running")
     assert [c.name for c in s.tuning.steered if c.name in ("pause", "resume")] == []
     s.run("cancel")
-    assert [c.source for c in s.tuning.steered if c.name == "cancel"] == ["widget"]
+    assert [c.source for c in s.tuning.steered if c.name == "cancel"] == ["python"]
     s.run("cancel")
     s.run("pause")  # neither means anything any more
     with pytest.raises(TuneError):
@@ -217,3 +218,16 @@ def test_a_trial_that_lost_is_not_the_best():
     assert (task.best.trial, task.best_ms) == (2, 3.6)
     stats.add([trial(3, 9.0, caches="constants shared")])
     assert task.best.trial == 3, "timed as in a network"
+
+
+def test_the_log_says_who_has_asked(session):
+    tuning = FakeTuning([matmul(64)]).feed(3)
+    s = session(tuning)
+    s.submit("steer", {"name": "epsilon", "args": {"value": 0.1}}, id="1")
+    s.run("steer", name="epsilon", args={"value": 0.2})
+    assert [line.source for line in tuning.steered] == ["widget", "python"]
+    tuning.cancel()
+    given = {"trials": 2, "start": False}
+    assert tune([matmul(64)], source="widget", **given).steered[0].source == "widget"
+    with pytest.raises(UsageError, match="no source"):
+        tune([matmul(64)], source="somebody", **given)

@@ -9,7 +9,7 @@ import pytest
 from session.conftest import Mirror, matmul, own_threads, split, until
 from session.fakes import FakeTuning
 
-from workbench import tune
+from workbench import Target, tune
 from workbench.errors import UsageError
 from workbench.session.measuring import Result
 from workbench.session.stats import Stats
@@ -58,6 +58,34 @@ def test_a_small_run_with_real_workers(session):
     s.run("undo")
     assert not s.schedule.trace
     assert sum(isinstance(line, Record) for line in s.curve_source()[0]) == 24
+    assert [(c.name, c.source) for c in s.tuning.steered] == [("start", "python")]
+    assert "est_share" not in tasks["rows"][0], "nothing is estimated where all is measured"
+    reopened = session(s.tuning.log)
+    last = {line.task_key: line for line in s.tuning.rounds}
+    for row in slice_of(reopened, "tasks")["rows"]:
+        assert row["optimism"] == pytest.approx(last[row["key"]].optimism, rel=1e-2)
+        assert row["reason"] == f"before its last round: {last[row['key']].reason}"
+
+
+def test_shares_are_estimated_until_all_tasks_have_a_time(session, fake):
+    target = Target.host(threads=1)
+    s = session([matmul(64), matmul(128), matmul(256)], target=target)
+    s.desk.peak = 100.0
+    s.flush(10)
+    until(lambda: slice_of(s, "tasks")["est_ms"] is not None)
+    tasks = slice_of(s, "tasks")
+    assert [row["share"] for row in tasks["rows"]] == [None] * 3
+    shares = [row["est_share"] for row in tasks["rows"]]
+    assert sum(shares) == pytest.approx(1.0, abs=0.01)
+    assert shares == sorted(shares), "the largest matrix dominates"
+    assert tasks["est_ms"] == pytest.approx(sum(row["est"] for row in tasks["rows"]), rel=0.01)
+    fake.result = Result("ok", 1e3, 0.02, 3.0)
+    s.run("open_task", task=0)
+    s.run("measure")
+    until(lambda: slice_of(s, "tasks")["rows"][0]["ms"] == 1e3)
+    rows = slice_of(s, "tasks")["rows"]
+    assert rows[0]["est_share"] > 0.99, "what is measured counts, beside what is estimated"
+    assert "est" not in rows[0]
 
 
 def test_a_log_that_fits_is_gone_on_with_and_another_is_left_alone(session, here):
@@ -184,9 +212,14 @@ def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(se
     tuning.feed(16)
     until(lambda: slice_of(s)["trials"] == 176)
     assert sum(row["more"] for row in slice_of(s, "tasks")["rows"]) == 224
+    tuning.feed(3)
+    until(lambda: slice_of(s)["trials"] == 179)
+    assert sum(row["more"] for row in slice_of(s, "tasks")["rows"]) <= 221, "no more to come than are left"
     tuning.stop()
     until(lambda: slice_of(s)["state"] == "done")
-    assert not any("gain" in row for row in slice_of(s, "tasks")["rows"]), "nothing comes next"
+    for row in slice_of(s, "tasks")["rows"]:
+        assert row["gain"] == pytest.approx(tuning.terms(row["key"]).gain, rel=1e-2), "it stays to be read"
+        assert row["more"] is None, "nothing comes next"
     s.flush(10)
     assert mirror.messages[-1] is not before
     assert mirror.agrees(s)
@@ -222,7 +255,6 @@ class Broken:
 
 
 def test_a_failed_run_says_why(session):
-    from workbench import Target
     from workbench.tune.toolbox import LocalToolbox
 
     toolbox = LocalToolbox(Target.host(threads=1), "random", 0, {})

@@ -69,6 +69,7 @@ def tune(options: Namespace, output: Output) -> int:
         only_tasks=only,
         options=tune_options,
         seeds=options.seed_log,
+        source="command line",
     )
     return _drive(session, options, output)
 

@@ -188,6 +188,18 @@ class Desk:
         """The peak of all threads in GFLOP/s, where it is known."""
         return None if self.peak is None else self.peak * self.target.threads
 
+    def to_estimate(self) -> list[tuple[str, Callable[[], Callable[[], None]]]]:
+        """Return the work, by its kind, that estimates what has no estimate yet: states of the task on show, and every
+        task without tuning while it matters, because there are several and one of them has no time.
+        """
+        untimed = len(self.infos) > 1 and any(self.best(i)[0] is None for i in range(len(self.infos)))
+        tasks = [info.task for info in self.infos if info.task is not None] if untimed else []
+        found = {
+            "estimate": self.estimates.rest(self.index, self.peak),
+            "estimate tasks": self.estimates.tasks(tasks, self.peak),
+        }
+        return [(kind, work) for kind, work in found.items() if work is not None]
+
     def best(self, index: int) -> tuple[float | None, str | None]:
         """Return the best latency of a task and who found it."""
         by_hand = self.history.best(index)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
 
 if TYPE_CHECKING:
     from workbench.analysis import Estimate
+    from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
 
@@ -17,6 +19,11 @@ if TYPE_CHECKING:
 
 SLICE = 16
 """States that are estimated in one go beside the session's thread, so that they appear a few at a time."""
+
+TASKS = 8
+"""Tasks whose default schedules are made and estimated in one go: some 25 ms of a processor each."""
+
+_log = logging.getLogger(__name__)
 
 
 class Estimates:
@@ -27,6 +34,9 @@ class Estimates:
         self._peak: float | None = None
         #: States that are being worked out.
         self._under_way: frozenset[Key] = frozenset()
+        #: What tasks should take without any tuning, by their keys.
+        self._untuned: dict[str, Estimate | None] = {}
+        self._at_tasks = False
 
     def of(self, view: View, peak: float | None) -> Estimate | None:
         """Return the estimate of the state on show; None where there is none, or not yet.
@@ -70,6 +80,29 @@ class Estimates:
 
         return work
 
+    def untuned(self, key: str) -> Estimate | None:
+        """Return what a task should take with the schedule that it has without tuning; None where it is not known."""
+        return self._untuned.get(key)
+
+    def tasks(self, tasks: Iterable[Task], peak: float | None) -> Callable[[], Callable[[], None]] | None:
+        """Return the work that estimates tasks without tuning, a few of them; None when there is nothing to do."""
+        self._at(peak)
+        todo = [] if self._at_tasks else [task for task in tasks if task.key not in self._untuned][:TASKS]
+        if not todo:
+            return None
+        self._at_tasks = True
+
+        def work() -> Callable[[], None]:
+            found = {task.key: _untuned(task, self._target, peak) for task in todo}
+            return lambda: self._take_tasks(found, peak)
+
+        return work
+
+    def _take_tasks(self, found: dict[str, Estimate | None], peak: float | None) -> None:
+        self._at_tasks = False
+        if peak == self._peak:
+            self._untuned.update(found)
+
     def _take(self, found: dict[Key, Estimate | None], peak: float | None, failure: Exception | None) -> None:
         self._under_way = frozenset()
         if peak == self._peak:
@@ -82,6 +115,19 @@ class Estimates:
         if peak != self._peak:
             self._peak = peak
             self._history.estimates.clear()
+            self._untuned.clear()
+
+
+def _untuned(task: Task, target: Target, peak: float | None) -> Estimate | None:
+    """Estimate a task with its default schedule; None for one that has none."""
+    from workbench.tune.default import default_schedule
+
+    try:
+        own = task.target or target
+        return estimated(default_schedule(task, own), own, peak)
+    except Exception:  # it is but a hint which task matters, before anything is measured
+        _log.debug("no estimate for %s", task.name, exc_info=True)
+        return None
 
 
 def estimated(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:

@@ -63,9 +63,16 @@ class Look:
 
 
 class Host(Protocol):
-    """What commands and questions need of the session."""
+    """What commands and questions need of the session.
+
+    Attributes
+    ----------
+    source : str
+        Who has given the command that is carried out: "widget" or "python".
+    """
 
     desk: Desk
+    source: str
 
     def request(self, view: View) -> None:
         """Ask for a measurement of a state."""

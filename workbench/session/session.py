@@ -91,10 +91,11 @@ class Session:
         self._calls: list[Call] = []
         self._tuning_news = self._tuning_urgent = False
         self._closed = False
+        self.source = "python"
         self.desk = Desk(opened, log_path, bool(auto_measure) and runs_here, self._notice, self._tuning_event)
         self.desk.note = first_note(self.desk)
         self._board = Board(Slices(self.desk))
-        self._lanes = Lanes()
+        self._lanes = Lanes(self._worker.idle)
         self._bench = Bench(self.desk, self._worker, self._lanes.lane("measure"), self._board)
         self._asking = Asking(self, self._worker, self._lanes, self._board)
 
@@ -231,6 +232,7 @@ class Session:
     # ----- in the session's thread: jobs
 
     def _do(self, cmd: str | Callable[..., object], args: Any, id: str) -> None:
+        self.source = "widget" if id else "python"
         try:
             registry.run(self, cmd, args)
             error: BaseException | None = None
@@ -242,6 +244,7 @@ class Session:
         self._board.changed()
 
     def _call(self, call: Call, cmd: str | Callable[..., object], args: Any) -> None:
+        self.source = "python"
         try:
             registry.run(self, cmd, args)
             error: BaseException | None = None
@@ -351,8 +354,8 @@ class Session:
         self._follow(now)
         waits = [TUNING_GAP_S] if self._tell_failure() else []
         board.renew()
-        if (work := self.desk.estimates.rest(self.desk.index, self.desk.peak)) is not None:
-            self.later("estimate", work, "estimate")
+        for kind, work in self.desk.to_estimate():
+            self.later(kind, work, "estimate")
         since = now - board.computed_at
         if watch is not None and watch.tuning.state == "running" and board.watched:
             waits.append(max(0.01, CLOCK_S - since))

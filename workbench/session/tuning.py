@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import LogError, TuneError, WorkbenchError
 from workbench.schedule import Schedule
 from workbench.tune.events import FINAL, Event, Snapshot
-from workbench.tune.forecast import forecast
+from workbench.tune.forecast import forecast, left
 from workbench.tune.journal import Stamp
-from workbench.tune.lines import Comparison
+from workbench.tune.lines import Comparison, Round
 from workbench.tune.log import load_log
 from workbench.tune.measuring import constants_of
 from workbench.tune.options import TuneOptions
@@ -118,21 +118,21 @@ class TuningWatch:
                 self.held = False
                 self.tuning.hold(False)
 
-    def steer(self, name: str, args: Mapping[str, Any]) -> None:
+    def steer(self, name: str, args: Mapping[str, Any], source: str) -> None:
         """Carry out a declared command of the run."""
         with self._hold:
             if name in ("pause", "resume"):  # a person decides now, whatever held the run
                 self.held = False
-            self.tuning.steer(name, source="widget", **args)
+            self.tuning.steer(name, source=source, **args)
 
-    def move(self, name: str) -> None:
+    def move(self, name: str, source: str) -> None:
         """Pause, resume, stop or cancel; nothing where that means nothing."""
         state = self.tuning.state
         if name == "resume" and state == "idle":
             self.tuning.start()
         elif state in _MOVES[name]:
             with suppress(TuneError):  # it ended just now
-                self.steer(name, {})
+                self.steer(name, {}, source)
 
     def slice(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the slice `tuning`, but for `best_ready`."""
@@ -146,23 +146,24 @@ class TuningWatch:
         }  # fmt: skip
 
     def outlook(self, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
-        """Return by the keys of the tasks what the scheduler expects of each; nothing once it comes to its end.
+        """Return by the keys of the tasks what the scheduler expects of each.
 
         Times are in milliseconds of the task per round, `gain` in those of the whole model; `more` is how many of the
-        trials that are left the task is expected to get. Made anew when a round has ended or the run has changed.
+        trials that are left the task is expected to get, None once the run comes to its end. Made anew when a round has
+        ended or the run has changed; in between, a task's trials are taken off what was to come.
         """
-        if snapshot.state in (*FINAL, "stopping"):
-            return {}
+        over = snapshot.state in (*FINAL, "stopping")
         made_of = (len(self.tuning.rounds), snapshot.state, snapshot.progress.total)
         if made_of != self._outlook[0]:
             terms = [self.tuning.terms(row.id) for row in snapshot.rows]
-            more = forecast(snapshot, terms) or (None,) * len(terms)
+            more = (None if over else forecast(snapshot, terms)) or (None,) * len(terms)
             found = {
-                row.key: {**{name: rounded(getattr(one, name), 3) for name in TERMS}, "more": n}
+                row.key: {**{name: rounded(getattr(one, name), 3) for name in TERMS}, "more": n, "had": row.trials}
                 for row, one, n in zip(snapshot.rows, terms, more, strict=True)
             }
             self._outlook = made_of, found
-        return self._outlook[1]
+        rest = left(snapshot.progress)
+        return {row.key: _taken_off(self._outlook[1][row.key], row.trials, rest) for row in snapshot.rows}
 
     def close(self) -> None:
         """Stop listening; the run goes on, and is not left on hold."""
@@ -170,9 +171,28 @@ class TuningWatch:
         self.release()
 
 
+def _taken_off(expected: Mapping[str, Any], trials: int, rest: int | None) -> dict[str, Any]:
+    """Return what is expected of a task that has had so many trials by now, when so many are left for all."""
+    out = {name: value for name, value in expected.items() if name != "had"}
+    if out["more"] is not None and rest is not None:
+        out["more"] = max(0, min(rest, out["more"] - (trials - expected["had"])))
+    return out
+
+
+def remembered(rounds: Iterable[Round]) -> dict[str, dict[str, Any]]:
+    """Return by the keys of the tasks what a log's scheduler expected of each before its last round."""
+    return {
+        line.task_key: {
+            **{name: rounded(getattr(line, name), 3) for name in TERMS}, "more": None,
+            "reason": f"before its last round: {line.reason}",
+        }
+        for line in rounds
+    }  # fmt: skip
+
+
 def start(
     what: Schedule | Sequence[Task], scope: str, only: str | None, target: Target, log: str | None, title: str,
-    trials: int | None, seconds: float | None,
+    trials: int | None, seconds: float | None, source: str = "python",
 ) -> TuningSession:  # fmt: skip
     """Start a run of `trials` new trials or `seconds`; a log that fits is gone on with.
 
@@ -193,7 +213,10 @@ def start(
         try:
             total = None if trials is None else trials + _trials(name, str(target), caches)
             chosen = None if only is None else [only]
-            return tune(what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen)
+            return tune(
+                what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen,
+                source=source,
+            )  # fmt: skip
         except LogError as error:
             if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):
                 raise

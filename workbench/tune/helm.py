@@ -90,15 +90,15 @@ class Helm:
         """Pause, resume, stop or cancel."""
         self._move(how)
 
-    def begin(self, trials: int | None, seconds: float | None, options: TuneOptions) -> None:
-        """Write down with what a run is started."""
+    def begin(self, trials: int | None, seconds: float | None, options: TuneOptions, source: str = "python") -> None:
+        """Write down with what a run is started, and by whom."""
         args: dict[str, Any] = {
             "trials": trials, "seconds": seconds, "epsilon": float(options.epsilon), "confirm": options.confirm,
             "space": self._toolbox.origin(),
         }  # fmt: skip
         if options.objective is not None:
             args["objective"] = objective_text(options.objective)
-        self._loop.journal.write(self._line(START, args, "python", ""))
+        self._loop.journal.write(self._line(START, args, _source(source), ""))
 
     # ---- taking commands ----
 
@@ -115,8 +115,7 @@ class Helm:
         WorkbenchError
             Why it was refused; the refusal is in the log as well.
         """
-        if source not in SOURCES:
-            raise UsageError("steer.source", f"There is no source {shown(source)}", (), f"known: {', '.join(SOURCES)}")
+        _source(source)
         with self._lock:
             try:
                 settled = self._settled(name, args)
@@ -206,6 +205,12 @@ class Helm:
             self._thread.join(CLOSE_S)
         if self._mailbox is not None:
             self._mailbox.discard()
+
+
+def _source(name: str) -> str:
+    if name not in SOURCES:
+        raise UsageError("steer.source", f"There is no source {shown(name)}", (), f"known: {', '.join(SOURCES)}")
+    return name
 
 
 def _short(value: Any) -> Any:

@@ -73,6 +73,7 @@ class TuningSession(Steered, Waiting):
         only_tasks: Sequence[int | str] | None = None,
         options: TuneOptions | None = None,
         ahead: bool = False,
+        source: str = "python",
     ) -> None:
         self.tasks = tuple(tasks)
         trials, seconds = _checked(self.tasks, trials, seconds)
@@ -99,7 +100,7 @@ class TuningSession(Steered, Waiting):
                 ahead=ahead,
             )  # fmt: skip
             self._helm = Helm(self._loop, toolbox, self._move, lambda: self.state)
-            self._helm.begin(trials, seconds, options)
+            self._helm.begin(trials, seconds, options, source)
             if self.log is not None:
                 self._helm.listen(self.log)
         except BaseException:

@@ -47,6 +47,7 @@ def tune(
     template: str | None = None,
     objective: Objective | None = None,
     runner: Any = None,
+    source: str = "python",
 ) -> TuningSession:
     """Tune in the background.
 
@@ -85,6 +86,8 @@ def tune(
         What is to become small; the same as ``options.objective``.
     runner : object, optional
         Who measures; the same as ``options.runner``.
+    source : {"python", "widget", "control file", "command line"}
+        Who starts it, for the log.
 
     Returns
     -------
@@ -126,6 +129,7 @@ def tune(
         only_tasks=only_tasks,
         options=options,
         ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
+        source=source,
     )
     return session.start() if start else session
 

@@ -31,7 +31,11 @@ def tasks(look: Look) -> dict[str, Any]:
     """Return the slice `tasks`."""
     desk = look.desk
     by_key = {r.key: r for r in look.tuning.rows} if look.tuning is not None else {}
-    outlook = desk.watch.outlook(look.tuning) if desk.watch is not None and look.tuning is not None else {}
+    if desk.watch is not None and look.tuning is not None:
+        outlook = desk.watch.outlook(look.tuning)
+    else:
+        rounds = desk.opened.rounds
+        outlook = look.kept.of("outlook", (rounds,), lambda: tuning.remembered(rounds))
     rows = [
         {**_task_row(desk, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(desk.infos)
     ]
@@ -39,7 +43,27 @@ def tasks(look: Look) -> dict[str, Any]:
     for row, share in zip(rows, shares(now), strict=True):
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
-    return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned)}
+    guess = _guess(desk, rows) if total(now) is None else None
+    return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
+
+
+def _guess(desk: Desk, rows: list[dict[str, Any]]) -> Any:
+    """Write beside tasks that have no time what they should take without tuning, and beside all of them their share of
+    measured and estimated times; return the sum of these.
+    """
+    found = [desk.estimates.untuned(r["key"]) for r in rows]
+    for row, one in zip(rows, found, strict=True):
+        if row["ms"] is None:
+            row["est"] = None if one is None else rounded(one.ms, 3)
+    mixed = [(r["weight"], r["est"] if r["ms"] is None else r["ms"]) for r in rows]
+    if any(ms is None for _, ms in mixed):  # the clock is not known: cycles can be compared with each other only
+        mixed = [(r["weight"], None if e is None else e.cycles) for r, e in zip(rows, found, strict=True)]
+        whole = None
+    else:
+        whole = total(mixed)
+    for row, share in zip(rows, shares(mixed), strict=True):
+        row["est_share"] = rounded(share, 3)
+    return rounded(whole, 3)
 
 
 def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
@@ -104,7 +128,7 @@ def tune(
     only = desk.infos[desk.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")
-    started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds)
+    started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source)
     if known_trials := len(started.records) - started.new_trials:
         text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already"
         desk.note = note("info", text, "session.resumed")
@@ -120,25 +144,25 @@ def _watch(host: Host) -> tuning.TuningWatch:
 @command
 def pause(host: Host) -> None:
     """Hold tuning after the trial in flight."""
-    _watch(host).move("pause")
+    _watch(host).move("pause", host.source)
 
 
 @command
 def resume(host: Host) -> None:
     """Go on with tuning."""
-    _watch(host).move("resume")
+    _watch(host).move("resume", host.source)
 
 
 @command
 def stop(host: Host) -> None:
     """End tuning after the trial in flight."""
-    _watch(host).move("stop")
+    _watch(host).move("stop", host.source)
 
 
 @command
 def cancel(host: Host) -> None:
     """End tuning now; the trial in flight is thrown away."""
-    _watch(host).move("cancel")
+    _watch(host).move("cancel", host.source)
 
 
 # ----- what steers it
@@ -159,7 +183,7 @@ def steer(host: Host, name: str, args: object = None) -> None:
     given = {} if args is None else args
     if not isinstance(given, Mapping) or not all(isinstance(k, str) and k != "source" for k in given):
         raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
-    _watch(host).steer(name, steering.completed(name, given, host.desk.view()))
+    _watch(host).steer(name, steering.completed(name, given, host.desk.view()), host.source)
 
 
 @question("space")
