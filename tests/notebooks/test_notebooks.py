@@ -6,9 +6,7 @@ import json
 import re
 from pathlib import Path
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from workbench import Target
 from workbench.cli.lab import _kernel_of_this_python
@@ -26,6 +24,8 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 
 @each
 def test_is_valid_and_carries_no_outputs(path):
+    import nbformat  # it takes two seconds, which those do not need to wait for who only collect tests
+
     content = json.loads(path.read_text(encoding="utf-8"))
     nbformat.validate(content)
     assert (content["nbformat"], content["nbformat_minor"]) == (4, 5)
@@ -75,6 +75,9 @@ def test_links_lead_somewhere(path):
 @pytest.fixture
 def execute(tmp_path, monkeypatch):
     """Run a notebook in an empty folder; return its outputs by cell id, text and HTML together."""
+    import nbformat
+    from nbclient import NotebookClient
+
     monkeypatch.setenv("WORKBENCH_TOUR_SECONDS", "6")
 
     def run(path, more=None):

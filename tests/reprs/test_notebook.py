@@ -7,10 +7,6 @@ import re
 
 import pytest
 
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
-nbconvert = pytest.importorskip("nbconvert")
-
 CELLS = [
     "import workbench as wb\nfrom workbench.tune.log import to_frame\nfrom workbench.tune.record import Record\n"
     "s = wb.Schedule(wb.workloads.matmul(64, 64, 64))",
@@ -24,6 +20,7 @@ CELLS = [
 
 @pytest.fixture(scope="module")
 def notebook():
+    nbclient, nbformat = map(pytest.importorskip, ("nbclient", "nbformat"))
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in CELLS])
     book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbclient.NotebookClient(book, timeout=120, allow_errors=True, store_widget_state=False).execute()
@@ -51,6 +48,7 @@ def test_an_error_is_a_few_lines(notebook):
 
 
 def test_the_converted_page_shows_all_of_it(notebook):
+    nbconvert = pytest.importorskip("nbconvert")
     page, _ = nbconvert.HTMLExporter(template_name="lab", embed_images=False).from_notebook_node(notebook)
     text = html.unescape(re.sub(r"<[^>]*>", "", page.partition("<body")[2]))
     for wanted in (
