@@ -116,16 +116,31 @@ def test_a_name_is_written_in_place(bench: Bench) -> None:
     assert bench.focused("data-step") == "8"
 
 
-def test_a_branch_begins_with_a_name(bench: Bench) -> None:
+def test_a_branch_needs_no_button_and_may_have_a_name(bench: Bench) -> None:
     page = opened(bench).page
+    assert page.locator("[data-swb-do=goto]").count() == 0, "that on show is there already"
     page.locator(node(3)).focus()
     page.keyboard.press("b")
     page.wait_for_selector(".swb-name:focus")
     page.keyboard.type("no tiles")
     page.keyboard.press("Enter")
+    page.wait_for_selector(f"{node(3)} >> text=no tiles")
+    assert page.inner_text("[data-swb-do=name]") == "Rename…"
+    page.click("[data-swb-do=goto]")
     bench.wait_for(f"{CURRENT} === '3'")
-    assert bench.commands() == [("branch", {"node": 3}), ("name", {"node": 3, "text": "no tiles"})]
-    assert page.locator(".swb-step.is-undone").count() == 0
+    assert bench.commands() == [("name", {"node": 3, "text": "no tiles"}), ("goto", {"step": 3})]
+
+
+def test_the_first_variant_in_sight_is_not_cut(bench: Bench) -> None:
+    page = opened(bench, width="700").page
+    page.locator(node(8)).focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    left = page.eval_on_selector(".swb-steps", "box => box.scrollLeft")
+    end = page.eval_on_selector(".swb-steps", "box => box.scrollWidth - box.clientWidth")
+    assert left > 0
+    assert left % 108 == 0 or left == end
 
 
 def test_star_and_forget(bench: Bench) -> None:

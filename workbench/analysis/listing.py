@@ -17,7 +17,7 @@ from workbench.target import Target
 
 CodeKind: TypeAlias = Literal["nest", "c", "llvm", "asm"]
 
-_TITLES = {"nest": "Loop nest", "c": "C", "llvm": "LLVM", "asm": "Assembly"}
+_TITLES = {"nest": "Program", "c": "C", "llvm": "LLVM", "asm": "Assembly"}
 
 #: Longest listing: more than anybody reads, and as much as a page can hold.
 MAX_LINES = 6_000

@@ -91,7 +91,7 @@ class Why:
         parts = sorted(((self.share[name], doing) for name, doing in _DOING.items()), reverse=True)
         told = ", ".join(f"{_percent(part)} {doing}" for part, doing in parts if part >= _TOLD)
         where = f" (of {self.block})" if self.share["others"] >= _TOLD else ""
-        return f"Estimated time: {told}{where}" + ("." if self.reasons else "; nothing else stands out.")
+        return f"Estimated: {told}{where}" + ("." if self.reasons else "; nothing else stands out.")
 
     def __str__(self) -> str:
         lines = [f"  {one.says}" + (f"  [{one.primitive} {one.row}]" if one.primitive else "") for one in self.reasons]
@@ -214,7 +214,7 @@ class _Main:
             yield self._reason("loads", text, self._free(), "split", more)
         loop = next((lp.name for lp in reversed(self._loops) if lp.kind not in STRAIGHT), "")
         if loop and not self._scalar:
-            text = f"{loop} begins again after every {_count(_one(f.vectors), 'operation')}"
+            text = f"an iteration of {loop} does only {_count(_one(f.vectors), 'operation')}"
             yield self._reason("overhead", text, loop, "unroll", bodies * c.body)
         text = f"conditions of padding are tested {round(_one(f.guards)):,} times"
         cycles = c.guard * _one(f.guards) + c.lane_guard * _one(f.lane_guards)

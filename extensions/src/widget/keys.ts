@@ -25,7 +25,7 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['M', 'move the selected row; arrows choose, Enter drops', move],
   ['1 … 9', 'open a legal primitive'],
   ['Shift Enter', 'mark a variant; two are compared'],
-  ['B', 'branch from this variant, with a name', ui => press(ui, '[data-swb-do=branch]')],
+  ['B', 'name this variant, where a branch begins', ui => press(ui, '[data-swb-do=name]')],
   ['S', 'star this variant', ui => press(ui, '[data-swb-do=star]')],
   ['X', 'time the two of the diff against each other', contest],
   ['[ ]', 'variant before, variant after', (_, store, key) => history('z', key === ']', store)],

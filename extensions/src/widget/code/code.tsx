@@ -1,6 +1,8 @@
 // The code of the schedule on show in four forms; its lines and the rows of the nest are linked both ways.
 
+import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
+import { Button } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
 import type { CodeKind, ErrorInfo, NestRow } from '../../shared/types';
@@ -9,10 +11,11 @@ import { Tabs } from '../tabs';
 import { useUi } from '../ui';
 import { sentence } from '../words';
 import { Lines, nameOf } from './lines';
-import { usePages } from './pages';
+import { usePages, type Listing } from './pages';
 
 const NONE: readonly NestRow[] = [];
-const KINDS: readonly (readonly [CodeKind, string])[] = [['nest', 'Nest'], ['c', 'C'], ['llvm', 'LLVM'], ['asm', 'Assembly']];
+/** The program as text has what the panel of the nest leaves out: buffers, axes, conditions. */
+const KINDS: readonly (readonly [CodeKind, string])[] = [['nest', 'Program'], ['c', 'C'], ['llvm', 'LLVM'], ['asm', 'Assembly']];
 
 /** Which form of the code is shown. */
 export function Forms() {
@@ -38,6 +41,30 @@ function share(of: readonly string[], row: string, inside: ReadonlySet<string>):
   return `${nameOf(row)}${own + below ? `: ${count(own)} of ${all}${below ? `, ${count(below)} inside` : ''}` : ' has no code of its own'}`;
 }
 
+/** Put text where it can be pasted from; pages that are not served securely have the old way only. */
+async function toClipboard(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = document.createElement('textarea');
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    document.execCommand('copy');
+    area.remove();
+  }
+}
+
+function Copy({ listing }: { listing: Listing }) {
+  const done = useSignal<Listing['lines'] | null>(null);
+  const copy = async (): Promise<void> => {
+    await toClipboard(`${(await listing.whole()).join('\n')}\n`);
+    done.value = listing.lines;
+  };
+  return <Button class="swb-mini is-wide" data-swb-do="copy" title="Copy the whole text" reason={listing.stale ? 'another listing is on its way' : ''}
+    onPress={() => { copy().catch(() => undefined); }}>{done.value === listing.lines ? 'Copied' : 'Copy'}</Button>;
+}
+
 export function CodePanel({ store }: PanelProps) {
   const ui = useUi();
   const kind = ui.code.value;
@@ -53,6 +80,7 @@ export function CodePanel({ store }: PanelProps) {
       <header class="swb-panel-head">
         <Forms />
         {listing && !problem && <span class="swb-faint swb-cut" role="status">{share(listing.of, row, inside)}</span>}
+        {listing && !problem && <Copy listing={listing} />}
       </header>
       {problem ? <Problem of={problem} />
         : !listing ? <Blank title="Listing…">The kernel is asked for the code.</Blank>

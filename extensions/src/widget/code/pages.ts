@@ -19,6 +19,8 @@ export interface Listing {
   readonly stale: boolean;
   /** See to it that these lines come. */
   need(first: number, last: number): void;
+  /** All lines, also those that nobody looked at. */
+  whole(): Promise<readonly string[]>;
 }
 
 function rowsOf({ total, rows, runs }: CodeAnswer): string[] {
@@ -45,5 +47,13 @@ export function usePages(store: Store, kind: CodeKind): { listing: Listing | nul
     const missing = [first, last].find(at => at < lines.length && lines[at] === undefined);
     wanted.value = missing === undefined ? 0 : missing - missing % PAGE;
   };
-  return { listing: { kind: head.kind, cut: head.cut, lines, of, stale: head.kind !== kind || head.node !== node, need }, problem: error };
+  const whole = async (): Promise<readonly string[]> => {
+    for (let from = lines.findIndex(line => line === undefined); from >= 0; from = lines.findIndex(line => line === undefined)) {
+      const page: CodeAnswer = await store.ask('code', { kind: head.kind, node: head.node, from });
+      if (page.lines.length === 0) break;
+      page.lines.forEach((line, k) => { lines[from + k] = line; });
+    }
+    return lines as string[];
+  };
+  return { listing: { kind: head.kind, cut: head.cut, lines, of, stale: head.kind !== kind || head.node !== node, need, whole }, problem: error };
 }

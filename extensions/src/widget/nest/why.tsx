@@ -30,8 +30,8 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   const why = store.slice('why').value;
   if (!why) return null;
   return (
-    <section class="swb-reasons" aria-label="Why it takes this long">
-      <p title="By a model of the machine; nothing was run"><b>Why?</b> <span class="swb-mut">{why.text}</span></p>
+    <section class="swb-reasons" aria-label="What takes the time">
+      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">{why.text}</span></p>
       <ul>
         {why.rows.map(({ id, says, row, do: primitive }) => (
           <li key={id} data-reason={id}>{says}{' '}

@@ -57,14 +57,10 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
   };
   const [other] = ui.compare.value ? [] : marked(ui).filter(id => id !== node);
   const acts: (Act | false)[] = [
-    ['branch', 'Branch', 'Go there and start afresh: the next step begins a branch of its own. A name for where it begins may be given (B)', () => {
-      store.act('branch', { node });
-      ui.said.value = `The next step begins a branch of v${node}`;
-      onName();
-    }],
-    ['name', 'Name', 'Give it a name (F2)', onName],
-    ['star', '★ Star', 'Mark it as one to come back to (S)', () => store.act('star', { node, on: !row.star }), row.star],
+    node !== at && ['goto', `Go to v${node}`, 'Show it (Enter). The next step that is taken there begins a branch by itself: nothing is lost', () => store.act('goto', { step: node })],
     ['compare', other === undefined ? 'Compare' : `Compare with v${other}`, 'Mark two to see what differs (Shift+Enter, Shift+click)', () => mark(ui, node), marked(ui).includes(node)],
+    ['star', '★ Star', 'Mark it as one to come back to; it is kept (S)', () => store.act('star', { node, on: !row.star }), row.star],
+    ['name', row.name ? 'Rename…' : 'Name…', 'Write a name beside its number; it is kept (F2, B)', onName],
     row.edge !== 'start' && row.edge !== 'step' && ['unfold', 'Unfold', 'Show every single step on the way', () => store.act('unfold', { node })],
     row.parent !== null && ['replay', 'Replay…', 'Take its steps on another task', () => toggle('replay'), open === 'replay'],
     row.holes > 0 && ['tune-here', 'Tune from here', 'Its steps stay as they are; the tuner chooses the open numbers', tune],
@@ -90,10 +86,12 @@ const Why = ({ row, onClose }: { row: VariantRow; onClose: () => void }) => (
   </div>
 );
 
-/** Scroll the box, and not the page, until a cell can be seen. */
+const whole = (at: number, cell: number): number => cell * Math.ceil(at / cell);
+
+/** Scroll the box, and not the page, until a cell can be seen; the first one in sight is not cut. */
 function bringIn(box: HTMLElement, [left, top]: readonly [number, number]): void {
-  if (left < box.scrollLeft || left + WIDTH > box.scrollLeft + box.clientWidth) box.scrollLeft = left - (box.clientWidth - WIDTH) / 2;
-  if (top < box.scrollTop || top + HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = top - (box.clientHeight - HEIGHT) / 2;
+  if (left < box.scrollLeft || left + WIDTH > box.scrollLeft + box.clientWidth) box.scrollLeft = whole(left - (box.clientWidth - WIDTH) / 2, WIDTH);
+  if (top < box.scrollTop || top + HEIGHT > box.scrollTop + box.clientHeight) box.scrollTop = whole(top - (box.clientHeight - HEIGHT) / 2, HEIGHT);
 }
 
 const idOf = (event: Event): number => Number((event.target as Element).closest<HTMLElement>('[data-step]')?.dataset.step ?? NaN);
