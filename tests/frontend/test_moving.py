@@ -77,6 +77,19 @@ def test_where_it_cannot_go_says_why(bench: Bench, way: Any) -> None:
     assert page.locator(BAR).count() == 0
 
 
+def test_a_press_that_ends_outside_the_nest_moves_nothing(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    row, head = (page.locator(at).bounding_box() for at in ("[data-row=i] .swb-cell-name", ".swb-header"))
+    page.mouse.move(row["x"] + 60, row["y"] + 13)
+    page.mouse.down()
+    page.mouse.move(head["x"] + 60, head["y"] + 5)
+    page.mouse.up()
+    page.mouse.move(row["x"] + 60, row["y"] + 13)
+    page.mouse.move(row["x"] + 64, row["y"] + 40, steps=4)
+    assert page.locator(BAR).count() == 0
+    assert not any(m["q"] == "drops" for m in bench.sent("ask"))
+
+
 def test_the_moving_mode_says_what_it_would_do_and_escape_gives_up(bench: Bench) -> None:
     page = bench.open().page
     page.locator("[data-row='c']").focus()
@@ -240,6 +253,22 @@ def test_rows_glide_to_their_new_places_and_folding_moves_them_at_once(bench: Be
     page.wait_for_selector("[data-row=j]", state="detached")
     bench.click("[data-row=i] .swb-twist")
     page.wait_for_selector("[data-row=j]")
+    assert page.evaluate("glides") == []
+
+
+ADDED = """() => {
+    const { rows } = kernel.slices.nest;
+    const row = rows.find(one => one.id === 'j');
+    kernel.put('nest', { ...kernel.slices.nest, rows: rows.flatMap(one => (one.id === 'j' ? [{ ...row, id: 'j.0', name: 'j.0' }, one] : [one])) });
+    kernel.patch(model, kernel.changed);
+}"""
+
+
+def test_rows_that_make_room_for_others_do_not_glide(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.evaluate(COUNTED)
+    page.evaluate(ADDED)
+    page.wait_for_selector("[data-row='j.0']")
     assert page.evaluate("glides") == []
 
 

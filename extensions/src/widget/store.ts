@@ -207,11 +207,13 @@ export class Store {
   }
 
   #takePatch(message: Incoming): void {
+    // First, so that who waits for a step hears of it when the new state is there, but not yet drawn: a form that gives
+    // the focus away by then does so on a page that is laid out.
+    for (const id of message.done ?? []) this.#settle(id);
     if (!this.#greeted && message.rev! > this.#rev) {
       if (message.base === this.#rev) this.#takeOps(message);
       else this.#hello();
     }
-    for (const id of message.done ?? []) this.#settle(id);
     for (const { id, error } of message.failed ?? []) this.#settle(id, error);
   }
 

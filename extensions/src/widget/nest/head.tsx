@@ -32,7 +32,11 @@ export function Head({ scale, shows, onSwitch }: { scale: Scale; shows: Count; o
 /** The steps from the program as it was written to the nest on show; each one leads back to the state after it. */
 export function Steps({ store, history }: { store: Store; history: HistorySlice | null }) {
   const box = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => { if (box.current) box.current.scrollTop = box.current.scrollHeight; }, [history?.at]);
+  useLayoutEffect(() => {
+    // Not at once: the page would be laid out now, and again for the panels that are drawn after this one.
+    const frame = requestAnimationFrame(() => { if (box.current) box.current.scrollTop = box.current.scrollHeight; });
+    return () => cancelAnimationFrame(frame);
+  }, [history?.at]);
   const rows = new Map(history?.rows.map(row => [row.id, row]));
   const steps = (history?.path ?? []).slice(1).flatMap(id => rows.get(id) ?? []);
   if (!history || steps.length === 0) return null;

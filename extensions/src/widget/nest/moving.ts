@@ -143,6 +143,7 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
       press.current = id === undefined || event.button || event.pointerType === 'touch' || target.closest(STILL) ? null : { id, x: event.clientX, y: event.clientY };
     },
     onPointerMove: event => {
+      if (!event.buttons) press.current = null; // let go where the nest does not hear of it
       const from = press.current;
       const box = grid.current;
       if (!from || !box) return;

@@ -118,6 +118,7 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     own.value = { at, draft: next };
   };
   const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
+  const toNest = (): void => { if (!focusOn(ui, `.swb-nest ${STOP}`)) focusOn(ui, '.swb-pal [data-swb-legal]'); };
   const apply = async (): Promise<void> => {
     if (reason) return;
     sending.value = true;
@@ -125,8 +126,11 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
     try {
       await store.do('apply', { step });
       onDone();
-      // The rows of the new nest are drawn by then; a row that is about to go must not take the focus with it.
-      if (inside) setTimeout(() => focusOn(ui, `.swb-nest ${STOP}`) || focusOn(ui, '.swb-pal [data-swb-legal]'), AFTER_DRAWING);
+      // Nothing is drawn yet: a focused element that is taken away would have the whole page laid out in between. The row
+      // that has it now may go too, so once more when all is drawn.
+      if (!inside) return;
+      toNest();
+      setTimeout(toNest, AFTER_DRAWING);
     } catch (error) {
       failure.value = error as ErrorInfo;
     } finally {
