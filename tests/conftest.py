@@ -140,17 +140,23 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
     return report
 
 
+@pytest.fixture
+def failed(request: pytest.FixtureRequest) -> Callable[[], bool]:
+    """Ask, when the test is over, whether it failed."""
+    return lambda: bool(request.node.stash[FAILED])
+
+
 @pytest.fixture(scope="module")
 def _kept(chrome: Any) -> Kept:
     return Kept(chrome)
 
 
 @pytest.fixture
-def kept(request: pytest.FixtureRequest, _kept: Kept) -> Iterator[Kept]:
+def kept(_kept: Kept, failed: Callable[[], bool]) -> Iterator[Kept]:
     """The file's page, for one test. An error on it fails the test; nothing of a test that failed is kept."""
     _kept.errors.clear()
     yield _kept
-    if request.node.stash[FAILED]:
+    if failed():
         _kept.drop()
     _kept.tidy()
     assert _kept.errors == []

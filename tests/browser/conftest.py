@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import Notebook, lab, page_of
+from browser.driver import Notebook, clear, lab, page_of
 
 SEEN = """() => { const shown = window.jupyterapp?.shell?.currentWidget, session = shown?.sessionContext?.session;
     return { kernel: [session?.kernel?.connectionStatus, session?.kernel?.status,
@@ -29,10 +30,44 @@ def address(playwright: Any, lab_folder: Path) -> Any:
         yield url
 
 
+class Pages:
+    """The page that the tests of a file use one after the other: to load JupyterLab takes longer than most tests."""
+
+    def __init__(self, playwright: Any, profile: Path) -> None:
+        self.playwright, self.profile = playwright, profile
+        self.open = contextlib.ExitStack()
+        self.page: Any = None
+
+    def get(self) -> Any:
+        if self.page is None:
+            self.page = self.open.enter_context(page_of(self.playwright, self.profile))
+        return self.page
+
+    def drop(self) -> None:
+        self.open.close()
+        self.page = None
+
+
+@pytest.fixture(scope="module")
+def pages(playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    made = Pages(playwright, tmp_path_factory.mktemp("profile"))
+    yield made
+    made.drop()
+
+
 @pytest.fixture
-def page(playwright: Any, tmp_path: Path) -> Any:
-    with page_of(playwright, tmp_path / "profile") as p:
-        yield p
+def page(pages: Pages, failed: Callable[[], bool]) -> Any:
+    """A JupyterLab in which nothing is open; a new page after a test that failed, or that set ``spoiled`` on it."""
+    page = pages.get()
+    page.outside.clear()
+    page.errors.clear()
+    yield page
+    keep = False
+    if not failed() and not getattr(page, "spoiled", False):
+        with contextlib.suppress(Exception):
+            keep = clear(page)
+    if not keep:
+        pages.drop()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -179,6 +179,12 @@ def tiny_model(path: Path) -> None:
 
 LAB, NOTEBOOK = "lab/tree/{}?reset", "notebooks/{}"
 """Where a notebook is opened: in JupyterLab, in Jupyter Notebook."""
+OPEN = "path => window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook' })"
+CLEAR = """async () => { const app = window.jupyterapp;
+    if (!app?.serviceManager) return false;
+    for (const shown of [...app.shell.widgets('main')]) shown.dispose();
+    await app.serviceManager.sessions.shutdownAll();
+    return !document.querySelector('.jp-Dialog, .swb'); }"""
 
 
 class Notebook:
@@ -188,8 +194,11 @@ class Notebook:
         self.page, self.address, self.place = page, address, place
 
     def open(self, path: str) -> Notebook:
-        """Open a notebook and wait until its kernel is connected and idle."""
-        self.page.goto(f"{self.address}/{self.place.format(path)}")
+        """Open a notebook and wait until its kernel is connected and idle; a JupyterLab that is there stays."""
+        if self.place == LAB and getattr(self.page, "cleared", "") == self.address:
+            self.page.evaluate(OPEN, path)
+        else:
+            self.page.goto(f"{self.address}/{self.place.format(path)}")
         self.page.wait_for_selector(".jp-NotebookPanel", timeout=60_000)
         self.wait_kernel()
         return self
@@ -286,6 +295,12 @@ def page_of(playwright: Any, profile: Path, size: tuple[int, int] = (1300, 1000)
         yield page
     finally:
         context.close()
+
+
+def clear(page: Any) -> bool:
+    """Close what is open in a JupyterLab and end all its kernels; gives whether another test can use the page."""
+    page.cleared = page.url.partition("/lab")[0]
+    return bool(page.evaluate(CLEAR))
 
 
 def _local(url: str) -> bool:
