@@ -58,6 +58,15 @@ def tasks(trials: int = 96, *, measured: bool = True) -> Json:
     }
 
 
+def estimated() -> Json:
+    """The `tasks` slice before anything was measured."""
+    slice_ = tasks(measured=False)
+    total = sum(w * ms for _, w, ms, _ in _SHAPES)
+    for row, (_, weight, ms, _) in zip(slice_["rows"], _SHAPES, strict=True):
+        row |= {"est": ms, "est_share": weight * ms / total, "untuned_ms": None}
+    return {**slice_, "untuned_ms": None, "est_ms": total}
+
+
 def graph() -> Json:
     """A drawing: a residual network in small."""
     boxes: list[Json] = []
@@ -101,15 +110,18 @@ def columns(drawing: Json, folds: list[Json] | None = None) -> Json:
     """The answer to the question "graph": a drawing column by column."""
     nodes, edges = drawing["nodes"], drawing["edges"]
     folds = folds or []
-    words = sorted({n[c] for n in nodes for c in ("label", "sub", "kind")})
+    words = sorted({n[c] for n in nodes for c in ("label", "sub", "kind")} | {f["title"] for f in folds})
+    fields = ("id", "title", "times", "nodes", "open", "task", "x", "y", "w", "h")
+    frames = {c: [words.index(f[c]) if c == "title" else f[c] for f in folds] for c in fields}
+    lines = [e["points"] for e in edges]
     at = {one["id"]: k for k, one in enumerate([*nodes, *folds])}
     return {
         "key": "k", "words": words, **{c: [words.index(n[c]) for n in nodes] for c in ("label", "sub", "kind")},
         **{c: [n[c] for n in nodes] for c in ("id", "task", "x", "y", "w", "h")},
         **{c: [n.get(c, usual) for n in nodes] for c, usual in (("bytes", 4096), ("ops", 1), ("fold", None))},
-        "tunable": [int(n["task"] is not None) for n in nodes], "folds": folds,
+        "folds": frames, "points": [p[:2] + [b - a for a, b in zip(p, p[2:], strict=False)] for p in lines],
         "likes": {k: n["likes"] for k, n in enumerate(nodes) if n.get("likes")},
-        "a": [at[e["a"]] for e in edges], "b": [at[e["b"]] for e in edges], "points": [e["points"] for e in edges],
+        "a": [at[e["a"]] for e in edges], "b": [at[e["b"]] for e in edges],
         "width": drawing["width"], "height": drawing["height"],
         "marks": [
             {"node": k, "mark": n["mark"], "reason": n["reason"]} for k, n in enumerate(nodes) if n.get("mark")

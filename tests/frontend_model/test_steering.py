@@ -165,7 +165,7 @@ def test_what_the_run_knows_is_said(panels: Panels) -> None:
         "0.438 ms ± 0.001 · 98.8 % sure · proposed by mutation · 1 candidate by hand",
         "Failed\n11 timeouts, 1 build error",
         "few rounds so far · expects 18.0 µs per round (7.50 if trials go on to pay)"
-        " · about 30 of the 784 trials left to come, 16 s",
+        " · about 30 of the 784 trials left, 16 s",
         "5 comparisons, 3 with a new best · trial 31 against trial 12: 31 is 1.044× as fast, sure",
         "rank correlation 0.87",
     ):

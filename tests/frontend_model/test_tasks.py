@@ -154,15 +154,68 @@ def test_what_the_scheduler_expects_of_every_task_is_a_view_of_the_table(panels:
     assert order(panels) == results
 
 
-def test_the_view_goes_when_the_run_is_over_and_there_is_none_without_one(panels: Panels) -> None:
+def test_the_view_stays_when_the_run_is_over_and_there_is_none_without_one(panels: Panels) -> None:
     panels.open("tasks", states.steered())
     view(panels, "Scheduler").click()
     panels.settle()
+    assert "goes next" in panels.page.locator(".swb-tasks-tip").inner_text(), "it says what it is about"
+    over = states.expecting()
+    panels.patch({"tasks": {"=": {**over, "rows": [{**row, "more": None} for row in over["rows"]]}}})
+    panels.settle()
+    assert [cell(panels, 1, k).inner_text() for k in (2, 6)] == ["36.0", "–"]
     panels.patch({"tasks": {"=": states.tasks()}})
     panels.settle()
     assert view(panels, "Scheduler").count() == 0
     assert "share" in panels.page.locator("thead").inner_text()
     assert panels.page.locator("th[aria-sort]").count() == 1
+
+
+def test_shares_are_estimated_until_they_are_measured_and_say_so(panels: Panels) -> None:
+    panels.open("tasks", states.state(tasks=states.estimated()))
+    rows = states.estimated()["rows"]
+    assert order(panels) == [r["id"] for r in sorted(rows, key=lambda r: -r["est_share"])]
+    assert cell(panels, 0, 2).inner_text() == "≈ 0.412"
+    assert "nothing was run" in cell(panels, 0, 2).get_attribute("title")
+    assert cell(panels, 0, 5).inner_text().replace("\xa0", " ") == "≈ 21.7 %"
+    assert panels.page.locator(".swb-share-bar.is-guess").count() == len(rows)
+    assert panels.page.locator(".swb-total").inner_text() == "end to end ≈ 11.4 ms est."
+    panels.patch({"tasks": {"=": states.tasks(200)}})
+    panels.settle()
+    assert panels.page.locator(".swb-share-bar.is-guess").count() == 0
+    assert "≈" not in panels.page.locator(".swb-tasks").inner_text()
+
+
+def test_what_a_column_means_can_be_read_by_keyboard(panels: Panels) -> None:
+    """One tab stop, arrows walk among the columns that are shown, and each says what it is."""
+    panels.open("tasks", states.steered(), width=600)
+    view(panels, "Scheduler").focus()
+    panels.page.keyboard.press("Enter")
+    panels.page.keyboard.press("Tab")
+    tip = panels.page.locator(".swb-tasks-tip")
+    assert tip.inner_text().startswith("gain µs: What one more round")
+    panels.page.keyboard.press("ArrowRight")
+    assert tip.inner_text().startswith("to come: Trials that the task"), "columns that have no room are passed over"
+    assert panels.page.locator("thead button[tabindex='0']").count() == 1
+    panels.page.keyboard.press("Tab")
+    assert panels.focused("data-task") is not None
+    assert "goes next" in tip.inner_text()
+
+
+def test_a_table_that_scrolls_says_how_much_is_below(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    panels.page.locator(".swb-tasks-scroll").evaluate("box => { box.style.maxHeight = '120px' }")
+    below = panels.page.locator(".swb-below")
+    assert below.inner_text().endswith("more tasks below")
+    panels.page.locator(".swb-tasks-scroll").evaluate("box => { box.scrollTop = box.scrollHeight }")
+    below.wait_for(state="detached")
+
+
+def test_a_task_whose_round_is_held_is_not_called_measuring(panels: Panels) -> None:
+    panels.open("tasks", states.state())
+    assert cell(panels, 3, 9).inner_text() == "measuring"
+    panels.patch({"tuning": {"=": states.tuning("paused")}})
+    panels.settle()
+    assert cell(panels, 3, 9).inner_text() == "on hold"
 
 
 def test_the_best_time_says_how_sure_it_is(panels: Panels) -> None:

@@ -135,3 +135,45 @@ def test_the_log_is_named_without_its_folder(panels: Panels) -> None:
     panels.open("tuning", states.state())
     log = panels.page.get_by_title(states.tuning()["log"])
     assert log.inner_text() == "log resnet50.tunelog.jsonl"
+
+
+def line(panels: Panels) -> str:
+    return str(panels.page.locator(".swb-tuning-line").inner_text()).replace("\n", " ")
+
+
+def test_comparisons_are_named_apart_and_the_end_of_a_run_says_what_it_does(panels: Panels) -> None:
+    panels.open("tuning", states.steered())
+    compared = sum(row["compared"] for row in states.expecting()["rows"])
+    assert f"1\u202f216 of 2\u202f000 trials {compared} comparisons" in line(panels)
+    panels.patch({"tuning": {"=": states.tuning(trials=2000, fraction=1.0, eta_s=0.0)}})
+    panels.settle()
+    assert "comparing the fastest of each task" in line(panels)
+    assert "left" not in line(panels)
+    panels.patch({"tuning": {"=": states.tuning("done", trials=2001)}})
+    panels.settle()
+    assert "2\u202f001 trials" in line(panels)
+    assert "of 2" not in line(panels), "never more than there should be"
+    assert "Use the tuner's best" in panels.page.locator(".swb-tuning-message").inner_text()
+
+
+def test_the_form_says_when_the_trials_do_not_reach_all_tasks(panels: Panels) -> None:
+    panels.open("tuning", states.state(tuning=states.tuning("none")))
+    panels.page.locator("input[value=all]").check()
+    budget = panels.page.get_by_label("Budget", exact=True)
+    budget.fill("24")
+    assert "24 trials reach 6 of the 11 tasks" in panels.page.locator(".swb-start").inner_text()
+    budget.fill("44")
+    assert "reach" not in panels.page.locator(".swb-start").inner_text()
+
+
+def test_the_first_round_says_how_far_it_has_come(panels: Panels) -> None:
+    panels.open("tuning", states.steered())
+    rows = states.expecting()["rows"]
+    fresh = sum(row["state"] == "waiting" for row in rows)
+    assert 0 < fresh < len(rows)
+    assert f"{len(rows) - fresh} of {len(rows)} tasks tried" in panels.page.locator(".swb-facts").inner_text()
+    assert "Tuned now" in panels.page.locator(".swb-facts").inner_text()
+    panels.patch({"tuning": {"=": states.tuning("paused")}})
+    panels.settle()
+    assert "On hold" in panels.page.locator(".swb-facts").inner_text()
+    assert "Tuned now" not in panels.page.locator(".swb-facts").inner_text()

@@ -40,4 +40,4 @@ def factor(times: float) -> str:
 
 def how_sure(confidence: float) -> str:
     """Say how sure a comparison is: ``sure`` from the confidence on at which the tuner believes it."""
-    return "sure" if confidence >= SURE else f"{math.floor(100.0 * confidence)} % sure"
+    return "sure" if confidence >= SURE else f"{math.floor(1000.0 * confidence) / 10.0:.1f} % sure"

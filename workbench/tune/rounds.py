@@ -363,5 +363,6 @@ def verdict(line: Comparison) -> str:
     speed = as_fast(line.ratio)
     if line.new_best:
         return f"{told}: {line.winner} is {speed}, {how_sure(line.confidence)}"
-    only = f", only {how_sure(line.confidence)}" if line.ratio < 1.0 and line.confidence < SURE else ""
-    return f"{told}: lost; the best of them was {speed}{only}"
+    if line.ratio < 1.0 and line.confidence < SURE:
+        return f"{told}: undecided; the best of them seemed {speed}, only {how_sure(line.confidence)}"
+    return f"{told}: lost; the best of them was {speed}"

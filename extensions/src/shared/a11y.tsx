@@ -34,7 +34,7 @@ export function arrow(key: string, at: number, n: number): number | null {
 
 /** Move the focus among the elements of `selector` inside `box`; true when the key was one of ours. */
 export function walk(event: KeyboardEvent, box: Element, selector: string): boolean {
-  const all = [...box.querySelectorAll<HTMLElement>(selector)];
+  const all = [...box.querySelectorAll<HTMLElement>(selector)].filter(one => one.checkVisibility?.() ?? true);
   const at = all.indexOf((event.target as Element).closest<HTMLElement>(selector)!);
   const next = at < 0 ? null : arrow(event.key, at, all.length);
   if (next === null) return false;

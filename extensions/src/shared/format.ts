@@ -79,7 +79,7 @@ export function times(before: number, after: number): string {
 }
 
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */
-export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${Math.floor(100 * confidence)}${NBSP}% sure`);
+export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${(Math.floor(1000 * confidence) / 10).toFixed(1)}${NBSP}% sure`);
 
 export function signedPercent(change: Maybe): string {
   if (!known(change)) return UNKNOWN;

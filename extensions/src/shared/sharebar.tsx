@@ -8,12 +8,12 @@ export function shareStep(share: number | null | undefined, top: number): number
   return Math.min(STEPS, Math.max(1, Math.ceil((share / top) * STEPS - 1e-9)));
 }
 
-export function ShareBar({ share, top }: { share: number | null; top: number }) {
+export function ShareBar({ share, top, guess }: { share: number | null; top: number; guess?: boolean }) {
   if (share == null) return null;
   const width = top > 0 ? Math.max(2, (share / top) * 100) : 0;
   return (
     <span class="swb-share-track" aria-hidden="true">
-      <i class={`swb-share-bar swb-bg${Math.max(3, shareStep(share, top))}`} style={{ width: `${width}%` }} />
+      <i class={`swb-share-bar swb-bg${Math.max(3, shareStep(share, top))}${guess ? ' is-guess' : ''}`} style={{ width: `${width}%` }} />
     </span>
   );
 }

@@ -18,26 +18,28 @@ export interface Column {
 export const COLUMNS: readonly Column[] = [
   { key: 'name', text: 'task', title: 'Fused operators that become one kernel', from: 's', left: true },
   { key: 'weight', text: '×', title: 'How often the model calls this task', from: 's' },
-  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds', from: 's' },
-  { key: 'gflops', text: 'GFLOP/s', title: 'Speed of the best schedule', from: 'm' },
-  { key: 'trials', text: 'trials', title: 'Measured candidates', from: 'm' },
-  { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call', from: 's' },
-  { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials of the task', from: 'm' },
+  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ what a model of the machine expects without tuning, until it is measured', from: 's' },
+  { key: 'gflops', text: 'GFLOP/s', title: 'Speed of the best schedule', from: 'l' },
+  { key: 'trials', text: 'trials', title: 'Measured candidates; the comparisons between the fastest of them are not counted', from: 'm' },
+  { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call; ≈ as long as some of these times are estimates', from: 's' },
+  { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials of the task: 0 means that more trials hardly pay', from: 'l' },
   { key: 'spark', text: 'best so far', title: 'Best time over the trials, logarithmic', from: 'l', left: true },
   { key: 'failed', text: 'failed', title: 'Candidates without a result, by kind in the hint', from: 'l' },
   { key: 'state', text: 'state', title: 'What the tuner does with the task', from: 'm', left: true }
 ];
 
-/** The parts of what the scheduler expects of a task. */
-export const TERMS: readonly (readonly [Term, string])[] = [
-  ['backward', 'by the last rounds'], ['optimism', 'if trials go on to pay'], ['similarity', 'by similar tasks']
+/** The parts of what the scheduler expects of a task, in few words and in more. */
+export const TERMS: readonly (readonly [Term, string, string])[] = [
+  ['backward', 'by the last rounds', 'what its last rounds have saved'],
+  ['optimism', 'if trials go on to pay', 'what is possible, as it had few rounds so far'],
+  ['similarity', 'by similar tasks', 'what it is slower than similar tasks']
 ];
 
 /** Why the scheduler takes which task next. */
 export const OUTLOOK: readonly Column[] = [
   ...COLUMNS.slice(0, 2),
-  { key: 'gain', text: 'gain µs', title: 'What the scheduler expects one more round of the task to save of the end-to-end time; the largest goes next', from: 's' },
-  ...TERMS.map(([key, words]): Column => ({ key, text: key, title: `Part of the gain: ${words}, in microseconds of one call`, from: 'l' })),
+  { key: 'gain', text: 'gain µs', title: 'What one more round of the task should save of the end-to-end time; the task with the largest gain goes next', from: 's' },
+  ...TERMS.map(([key, , words]): Column => ({ key, text: key, title: `A part of the gain, in microseconds of one call: ${words}`, from: 'l' })),
   { key: 'more', text: 'to come', title: 'Trials that the task is likely to get of those that are left, if they go on to pay as they do now', from: 's' },
   { key: 'reason', text: 'why', title: 'What decides about the task now', from: 'm', left: true }
 ];
@@ -45,9 +47,12 @@ export const OUTLOOK: readonly Column[] = [
 /** A first click on a text sorts A to Z, on a number the largest first. */
 export const firstDown = (key: Key): boolean => key !== 'name' && key !== 'state' && key !== 'reason';
 
-/** What a column is sorted by; shares are not known before all tasks are measured, what they are made of is. */
+/** The share of a task, measured or estimated. */
+export const shareOf = (row: TaskRow): number | null => row.share ?? row.est_share ?? null;
+
+/** What a column is sorted by: estimates stand in for what is not measured. */
 const valueOf = (row: TaskRow, key: Key): string | number | null =>
-  key === 'share' ? (row.share ?? (row.ms == null ? null : row.ms * row.weight)) : row[key] ?? null;
+  key === 'share' ? (shareOf(row) ?? (row.ms == null ? null : row.ms * row.weight)) : key === 'ms' ? row.ms ?? row.est ?? null : row[key] ?? null;
 
 /** A sorted copy. What is not known goes last either way; equal rows keep the order of the tasks. */
 export function sortRows(rows: readonly TaskRow[], { key, down }: Sort): TaskRow[] {

@@ -101,11 +101,19 @@ function Change({ history }: { history: HistorySlice | null }) {
   return <span title={`Against v${from.id}, which took ${milliseconds(from.ms)} ms`}>{times(from.ms, row.ms)}</span>;
 }
 
+/** How fast the schedule on show computes: measured, else what follows from its estimate. */
+function rateOf(head: HeadSlice, est: number | null | undefined, peak: number | null) {
+  if (head.gflops != null || !est || !head.flops) return { about: '', gflops: head.gflops, share: head.peak_share };
+  const gflops = Number((head.flops / (est * 1e6)).toPrecision(3));
+  return { about: '≈ ', gflops, share: peak ? gflops / peak : null, title: 'By a model of the machine; nothing was run' };
+}
+
 /** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
 function Figures({ head, history, peak, going }: { head: HeadSlice; history: HistorySlice | null; peak: number | null; going: boolean }) {
   const tuner = head.best_by === 'tuner' ? ' by the tuner' : '';
   const now = head.step !== '';
   const est = head.ms === null ? head.est : null;
+  const rate = rateOf(head, est?.ms, peak);
   const wide = est?.low != null && est.high != null && est.low < est.high;
   return (
     <div class="swb-figures">
@@ -121,13 +129,13 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
         </div>
       )}
       <div class={`swb-figure${now ? ' is-optional' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
-        <span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b>{!now && <span>ms</span>}
+        {head.best_ms == null ? <span>not measured yet</span> : <><span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b><span>ms</span></>}
       </div>
       {now && (
         <>
-          <div class="swb-figure"><b>{count(head.gflops)}</b><span>GFLOP/s</span></div>
-          <div class="swb-figure" title="Share of the peak that was measured on this machine">
-            <b>{percent(head.peak_share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
+          <div class="swb-figure" title={rate.title}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
+          <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Share of the peak that was measured on this machine`}>
+            <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
         </>

@@ -66,8 +66,8 @@ function verdict({ trials: [incumbent, ...challengers], winner, ratio, confidenc
   if (winner !== incumbent) {
     return `${told}: ${winner} is ${speed}, ${sureness(confidence)}`;
   }
-  const only = ratio < 1 && confidence < 0.99 ? `, only ${sureness(confidence)}` : '';
-  return `${told}: lost; the best of them was ${speed}${only}`;
+  return ratio < 1 && confidence < 0.99 ? `${told}: undecided; the best of them seemed ${speed}, only ${sureness(confidence)}`
+    : `${told}: lost; the best of them was ${speed}`;
 }
 
 /** Commands that steered the run. */

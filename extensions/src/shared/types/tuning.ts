@@ -30,11 +30,16 @@ export interface TaskRow {
   readonly similarity?: number | null;
   /** How many of the trials that are left the task is expected to get. */
   readonly more?: number | null;
+  /** While a task has no time: what this one should take without tuning, and its share of measured and estimated times. */
+  readonly est?: number | null;
+  readonly est_share?: number | null;
 }
 export interface TasksSlice {
   readonly rows: readonly TaskRow[];
   readonly total_ms: number | null;
   readonly untuned_ms: number | null;
+  /** What the tasks should take together, while not all have a time. */
+  readonly est_ms?: number | null;
 }
 
 export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';

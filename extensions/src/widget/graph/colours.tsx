@@ -5,6 +5,7 @@ import { useMemo } from 'preact/hooks';
 import type { DagNode } from '../../shared/daggraph';
 import { bytes, count, percent } from '../../shared/format';
 import { shareStep, STEPS } from '../../shared/sharebar';
+import { shareOf } from '../../shared/taskorder';
 import type { TaskRow } from '../../shared/types';
 
 export type Mode = 'share' | 'bytes' | 'trials' | 'tunable';
@@ -12,7 +13,7 @@ type Rows = ReadonlyMap<number, TaskRow>;
 type Value = (node: DagNode, row: TaskRow | undefined) => number | null | undefined;
 
 const MODES: Readonly<Record<Mode, readonly [name: string, value: Value, print: (top: number) => string]>> = {
-  share: ['time', (_, row) => row?.share, top => percent(top)],
+  share: ['time', (_, row) => row && shareOf(row), top => percent(top)],
   bytes: ['bytes', node => (node.kind === 'view' ? null : node.bytes), top => bytes(top)],
   trials: ['trials', (_, row) => row?.trials, top => count(top)],
   tunable: ['tunable', node => (node.task == null ? null : 1), () => '']

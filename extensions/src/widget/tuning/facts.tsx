@@ -2,10 +2,10 @@
 
 import type { ComponentChildren } from 'preact';
 import { Button } from '../../shared/a11y';
-import { count, duration, micro, milliseconds, percent, plural, spread } from '../../shared/format';
+import { count, duration, micro, milliseconds, percent, plural, spread, sureness } from '../../shared/format';
 import { outcome } from '../../shared/outcome';
 import { TERMS, type Term } from '../../shared/taskorder';
-import type { SteeringSlice, TuningSlice } from '../../shared/types';
+import type { SteeringSlice, TaskRow, TuningSlice } from '../../shared/types';
 import { toNest } from '../keys';
 import type { Store } from '../store';
 import { useUi } from '../ui';
@@ -15,7 +15,7 @@ const Row = ({ name, children }: { name: string; children: ComponentChildren }) 
 /** Whether an expectation in milliseconds is more than nothing. */
 const worth = (ms: number | null | undefined): ms is number => ms != null && ms >= 1e-5;
 
-const GAIN = 'What the task scheduler expects one more round of trials to save of the end-to-end time, and the parts of one call that this comes from';
+const GAIN = 'What the task scheduler expects one more round of trials to save of the end-to-end time, and, in brackets, the parts of one call that this comes from';
 
 /** What the scheduler expects, and what that comes from. */
 function Expects(terms: Partial<Record<Term, number | null>>) {
@@ -26,12 +26,27 @@ function Expects(terms: Partial<Record<Term, number | null>>) {
 
 /** How much of the rest of the run the task is likely to get. */
 function Share({ more, tuning }: { more: number; tuning: TuningSlice }) {
-  const left = tuning.total == null ? '' : ` of the ${count(Math.max(0, tuning.total - tuning.trials))} trials left`;
+  const left = tuning.total == null ? 0 : Math.max(0, tuning.total - tuning.trials);
+  if (tuning.total != null && left === 0) return null;
+  const some = left ? `about ${count(more)} of the ${plural(left, 'trial')} left` : `about ${plural(more, 'more trial')}`;
   return (
-    <span title="If trials go on to pay as they do now"> · about {left ? count(more) + left : plural(more, 'trial')} to come
+    <span title="If trials go on to pay as they do now"> · {more > 0 ? some : 'probably no more trials'}
       {more > 0 && tuning.rate ? `, ${duration(more / tuning.rate)}` : ''}</span>
   );
 }
+
+/** How far the first round has come: every task has its first trials before any has its second ones. */
+function FirstRound({ rows, left }: { rows: readonly TaskRow[]; left: number | null }) {
+  const tuned = rows.filter(row => row.state !== 'skipped');
+  const fresh = tuned.filter(row => row.state === 'waiting').length;
+  if (fresh === 0 || tuned.length < 2) return null;
+  return (
+    <Row name="First round">{count(tuned.length - fresh)} of {plural(tuned.length, 'task')} tried
+      <span class="swb-faint"> · each gets its first trials before any gets more, the largest computation first{left === 0 && '; the budget has not reached the others'}</span></Row>
+  );
+}
+
+const ORIGINS: Readonly<Record<string, string>> = { default: 'the schedule without tuning', manual: 'given by hand' };
 
 type Failure = NonNullable<SteeringSlice['task']>['failures'][number];
 
@@ -54,18 +69,21 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
     const title = `The newest is trial ${trial}: ${error}`;
     return <span key={kind}>{i > 0 && ', '}{opens ? link(trial, words, title) : <span title={title}>{words}</span>}</span>;
   };
-  if (!steering || !tuning || (!steering.next && !task)) return null;
+  const rows = store.slice('tasks').value?.rows ?? [];
+  const left = tuning?.total == null ? null : Math.max(0, tuning.total - tuning.trials);
+  if (!steering || !tuning || (!steering.next && !task && !rows.length)) return null;
   const last = task?.last;
   const { next } = steering;
   const its = live && row?.gain !== undefined && !task?.resting;
   return (
     <dl class="swb-facts">
-      {live && next && <Row name="Tuned now">{next.name}: {next.reason}<Expects {...next} /></Row>}
+      {live && next && <Row name={tuning.state === 'paused' ? 'On hold' : 'Tuned now'}>{next.name}: {next.reason}<Expects {...next} /></Row>}
+      {(live || left === 0) && <FirstRound rows={rows} left={live ? null : left} />}
       {task && task.trial != null && (
         <Row name="Best">
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
-          {row?.confidence != null && <span title="That it is faster than the one before, by the last comparison of the two"> · {percent(row.confidence)} sure</span>}
-          {task.origin && <span class="swb-faint"> · proposed by {task.origin}</span>}
+          {row?.confidence != null && <span title={`That it is faster than the one before, by the last comparison of the two: ${percent(row.confidence)}`}> · {row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</span>}
+          {task.origin && <span class="swb-faint"> · {ORIGINS[task.origin] ?? `proposed by ${task.origin}`}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}
           {live && task.waiting > 0 && <span> · {plural(task.waiting, 'candidate')} by hand to be measured next</span>}
         </Row>

@@ -2,21 +2,23 @@
 
 import type { ComponentChildren, RefObject } from 'preact';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
-import { count, micro, milliseconds, percent, signedPercent, spread } from '../../shared/format';
+import { count, micro, milliseconds, percent, plural, signedPercent, spread, times } from '../../shared/format';
 import { memo } from '../../shared/memo';
 import { ShareBar } from '../../shared/sharebar';
 import { Spark } from '../../shared/spark';
-import { COLUMNS, failureWords, firstDown, OUTLOOK, sortRows, TERMS, type Column, type Sort } from '../../shared/taskorder';
-import type { TaskRow } from '../../shared/types';
+import { COLUMNS, failureWords, firstDown, OUTLOOK, shareOf, sortRows, TERMS, type Column, type Sort } from '../../shared/taskorder';
+import type { TaskRow, TasksSlice } from '../../shared/types';
 import { toNest } from '../keys';
 import type { PanelProps } from '../panel';
 import { useUi } from '../ui';
 
 const FLASH_MS = 150;
-const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried' };
+const STATES: Record<string, string> = { tuning: 'measuring', exhausted: 'all tried', paused: 'on hold' };
+const ESTIMATED = 'Estimated by a model of the machine, for the schedule that the task has without tuning; nothing was run';
 const REASONS: Record<string, string> = {
-  waiting: 'The tuner has not come to this task yet', tuning: 'The tuner measures this task now',
+  waiting: 'The tuner has not come to this task yet', tuning: 'The tuner measures this task now', paused: 'The run is paused in a round of this task',
   exhausted: 'Every candidate of this task was tried', resting: 'Its last rounds have gained nothing, so other tasks go first', skipped: 'Not part of this run', 'no result': 'No candidate ran correctly'
 };
 
@@ -34,7 +36,7 @@ function Cell({ text, name, title, children }: {
     const color = getComputedStyle(el).getPropertyValue('--swb-flash').trim();
     if (color) el.animate([{ backgroundColor: color }, { backgroundColor: 'transparent' }], FLASH_MS);
   }, [text]);
-  return <td ref={cell} class={name} title={title}>{children ?? text}</td>;
+  return <td ref={cell} class={name} title={title}>{children || text}</td>;
 }
 
 /** Pieces of a name that do not tell tasks apart: the usual kind, an equal channel count, the second side of a square. */
@@ -50,7 +52,7 @@ function Name({ name }: { name: string }) {
   const parts: ComponentChildren[] = [];
   let from = 0;
   for (const { 0: piece, index } of whole.matchAll(REPEATS)) {
-    parts.push(whole.slice(from, index), <span key={index} class="swb-from-m">{piece}</span>);
+    parts.push(whole.slice(from, index), <span key={index} class="swb-from-l">{piece}</span>);
     from = index + piece.length;
   }
   return <>{parts}{whole.slice(from)}{at >= 0 && <span class="swb-from-m swb-faint">{name.slice(at)}</span>}</>;
@@ -68,22 +70,27 @@ function bestTitle({ ms, untuned_ms: untuned, spread: relative, confidence, comp
 }
 
 /** What was found so far. */
-function Results({ row, top }: { row: TaskRow; top: number }) {
+function Results({ row, top, state }: { row: TaskRow; top: number; state: string }) {
+  const guess = row.share == null;
+  const share = known(shareOf(row), `${guess ? '≈ ' : ''}${percent(shareOf(row))}`);
+  const est = row.ms == null && row.est != null;
   return (
     <>
-      <Cell text={known(row.ms, milliseconds(row.ms))} name="swb-strong" title={bestTitle(row)} />
-      <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-m" />
-      <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
-      <Cell text={known(row.share, percent(row.share))} name="swb-share">
-        <ShareBar share={row.share} top={top} />
-        <span>{known(row.share, percent(row.share))}</span>
+      <Cell text={known(row.ms, milliseconds(row.ms))} name={est ? 'swb-mut' : 'swb-strong'} title={est ? ESTIMATED : bestTitle(row)}>
+        {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
-      <Cell text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')} name={`swb-from-m${row.delta ? '' : ' swb-faint'}`} />
-      <td class="swb-l swb-from-l"><Spark values={row.spark} live={row.state === 'tuning'} /></td>
+      <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
+      <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
+      <Cell text={share} name={`swb-share${guess ? ' swb-mut' : ''}`} title={guess && row.est_share != null ? 'Of times that are in part estimates; it is measured once every task has a time' : undefined}>
+        <ShareBar share={shareOf(row)} top={top} guess={guess} />
+        <span>{share}</span>
+      </Cell>
+      <Cell text={known(row.delta, row.delta ? signedPercent(row.delta) : '0')} name={`swb-from-l${row.delta ? '' : ' swb-faint'}`} />
+      <td class="swb-l swb-from-l"><Spark values={row.spark} live={state === 'tuning'} /></td>
       <Cell text={row.failed ? count(row.failed) : '0'} name={`swb-from-l${row.failed ? ' swb-careful' : ' swb-faint'}`}
         title={failureWords(row.failures) || 'No failed candidates'} />
-      <Cell text={STATES[row.state] ?? row.state} name={`swb-l swb-from-m swb-state is-${row.state.replace(' ', '-') || 'none'}`}
-        title={row.reason || REASONS[row.state]} />
+      <Cell text={STATES[state] ?? state} name={`swb-l swb-from-m swb-state is-${state.replace(' ', '-') || 'none'}`}
+        title={(state === row.state && row.reason) || REASONS[state]} />
     </>
   );
 }
@@ -103,18 +110,21 @@ function Outlook({ row, top }: { row: TaskRow; top: number }) {
   );
 }
 
-interface RowProps { row: TaskRow; top: number; open: boolean; stop: boolean; next: boolean; onOpen: (id: number) => void }
+interface RowProps { row: TaskRow; state: string; top: number; open: boolean; stop: boolean; next: boolean; onOpen: (id: number) => void }
 
-const Row = memo<RowProps>(({ row, top, open, stop, next, onOpen }) => (
+const Row = memo<RowProps>(({ row, state, top, open, stop, next, onOpen }) => (
   <tr data-task={row.id} tabIndex={stop ? 0 : -1} aria-selected={open} onClick={() => onOpen(row.id)}
-    class={`swb-task${row.state === 'tuning' ? ' is-tuning' : ''}`}>
+    class={`swb-task${state === 'tuning' ? ' is-tuning' : ''}`}>
     <td class="swb-l swb-name" title={row.name}><Name name={row.name} /></td>
     <td class="swb-mut">{row.weight}</td>
-    {next ? <Outlook row={row} top={top} /> : <Results row={row} top={top} />}
+    {next ? <Outlook row={row} top={top} /> : <Results row={row} top={top} state={state} />}
   </tr>
 ));
 
-function Head({ columns, sort, onSort }: { columns: readonly Column[]; sort: Sort; onSort: (key: Sort['key']) => void }) {
+function Head({ columns, sort, onSort, onTip }: {
+  columns: readonly Column[]; sort: Sort; onSort: (key: Sort['key']) => void; onTip: (text: string) => void;
+}) {
+  const row = useRef<HTMLTableRowElement>(null);
   const heading = (column: Column) => {
     const { key } = column;
     const sorted = sort.key === key;
@@ -124,13 +134,15 @@ function Head({ columns, sort, onSort }: { columns: readonly Column[]; sort: Sor
     const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
     return (
       <th key={key} scope="col" class={name} title={title} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
-        <button type="button" onClick={() => onSort(key)}>
+        <button type="button" tabIndex={sorted ? 0 : -1} aria-description={column.title} onClick={() => onSort(key)}
+          onFocus={event => onTip(event.currentTarget.matches(':focus-visible') ? `${column.text}: ${column.title}.` : '')} onBlur={() => onTip('')}>
           {sorted && !column.left && arrow}{column.text}{sorted && column.left && arrow}
         </button>
       </th>
     );
   };
-  return <thead><tr>{columns.map(heading)}</tr></thead>;
+  // One tab stop; the arrows walk among the columns that are shown.
+  return <thead><tr ref={row} onKeyDown={event => { if (row.current) walk(event, row.current, 'button'); }}>{columns.map(heading)}</tr></thead>;
 }
 
 /** Rows in order. While the pointer is over the table the order stands still, so that no row slips away under a click. */
@@ -167,14 +179,14 @@ function moveRow(event: KeyboardEvent, onEnter: (id: number) => void): void {
 }
 
 const VIEWS = [[false, 'Results', 'What was found so far'], [true, 'Scheduler', 'Why which task gets the next trials']] as const;
+const SCHEDULER = 'The task scheduler deals out the trials: the task whose next round should save most of the end-to-end time goes next.';
 
-function Total({ total, untuned, tasks, next, onNext }: {
-  total: number | null; untuned: number | null; tasks: number; next: boolean | null; onNext: (next: boolean) => void;
-}) {
-  const faster = total && untuned && untuned > total ? `, ${(untuned / total).toFixed(2)} times faster` : '';
+function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | null; onNext: (next: boolean) => void }) {
+  const { total_ms: total, untuned_ms: untuned, est_ms: est } = tasks;
+  const guess = total == null && est != null;
   return (
     <header class="swb-tasks-head">
-      <h3 class="swb-h3">Tasks <span class="swb-faint">{tasks}</span></h3>
+      <h3 class="swb-h3">Tasks <span class="swb-faint">{tasks.rows.length}</span></h3>
       {next !== null && (
         <div class="swb-switch swb-from-m" role="group" aria-label="What the table shows">
           {VIEWS.map(([one, text, title]) => (
@@ -182,12 +194,34 @@ function Total({ total, untuned, tasks, next, onNext }: {
           ))}
         </div>
       )}
-      <span class="swb-total" title={`Sum over all tasks of calls × best time${faster}`}>
-        <span class="swb-from-m">end to end </span><b>{total == null ? '–' : `${milliseconds(total)} ms`}</b>
-        {untuned != null && <span class="swb-faint swb-from-m"> · was {milliseconds(untuned)} ms untuned</span>}
+      <span class="swb-total" title={`Sum over all tasks of calls × ${guess ? 'measured or estimated time; measured once every task has a time' : 'best time'}`}>
+        <span class="swb-from-m">end to end </span><b>{guess ? `≈ ${milliseconds(est)} ms` : total == null ? '–' : `${milliseconds(total)} ms`}</b>
+        {guess && <span class="swb-faint"> est.</span>}
+        {total != null && untuned != null && (
+          <span class="swb-faint swb-from-m"> · was {milliseconds(untuned)} ms untuned{untuned > total && `, ${times(untuned, total)}`}</span>
+        )}
       </span>
     </header>
   );
+}
+
+/** How many rows lie below what can be seen of the table. */
+function useBelow(scroll: RefObject<HTMLDivElement>, rows: number): number {
+  const [below, setBelow] = useState(0);
+  useEffect(() => {
+    const box = scroll.current;
+    if (!box) return;
+    const look = (): void => {
+      const row = box.querySelector('tbody tr')?.clientHeight || 22;
+      setBelow(Math.max(0, Math.round((box.scrollHeight - box.clientHeight - box.scrollTop) / row)));
+    };
+    const sizes = new ResizeObserver(look);
+    sizes.observe(box);
+    box.addEventListener('scroll', look, { passive: true });
+    look();
+    return () => { sizes.disconnect(); box.removeEventListener('scroll', look); };
+  }, [rows]);
+  return below;
 }
 
 /** Bring the open task into the scrolled part of the table, without moving the page. */
@@ -213,8 +247,10 @@ export function TasksPanel({ store }: PanelProps) {
   const tasks = store.slice('tasks').value;
   const open = store.slice('head').value?.task ?? null;
   const [wanted, setWanted] = useState(false);
-  const live = tasks?.rows.some(row => row.gain !== undefined) ?? false;
-  const next = wanted && live;
+  const expects = tasks?.rows.some(row => row.gain !== undefined) ?? false;
+  const paused = store.slice('tuning').value?.state === 'paused';
+  const next = wanted && expects;
+  const [tip, setTip] = useState('');
   const [chosen, setSort] = useState<Sort | null>(null);
   const usual = useMemo(() => first(next), [next]);
   const columns = next ? OUTLOOK : COLUMNS;
@@ -223,6 +259,7 @@ export function TasksPanel({ store }: PanelProps) {
   const [focused, setFocused] = useState<number | null>(null);
   const rows = useOrder(tasks?.rows ?? [], sort, held);
   const scroll = useShown(open, rows.map(row => row.id).join());
+  const below = useBelow(scroll, rows.length);
   const now = useRef(open);
   now.current = open;
   const onOpen = useCallback((task: number) => {
@@ -235,7 +272,7 @@ export function TasksPanel({ store }: PanelProps) {
   if (!tasks || rows.length === 0) {
     return <Blank title="No tasks">Pass a model or a task to <code>Workbench</code> to see what takes the time.</Blank>;
   }
-  const top = Math.max(0, ...rows.map(row => (next ? row.gain : row.share) ?? 0));
+  const top = Math.max(0, ...rows.map(row => (next ? row.gain : shareOf(row)) ?? 0));
   const has = (id: number | null): boolean => rows.some(row => row.id === id);
   const stop = has(focused) ? focused : has(open) ? open : rows[0]?.id;
   const onFocus = (event: FocusEvent): void => {
@@ -244,17 +281,19 @@ export function TasksPanel({ store }: PanelProps) {
   };
   return (
     <section class="swb-tasks" aria-label="Tasks">
-      <Total total={tasks.total_ms} untuned={tasks.untuned_ms} tasks={rows.length} next={live ? next : null}
+      <Total tasks={tasks} next={expects ? next : null}
         onNext={one => { setWanted(one); setSort(null); }} />
+      {(tip || next) && <p class="swb-tasks-tip">{tip || SCHEDULER}</p>}
       <div ref={scroll} class="swb-tasks-scroll">
         <table role="grid" aria-label="Tasks; Enter opens one, Enter again goes to its schedule" aria-rowcount={rows.length + 1}>
-          <Head {...{ columns, sort, onSort }} />
+          <Head {...{ columns, sort, onSort }} onTip={setTip} />
           <tbody onKeyDown={event => moveRow(event, onEnter)} onFocusIn={onFocus}
             onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
-            {rows.map(row => <Row key={row.id} {...{ row, top, next, onOpen }} open={row.id === open} stop={row.id === stop} />)}
+            {rows.map(row => <Row key={row.id} {...{ row, top, next, onOpen }} state={paused && row.state === 'tuning' ? 'paused' : row.state} open={row.id === open} stop={row.id === stop} />)}
           </tbody>
         </table>
       </div>
+      {below > 0 && <p class="swb-below" aria-hidden="true">↓ {plural(below, 'more task')} below</p>}
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
-import { count, duration } from '../../shared/format';
+import { count, duration, plural } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { Facts } from './facts';
@@ -14,13 +14,19 @@ import { StartForm } from './tuningstart';
 
 type Run = (cmd: string, args?: object) => void;
 
-function Progress({ tuning }: { tuning: TuningSlice }) {
+/** Whether the budget is used up: what still runs are the comparisons at the end. */
+const isClosing = ({ state, total, trials, eta_s: eta, rate }: TuningSlice): boolean =>
+  state === 'running' && trials > 0 && (total == null ? eta === 0 && rate != null : trials >= total);
+
+function Progress({ tuning, compared }: { tuning: TuningSlice; compared: number }) {
   const done = tuning.state === 'done' ? 1 : tuning.fraction ?? 0;
   const percent = Math.round(Math.min(1, Math.max(0, done)) * 100);
-  const trials = tuning.total == null ? `${count(tuning.trials)} trials` : `${count(tuning.trials)} of ${count(tuning.total)} trials`;
+  const { total } = tuning;
+  const trials = total == null || total < tuning.trials ? plural(tuning.trials, 'trial') : `${count(tuning.trials)} of ${plural(total, 'trial')}`;
   return (
     <>
       <span class="swb-mut swb-nowrap">{trials}</span>
+      {compared > 0 && <span class="swb-faint swb-nowrap" title="The fastest trials are run against each other in turns, to be sure which one is the best. That is not counted as trials.">{plural(compared, 'comparison')}</span>}
       <div class="swb-progress" role="progressbar" aria-label="Progress of the tuning run" aria-valuemin={0} aria-valuemax={100}
         aria-valuenow={percent} aria-valuetext={`${trials}, ${percent} %`}>
         <i style={{ width: `${percent}%` }} />
@@ -32,8 +38,8 @@ function Progress({ tuning }: { tuning: TuningSlice }) {
 function Pace({ tuning }: { tuning: TuningSlice }) {
   const live = tuning.state === 'running';
   const parts = [
-    live && tuning.rate ? `${tuning.rate.toFixed(tuning.rate < 10 ? 1 : 0)} trials/s` : '',
-    live && tuning.eta_s != null ? `${duration(tuning.eta_s)} left` : '',
+    live && tuning.rate && !isClosing(tuning) ? `${tuning.rate.toFixed(tuning.rate < 10 ? 1 : 0)} trials/s` : '',
+    live && isClosing(tuning) ? 'comparing the fastest of each task' : live && tuning.eta_s != null ? `about ${duration(tuning.eta_s)} left` : '',
     !live && tuning.elapsed_s ? `${duration(tuning.elapsed_s)} used` : ''
   ].filter(Boolean);
   return (
@@ -129,6 +135,7 @@ function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: R
 }
 
 const NEXT = '[data-action=pause], [data-action=resume], [data-action=start]';
+const AFTER = new Set(['done', 'cancelled']);
 const ACTIVE = new Set(['running', 'paused', 'stopping']);
 
 export function TuningPanel(props: PanelProps) {
@@ -150,18 +157,23 @@ export function TuningPanel(props: PanelProps) {
   };
   if (!tuning) return <Blank title="Nothing to tune">Open a task first: <code>Workbench(task)</code></Blank>;
   const active = ACTIVE.has(tuning.state);
+  const compared = (store.slice('tasks').value?.rows ?? []).reduce((sum, row) => sum + (row.compared ?? 0), 0);
   const started = tuning.state !== 'none' && tuning.state !== 'idle';
   const error = refused.value;
   return (
     <section ref={section} class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
       <div class="swb-tuning-line">
         <b class="swb-tuning-state" role="status">{STATE_WORDS[tuning.state] ?? tuning.state}</b>
-        {started && <><Progress tuning={tuning} /><Pace tuning={tuning} /></>}
+        {started && <><Progress tuning={tuning} compared={compared} /><Pace tuning={tuning} /></>}
         {active && <Actions {...{ tuning, needs, run }} help={help} />}
       </div>
       {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message || 'The note above says why.'} />}
       {tuning.state !== 'failed' && tuning.message && <p class="swb-tuning-message">{tuning.message}</p>}
       {error && <Problem title="This was refused." text={error.message} hint={error.hint} onClose={() => { refused.value = null; }} />}
+      {AFTER.has(tuning.state) && tuning.trials > 0 && (
+        <p class="swb-tuning-message"><b>What next?</b> <i>Use the tuner's best</i> shows the fastest schedule of the open task: look at it, change it, export it.
+          {' '}All trials are in the log file; <i>Start again</i> goes on from there.</p>
+      )}
       <div class="swb-tuning-next">
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
         <Result {...props} tuning={tuning} needs={needs} run={run} />

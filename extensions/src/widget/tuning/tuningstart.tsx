@@ -2,6 +2,7 @@
 
 import { signal, type Signal } from '@preact/signals';
 import { Button } from '../../shared/a11y';
+import { count, plural } from '../../shared/format';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 
@@ -9,6 +10,8 @@ type Scope = 'schedule' | 'task' | 'all';
 type Unit = 'trials' | 'seconds';
 
 const USUAL: Record<Unit, number> = { trials: 200, seconds: 60 };
+/** The fewest trials of a round, as in `workbench/tune/loop.py`. */
+const ROUND = 4;
 const MOST: Record<Unit, number> = { trials: 1_000_000, seconds: 604_800 };
 
 /** What was chosen last: the form goes away while a run is on, and comes back as it was left. */
@@ -81,6 +84,9 @@ export function StartForm({ store, needs, run, again }: {
       </fieldset>
       <Button type="submit" class="swb-button is-primary" data-action="start" reason={reason} title="Runs in the background: the notebook stays usable"
         onPress={() => undefined}>{again ? 'Start again' : 'Start'}</Button>
+      {good && scope === 'all' && unit.value === 'trials' && number < ROUND * tasks && (
+        <span class="swb-mut">{plural(number, 'trial')} reach {Math.max(1, Math.floor(number / ROUND))} of the {tasks} tasks, those with the largest computations; {count(ROUND * tasks)} reach all</span>
+      )}
       {!good && <span class="swb-careful" role="status">A whole number from 1 to {MOST[unit.value].toLocaleString('en')}</span>}
     </form>
   );

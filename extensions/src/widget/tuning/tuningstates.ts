@@ -4,7 +4,7 @@ export type Action = 'pause' | 'resume' | 'stop' | 'cancel';
 
 /** The word on the button, and what it does. */
 export const ACTIONS: Record<Action, readonly [string, string]> = {
-  pause: ['Pause', 'starts no new trial, the running one finishes.'],
+  pause: ['Pause', 'starts no new trial, the running one finishes; the time that passes meanwhile does not count.'],
   resume: ['Resume', 'goes on where the run was paused.'],
   stop: ['Stop', 'lets the running trial finish, ends the run and keeps everything.'],
   cancel: ['Cancel', 'kills the running trial now and ends the run; earlier trials are kept.']
