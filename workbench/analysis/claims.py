@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.tune.ranking import Key, Ladder, compared_ms
+from workbench.tune.ranking import compared_ms, latency_shown, meant, ranked
 
 if TYPE_CHECKING:
+    from workbench.analysis.source import Trial
     from workbench.tune.lines import Comparison
+    from workbench.tune.record import Record
+
+Name: TypeAlias = tuple[int, str]
+"""A candidate: its number and its program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,44 +27,71 @@ class Told:
         Trial -> its latency in the latest comparison, in milliseconds.
     won, lost : set of int
         Trials that became the best by a comparison, and challengers that lost one and never did.
-    best : int or None
-        The best by the rule of `workbench.tune.ranking`; None when the least latency says so.
+    best_ms : float or None
+        Latency of the best by the rule of `workbench.tune.ranking`; None when the least latency says so.
     """
 
     shown: Mapping[int, float] = field(default_factory=dict)
     won: frozenset[int] = frozenset()
     lost: frozenset[int] = frozenset()
-    best: int | None = None
+    best_ms: float | None = None
 
     @classmethod
-    def of(cls, base: Mapping[int, Key], comparisons: Iterable[Comparison]) -> Told:
-        """Return what the comparisons of a task say; `base` orders the trials that were never compared."""
+    def of(cls, records: Iterable[Record], comparisons: Iterable[Comparison]) -> Told:
+        """Return what the comparisons of a task say, of which these are the records."""
         comparisons = tuple(comparisons)
         won = frozenset(c.winner for c in comparisons if c.new_best)
         lost = frozenset(trial for c in comparisons for trial in c.trials[1:] if trial != c.winner) - won
-        return cls(compared_ms(comparisons), won, lost, Ladder.of(base, comparisons).best)
+        return cls(compared_ms(comparisons), won, lost, _best_ms(records, comparisons))
 
 
-def claimed(trials: Sequence[tuple[int, float]], told: Told) -> list[float]:
+def _best_ms(records: Iterable[Record], comparisons: Sequence[Comparison]) -> float | None:
+    records = tuple(records)
+    best = next(iter(ranked(records, comparisons, lambda r: (r.warmth, r.latency_ms))), None)
+    if best is None:
+        return None
+    known = meant(records)[0].get(best.trial)
+    return latency_shown(best, comparisons) if known is best else best.latency_ms
+
+
+def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
     """Return the latency of the best after each valid trial of one task, in milliseconds.
 
-    A challenger that lost was never the best. Whoever took part in comparisons has the latency of the latest one. The
-    last value is that of the best.
+    A challenger that lost was never the best. Whoever took part in comparisons has the latency of the latest one, and
+    who was measured again that of the later measurement. The last value is that of the best.
 
     Parameters
     ----------
-    trials : sequence of (int, float)
-        Number and latency, in order.
+    trials : sequence of Trial
+        The valid ones, in order.
     told : Told
         What else is known about them.
     """
-    shown = {**dict(trials), **told.shown}
+    known: dict[Name, tuple[int, float]] = {}
+    programs: dict[int, str] = {}  # comparisons mean the first of a number
     out: list[float] = []
-    best, least = math.inf, math.inf
-    for trial, ms in trials:
-        if trial in told.won or (ms < least and trial not in told.lost):
-            best, least = shown[trial], ms
-        out.append(best if best < math.inf else min([ms, *out[-1:]]))
-    if out and told.best is not None:
-        out[-1] = shown[told.best]
+    best: Name | None = None
+    for t in trials:
+        name, ms = (t.trial, t.program), t.latency_ms or 0.0
+        first = programs.setdefault(t.trial, t.program) == t.program
+        again = name in known
+        known[name] = (t.warmth, ms)
+        if first and t.trial in told.won:
+            best = name
+        elif again and name == best:
+            best = min((n for n in known if not _lost(n, programs, told)), key=known.__getitem__, default=name)
+        elif not _lost(name, programs, told) and (best is None or known[name] < known[best]):
+            best = name
+        out.append(min([ms, *out[-1:]]) if best is None else _shown(best, known, programs, told))
+    if out and told.best_ms is not None:
+        out[-1] = told.best_ms
     return out
+
+
+def _lost(name: Name, programs: Mapping[int, str], told: Told) -> bool:
+    return name[0] in told.lost and programs[name[0]] == name[1]
+
+
+def _shown(name: Name, known: Mapping[Name, tuple[int, float]], programs: Mapping[int, str], told: Told) -> float:
+    own = known[name][1]
+    return told.shown.get(name[0], own) if programs[name[0]] == name[1] else own

@@ -114,8 +114,7 @@ def _total(trials: Sequence[Trial], keys: Sequence[str], told: Mapping[str, Told
 
 
 def _claims(trials: Sequence[Trial], told: Mapping[str, Told], key: str) -> list[float]:
-    mine = [(t.trial, t.latency_ms) for t in trials if t.key == key and t.ok and t.latency_ms is not None]
-    return claimed(mine, told.get(key, Told()))
+    return claimed([t for t in trials if t.key == key and t.ok], told.get(key, Told()))
 
 
 def _curve(

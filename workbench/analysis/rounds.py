@@ -88,8 +88,7 @@ def _width(found: Sequence[Turn], most: int) -> int:
 
 
 def _of_task(key: str, trials: Sequence[Trial], told: Told | None, why: Mapping[tuple[int, str], Round]) -> list[Turn]:
-    valid = [(t.trial, t.latency_ms) for t in trials if t.ok and t.latency_ms is not None]
-    best = iter(claimed(valid, told or Told()))
+    best = iter(claimed([t for t in trials if t.ok], told or Told()))
     out: list[Turn] = []
     now: float | None = None
     for group in _groups(trials):

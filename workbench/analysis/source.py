@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.tune.lines import Comparison, Round
-    from workbench.tune.ranking import Key
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What charts need of a record."""
+    """What charts need of a record; `program` and `warmth` as in `workbench.tune.ranking`."""
 
     trial: int
     key: str
@@ -38,6 +38,8 @@ class Trial:
     flops: int = 0
     round: int = 0
     predicted: float | None = None
+    program: str = ""
+    warmth: int = 0
 
     @property
     def ok(self) -> bool:
@@ -95,10 +97,12 @@ def of_lines(
 ) -> Lines:
     """Take lines of a log together; the tasks are those that occur, unless `keys` names them."""
     records = list(records)
+    times = Counter((r.task_key, r.trial) for r in records)
     trials = [
-        Trial(r.trial, r.task_key, r.task, r.status, r.latency_ms, r.weight, r.error, r.flops, r.round, r.predicted)
+        Trial(r.trial, r.task_key, r.task, r.status, r.latency_ms, r.weight, r.error, r.flops, r.round, r.predicted,
+              _program(r) if times[r.task_key, r.trial] > 1 else "", r.warmth)
         for r in records
-    ]
+    ]  # fmt: skip
     return Lines(trials, _keys(trials) if keys is None else list(keys), _told(records, comparisons), tuple(rounds))
 
 
@@ -122,14 +126,14 @@ def _keys(trials: Iterable[Trial]) -> list[str]:
 
 
 def _told(records: Iterable[Record], comparisons: Iterable[Comparison]) -> dict[str, Told]:
-    base: dict[str, dict[int, Key]] = {}
+    valid: dict[str, list[Record]] = {}
     for r in records:
         if r.ok:
-            base.setdefault(r.task_key, {}).setdefault(r.trial, (r.warmth, r.latency_ms))
+            valid.setdefault(r.task_key, []).append(r)
     lines: dict[str, list[Comparison]] = {}
     for c in comparisons:
         lines.setdefault(c.task_key, []).append(c)
-    return {key: Told.of(trials, lines.get(key, ())) for key, trials in base.items()}
+    return {key: Told.of(mine, lines.get(key, ())) for key, mine in valid.items()}
 
 
 def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
@@ -141,9 +145,10 @@ def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
         shown = {int(n): float(ms) for n, ms in zip(part["trial"], part["compared_ms"], strict=True) if ms == ms}
         won = frozenset(int(n) for n in part["trial"][part["confirmed"]])
         numbers = [int(n) for n in part["trial"]]
-        best = int(part.sort_values(["rank", "latency_ms"])["trial"].iloc[0])
+        best = part.sort_values(["rank", "latency_ms"]).iloc[0]
+        best_ms = float(best["latency_ms"] if best["compared_ms"] != best["compared_ms"] else best["compared_ms"])
         # The first one of a task is its first best; every other one has become it by a comparison.
-        found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best)
+        found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best_ms)
     return found
 
 
@@ -153,15 +158,40 @@ def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
     if lacking:
         text = f"The table has no column {', '.join(map(repr, lacking))}."
         raise InputError("curve.columns", text, lacking, "use the table that read_log returns")
-    more = {"flops": 0, "round": 0, "predicted": None}
+    more = {"flops": 0, "round": 0, "predicted": None, "key": "", "caches": ""}
     columns = [frame[n].tolist() for n in names]
     columns += [frame[n].tolist() if n in frame.columns else [usual] * len(frame) for n, usual in more.items()]
     return [
-        Trial(int(n), key, task, status, _number(ms), int(weight), str(error), int(flops), int(batch), _number(told))
-        for n, key, task, status, ms, weight, error, flops, batch, told in zip(*columns, strict=True)
+        Trial(
+            int(n),
+            key,
+            task,
+            status,
+            _number(ms),
+            int(weight),
+            str(error),
+            int(flops),
+            int(batch),
+            _number(told),
+            str(program),
+            _warmth(str(caches)),
+        )
+        for n, key, task, status, ms, weight, error, flops, batch, told, program, caches in zip(*columns, strict=True)
     ]
 
 
 def _number(value: Any) -> float | None:
     """A number of a table, which has NaN where a record has nothing."""
     return None if value is None or value != value else float(value)
+
+
+def _program(r: Record) -> str:
+    """What tells a record's program from others that have the same number."""
+    return f"{r.key}:{r.variant}:{sorted(r.row.items())}:{r.trace}"
+
+
+def _warmth(caches: str) -> int:
+    """What `Record.warmth` would say."""
+    from workbench.tune.record import CONDITIONS
+
+    return CONDITIONS.index(caches) if caches in CONDITIONS else len(CONDITIONS)

@@ -6,11 +6,12 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from workbench.tune.events import TaskRow
 from workbench.tune.lines import Comparison
-from workbench.tune.ranking import Key, Ladder, latency_shown, uncompared
+from workbench.tune.ranking import Key, Ladder, latency_shown, same_program, uncompared
 from workbench.tune.record import Record
 
 SPARK_POINTS = 24
@@ -66,9 +67,11 @@ class TaskStats:
         if not record.ok:
             self.failures[record.status] += 1
             self.failed[record.status] = record
-        elif self._valid.setdefault(record.trial, record) is record:
-            place = uncompared(_alone(record), record.trial)
-            if record.trial in self._named:
+        else:
+            place, number = uncompared(_alone(record), record.trial), self._number(record)
+            again = number in self._valid
+            self._valid[number] = record
+            if again or number in self._named:
                 self._rank()
             elif self.best is None or place < self._least:
                 self._least = place
@@ -76,6 +79,12 @@ class TaskStats:
         if record.ok and record.origin == "default" and self.untuned_ms is None:
             self.untuned_ms = record.latency_ms
         self.curve.append(self.best_ms)
+
+    def _number(self, record: Record) -> int:
+        """Return the number that a trial is ranked by: its own, unless another program had that before."""
+        known = self._valid.get(record.trial)
+        same = known is None or same_program(known, record)
+        return record.trial if same else next(n for n in count(-1, -1) if n not in self._valid)
 
     def compare(self, line: Comparison) -> None:
         """Take a comparison in."""
@@ -96,7 +105,8 @@ class TaskStats:
 
     def shown_ms(self, record: Record) -> float | None:
         """Latency to show for a trial: that of its latest comparison, else its own."""
-        return latency_shown(record, self._comparisons)
+        known = self._valid.get(record.trial, record)
+        return latency_shown(record, self._comparisons) if known == record else record.latency_ms
 
 
 def _alone(record: Record) -> tuple[int, float]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
-from workbench.tune.ranking import latency_shown, placed
+from workbench.tune.ranking import latency_shown, meant, placed
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
@@ -141,7 +141,8 @@ class Database:
         """
         for log in self._by_task.get(record.task_key, ()):
             if any(r is record or r == record for r in log.records):
-                return latency_shown(record, log.comparisons)
+                known = meant(log.records)[0].get(record.trial)
+                return latency_shown(record, log.comparisons) if known == record else record.latency_ms
         return record.latency_ms
 
     def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:

@@ -24,7 +24,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean
 from workbench.tune.columns import Line, column, unknown_fields
 from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
-from workbench.tune.ranking import compared_ms, confirmed, ranked
+from workbench.tune.ranking import compared_ms, confirmed, meant, ranked
 from workbench.tune.record import SCHEMA, Record
 
 if TYPE_CHECKING:
@@ -237,10 +237,14 @@ def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) 
         by_task.setdefault(item.task_key, []).append(item)
     shown = {key: compared_ms(items) for key, items in by_task.items()}
     won = {key: confirmed(items) for key, items in by_task.items()}
+    by_key: dict[str, list[Record]] = {}
+    for r in records:
+        by_key.setdefault(r.task_key, []).append(r)
+    about = {id(r) for part in by_key.values() for r in meant(part)[0].values()}  # comparisons are about these
     rows = [
         [
-            *(getattr(r, name) for name in COLUMNS[:-3]),
-            r.trial in won.get(r.task_key, ()), shown.get(r.task_key, {}).get(r.trial), rank,
+            *(getattr(r, name) for name in COLUMNS[:-3]), id(r) in about and r.trial in won.get(r.task_key, ()),
+            shown.get(r.task_key, {}).get(r.trial) if id(r) in about else None, rank,
         ]
         for r, rank in zip(records, _ranks(records, by_task), strict=True)
     ]  # fmt: skip
@@ -253,7 +257,9 @@ def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) 
 
 
 def _ranks(records: Sequence[Record], comparisons: Mapping[str, Sequence[Comparison]]) -> list[int | None]:
-    """Return the place of each record among those of its task and target, from 1; None for those that failed."""
+    """Return the place of each record among those of its task and target, from 1; None for those that failed or
+    were measured again.
+    """
     parts: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         parts.setdefault((record.task_key, record.target), []).append(record)

@@ -7,6 +7,9 @@ task is therefore the best, as in a run (`workbench.tune.task_state`). Without c
 
 Comparisons may contradict each other. Then the later one holds: they are taken newest first, and one that would close a
 circle is left out. The result depends on what is known, not on the order in which it was written or read.
+
+A trial's number names one candidate. Where a log has it again with the same program, that was measured again, and the
+later line replaces the earlier one; with another program (two logs in one file) it is a candidate of its own.
 """
 
 from __future__ import annotations
@@ -46,17 +49,34 @@ def placed(
     """Return what `ranked` returns, each with its place: a key that never falls from one record to the next, by which
     the records of several logs can be merged.
     """
-    first: dict[int, Record] = {}
-    others: list[Record] = []
-    for record in records:
-        if record.ok and first.setdefault(record.trial, record) is not record:
-            # Comparisons mean the first of its number; how else could records of several logs be told apart?
-            others.append(record)
+    first, others = meant(records)
     order = base or _latency
     ladder = Ladder.of({trial: order(r) for trial, r in first.items()}, comparisons)
     found = [(ladder.places[trial], first[trial]) for trial in ladder.order()]
     rest = sorted(((uncompared(order(r), r.trial), r) for r in others), key=_key)
     return list(heapq.merge(found, rest, key=_key))
+
+
+def meant(records: Iterable[Record]) -> tuple[dict[int, Record], list[Record]]:
+    """Return the successful record that each number means, and those of other programs that have a number again."""
+    first: dict[int, Record] = {}
+    others: list[Record] = []
+    for record in records:
+        if not record.ok:
+            continue
+        known = first.setdefault(record.trial, record)
+        if known is record or same_program(known, record):
+            first[record.trial] = record
+        else:
+            # Comparisons mean the first of its number; how else could records of several logs be told apart?
+            others = [r for r in others if r.trial != record.trial or not same_program(r, record)]
+            others.append(record)
+    return first, others
+
+
+def same_program(a: Record, b: Record) -> bool:
+    """Whether two records of a task measured the same program."""
+    return (a.key, a.variant, a.row, a.trace) == (b.key, b.variant, b.row, b.trace)
 
 
 def uncompared(base: Key, trial: int) -> Key:

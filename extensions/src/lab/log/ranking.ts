@@ -15,6 +15,8 @@ export interface Comparison {
 /** A trial that counts. */
 export interface Timed {
   trial: number;
+  /** What tells its program from others of the task. */
+  program: string;
   ms: number;
   /** What its time can be compared with, as `Record.warmth`: those that are timed as in a network go before others. */
   warmth: number;
@@ -35,30 +37,57 @@ export interface Ranking {
   steps: Step[];
 }
 
-export function rank(trials: readonly Timed[], comparisons: readonly Comparison[]): Ranking {
-  const first = new Map<number, Timed>();
+/**
+ * What each number means: where a log has it again with the same program, that was measured again, and the later line
+ * counts; with another program (two logs in one file) it is a candidate of its own, which no comparison is about.
+ */
+interface Meant {
+  readonly known: Map<number, Timed>;
+  readonly others: Map<string, Timed>;
+}
+
+function meant(trials: readonly Timed[]): Meant {
+  const known = new Map<number, Timed>();
+  const others = new Map<string, Timed>();
   for (const one of trials) {
-    if (!first.has(one.trial)) {
-      first.set(one.trial, one);
+    const first = known.get(one.trial);
+    if (!first || first.program === one.program) {
+      known.set(one.trial, one);
+    } else {
+      others.set(name(one), one);
     }
   }
+  return { known, others };
+}
+
+const name = (one: Timed): string => `${one.trial} ${one.program}`;
+
+export function rank(trials: readonly Timed[], comparisons: readonly Comparison[]): Ranking {
+  const all = meant(trials);
   const newest = [...comparisons].sort((a, b) => -older(a.age, b.age));
-  const best = leader(first, beaten(newest, first));
+  const best = leader(all, beaten(newest, all.known));
   if (best === null) {
     return { best, steps: [] };
   }
-  const shown = { trial: best.trial, ms: latest(newest, best.trial) ?? best.ms };
+  const told = all.known.get(best.trial) === best ? latest(newest, best.trial) : null;
+  const shown = { trial: best.trial, ms: told ?? best.ms };
   return { best: shown, steps: course(trials, newest, shown.ms) };
 }
 
 /** The trial that ranks behind no other and has the best place: a winner takes that of what it beat. */
-function leader(known: ReadonlyMap<number, Timed>, behind: ReadonlyMap<number, ReadonlySet<number>>): Timed | null {
+function leader({ known, others }: Meant, behind: ReadonlyMap<number, ReadonlySet<number>>): Timed | null {
   const losers = new Map<number, number[]>();
   behind.forEach((winners, loser) => winners.forEach(winner => losers.set(winner, [...(losers.get(winner) ?? []), loser])));
-  const compared = new Set([...behind.keys(), ...losers.keys()]);
+  const compared = new Set([...behind.keys(), ...losers.keys()].map(trial => known.get(trial)));
   const before = (a: Timed, b: Timed): boolean => older(key(a, compared), key(b, compared)) < 0;
   let best: Timed | null = null;
   let least: Timed | null = null;
+  const take = (one: Timed, place: Timed): void => {
+    // Two that were not compared with each other may both have beaten the same one.
+    if (best === null || least === null || before(place, least) || (place === least && before(one, best))) {
+      [best, least] = [one, place];
+    }
+  };
   for (const one of known.values()) {
     if (behind.has(one.trial)) {
       continue;
@@ -70,17 +99,15 @@ function leader(known: ReadonlyMap<number, Timed>, behind: ReadonlyMap<number, R
       place = before(there, place) ? there : place;
       losers.get(trial)?.forEach(loser => seen.add(loser));
     }
-    // Two that were not compared with each other may both have beaten the same one.
-    if (best === null || least === null || before(place, least) || (place === least && before(one, best))) {
-      [best, least] = [one, place];
-    }
+    take(one, place);
   }
+  others.forEach(one => take(one, one));
   return best;
 }
 
 /** What orders trials by themselves, most important first. */
-function key({ warmth, ms, trial }: Timed, compared: ReadonlySet<number>): number[] {
-  return [warmth, ms, compared.has(trial) ? 0 : 1, trial];
+function key(one: Timed, compared: ReadonlySet<Timed | undefined>): number[] {
+  return [one.warmth, one.ms, compared.has(one) ? 0 : 1, one.trial];
 }
 
 function older(a: readonly number[], b: readonly number[]): number {
@@ -135,27 +162,41 @@ function latest(newest: readonly Comparison[], trial: number): number | null {
 
 /**
  * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best; whoever took part
- * in comparisons has the time of the latest one.
+ * in comparisons has the time of the latest one, and who was measured again that of the later measurement.
  */
 function course(trials: readonly Timed[], newest: readonly Comparison[], end: number): Step[] {
   const won = new Set(newest.filter(one => one.winner !== one.trials[0]).map(one => one.winner));
   const lost = new Set(newest.flatMap(({ trials: [, ...challengers], winner }) => challengers.filter(trial => trial !== winner)));
+  const programs = new Map<number, string>(); // comparisons mean the first of a number
+  const known = new Map<string, Timed>();
+  const faster = (a: Timed, b: Timed): boolean => (a.warmth - b.warmth || a.ms - b.ms) < 0;
+  const about = (one: Timed, of: ReadonlySet<number>): boolean => of.has(one.trial) && programs.get(one.trial) === one.program;
+  const beat = (one: Timed): boolean => about(one, lost) && !won.has(one.trial);
   const steps: Step[] = [];
-  let least = Infinity;
-  let best = Infinity;
-  for (const { trial, ms, nth, at } of trials) {
-    if (won.has(trial) || (ms < least && !lost.has(trial))) {
-      best = latest(newest, trial) ?? ms;
-      least = ms;
+  let best: Timed | null = null;
+  for (const one of trials) {
+    if (!programs.has(one.trial)) {
+      programs.set(one.trial, one.program);
     }
-    const now = best < Infinity ? best : Math.min(ms, steps[steps.length - 1]?.ms ?? Infinity);
-    if (now !== steps[steps.length - 1]?.ms) {
-      steps.push({ nth, at, ms: now });
+    const again = known.has(name(one));
+    known.set(name(one), one);
+    if (about(one, won)) {
+      best = one;
+    } else if (again && best !== null && name(one) === name(best)) {
+      best = [...known.values()].filter(other => !beat(other)).reduce((a, b) => (faster(b, a) ? b : a), one);
+    } else if (!beat(one) && (best === null || faster(one, best))) {
+      best = one;
+    }
+    const before = steps[steps.length - 1]?.ms;
+    const told = best !== null && programs.get(best.trial) === best.program ? latest(newest, best.trial) : null;
+    const now = best === null ? Math.min(one.ms, before ?? Infinity) : told ?? best.ms;
+    if (now !== before) {
+      steps.push({ nth: one.nth, at: one.at, ms: now });
     }
   }
   const { nth, at } = trials[trials.length - 1];
   const last = steps[steps.length - 1];
-  if (newest.length && last.ms !== end) {
+  if (last.ms !== end) {
     if (last.at === at) {
       last.ms = end;
     } else {

@@ -162,7 +162,7 @@ export class LogSummary {
     if (ms === null) {
       this.takeFailure(task, status === 'ok' ? 'no time' : status, error, trial);
     } else {
-      task.timed.push({ trial, ms, warmth: warmth(text(data.caches)), nth: task.trials, at: this.trials });
+      task.timed.push({ trial, program: program(data), ms, warmth: warmth(text(data.caches)), nth: task.trials, at: this.trials });
     }
     this.last.push({ trial, task: name, status, ms, origin: text(data.origin), error });
     if (this.last.length > 4 * LAST_KEPT) {
@@ -297,6 +297,16 @@ export class LogSummary {
   get lastCommands(): Command[] {
     return this.commands.slice(-COMMANDS_KEPT).reverse();
   }
+}
+
+/** What tells a trial's program from others that have the same number: short, as there are many. */
+function program({ key, variant, row, trace }: Fields): string {
+  const all = JSON.stringify([variant, row, trace]);
+  let hash = 0;
+  for (let i = 0; i < all.length; i++) {
+    hash = (Math.imul(hash, 31) + all.charCodeAt(i)) | 0;
+  }
+  return `${text(key)} ${hash}`;
 }
 
 function warmth(caches: string): number {
