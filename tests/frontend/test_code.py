@@ -271,3 +271,39 @@ def test_keys_lead_there(bench: Bench, key: str, focus: str) -> None:
     bench.wait_for(f"() => document.activeElement.closest('.swb-slot-{middle}')")
     bench.wait_for(f"() => document.querySelector('{focus}')")
     assert bench.page.get_attribute(f"[data-swb-tab={middle}]", "aria-selected") == "true"
+
+
+def test_in_little_room_a_changed_line_is_two_lines(bench: Bench) -> None:
+    bench.open(fixture="model", width="700").click("[data-swb-tab=diff]")
+    bench.wait_for(f"() => document.querySelector('{DIFF}.is-unified')")
+    answer = recorded("model", "diff", a=6, b=7, kind="nest")
+    marks = bench.page.evaluate(f"{ROWS}.map(e => e.dataset.mark)")
+    assert marks == [mark for row in answer["rows"] if "skip" not in row for mark in row["mark"].replace("~", "-+")]
+    assert bench.page.evaluate(f"{ROWS}.every(e => e.querySelectorAll('.swb-side').length === 1)")
+
+
+def test_what_differs_inside_the_selected_loop_alone(bench: Bench) -> None:
+    show(bench, "diff")
+    bench.click(".swb-diff label:has-text('only in c') input")
+    bench.wait_for("() => model.sent.some(m => m.q === 'diff' && m.args.row === 'c')")
+
+
+def test_the_whole_text_is_copied_whatever_was_looked_at(bench: Bench) -> None:
+    show(bench, "code", "llvm", "kernel")
+    page = recorded("kernel", "code", kind="llvm", node=13)
+    assert page["total"] > len(page["lines"]), "so there is a second page"
+    bench.page.evaluate(
+        "navigator.clipboard ??= {}; navigator.clipboard.writeText = async text => { window.copied = text; }"
+    )
+    bench.click("[data-swb-do=copy]")
+    bench.wait_for("() => document.querySelector('[data-swb-do=copy]').textContent === 'Copied'")
+    lines = bench.page.evaluate("copied").split("\n")
+    assert len(lines) == page["total"] + 1
+    assert lines[: len(page["lines"])] == page["lines"]
+    assert all(lines[:-1])
+
+
+def test_the_middle_is_the_panel_of_its_tab(bench: Bench) -> None:
+    bench.open()
+    bench.click("[data-swb-tab=code]")
+    assert bench.page.get_by_role("tabpanel", name="Code").count() == 1

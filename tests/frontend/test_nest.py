@@ -221,3 +221,15 @@ def test_two_hundred_rows_are_painted_in_a_tenth_of_a_second(bench: Bench) -> No
     assert took[1] >= 40, "more than the grid is high"
     assert took[0] < 100
     bench.wait_for("document.querySelectorAll('.swb-grid [data-row]').length === 200")
+
+
+def test_what_takes_the_time_leads_to_the_primitive_that_changes_it(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    reasons = bench.text(".swb-reasons")
+    assert "one element at a time; a vector holds 16 vectorize j" in reasons
+    page.click("[data-reason=latency] button")
+    page.wait_for_selector(".swb-form[aria-label=split]")
+    assert bench.commands() == [("select", {"id": "j"})]
+    assert bench.text(".swb-pal-head b") == "j"
+    page.evaluate("kernel.put('why', null); kernel.patch(model, kernel.changed)")
+    page.wait_for_selector(".swb-reasons", state="detached")

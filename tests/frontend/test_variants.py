@@ -251,3 +251,13 @@ def test_four_hundred_variants_are_drawn_and_the_one_on_show_is_in_sight(bench: 
     }""")
     assert inside
     assert "3 old ones let go" in bench.text(".swb-history .swb-panel-head")
+
+
+def test_escape_closes_what_was_opened_below_the_tree(bench: Bench) -> None:
+    page = opened(bench).page
+    page.locator(node(11)).focus()
+    page.click(".swb-chosen >> text=Why?")
+    page.wait_for_selector(".swb-why")
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".swb-why", state="detached")
+    assert bench.focused("data-step") == "11"

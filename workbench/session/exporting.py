@@ -163,7 +163,8 @@ def _options(desk: Desk, row: Mapping[str, Any]) -> dict[str, object]:
 def _script_text(found: Variant, target: str, title: str, options: Mapping[str, object]) -> str:
     schedule, row = found.schedule, found.row
     expected = _expected(row)
-    about = [f"{title}: {found.label}, written by the Schedule Workbench {__version__}."]
+    name = f" ({row['name']})" if row["name"] else ""
+    about = [f"{title}: {found.label}{name}, written by the Schedule Workbench {__version__}."]
     holes = open_parts(schedule)
     if holes:
         about.append(f"Left open, so that there is nothing to measure yet: {', '.join(holes)}. wb.tune(s) fills them.")

@@ -14,9 +14,9 @@ import { Tabs } from './tabs';
 import { useUi, type Middle } from './ui';
 import { linkWords } from './words';
 
-function Slot({ name, store, model }: PanelProps & { name: string }) {
+function Slot({ name, tab, store, model }: PanelProps & { name: string; tab?: string }) {
   const Panel = PANELS[name];
-  return Panel ? <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name}><Panel store={store} model={model} /></div> : null;
+  return Panel ? <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name} role={tab ? 'tabpanel' : undefined} aria-label={tab}><Panel store={store} model={model} /></div> : null;
 }
 
 /** The model's graph, or the stages of the open task; both where there are both. */
@@ -52,7 +52,7 @@ function Centre({ has, ...props }: PanelProps & { has: Has }) {
   return (
     <>
       {tabs.length > 1 && <Tabs label="Views of the schedule" tabs={tabs} open={open} onPick={pick} />}
-      <Slot key={open} {...props} name={open} />
+      <Slot key={open} {...props} name={open} tab={tabs.length > 1 ? tabs.find(([name]) => name === open)![1] : undefined} />
       {open === 'nest' && has('accesses') && <Slot {...props} name="accesses" />}
     </>
   );

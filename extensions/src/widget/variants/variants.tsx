@@ -181,8 +181,16 @@ export function VariantsPanel({ store }: PanelProps) {
     naming.value = -1;
     if (row && name !== null && name.trim() !== row.name) store.act('name', { node: row.id, text: name });
   };
+  /** Escape closes what was opened below the tree, and goes back to the variant that it is about. */
+  const onKeyDown = (event: KeyboardEvent): void => {
+    if (event.key !== 'Escape' || !open.value) return;
+    open.value = '';
+    focusOn(ui, `[data-step="${chosen.id}"]`);
+    event.preventDefault();
+    event.stopPropagation();
+  };
   return (
-    <section class="swb-history" aria-label="Variants">
+    <section class="swb-history" aria-label="Variants" onKeyDown={onKeyDown}>
       <header class="swb-panel-head"><h3 class="swb-h3">Variants</h3><Legend />
         {history.hidden > 0 && <span class="swb-faint">{plural(history.hidden, 'old one')} let go</span>}<Tools store={store} history={history} /></header>
       <Drawing ui={ui} history={history} tree={tree} chosen={chosen} naming={row} onGo={go} onName={named}
