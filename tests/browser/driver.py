@@ -196,6 +196,7 @@ class Notebook:
     def open(self, path: str) -> Notebook:
         """Open a notebook and wait until its kernel is connected and idle; a JupyterLab that is there stays."""
         if self.place == LAB and getattr(self.page, "cleared", "") == self.address:
+            self.page.cleared = ""
             self.page.evaluate(OPEN, path)
         else:
             self.page.goto(f"{self.address}/{self.place.format(path)}")

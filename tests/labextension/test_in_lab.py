@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import OPEN_SERVER, Notebook, free_port, page_of
+from browser.driver import OPEN_SERVER, Notebook, clear, free_port, page_of
 
 from workbench.markup import milliseconds
 from workbench.tune.lines import Command, Comparison, Round
@@ -114,8 +114,17 @@ def page(playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield shown
 
 
+EMPTY = """async () => { const { commands } = window.jupyterapp;
+    await commands.execute('filebrowser:refresh');
+    if (!document.querySelector('.jp-Launcher')) await commands.execute('launcher:create'); }"""
+
+
 def open_lab(page: Any, address: str) -> None:
-    page.goto(f"{address}/lab?reset")
+    """Show a JupyterLab with nothing but the launcher open; one that is loaded is emptied, which is quicker."""
+    if page.url.startswith(f"{address}/lab") and clear(page):
+        page.evaluate(EMPTY)
+    else:
+        page.goto(f"{address}/lab?reset")
     page.wait_for_selector(".jp-DirListing-item", timeout=60_000)
 
 
