@@ -99,7 +99,9 @@ class Why:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a front end shows."""
-        rows = [{"id": r.code, "says": r.says, "row": r.row, "do": r.primitive} for r in self.reasons]
+        rows = [
+            {"id": r.code, "says": r.says, "do": f"{r.primitive} {r.row}" if r.primitive else ""} for r in self.reasons
+        ]
         return {"text": self.headline, "rows": rows}
 
 
@@ -186,13 +188,11 @@ class _Main:
         wait = bodies * (_one(n["latency"]) - max(_one(n[name]) for name in ("ports", "issue", "stores")))
         if wait > 0.0:
             results = max(1, round(_one(f.vectors) / max(_one(f.chain), 1.0)))
-            text = (
-                f"each sum waits for the one before: {results} in flight, {round(2.0 * c.latency)} would hide the wait"
-            )
+            text = f"sums wait for those before: {results} in flight, {round(2.0 * c.latency)} would hide it"
             yield self._reason("latency", text, self._free(), "split", wait)
         if _one(f.reloads) > 0.0 and _one(f.visits) >= bodies:
             loop = next((lp.name for lp in reversed(self._loops) if lp.reduces), "")
-            text = f"each sum is loaded and stored in every iteration: {loop} runs outside of {self._inner}"
+            text = f"sums are loaded and stored in every iteration: {loop} runs outside of {self._inner}"
             yield self._reason("reload", text, loop, "reorder", _one(f.visits) * _one(tile_cycles(f, c)))
 
     def _issuing(self) -> Iterator[Reason]:
@@ -210,7 +210,7 @@ class _Main:
             )
             yield self._reason("gather", text, self._vector, "reorder", more)
         elif not self._scalar:
-            text = f"{_count(loads, 'load')} for {_count(work, 'operation')}: too little is used again from registers"
+            text = f"{_count(loads, 'load')} for {_count(work, 'operation')}: registers are used too little"
             yield self._reason("loads", text, self._free(), "split", more)
         loop = next((lp.name for lp in reversed(self._loops) if lp.kind not in STRAIGHT), "")
         if loop and not self._scalar:
@@ -259,7 +259,7 @@ class _Main:
         buffer = max((b for b in moved if moved[b] > 0.8 * most), key=lambda b: (steps.get(b, 0), moved[b]))
         below = {"l1": "L2", "l2": "L3", "l3": "memory"}[level]
         share = _percent(moved[buffer] / sum(moved.values()))
-        text = f"{level.upper()} fetches {_size(sum(moved.values()))} from {below}, {share} of it for {buffer}"
+        text = f"{level.upper()} fetches {_size(sum(moved.values()))} from {below}, {share} for {buffer}"
         if (step := steps.get(buffer, 0)) >= self._target.line_bytes:
             text += f": {self._inner} steps through it by {_size(step)}, a cache line for each element"
             yield self._reason("stride", text, self._inner, "reorder", fetching[level])

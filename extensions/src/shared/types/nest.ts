@@ -42,10 +42,10 @@ export interface AccessRow {
   readonly touched: number | null;
 }
 export interface AccessesSlice { readonly row: string; readonly rows: readonly AccessRow[] }
-/** What bounds the schedule by its estimate: where the time goes, and reasons, each with the primitive that changes it. */
+/** What bounds the schedule by its estimate: where the time goes, and reasons, each with the primitive that changes it and its row ("split k"). */
 export interface WhySlice {
   readonly text: string;
-  readonly rows: readonly { readonly id: string; readonly says: string; readonly row: string; readonly do: string }[];
+  readonly rows: readonly { readonly id: string; readonly says: string; readonly do: string }[];
 }
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {

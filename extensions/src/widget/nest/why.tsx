@@ -33,10 +33,13 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
     <section class="swb-reasons" aria-label="What takes the time">
       <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">{why.text}</span></p>
       <ul>
-        {why.rows.map(({ id, says, row, do: primitive }) => (
-          <li key={id} data-reason={id}>{says}{' '}
-            {primitive && <Button class="swb-link" title={`Select ${nameOf(row)} and open ${primitive}`} onPress={() => openAt(store, ui, row, primitive)}>{primitive} {nameOf(row)}</Button>}</li>
-        ))}
+        {why.rows.map(({ id, says, do: what }) => {
+          const [primitive, row] = what.split(' ') as [string, string];
+          return (
+            <li key={id} data-reason={id}>{says}{' '}
+              {what && <Button class="swb-link" title={`Select ${nameOf(row)} and open ${primitive}`} onPress={() => openAt(store, ui, row, primitive)}>{primitive} {nameOf(row)}</Button>}</li>
+          );
+        })}
       </ul>
     </section>
   );
