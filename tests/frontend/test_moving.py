@@ -258,8 +258,9 @@ def test_rows_glide_to_their_new_places_and_folding_moves_them_at_once(bench: Be
 
 ADDED = """() => {
     const { rows } = kernel.slices.nest;
-    const row = rows.find(one => one.id === 'j');
-    kernel.put('nest', { ...kernel.slices.nest, rows: rows.flatMap(one => (one.id === 'j' ? [{ ...row, id: 'j.0', name: 'j.0' }, one] : [one])) });
+    const at = rows.findIndex(one => one.id === 'j');
+    const more = rows.toSpliced(at, 0, { ...rows[at], id: 'j.0', name: 'j.0' });
+    kernel.put('nest', { ...kernel.slices.nest, rows: more });
     kernel.patch(model, kernel.changed);
 }"""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,11 @@ from session.conftest import Mirror, matmul, split, until
 
 from workbench import Session
 from workbench.errors import UsageError
-from workbench.session import parts
-from workbench.session.registry import COMMANDS, QUESTIONS, SLICES, Kept, command, needed, question, slice_
+from workbench.session import parts, worker
+from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
 from workbench.session.slices import Slices
 from workbench.session.worker import Lanes
+from workbench.turns import pause
 
 
 @pytest.fixture
@@ -121,8 +123,15 @@ def test_what_is_kept_is_made_again_only_of_something_else():
         return kept.of("a", of, lambda: made.append(of) or [])
 
     assert get(one, "x") is get(one, "x")
-    assert get(one, "y") is not get(object(), "y")
+    first = get(one, "y")
+    assert get(object(), "y") is not first
     assert len(made) == 3
+    assert get(one, "y") is first  # going back finds what was made before
+    assert get(one, "x") is get(one, "x")
+    assert len(made) == 3
+    for n in range(KEPT):
+        get(n)
+    assert get(one, "y") is not first  # but not for ever
 
 
 def test_an_answer_that_takes_long_is_worked_out_in_a_lane(session, declared):
@@ -205,8 +214,41 @@ def test_commands_can_do_what_takes_long_beside_the_session(session, declared):
 
 
 def test_a_lane_after_the_end_does_nothing():
-    lanes, done = Lanes(), []
+    lanes, done = Lanes(threading.Event()), []
     lanes.close()
     lanes.lane("x").submit("a", lambda: done.append(1))
     assert lanes.lane("x") is lanes.lane("x")
     assert not done
+
+
+@pytest.mark.parametrize("patience", [20.0, 0.001])
+def test_a_lane_waits_at_its_steps_while_the_session_is_busy(monkeypatch, patience):
+    monkeypatch.setattr(worker, "PATIENCE_S", patience)
+    session = worker.Worker("busy", lambda: None)
+    lanes, steps, end, held, gate = Lanes(session.idle), [], threading.Event(), threading.Event(), threading.Event()
+
+    def work():
+        while not end.is_set():
+            pause()
+            steps.append(1)
+            time.sleep(0.001)
+
+    try:
+        lanes.lane("x").submit("a", work)
+        until(lambda: len(steps) > 2)
+        session.put(lambda: (held.set(), gate.wait(20)))
+        assert held.wait(20)
+        time.sleep(0.02)
+        before = len(steps)
+        if patience < 1:
+            until(lambda: len(steps) > before)  # a session that is busy for long does not stop it for ever
+            return
+        time.sleep(0.1)
+        assert len(steps) == before
+        gate.set()
+        until(lambda: len(steps) > before)
+    finally:
+        end.set()
+        gate.set()
+        lanes.close()
+        session.close(5)

@@ -21,22 +21,30 @@ if TYPE_CHECKING:
     from .history import View
 
 
+KEPT = 8
+"""Values of one name that are kept: who takes a step back, or goes back and forth, finds them again."""
+
+
 class Kept:
     """Values that are made again only when what they were made of is another object, so that they stay the same one."""
 
     def __init__(self) -> None:
-        self._values: dict[str, tuple[tuple[Any, ...], Any]] = {}
+        self._values: dict[str, list[tuple[tuple[Any, ...], Any]]] = {}
 
     def of(self, name: str, made_of: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """Return what `make` returned for the same objects (or equal texts and numbers) before, else call it."""
-        old = self._values.get(name)
-        if old is None or any(a is not b and not _same(a, b) for a, b in zip(old[0], made_of, strict=True)):
-            old = self._values[name] = (made_of, make())
-        return old[1]
+        known = self._values.setdefault(name, [])
+        found = next((one for one in known if all(map(_same, one[0], made_of))), None)
+        if found is not None:
+            known.remove(found)
+        else:
+            found = (made_of, make())
+        self._values[name] = [found, *known[: KEPT - 1]]
+        return found[1]
 
 
 def _same(a: object, b: object) -> bool:
-    return isinstance(a, str | int | float) and a == b
+    return a is b or (isinstance(a, str | int | float) and a == b)
 
 
 @dataclass(frozen=True, slots=True)
