@@ -1,4 +1,6 @@
+import itertools
 import json
+import time
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType
 from workbench.ir.parser import parse
 from workbench.ir.traffic import least_traffic
+from workbench.turns import giving_way
 
 
 @pytest.fixture(scope="module")
@@ -192,12 +195,31 @@ def test_columns_say_the_same_as_the_drawing():
     for k, p in enumerate(drawing.nodes):
         assert (c["id"][k], c["words"][c["label"][k]], c["words"][c["sub"][k]]) == (p.leaf.id, p.leaf.label, p.leaf.sub)
         assert (c["x"][k], c["y"][k], c["fold"][k]) == (round(p.x), round(p.y), p.frame)
-        assert (c["task"][k], c["tunable"][k]) == (p.leaf.task, int(p.leaf.task is not None))
-    ids = [*c["id"], *(f["id"] for f in c["folds"])]
+        assert c["task"][k] == p.leaf.task
+    for k, p in enumerate(drawing.frames):
+        found = [c["folds"][name][k] for name in ("id", "times", "nodes", "task", "x", "y", "w", "h")]
+        place = [round(v) for v in (p.x, p.y, p.w, p.h)]
+        assert found == [p.frame.id, p.frame.times, p.frame.count, p.frame.task, *place]
+        assert (c["words"][c["folds"]["title"][k]], bool(c["folds"]["open"][k])) == (p.frame.title, p.frame.open)
+    ids = [*c["id"], *c["folds"]["id"]]
     assert [(ids[a], ids[b]) for a, b in zip(c["a"], c["b"], strict=True)] == [(e.a, e.b) for e in drawing.edges]
-    assert [len(p) for p in c["points"]] == [2 * len(e.points) for e in drawing.edges]
+    for steps, e in zip(c["points"], drawing.edges, strict=True):
+        points = zip(itertools.accumulate(steps[::2]), itertools.accumulate(steps[1::2]), strict=True)
+        assert list(points) == [(round(x), round(y)) for x, y in e.points]
     assert len(c["id"]) == n == len(c["w"])
     assert len(set(c["words"])) == len(c["words"])
+
+
+def test_a_large_drawing_gives_way_at_every_small_step():
+    graph = residual(60).optimize()
+    tasks = wb.extract_tasks(graph)
+    times = [time.thread_time()]
+    with giving_way(lambda: times.append(time.thread_time())):
+        network(graph, tasks, level="nodes", expanded=[f.frame.id for f in network(graph, tasks).frames]).columns()
+    stretches = sorted(b - a for a, b in itertools.pairwise([*times, time.thread_time()]))
+    assert len(stretches) > 20 * len(graph.nodes)
+    # Of processor time; the garbage collector may come in between.
+    assert sum(s for s in stretches if s < 0.004) > 0.8 * sum(stretches)
 
 
 def test_a_kernel_that_cannot_be_compiled_says_why():

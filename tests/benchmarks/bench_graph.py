@@ -273,10 +273,11 @@ def in_kernel(path: Path) -> dict[str, Any]:
         start = time.perf_counter()
         session.run("select", id=rows[-1])
         alone = 1e3 * (time.perf_counter() - start)
-        folds = [f["id"] for f in drawn["folds"]]
+        frames = drawn["folds"]
+        folds = frames["id"]
         bytes_folded = sum(sizes) + len(json.dumps(drawn))
         came = threading.Event()
-        hidden = sum(f["nodes"] * (f["times"] - 1) for f in drawn["folds"])
+        hidden = sum(n * (times - 1) for n, times in zip(frames["nodes"], frames["times"], strict=True))
         question = {"level": "kernels" if hidden > MORE else "nodes", "expanded": folds}
         began = time.perf_counter()
         took: list[float] = []
@@ -318,7 +319,7 @@ def resnet() -> dict[str, Any]:
         session.greet(lambda message: sizes.update(state=len(json.dumps(message))))
         session.flush(60)
         drawn = _ask(session)
-        return {**sizes, "graph": len(json.dumps(drawn)), "folds": [f["title"] for f in drawn["folds"]]}
+        return {**sizes, "graph": len(json.dumps(drawn)), "folds": [drawn["words"][k] for k in drawn["folds"]["title"]]}
     finally:
         session.close()
 

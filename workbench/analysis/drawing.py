@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from workbench import markup as m
@@ -223,13 +223,21 @@ def _graph(columns: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     names = ("label", "sub", "kind", "task", "x", "y", "w", "h")
     cells = zip(*(texts.get(name) or columns[name] for name in names), strict=True)
     nodes = [dict(zip(names, cell, strict=True)) for cell in cells]
-    edges = [{"points": points} for points in columns["points"]]
-    for fold in columns["folds"]:
+    edges = [{"points": _absolute(steps)} for steps in columns["points"]]
+    folds = columns["folds"]
+    for values in zip(*folds.values(), strict=True):
+        fold = dict(zip(folds, values, strict=True))
         x, y = fold["x"] + PAD, fold["y"] + PAD
         to.rect(x, y, fold["w"], fold["h"], r=6, stroke=to.colour["line2"])
-        to.text(x + 8, y + 15, fold["title"], size=11, fill="tx2", room=fold["w"] - 48)
+        to.text(x + 8, y + 15, words[fold["title"]], size=11, fill="tx2", room=fold["w"] - 48)
         to.text(x + fold["w"] - 8, y + 15, f"×{fold['times']}", size=11, bold=True, anchor="end")
     return _stages({**columns, "nodes": nodes, "edges": edges}, slices, to)
+
+
+def _absolute(steps: Sequence[int]) -> list[int]:
+    """Return the points of a line that travelled as its beginning and steps."""
+    both = (accumulate(steps[::2]), accumulate(steps[1::2]))
+    return [v for point in zip(*both, strict=True) for v in point]
 
 
 def _stages(drawing: Row, slices: Mapping[str, Any], to: Canvas) -> str:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from workbench.analysis.frames import ENTER, LEAVE, Frame, Leaf
 from workbench.analysis.repeats import Repeat, repeats
+from workbench.turns import pause
 
 #: Frames of repeated blocks within each other.
 DEEPEST = 2
@@ -86,6 +87,7 @@ class _Folding:
                 self.read[b].append(a)
         self._build(0, len(units), self.root, ())
         for (a, i), (b, j) in self.edges:
+            pause()
             self._link(a, i, b, j)
 
     def likes(self) -> dict[str, tuple[str, ...]]:

@@ -6,11 +6,13 @@ the order of what stands around it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from itertools import pairwise
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from workbench.analysis.layered import Box, Layout, layout
+from workbench.turns import pause
 
 #: Pixels of a character of the label (12 px) and of the line below it (11 px), and what surrounds them.
 LABEL, SUB, PAD = 6.9, 6.0, 20.0
@@ -20,6 +22,7 @@ ENTER, LEAVE = "\0in", "\0out"
 
 Mark: TypeAlias = Literal["removed", "added", "changed"]
 Point: TypeAlias = tuple[float, float]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,26 +152,27 @@ class Drawing:
         return f"<Drawing of {len(self.nodes)} nodes, {len(self.frames)} frames, {len(self.edges)} edges>"
 
     def columns(self) -> dict[str, Any]:
-        """Return it column by column, in whole pixels, every text once: so it travels."""
+        """Return it column by column, in whole pixels, every text once: so it travels.
+
+        The first point of a line is where it is, each other one how far it is from the one before. `folds` are the
+        frames, column by column as well.
+        """
         words = _Words()
         n, frames = self.nodes, self.frames
         at = {p.leaf.id: k for k, p in enumerate(n)} | {p.frame.id: len(n) + k for k, p in enumerate(frames)}
         return {
-            "key": self.key, "id": [p.leaf.id for p in n], "label": [words(p.leaf.label) for p in n],
-            "sub": [words(p.leaf.sub) for p in n], "kind": [words(p.leaf.kind) for p in n],
-            "task": [p.leaf.task for p in n], "bytes": [p.leaf.bytes for p in n], "ops": [p.leaf.ops for p in n],
-            "tunable": [int(p.leaf.tunable) for p in n], "fold": [p.frame for p in n],
-            **{name: [round(getattr(p, name)) for p in n] for name in ("x", "y", "w", "h")},
-            "folds": [
-                {
-                    "id": p.frame.id, "title": p.frame.title, "times": p.frame.times, "nodes": p.frame.count,
-                    "open": p.frame.open, "task": p.frame.task, "x": round(p.x), "y": round(p.y), "w": round(p.w),
-                    "h": round(p.h),
-                }
-                for p in frames
-            ],
-            "a": [at[e.a] for e in self.edges], "b": [at[e.b] for e in self.edges],
-            "points": [[round(v) for point in e.points for v in point] for e in self.edges],
+            "key": self.key,
+            **_each(n, {
+                "id": lambda p: p.leaf.id, "label": lambda p: words(p.leaf.label), "sub": lambda p: words(p.leaf.sub),
+                "kind": lambda p: words(p.leaf.kind), "task": lambda p: p.leaf.task, "bytes": lambda p: p.leaf.bytes,
+                "ops": lambda p: p.leaf.ops, "fold": lambda p: p.frame, **_PLACE,
+            }),
+            "folds": _each(frames, {
+                "id": lambda p: p.frame.id, "title": lambda p: words(p.frame.title), "times": lambda p: p.frame.times,
+                "nodes": lambda p: p.frame.count, "open": lambda p: int(p.frame.open), "task": lambda p: p.frame.task,
+                **_PLACE,
+            }),
+            **_each(self.edges, {"a": lambda e: at[e.a], "b": lambda e: at[e.b], "points": _steps}),
             "width": round(self.width), "height": round(self.height),
             "marks": [
                 {"node": k, "mark": p.leaf.mark, "reason": p.leaf.reason} for k, p in enumerate(n) if p.leaf.mark
@@ -176,6 +180,28 @@ class Drawing:
             "likes": {str(at[id]): " ".join(ids) for id, ids in self.likes.items() if id in at},
             "words": words.all,
         }  # fmt: skip
+
+
+_PLACE: dict[str, Callable[[Any], int]] = {
+    "x": lambda p: round(p.x), "y": lambda p: round(p.y), "w": lambda p: round(p.w), "h": lambda p: round(p.h),
+}  # fmt: skip
+
+
+def _each(rows: Iterable[T], columns: Mapping[str, Callable[[T], Any]]) -> dict[str, list[Any]]:
+    """Fill the columns of a table."""
+    out: dict[str, list[Any]] = {name: [] for name in columns}
+    for row in rows:
+        pause()
+        for name, value in columns.items():
+            out[name].append(value(row))
+    return out
+
+
+def _steps(edge: Edge) -> list[int]:
+    """Where a line begins, then its steps: short numbers, however long the drawing is."""
+    points = [(round(x), round(y)) for x, y in edge.points]
+    steps = [(bx - ax, by - ay) for (ax, ay), (bx, by) in pairwise(points)]
+    return [v for point in (*points[:1], *steps) for v in point]
 
 
 class _Words:
@@ -243,6 +269,7 @@ def _put(
     """Move everything in a frame to its place in the whole drawing."""
     places: Mapping[str, Point] = placed.found.positions
     for item, box in zip(placed.frame.items, placed.boxes, strict=True):
+        pause()
         left, top = places[box.id][0] + x + placed.dx, places[box.id][1] + y + placed.dy
         if isinstance(item, Leaf):
             nodes.append(PlacedNode(item, left, top, box.w, box.h, inside))

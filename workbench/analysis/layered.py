@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from workbench.analysis.ordering import order_layers
 from workbench.analysis.placing import place
 from workbench.errors import InputError
+from workbench.turns import pause
 
 #: Bends that a drawing may have beyond four per node; edges that would need more are drawn as one straight line.
 SPARE_BENDS = 2000
@@ -74,6 +75,7 @@ def layout(
     runs = net.runs(x)
     lines: list[tuple[tuple[float, float], ...]] = []
     for a, b in pairs:
+        pause()
         start = (x[a], spots[boxes[a].id][1] + boxes[a].h)
         lines.append(_simple([start, *net.line(a, b, x, tops, heights, runs[a]), (x[b], spots[boxes[b].id][1])]))
     width = max((c + r for c, r in zip(x, half, strict=True)), default=0.0)
@@ -131,6 +133,7 @@ class _Net:
         self.loose: set[tuple[int, int]] = set()
         for a, b in sorted(links, key=lambda e: (layer[e[1]] - layer[e[0]], e)):
             need = layer[b] - layer[a] - 1
+            pause()
             chain = self.chains.setdefault(a, [])
             if len(self.row) - len(boxes) + need - len(chain) > room:
                 self.loose.add((a, b))
@@ -159,6 +162,7 @@ class _Net:
         out: dict[int, list[tuple[int, int]]] = {}
         for a, chain in self.chains.items():
             pieces = out.setdefault(a, [])
+            pause()
             for k, bend in enumerate(chain):
                 if k and abs(x[bend] - x[chain[k - 1]]) < 0.01:
                     pieces[-1] = (pieces[-1][0], k)

@@ -25,6 +25,7 @@ from workbench.ir.printer import dim_text
 from workbench.ir.stmt import accesses, blocks
 from workbench.ir.traffic import least_traffic
 from workbench.markup import shortened
+from workbench.turns import pause
 
 LONGEST = 34
 
@@ -136,7 +137,7 @@ class _Units:
     def __init__(self, graph: Graph, tasks: Sequence[Task], marks: Mapping[str, Change] | None = None) -> None:
         self.graph, self.marks = graph, marks or {}
         self.number = {name: k for k, t in enumerate(tasks) for name in t.groups}
-        self.traffic = [least_traffic(t.func) for t in tasks]
+        self.traffic = [_traffic(t) for t in tasks]
         self.nodes = {n.name: n for n in graph.nodes}
         self.taken = set(self.nodes)
         self.maker: dict[str, str] = {}
@@ -168,6 +169,7 @@ class _Units:
 
     def kernel(self, group: FusedNodes) -> None:
         """Take in a kernel."""
+        pause()
         members = [self.nodes[name] for name in group.nodes]
         for n in members:
             self._link(n)
@@ -199,6 +201,7 @@ class _Units:
 
     def operator(self, node: Node) -> None:
         """Take in an operator of a network that is not in kernels yet."""
+        pause()
         self._link(node)
         leaf = self._operator(node, None)
         self.all.append(Unit(leaf, (leaf,), (leaf.kind, leaf.label, leaf.sub, leaf.mark)))
@@ -208,6 +211,11 @@ class _Units:
         found = self.marks.get(node.name)
         leaf = Leaf(node.name, _word(node), _size(self.graph, _made(node)), kind, task, self._moved([node]))
         return leaf if found is None else replace(leaf, mark=found.kind, reason=found.reason)
+
+
+def _traffic(task: Task) -> int:
+    pause()
+    return least_traffic(task.func)
 
 
 def _made(node: Node) -> str:

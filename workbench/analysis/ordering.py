@@ -6,6 +6,8 @@ import itertools
 from bisect import bisect_left, insort
 from collections.abc import Sequence
 
+from workbench.turns import pause
+
 SWEEPS = 12
 #: Sweeps without an improvement before giving up.
 PATIENCE = 4
@@ -28,6 +30,7 @@ def order_layers(layers: Sequence[Sequence[int]], down: Adjacent, up: Adjacent) 
         downward = sweep % 2 == 0
         rows = range(1, len(current)) if downward else range(len(current) - 2, -1, -1)
         for r in rows:
+            pause()
             _sort(current, r, up if downward else down, r - 1 if downward else r + 1)
         _swap_neighbours(current, up, down)
         count = crossings(current, down)
@@ -68,6 +71,7 @@ def _sort(layers: list[list[int]], r: int, beside: Adjacent, other: int) -> None
 def _swap_neighbours(layers: list[list[int]], up: Adjacent, down: Adjacent) -> None:
     """Swap two neighbours wherever that removes crossings with both adjacent layers taken together."""
     for r, layer in enumerate(layers):
+        pause()
         if len(layer) < 2 or len(layer) > 64:
             continue
         if not (_tangled(layers, r - 1, down) or _tangled(layers, r, down)):
@@ -104,6 +108,7 @@ def crossings(layers: Sequence[Sequence[int]], down: Adjacent) -> int:
     """Number of pairs of links that cross."""
     total = 0
     for upper, lower in itertools.pairwise(layers):
+        pause()
         place = {k: i for i, k in enumerate(lower)}
         seen: list[int] = []
         for k in upper:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+from workbench.turns import pause
+
 Adjacent = Sequence[Sequence[int]]
 
 
@@ -51,6 +53,7 @@ def _conflicts(order: Sequence[Sequence[int]], up: Adjacent, boxes: int) -> set[
     """Links that cross a link between two bends; such a link is never made straight."""
     out: set[tuple[int, int]] = set()
     for above, layer in itertools.pairwise(order):
+        pause()
         place = {k: i for i, k in enumerate(above)}
         low, start = 0, 0
         for i, k in enumerate(layer):
@@ -73,6 +76,7 @@ def _align(rows: list[list[int]], beside: Adjacent, conflicts: set[tuple[int, in
         for i, k in enumerate(layer):
             place[k] = i
     for layer in rows[1:]:
+        pause()
         last = -1
         for k in layer:
             near = sorted(beside[k], key=place.__getitem__)
@@ -89,6 +93,7 @@ def _pack(rows: list[list[int]], root: list[int], half: Sequence[float], gap: fl
     n = len(root)
     room: dict[tuple[int, int], float] = {}
     for layer in rows:
+        pause()
         for a, b in itertools.pairwise(layer):
             key = (root[a], root[b])
             room[key] = max(room.get(key, 0.0), half[a] + half[b] + gap)

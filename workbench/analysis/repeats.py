@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from workbench.turns import pause
+
 #: A repetition has to leave out at least so many nodes to be worth a frame around it.
 FEWEST_HIDDEN = 2
 #: Nodes that read more than this are taken for different from all others.
@@ -62,6 +64,7 @@ def repeats(signatures: Sequence[Hashable], edges: Sequence[tuple[int, int]]) ->
     narrow = _cuts(n, edges)
     heap: list[tuple[int, int, int, int]] = []
     for length in range(1, n // 2 + 1):
+        pause()
         for start, end in _periodic(codes, reads, length):
             _offer(heap, start, end, length)
     taken = np.zeros(n, np.bool_)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..errors import ModelError, WorkbenchError, did_you_mean
 from ..ir import te
+from ..turns import pause
 from .graph import Array, AttrValue, Node, TensorType
 from .limits import check_types
 
@@ -271,6 +272,7 @@ def opdef(node: Node) -> OpDef:
     from .onnx.foreign import foreign
 
     assert ops is not None
+    pause()  # whatever walks a graph asks this of every node
     domain = "" if node.domain == "ai.onnx" else node.domain
     found = _REGISTRY.get((domain, node.op))
     if found is None or not found.accepts(node):

@@ -8,11 +8,19 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from workbench.turns import giving_way
+
 IDLE_S = 1.0
 """Seconds that a thread waits for more work before it ends."""
 
 BURST_S = 0.06
 """Seconds of work in a row after which what has changed is shown, even if more work waits."""
+
+SLICE_S = 0.001
+"""Seconds that a lane works before it looks whether somebody waits for the session."""
+
+PATIENCE_S = 0.1
+"""Seconds that a lane waits for a busy session; then it works beside it for as long, so that it comes to an end."""
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +41,9 @@ class Worker:
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
+        #: Set while nobody waits for this worker.
+        self.idle = threading.Event()
+        self.idle.set()
 
     def put(self, job: Callable[[], None]) -> bool:
         """Add a job, which must not raise; False (and nothing is done) after `close`."""
@@ -40,6 +51,7 @@ class Worker:
             if self._closed:
                 return False
             self._jobs.append(job)
+            self.idle.clear()
             if self._thread is None or not self._thread.is_alive():  # a fork of the process has no threads
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
@@ -55,6 +67,7 @@ class Worker:
         with self._condition:
             self._closed = True
             self._jobs.clear()
+            self.idle.set()
             thread = self._thread
             self._condition.notify_all()
         if thread is not None and not self.here():
@@ -79,6 +92,8 @@ class Worker:
     def _next(self, wake: float | None) -> Callable[[], None] | None:
         """Wait for a job; an empty one when it is time for `between`; None when the thread is to end."""
         with self._condition:
+            if not self._jobs:
+                self.idle.set()
             end = time.monotonic() + (IDLE_S if wake is None else wake)
             while not self._jobs and not self._closed:
                 left = end - time.monotonic()
@@ -104,10 +119,35 @@ def _guarded(job: Callable[[], None]) -> None:
         _log.exception("a job of a session failed")
 
 
-class Lane:
-    """A thread of its own for work that takes long; of each kind only the newest request waits."""
+class Turn:
+    """What a lane does between two steps: it lets the session's thread go first, and the kernel's own.
 
-    def __init__(self, name: str) -> None:
+    They share one interpreter: beside a thread that never stops, each command would take at least twice as long.
+    """
+
+    def __init__(self, idle: threading.Event) -> None:
+        self._idle = idle
+        self._next = self._again = 0.0
+
+    def __call__(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        if self._idle.is_set() or now < self._again:
+            time.sleep(0)  # whoever waits for the interpreter gets it now
+        elif not self._idle.wait(PATIENCE_S):
+            self._again = time.monotonic() + PATIENCE_S
+        self._next = time.monotonic() + SLICE_S
+
+
+class Lane:
+    """A thread of its own for work that takes long; of each kind only the newest request waits.
+
+    Work that calls `workbench.turns.pause` gives way while `idle` is not set.
+    """
+
+    def __init__(self, name: str, idle: threading.Event) -> None:
+        self._turn = Turn(idle)
         self._waiting: dict[str, Callable[[], None]] = {}
         self._lock = threading.Lock()
         self._running = ""
@@ -133,7 +173,8 @@ class Lane:
             self._running = next(iter(self._waiting))
             work = self._waiting.pop(self._running)
         try:
-            work()
+            with giving_way(self._turn):
+                work()
         finally:
             with self._lock:
                 self._running = ""
@@ -146,9 +187,10 @@ class Lane:
 
 
 class Lanes:
-    """Lanes by name, each made when it is first wanted."""
+    """Lanes by name, each made when it is first wanted; `idle` is set while nobody waits for the session."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: threading.Event) -> None:
+        self._idle = idle
         self._lanes: dict[str, Lane] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -157,7 +199,7 @@ class Lanes:
         """Return the lane of this name; after `close` one that does nothing."""
         with self._lock:
             if name not in self._lanes:
-                self._lanes[name] = Lane(f"workbench-session-{name}")
+                self._lanes[name] = Lane(f"workbench-session-{name}", self._idle)
                 if self._closed:
                     self._lanes[name].close()
             return self._lanes[name]

@@ -21,13 +21,21 @@ export interface DagIndex {
 const TITLE = 24;
 const SIGNS = { removed: '− ', added: '+ ', changed: '~ ' };
 
+/** Points of a line from its beginning and its steps. */
+function absolute(steps: readonly number[]): number[] {
+  const points = [...steps];
+  for (let i = 2; i < points.length; i++) points[i]! += points[i - 2]!;
+  return points;
+}
+
 /** A drawing from its columns: the frames first, so that they lie below their nodes. */
 export function fromColumns(c: GraphColumns): DagData {
   const word = (k: number | undefined): string => c.words[k!] ?? '';
   const marks = new Map(c.marks.map(one => [one.node, one]));
-  const frames = c.folds.map((f): DagNode => ({
-    id: f.id, label: f.title, sub: f.times > 1 ? `×${f.times}` : '', task: f.task, kind: 'frame', x: f.x, y: f.y, w: f.w, h: TITLE,
-    body: f.h, times: f.times, count: f.nodes, open: f.open
+  const f = c.folds;
+  const frames = f.id.map((id, k): DagNode => ({
+    id, label: word(f.title[k]), sub: f.times[k]! > 1 ? `×${f.times[k]}` : '', task: f.task[k]!, kind: 'frame',
+    x: f.x[k]!, y: f.y[k]!, w: f.w[k]!, h: TITLE, body: f.h[k], times: f.times[k], count: f.nodes[k], open: !!f.open[k]
   }));
   const nodes = c.id.map((id, k): DagNode => {
     const { mark, reason } = marks.get(k) ?? {};
@@ -37,7 +45,7 @@ export function fromColumns(c: GraphColumns): DagData {
     };
   });
   const end = (k: number): string => (nodes[k] ?? frames[k - nodes.length]!).id;
-  const edges = c.points.map((points, k) => ({ a: end(c.a[k]!), b: end(c.b[k]!), points }));
+  const edges = c.points.map((steps, k) => ({ a: end(c.a[k]!), b: end(c.b[k]!), points: absolute(steps) }));
   return { nodes: [...frames, ...nodes], edges, width: c.width, height: c.height };
 }
 

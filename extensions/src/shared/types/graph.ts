@@ -42,10 +42,10 @@ export interface GraphSlice { readonly key: string; readonly nodes: number; read
 /** Question "graph". */
 export interface GraphQuestion { readonly level: 'kernels' | 'nodes'; readonly expanded: readonly string[]; readonly pass?: number; readonly side?: Side }
 export type Side = 'before' | 'after';
-export interface FoldInfo {
-  readonly id: string; readonly title: string; readonly times: number; readonly nodes: number; readonly open: boolean; readonly task: number | null;
-  readonly x: number; readonly y: number; readonly w: number; readonly h: number;
-}
+/** The frames column by column; `title` is a number of a word, `open` 0 or 1. */
+export type FoldColumns = Readonly<Record<'title' | 'times' | 'nodes' | 'open' | 'x' | 'y' | 'w' | 'h', readonly number[]>> & {
+  readonly id: readonly string[]; readonly task: readonly (number | null)[];
+};
 /** Answer to "graph": a drawing column by column; ends of edges from `id.length` on are frames. */
 export interface GraphColumns {
   readonly key: string;
@@ -57,15 +57,15 @@ export interface GraphColumns {
   readonly task: readonly (number | null)[];
   readonly bytes: readonly number[];
   readonly ops: readonly number[];
-  readonly tunable: readonly number[];
   readonly fold: readonly (number | null)[];
   readonly x: readonly number[];
   readonly y: readonly number[];
   readonly w: readonly number[];
   readonly h: readonly number[];
-  readonly folds: readonly FoldInfo[];
+  readonly folds: FoldColumns;
   readonly a: readonly number[];
   readonly b: readonly number[];
+  /** The first point of each line, then steps. */
   readonly points: readonly (readonly number[])[];
   readonly width: number;
   readonly height: number;

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ....turns import pause
 from ...graph import Graph, Node
 from ..fuse import PRODUCTS, fuse, fusion_class, is_view
 from .carry import RESULT, Mode, Site, carrier
@@ -89,6 +90,7 @@ def space(graph: Graph) -> Space:
         for mode in carrier(sites[n.name]).start(sites[n.name]):
             add(n, mode)
     while todo:
+        pause()
         tensor, order = todo.pop(0)
         around = [producers[tensor]] if tensor in producers else []
         for n in [*around, *consumers.get(tensor, [])]:
@@ -113,6 +115,7 @@ def cheapest(found: Space, limit: int = LIMIT) -> tuple[dict[str, Mode], Solutio
     for tensor, orders in found.orders.items():
         if len(orders) == 1 or tensor in graph.constants:
             continue
+        pause()
         ends = _Ends(found, tensor, producers.get(tensor), consumers.get(tensor, []), index)
         if ends.shared:
             sizes.append(2 ** len(orders))

@@ -18,6 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....turns import pause
+
 #: Most entries of a table.
 LIMIT = 1 << 16
 
@@ -106,6 +108,7 @@ def _eliminate(sizes: Sequence[int], factors: Sequence[Factor], limit: int) -> t
     heapq.heapify(queue)
     steps, cut = list[tuple[int, list[Factor]]](), list[int]()
     while near:
+        pause()
         size, v = heapq.heappop(queue)
         if v not in near or size != _entries(sizes, near[v]) * sizes[v]:
             continue  # its neighbours have changed, so it stands in the queue once more
