@@ -115,5 +115,5 @@ function tune(ui: Ui, store: Store): boolean {
   const state = store.slice('tuning').peek()?.state;
   if (ui.tab.peek() === 'tuning' && state === 'running') return press(ui, '[data-action=pause]');
   if (ui.tab.peek() === 'tuning' && state === 'paused') return press(ui, '[data-action=resume]');
-  return press(ui, '[data-swb-do=tune]');
+  return press(ui, '[data-swb-do=tune]') || focusOn(ui, '[data-action=start]');
 }

@@ -194,7 +194,7 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
           ))}
         </div>
       )}
-      <span class="swb-total" title={`Sum over all tasks of calls × ${guess ? 'measured or estimated time; measured once every task has a time' : 'best time'}`}>
+      <span class="swb-total" title={total == null && !guess ? 'Known once every task has a time' : `Sum over all tasks of calls × ${guess ? 'measured or estimated time; measured once every task has a time' : 'best time'}`}>
         <span class="swb-from-m">end to end </span><b>{guess ? `≈ ${milliseconds(est)} ms` : total == null ? '–' : `${milliseconds(total)} ms`}</b>
         {guess && <span class="swb-faint"> est.</span>}
         {total != null && untuned != null && (

@@ -7,6 +7,7 @@ import { Blank } from '../../shared/blank';
 import { count, duration, plural } from '../../shared/format';
 import type { ErrorInfo, TuningSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
+import { OpenTrial } from '../charts/trial';
 import { Facts } from './facts';
 import { Steer } from './steer';
 import { ACTIONS, STATE_WORDS, whyNot, type Action } from './tuningstates';
@@ -121,7 +122,7 @@ function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning:
 
 const basename = (path: string): string => path.split(/[\\/]/).pop() ?? path;
 
-function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: Run }) {
+function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: Run; refuse: (error: ErrorInfo) => void }) {
   const { log } = props.tuning;
   return (
     <div class="swb-tuning-result">
@@ -129,6 +130,7 @@ function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: R
         {log ? <>log <span class="swb-mono">{basename(log)}</span></> : 'no log file yet'}
       </span>
       {ACTIVE.has(props.tuning.state) && <Measure store={props.store} tuning={props.tuning} needs={props.needs} />}
+      {props.tuning.trials > 0 && <OpenTrial {...props} />}
       <Best {...props} />
     </div>
   );
@@ -164,7 +166,9 @@ export function TuningPanel(props: PanelProps) {
     <section ref={section} class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
       <div class="swb-tuning-line">
         <b class="swb-tuning-state" role="status">{STATE_WORDS[tuning.state] ?? tuning.state}</b>
+        {!started && tuning.trials > 0 && <span class="swb-mut">{plural(tuning.trials, 'trial')} in the log, which a run goes on with</span>}
         {started && <><Progress tuning={tuning} compared={compared} /><Pace tuning={tuning} /></>}
+        {!started && tuning.trials > 0 && <><span class="swb-mut swb-nowrap">{plural(tuning.trials, 'trial')} in the log</span><Pace tuning={tuning} /></>}
         {active && <Actions {...{ tuning, needs, run }} help={help} />}
       </div>
       {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message || 'The note above says why.'} />}
@@ -176,7 +180,7 @@ export function TuningPanel(props: PanelProps) {
       )}
       <div class="swb-tuning-next">
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
-        <Result {...props} tuning={tuning} needs={needs} run={run} />
+        <Result {...props} tuning={tuning} needs={needs} run={run} refuse={error => { refused.value = error; }} />
       </div>
       <div class="swb-tuning-more">
         <Facts store={store} needs={needs} live={active} />

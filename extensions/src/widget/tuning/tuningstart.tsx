@@ -85,7 +85,8 @@ export function StartForm({ store, needs, run, again }: {
       <Button type="submit" class="swb-button is-primary" data-action="start" reason={reason} title="Runs in the background: the notebook stays usable"
         onPress={() => undefined}>{again ? 'Start again' : 'Start'}</Button>
       {good && scope === 'all' && unit.value === 'trials' && number < ROUND * tasks && (
-        <span class="swb-mut">{plural(number, 'trial')} reach {Math.max(1, Math.floor(number / ROUND))} of the {tasks} tasks, those with the largest computations; {count(ROUND * tasks)} reach all</span>
+        <span class="swb-mut">{plural(number, 'trial')} reach {Math.max(1, Math.floor(number / ROUND))} of the {tasks} tasks, those with the largest computations;
+          {' '}<Button class="swb-link" title="Sets the budget" data-swb-reach onPress={() => { amount.value = String(ROUND * tasks); }}>{count(ROUND * tasks)} reach all</Button></span>
       )}
       {!good && <span class="swb-careful" role="status">A whole number from 1 to {MOST[unit.value].toLocaleString('en')}</span>}
     </form>
