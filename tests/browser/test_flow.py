@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, View
+from notebooks.tour import check_tour
 
 LOOP = """
 import time
@@ -49,12 +50,13 @@ def test_the_tour_opens_and_runs(page: Any, address: str) -> None:
         240_000,
     )
     outputs = page.evaluate(
-        """() => window.jupyterapp.shell.currentWidget.content.widgets.filter(c => c.model.type === 'code')
-               .map(c => c.model.outputs.toJSON())"""
+        """() => Object.fromEntries(window.jupyterapp.shell.currentWidget.content.widgets
+               .filter(c => c.model.type === 'code').map(c => [c.model.id, c.model.outputs.toJSON()]))"""
     )
     assert len(outputs) > 12
-    errors = [o for cell in outputs for o in cell if o["output_type"] == "error"]
+    errors = [o for cell in outputs.values() for o in cell if o["output_type"] == "error"]
     assert errors == []
+    check_tour({cell: "\n".join(map(_text, shown)) for cell, shown in outputs.items()})
     assert page.evaluate("window.jupyterapp.shell.currentWidget.content.widgets.length") > 30
     views = page.locator(".jp-OutputArea-output .swb[aria-label='Schedule Workbench']")
     assert views.count() == 4
@@ -185,6 +187,13 @@ def test_launcher_tile(page: Any, address: str, lab_folder: Path) -> None:
 
 _TRIALS = """[...document.querySelectorAll('.swb-tasks tbody tr')].reduce(
     (n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0)"""
+
+
+def _text(output: dict[str, Any]) -> str:
+    """Text and HTML of an output; the browser may have either in lines."""
+    data = output.get("data", {})
+    parts = (output.get("text", ""), data.get("text/plain", ""), data.get("text/html", ""))
+    return "\n".join("".join(part) for part in parts)
 
 
 def _running(cell: int) -> str:
