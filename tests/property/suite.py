@@ -44,12 +44,14 @@ def run_concrete(count: int, seed: int = 0, primitive: str | None = None, compil
     return report
 
 
-def run_scenarios(compiled: bool = True) -> Report:
-    """Check the sequences that were thought out."""
+def run_scenarios(primitive: str | None = None, compiled: bool = True) -> Report:
+    """Check the sequences that were thought out, all of them or those with a primitive."""
     from property import checks, randoms
 
     report = Report()
     for nest, steps in randoms.SCENARIOS:
+        if primitive and primitive not in (step[0] for step in steps):
+            continue
         made = randoms.scenario(nest, steps)
         checks.check_all(made, compiled)
         _note(report, made)
@@ -98,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
 
         mutations.install(mutations.MUTATIONS[args.mutation])
     try:
-        print(run_scenarios())
+        print(run_scenarios(args.primitive))
         print(run_concrete(args.count, args.seed, args.primitive, compiled=False))
         print(run_symbolic(args.count // 3, args.seed, args.primitive))
         print(run_concrete(args.count // 6, args.seed + 1, args.primitive, compiled=True))
