@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from workbench import Target, tune
 from workbench.errors import UsageError
 from workbench.session.measuring import Result
 from workbench.session.stats import Stats
+from workbench.tune.log import Header, write_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
 
@@ -60,11 +62,43 @@ def test_a_small_run_with_real_workers(session):
     assert sum(isinstance(line, Record) for line in s.curve_source()[0]) == 24
     assert [(c.name, c.source) for c in s.tuning.steered] == [("start", "python")]
     assert "est_share" not in tasks["rows"][0], "nothing is estimated where all is measured"
+    assert slice_of(s, "steering")["commands"][-1]["text"] == "trials 24"
     reopened = session(s.tuning.log)
     last = {line.task_key: line for line in s.tuning.rounds}
     for row in slice_of(reopened, "tasks")["rows"]:
         assert row["optimism"] == pytest.approx(last[row["key"]].optimism, rel=1e-2)
         assert row["reason"] == f"before its last round: {last[row['key']].reason}"
+
+
+def test_a_log_says_of_its_trials_what_the_run_said(session, fake, here):
+    run = FakeTuning([matmul(16), matmul(48)]).feed(200)
+    write_log(here / "x.tunelog.jsonl", Header(tasks=tuple((t.key, t.name) for t in run.tasks)), run.records)
+    with open(here / "x.tunelog.jsonl", "a") as file:
+        file.writelines(json.dumps(line.to_json()) + "\n" for line in (*run.comparisons, *run.rounds))
+    live, log = session(run), session("x.tunelog.jsonl")
+    key = slice_of(log, "tasks")["rows"][slice_of(log, "head")["task"]]["key"]
+    live.run("open_task", task=key)
+    now, then = slice_of(live, "steering")["task"], slice_of(log, "steering")["task"]
+    assert now["failures"]
+    assert now["compared"]
+    for name in ("trial", "ms", "spread", "origin", "quality", "failures", "compared", "won", "last"):
+        assert then[name] == now[name], name
+    rows = {r["key"]: r for r in slice_of(live, "tasks")["rows"]}
+    for row in slice_of(log, "tasks")["rows"]:
+        for name in ("failures", "compared", "spread", "ms"):
+            assert row[name] == rows[row["key"]][name], name
+    assert (slice_of(log)["trials"], slice_of(log)["failed"]) == (200, slice_of(live)["failed"])
+    assert slice_of(log)["elapsed_s"] == pytest.approx(run.records[-1].elapsed_s, rel=1e-2)
+
+
+def test_a_trial_is_opened_by_its_number_whatever_its_task(session, fake):
+    run = FakeTuning([matmul(16), matmul(48)]).feed(100)
+    s = session(run)
+    other = next(r for r in run.records if r.task_key != s.desk.infos[s.desk.index].key and r.trace)
+    s.run("open_trial", trial=other.trial)
+    assert s.desk.infos[s.desk.index].key == other.task_key
+    row = slice_of(s, "history")["rows"][-1]
+    assert (row["trial"], row["by"], s.schedule.to_json()) == (other.trial, "tuner", list(other.trace))
 
 
 def test_shares_are_estimated_until_all_tasks_have_a_time(session, fake):

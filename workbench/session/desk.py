@@ -248,6 +248,12 @@ class Desk:
         trials = {node.trial for node in tree.nodes.values()}
         return {r.trial: r.key for r in self.stats.records if r.task_key == key and r.trial in trials and r.key}
 
+    def task_of(self, trial: int) -> int | None:
+        """Return which task a trial is of: that on show when it has one of this number, else the first that has."""
+        keys = {r.task_key for r in self.stats.records if r.trial == trial}
+        found = [i for i, info in enumerate(self.infos) if info.key in keys]
+        return self.index if self.index in found or not found else found[0]
+
     def _trial(self, key: str, trial: int) -> Record:
         found = [r for r in self.stats.records if r.task_key == key and r.trial == trial]
         if not found:

@@ -46,6 +46,16 @@ class TaskStats:
         return len(self.curve)
 
     @property
+    def spread(self) -> float | None:
+        """Spread of the best one's own measurement."""
+        return None if self.best is None else self.best.spread
+
+    @property
+    def compared(self) -> int:
+        """Number of comparisons."""
+        return len(self._comparisons)
+
+    @property
     def spark(self) -> list[float]:
         """At most `SPARK_POINTS` values of the curve, evenly spaced over the trials, the last one included."""
         n = len(self.curve)

@@ -11,6 +11,7 @@ from workbench.tune.events import TaskRow
 from workbench.tune.lines import Command, Comparison
 from workbench.tune.rounds import verdict
 from workbench.tune.session import TuningSession
+from workbench.tune.standing import START
 
 from .history import open_parts
 from .stats import rounded
@@ -112,9 +113,11 @@ def choices(tuning: TuningSession, task: object) -> dict[str, Any]:
 
 
 def steering(desk: Desk, snapshot: TuningSnapshot | None) -> dict[str, Any] | None:
-    """Return the slice `steering`; None when no run was followed."""
+    """Return the slice `steering`; None when there is neither a run nor a log."""
     if desk.watch is None or snapshot is None:
-        return None
+        task = _remembered(desk)
+        none: dict[str, Any] = {"next": None, "held": [], "values": {}, "commands": [], "count": 0, "refused": 0}
+        return None if task is None else {**none, "task": task}
     tuning = desk.watch.tuning
     steered = tuning.steered
     return {
@@ -144,13 +147,36 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
     if row is None:
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
-    stats = desk.stats.of(row.key)
     return {
         "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
-        "failures": [_failure(stats.failed[kind], n) for kind, n in stats.failures.most_common()],
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
+        "waiting": len(tuning.held(row.id).added), **_told(desk, row.key, lines),
+    }  # fmt: skip
+
+
+def _remembered(desk: Desk) -> dict[str, Any] | None:
+    """Say what a log tells of the task on show."""
+    key = None if desk.index is None else desk.infos[desk.index].key
+    if key is None or not desk.stats.of(key).trials:
+        return None
+    best = desk.stats.of(key).best
+    last = next((r for r in reversed(desk.opened.rounds) if r.task_key == key and r.spearman is not None), None)
+    lines = [c for c in desk.stats.comparisons if c.task_key == key]
+    return {
+        "trial": best.trial if best else None, "ms": rounded(desk.stats.best_ms(key)),
+        "spread": rounded(best.spread, 3) if best else None, "origin": best.origin if best else "",
+        "quality": rounded(last.spearman, 3) if last else None, "reason": "", "resting": False, "waiting": 0,
+        **_told(desk, key, lines),
+    }  # fmt: skip
+
+
+def _told(desk: Desk, key: str, lines: Sequence[Comparison]) -> dict[str, Any]:
+    """Say how the trials of a task failed, and what its comparisons brought."""
+    stats = desk.stats.of(key)
+    return {
+        "failures": [_failure(stats.failed[kind], n) for kind, n in stats.failures.most_common()],
         "compared": len(lines), "won": sum(c.new_best for c in lines),
-        "last": _comparison(lines[-1]) if lines else None, "waiting": len(tuning.held(row.id).added),
+        "last": _comparison(lines[-1]) if lines else None,
     }  # fmt: skip
 
 
@@ -187,6 +213,8 @@ def _values(tuning: TuningSession, snapshot: TuningSnapshot) -> dict[str, Any]:
 def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any]:
     names = {task.key: task.name for task in tuning.tasks}
     said = {k: v for k, v in line.args.items() if k not in ("key", "until", "task")}
+    if line.name == START:  # the rest of it is for those who read the log
+        said = {k: v for k, v in said.items() if k in ("trials", "seconds")}
     words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items() if v is not None]
     return {
         "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),

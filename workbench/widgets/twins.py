@@ -41,6 +41,19 @@ class VariantTwins:
         self._session.run("goto", step=node)
         return self
 
+    def open_trial(self: W, trial: int, task: Task | int | str | None = None) -> W:
+        """Show a trial's schedule as a branch of what it was made of, to go on with it by hand.
+
+        Parameters
+        ----------
+        trial : int
+            Its number, as the log and the charts have it.
+        task : Task, int or str, optional
+            Which task it is of; needed only where several logs were opened that number their trials alike.
+        """
+        self._session.run("open_trial", trial=trial, task=task)
+        return self
+
     def name(self: W, node: int, text: str) -> W:
         """Give a variant a name; "" takes it away."""
         self._session.run("name", node=node, text=text)

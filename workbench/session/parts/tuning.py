@@ -76,8 +76,8 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
         "gflops": rounded(info.flops / (ms * 1e6)) if ms and info.flops else None, "trials": stats.trials,
         "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
-        "spark": stats.spark, "spread": rounded(row.spread, 3) if row is not None else None,
-        "compared": row.compared if row is not None else 0,
+        "spark": stats.spark, "spread": rounded(row.spread if row is not None else stats.spread, 3),
+        "compared": row.compared if row is not None else stats.compared,
         "confidence": rounded(row.confidence, 4) if row is not None else None,
     }  # fmt: skip
 
@@ -98,7 +98,8 @@ def tuning_slice(look: Look) -> dict[str, Any]:
     """Return the slice `tuning`."""
     desk, view = look.desk, look.view
     if desk.watch is None or look.tuning is None:
-        out = {**tuning.NONE, **desk.stats.counts()}
+        spent = desk.stats.records[-1].elapsed_s if desk.stats.records else None
+        out = {**tuning.NONE, **desk.stats.counts(), "elapsed_s": rounded(spent, 3), "log": desk.log or ""}
     else:
         out = desk.watch.slice(look.tuning)
     at_rest = desk.watch is None or not desk.watch.live

@@ -100,8 +100,9 @@ def adopt(host: Host, task: object = None) -> None:
 
 @command
 def open_trial(host: Host, trial: int, task: object = None) -> None:
-    """Show a trial's schedule as a branch of its own, to go on with it by hand."""
-    host.desk.adopt(task, whole("trial", trial, 0))
+    """Show a trial's schedule as a branch, to go on with it by hand; without `task` the number says which it is."""
+    number = whole("trial", trial, 0)
+    host.desk.adopt(host.desk.task_of(number) if task is None else task, number)
 
 
 @command
