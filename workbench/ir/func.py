@@ -229,7 +229,8 @@ class Func:
         """Replace buffers of the same name; append the others."""
         table = {b.name: b for b in self.buffers}
         table.update({b.name: b for b in new})
-        return replace(self, buffers=tuple(table.values()))
+        buffers = tuple(table.values())
+        return Func(self.name, buffers, self.body, self.holes, self.relations, self.constraints, self.aliases)
 
     def fresh_name(self, base: str) -> str:
         """Return `base`, or `base` with a number, such that no loop, block or buffer has that name yet."""

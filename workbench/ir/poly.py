@@ -160,12 +160,15 @@ def concrete(dim: object) -> int:
 
 def equal(a: Dim, b: Dim, relations: Sequence[Relation] = ()) -> bool:
     """Decide whether two dims are equal for every legal filling."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a == b
     return a == b or normal(a - b, relations) == 0
 
 
 def nonneg(dim: Dim, relations: Sequence[Relation] = ()) -> bool | None:
     """``dim >= 0`` for every filling (holes are >= 1): True proved, False refuted (constants only), None undecided."""
-    dim = normal(dim, relations)
+    if not isinstance(dim, int):
+        dim = normal(dim, relations)
     if isinstance(dim, int):
         return dim >= 0
     if _nonneg_at_least_one(dim):
@@ -185,6 +188,8 @@ def negative(dim: Dim) -> bool:
 
 def divide(dim: Dim, by: Dim, relations: Sequence[Relation] = ()) -> Dim | None:
     """Exact quotient by a single-term dim, or None when it is not provable."""
+    if isinstance(dim, int) and isinstance(by, int) and by:
+        return None if dim % by else dim // by
     dim, by = normal(dim, relations), normal(by, relations)
     if by == 1:
         return dim

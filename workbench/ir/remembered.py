@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Container
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -19,20 +18,26 @@ class _Trial(threading.local):
 _TRIAL = _Trial()
 
 
-@contextmanager
-def trial(keep: Container[int]) -> Iterator[None]:
+class trial:
     """Forget at the end what was worked out in it, but for questions about objects alone whose ``id`` is in `keep`.
 
     What is made only to see whether it can be would live on in the tables otherwise, and push out what is still needed.
     """
-    before = _TRIAL.log
-    log: list[tuple[dict[Any, Any], Any]] = []
-    _TRIAL.log = log
-    try:
-        yield
-    finally:
-        _TRIAL.log = before
-        for table, key in log:
+
+    __slots__ = ("_before", "_keep", "_log")
+
+    def __init__(self, keep: Container[int]) -> None:
+        self._keep = keep
+
+    def __enter__(self) -> None:
+        self._before = _TRIAL.log
+        self._log: list[tuple[dict[Any, Any], Any]] = []
+        _TRIAL.log = self._log
+
+    def __exit__(self, *_: object) -> None:
+        _TRIAL.log = self._before
+        keep = self._keep
+        for table, key in self._log:
             if key not in keep if isinstance(key, int) else not all(k in keep for k in key):
                 table.pop(key, None)
 

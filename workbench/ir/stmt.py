@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 from .affine import Affine
 from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
@@ -154,20 +154,31 @@ def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[S
     if path:
         return _walk(body, path)
     # A body of one statement is often made for the question: the statement is what stays.
-    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.of((body,), lambda: _all_walked(body)))
+    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.of((body,), lambda: _all(_walked, body)))
 
 
-_Walked: TypeAlias = tuple[tuple[Stmt, tuple[For, ...]], ...]
-_WALKS: Remembered[_Walked] = Remembered(512)
+S = TypeVar("S")
+_Placed: TypeAlias = tuple[tuple[S, tuple["For", ...]], ...]
+_WALKS: Remembered[_Placed[Stmt]] = Remembered(512)
+_BLOCKS: Remembered[_Placed[Block]] = Remembered(512)
+_LOOPS: Remembered[_Placed[For]] = Remembered(512)
 
 
-def _all_walked(body: tuple[Stmt, ...]) -> _Walked:
+def _all(of: Callable[[Stmt], _Placed[S]], body: tuple[Stmt, ...]) -> _Placed[S]:
     """Most steps change one of the nests of a body; the others are the same objects as before."""
-    return tuple(chain.from_iterable(map(_walked, body)))
+    return tuple(chain.from_iterable(map(of, body)))
 
 
-def _walked(nest: Stmt) -> _Walked:
+def _walked(nest: Stmt) -> _Placed[Stmt]:
     return _WALKS.of((nest,), lambda: tuple(_walk((nest,), ())))
+
+
+def _blocks_of(nest: Stmt) -> _Placed[Block]:
+    return _BLOCKS.of((nest,), lambda: tuple([(s, p) for s, p in _walked(nest) if isinstance(s, Block)]))
+
+
+def _loops_of(nest: Stmt) -> _Placed[For]:
+    return _LOOPS.of((nest,), lambda: tuple([(s, p) for s, p in _walked(nest) if isinstance(s, For)]))
 
 
 def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
@@ -185,12 +196,12 @@ def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> Iterator[tuple[Stmt,
 
 def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
     """Yield every block with the loops around it, in program order."""
-    return ((s, p) for s, p in walk(body) if isinstance(s, Block))
+    return iter(_blocks_of(body[0]) if len(body) == 1 else _BLOCKS.of((body,), lambda: _all(_blocks_of, body)))
 
 
 def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
     """Yield every loop with the loops around it, in program order."""
-    return ((s, p) for s, p in walk(body) if isinstance(s, For))
+    return iter(_loops_of(body[0]) if len(body) == 1 else _LOOPS.of((body,), lambda: _all(_loops_of, body)))
 
 
 def parallel_chain(s: Stmt) -> list[For]:
@@ -277,7 +288,10 @@ class Access:
 
 def touched(b: Block) -> set[str]:
     """Names of the buffers that a block reads or writes."""
-    return {b.buffer, *(ld.buffer for ld in b.loads())}
+    return set(_TOUCHED.of((b,), lambda: frozenset((b.buffer, *(ld.buffer for ld in b.loads())))))
+
+
+_TOUCHED: Remembered[frozenset[str]] = Remembered(1024)
 
 
 def cut_axes(b: Block) -> frozenset[str]:

@@ -34,7 +34,7 @@ class _Largest:
     @staticmethod
     def of(func: Func) -> _Largest:
         whole = Outline.of(func.body)
-        return _Largest(whole.iterations, whole.depth, _NBYTES.of((func.buffers,), lambda: _most_bytes(func)))
+        return _Largest(whole.iterations, whole.depth, _SIZES.of((func.buffers,), lambda: _most_bytes(func)))
 
 
 def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
@@ -73,12 +73,12 @@ def check(before: Func, after: Func, step: str) -> None:
         )
 
 
-_NBYTES: Remembered[tuple[int, str]] = Remembered(256)
+_SIZES: Remembered[tuple[int, str]] = Remembered(1024)
 
 
 def _most_bytes(func: Func) -> tuple[int, str]:
-    return max(((b.nbytes, b.name) for b in func.buffers if _known(b)), default=(0, ""))
+    return max(map(_size, func.buffers), default=(0, ""))
 
 
-def _known(b: Buffer) -> bool:
-    return all(isinstance(d, int) for d in b.shape)
+def _size(b: Buffer) -> tuple[int, str]:
+    return _SIZES.of((b,), lambda: (b.nbytes, b.name) if all(isinstance(d, int) for d in b.shape) else (0, ""))

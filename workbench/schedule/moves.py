@@ -12,7 +12,7 @@ from ..ir.func import Func
 from ..ir.remembered import trial
 from ..ir.stmt import Block, walk
 from .primitive import Json, Primitive
-from .refusal import Evidence, Witness, witness_of
+from .refusal import Evidence, Hint, Refusal, Witness, witness_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Move:
     args : dict
         JSON form of the arguments.
     legal : bool
-    code, reason, hint : str
+    code, reason : str
         Empty for a legal move.
     where : tuple of str
         Loops, blocks and buffers that the reason is about.
@@ -33,6 +33,8 @@ class Move:
         Apply it with ``schedule.apply(move.step)``.
     evidence : Witness, Search or None
         Two iterations that conflict, where that is the reason, or how to find them; `witness` does.
+    advice : str or Advice
+        What to do about it, or how to find that out; `hint` does.
     """
 
     primitive: str
@@ -43,12 +45,17 @@ class Move:
     reason: str = ""
     where: tuple[str, ...] = ()
     evidence: Evidence = field(default=None, compare=False)
-    hint: str = ""
+    advice: Hint = field(default="", compare=False)
 
     @property
     def witness(self) -> Witness | None:
         """Two iterations that conflict, where that is the reason and they can be found."""
         return witness_of(self.evidence)
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; empty for a legal move."""
+        return str(self.advice)
 
     def __str__(self) -> str:
         return str(self.step) if self.legal else f"{self.step}: {self.reason}"
@@ -118,7 +125,8 @@ def _parts(func: Func) -> set[int]:
 def refused(step: Primitive, e: WorkbenchError) -> Move:
     """Return the move that an error is about."""
     args = step.to_json()["args"]
-    return Move(step.name, args, False, step, e.code, e.message, e.where, getattr(e, "evidence", None), e.hint)
+    evidence, advice = (e.evidence, e.advice) if isinstance(e, Refusal) else (None, e.hint)
+    return Move(step.name, args, False, step, e.code, e.message, e.where, evidence, advice)
 
 
 def method_of(cls: type[Primitive]) -> Callable[..., Any]:

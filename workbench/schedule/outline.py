@@ -39,6 +39,11 @@ class Outline:
         """Outline of a function's statements."""
         return _OUTLINES.of((body,), lambda: _together(body))
 
+    @staticmethod
+    def of_nest(nest: Stmt) -> Outline:
+        """Outline of one of them."""
+        return _OUTLINES.of((nest,), lambda: _outline(nest))
+
 
 _OUTLINES: Remembered[Outline] = Remembered(1024)
 
@@ -47,12 +52,16 @@ def _together(body: tuple[Stmt, ...]) -> Outline:
     """Most steps change one of the nests of a body; the others are the same objects as before."""
     out = Outline()
     for nest in body:
-        part = _OUTLINES.of((nest,), lambda: _outline(nest))  # noqa: B023
+        part = Outline.of_nest(nest)
         out.iterations, out.depth = max(out.iterations, part.iterations), max(out.depth, part.depth)
-        out.units += part.units
-        out.bound += part.bound
-        out.marked += part.marked
-        out.cut += part.cut
+        if part.units:
+            out.units += part.units
+        if part.bound:
+            out.bound += part.bound
+        if part.marked:
+            out.marked += part.marked
+        if part.cut:
+            out.cut += part.cut
     return out
 
 
@@ -64,22 +73,23 @@ def _outline(nest: Stmt) -> Outline:
 
 def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: bool) -> None:
     if isinstance(s, Block):
-        if times >= out.iterations[0]:
-            out.iterations = max(out.iterations, (times, s.name))
+        out.iterations = max(out.iterations, (times, s.name))
+        if path:
+            out.depth = max(out.depth, (len(path), path[-1].name))
         if cut_axes(s):
             out.cut.append(s)
         return
-    if len(path) >= out.depth[0] - 1:
-        out.depth = max(out.depth, (len(path) + 1, s.name))
     if not in_unit and s.is_unit:
         out.units.append(s)
         in_unit = True
-    if s.kind != "serial":
-        if s.kind in BOUND_KINDS:
-            out.bound.append(s)
-        elif s.kind in ("parallel", "vectorize"):
+    kind = s.kind
+    if kind != "serial":
+        if kind == "parallel" or kind == "vectorize":
             out.marked.append((s, path))
-    times *= s.extent if isinstance(s.extent, int) else 1
+        elif kind in BOUND_KINDS:
+            out.bound.append(s)
+    if isinstance(s.extent, int):
+        times *= s.extent
     path = (*path, s)
     for inner in s.body:
         _look(inner, out, times, path, in_unit)

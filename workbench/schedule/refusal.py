@@ -104,14 +104,45 @@ def witness_of(evidence: Evidence) -> Witness | None:
     return evidence.witness if isinstance(evidence, Search) else evidence
 
 
+class Advice:
+    """A hint that has to be found out first, by trying other steps; done once, when somebody reads it."""
+
+    __slots__ = ("_find", "_text")
+
+    def __init__(self, find: Callable[[], str]) -> None:
+        self._find: Callable[[], str] | None = find
+        self._text = ""
+
+    def __str__(self) -> str:
+        find = self._find
+        if find is not None:  # two threads may both find it, with the same result
+            self._text = find()
+            self._find = None
+        return self._text
+
+
+#: A hint, or how to find one.
+Hint: TypeAlias = str | Advice
+
+
 class Refusal(ScheduleError):
     """A primitive that is not legal here, with a concrete conflict where there is one."""
 
     def __init__(
-        self, code: str, message: str, where: Iterable[str] = (), hint: str = "", evidence: Evidence = None
+        self, code: str, message: str, where: Iterable[str] = (), hint: Hint = "", evidence: Evidence = None
     ) -> None:
-        ScheduleError.__init__(self, code, message, where, hint)
+        ScheduleError.__init__(self, code, message, where)
+        self.advice: Hint = hint
         self.evidence = evidence
+
+    @property
+    def hint(self) -> str:
+        """What to do about it; may be empty."""
+        return str(self.advice)
+
+    @hint.setter
+    def hint(self, text: str) -> None:
+        self.advice = text
 
     @property
     def witness(self) -> Witness | None:
@@ -119,6 +150,6 @@ class Refusal(ScheduleError):
         return witness_of(self.evidence)
 
 
-def refuse(code: str, message: str, where: Iterable[str] = (), hint: str = "", evidence: Evidence = None) -> NoReturn:
+def refuse(code: str, message: str, where: Iterable[str] = (), hint: Hint = "", evidence: Evidence = None) -> NoReturn:
     """Raise a `Refusal`."""
     raise Refusal(code, message, where, hint, evidence)

@@ -99,6 +99,8 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
     """
     bounds = radix_boundaries(factors, func.relations)
     parts = list(reversed(names))
+    # The variable itself keeps all its parts, of extent 1 or not: a number leaves the form that a hole gives.
+    plain = Affine.make([(Digit(n), w) for n, w in zip(parts, bounds, strict=False)])
 
     def boundary(digit: Digit, at: Dim) -> int:
         k = next((k for k, b in enumerate(bounds) if equal(b, at, func.relations)), None)
@@ -107,10 +109,11 @@ def mixed_radix(func: Func, names: Sequence[str], factors: Sequence[Dim], whole:
         return k
 
     def fn(digit: Digit) -> Affine:
-        # The variable itself keeps all its parts, of extent 1 or not: a number leaves the form that a hole gives.
-        low = 0 if digit.plain else boundary(digit, digit.lower)
+        if digit.plain:
+            return plain
+        low = boundary(digit, digit.lower)
         end = whole if digit.extent is None else normal(digit.lower * digit.extent, func.relations)
-        high = len(parts) if digit.plain else boundary(digit, end)
+        high = boundary(digit, end)
         out = Affine()
         sizes = list(reversed(factors))
         w: Dim = 1
@@ -157,7 +160,7 @@ def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Di
     digit = mixed_radix(func, names, factors, func.loop(loop)[0].extent)
 
     def inner(s: Stmt) -> tuple[Stmt, ...] | None:
-        if not isinstance(s, Block) or not any(loop in b.vars for b in s.binds):
+        if not isinstance(s, Block) or not any(d.var == loop for x in s.binds for d, _ in x.terms):
             return None
         return (map_block(_split_digit_axes(func, s, loop, names, factors), lambda a: a.subst({loop: digit})),)
 
@@ -171,8 +174,9 @@ def split_loop(func: Func, loop: str, names: Sequence[str], factors: Sequence[Di
 
 def _split_digit_axes(func: Func, block: Block, loop: str, names: Sequence[str], factors: Sequence[Dim]) -> Block:
     """An axis of which the block uses digits (``i // 4``) is split along with the loop that drives it."""
-    for it, bind in zip(block.iters, block.binds, strict=True):
-        if bind.single_var() == loop and it.name in cut_axes(block):
+    cut = cut_axes(block)
+    for it, bind in zip(block.iters, block.binds, strict=True) if cut else ():
+        if it.name in cut and bind.single_var() == loop:
             axes = axis_names(block, it.name, len(factors))
             parts = [(a, f, Affine.var(n)) for a, f, n in zip(axes, factors, names, strict=True)]
             return _split_digit_axes(func, split_axis(func, block, it.name, parts), loop, names, factors)

@@ -15,6 +15,7 @@ from ..ir.compact import shared_by
 from ..ir.func import Func
 from ..ir.poly import Dim
 from ..ir.region import Span, spans_of, union
+from ..ir.remembered import Remembered
 from ..ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
 from . import legality
 from .outline import Outline
@@ -24,7 +25,7 @@ from .refusal import Refusal, refuse
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:
     """Refuse ("unit.inside") a step that names a loop or block inside a unit."""
     units = Outline.of(func.body).units
-    wanted = set(names) if units else ()
+    wanted = set(names) if units else set()
     for unit in units:
         for s, _ in walk(unit.body):
             if s.name in wanted:
@@ -38,14 +39,15 @@ def check_named(func: Func, step: str, names: Iterable[str]) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse a step that breaks what an earlier one was promised: "loop.mark", "buffer.scope" or "unit.cut"."""
-    for lp in Outline.of(after.body).bound:
+    outline = Outline.of(after.body)
+    for lp in outline.bound:
         _keep_bound(after, lp, step)
     for b in after.buffers:
         if b.scope not in ("auto", "global"):
             check_scope(after, b.name, "buffer.scope", f"set the scope of {b.name!r} after the {step}")
     for unit in Outline.of(before.body).units:
         _keep_unit(after, unit, step)
-    for unit in Outline.of(after.body).units:
+    for unit in outline.units:
         for lp, _ in loops((unit,)):
             if lp.intrin is not None:
                 _keep_intrinsic(after, lp.name, lp.intrin, step)
@@ -73,6 +75,14 @@ def check_bound(func: Func, loop: str) -> None:
         "bind.taken" when a loop around or inside has the same kind, "bind.order" when the loops around do not allow
         it, "bind.reduction" and "bind.conflict" when iterations depend on each other.
     """
+    _BOUND.of((func.body, func.buffers, func.relations, func.loop(loop)[0]), lambda: _check_bound(func, loop))
+
+
+#: Who binds a loop is told at once what stands against it, and every step asks again.
+_BOUND: Remembered[None] = Remembered(1024)
+
+
+def _check_bound(func: Func, loop: str) -> None:
     lp, path = func.loop(loop)
     inner = [x for x, _ in loops(lp.body)]
     same = next((x for x in (*path, *inner) if x.kind == lp.kind and lp.kind != "vthread"), None)

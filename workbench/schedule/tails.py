@@ -49,7 +49,7 @@ def split_guarded(func: Func, loop: str, names: Sequence[str], factors: Sequence
         return (replace(s, guard=tuple(dict.fromkeys((*s.guard, bound)))),)
 
     grown = replace(lp, extent=total, body=rewrite(lp.body, guarded))
-    func = replace(func, body=replace_loop(func.body, loop, lambda _: (grown,)))
+    func = func.with_body(replace_loop(func.body, loop, lambda _: (grown,)))
     return split_loop(func, loop, names, factors)
 
 
@@ -92,7 +92,7 @@ def split_peeled(
 
     head = replace(lp, extent=whole, body=rewrite(lp.body, main))
     func = func.with_buffers(buffers)
-    func = replace(func, body=replace_loop(func.body, loop, lambda _: (head, tail)))
+    func = func.with_body(replace_loop(func.body, loop, lambda _: (head, tail)))
     return split_loop(func, loop, names, factors), tail.name
 
 

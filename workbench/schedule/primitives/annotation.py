@@ -8,7 +8,7 @@ from typing import Annotated
 
 from ...errors import did_you_mean
 from ...ir.func import Constraint, Func
-from ...ir.poly import Dim, normal
+from ...ir.poly import Dim, normal, product
 from ...ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from .. import legality
 from ..fields import NestRef, NoteKey, NoteValue
@@ -137,8 +137,9 @@ class Unroll(Primitive):
 
     def apply(self, func: Func) -> Applied:
         check_unmarked(func, self.loop, "unroll")
+        sizes = sizes_through(func, self.loop, {"unroll"})
         func = mark(func, self.loop, "unroll")
-        for copies in dict.fromkeys(sizes_through(func, self.loop, {"unroll"})):
+        for copies in dict.fromkeys(sizes):
             what = f"make {copies} copies of the body"
             func = limit_size(
                 func, "unroll", self.loop, copies, UNROLL_LIMIT, what, "split it and unroll the inner part"
@@ -193,7 +194,7 @@ class Annotate(Primitive):
             body = replace_loop(func.body, self.at, lambda lp: (replace(lp, notes=self._with(lp.notes)),))
         else:
             body = replace_block(func.body, self.at, lambda b: (replace(b, notes=self._with(b.notes)),))
-        return replace(func, body=body), ()
+        return func.with_body(body), ()
 
     def _check(self, is_loop: bool) -> None:
         effect = EFFECTS.get(self.key)
@@ -252,13 +253,12 @@ def limit_size(func: Func, step: str, loop: str, size: Dim, limit: int, what: st
 
 
 def sizes_through(func: Func, loop: str, kinds: Collection[str]) -> list[Dim]:
-    """Product of the extents of the loops of some kinds, on each path through `loop`."""
+    """Product of the extents of `loop` and the loops of some kinds, on each path through it."""
+    lp, outer = func.loop(loop)
+    around = product(x.extent for x in (*outer, lp) if x is lp or x.kind in kinds)
     out: list[Dim] = []
-    for lp, path in loops(func.body):
-        line = (*path, lp)
-        if any(x.name == loop for x in line) and not any(isinstance(s, For) for s in lp.body):
-            size: Dim = 1
-            for x in line:
-                size = size * x.extent if x.kind in kinds else size
-            out.append(normal(size, func.relations))
+    for last, path in loops((lp,)):
+        if not any(isinstance(s, For) for s in last.body):
+            inner = product(x.extent for x in (*path, last)[1:] if x.kind in kinds)
+            out.append(normal(around * inner, func.relations))
     return out

@@ -46,12 +46,12 @@ class Bind(Primitive):
     def apply(self, func: Func) -> Applied:
         check_unmarked(func, self.loop, "bind")
         kind = cast(LoopKind, self.to)
+        sizes = sizes_through(func, self.loop, THREAD_KINDS) if kind in THREAD_KINDS else []
         func = mark(func, self.loop, kind)
         standing.check_bound(func, self.loop)
-        if kind in THREAD_KINDS:
-            for threads in dict.fromkeys(sizes_through(func, self.loop, THREAD_KINDS)):
-                what = f"make {threads} threads in a block"
-                func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")
+        for threads in dict.fromkeys(sizes):
+            what = f"make {threads} threads in a block"
+            func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")
         return func, ()
 
     @classmethod

@@ -90,7 +90,7 @@ class ComputeInline(Primitive):
                 "split the reader's loops where the parts of the index meet, or compute_at places the block instead",
             )
         new = replace(func, body=body, buffers=tuple(b for b in func.buffers if b.name != block.buffer))
-        for name in legality.reads(block):
+        for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "compute_inline.producer")
         return new, ()
 

@@ -10,7 +10,7 @@ from ...ir.affine import Affine
 from ...ir.expr import Expr, Load, loads, tidy
 from ...ir.func import Func, LayoutStep
 from ...ir.poly import Dim, divide, nonneg, normal, product
-from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite
+from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
 from .. import legality
 from ..holes import nearest, resolve_hole, unknown_hole
 from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
@@ -83,7 +83,7 @@ class TransformLayout(Primitive):
         for block in [b for b, _ in blocks(func.body) if self._uses(b)]:
             func, made = self._split_axes(func, block.name, dim, size)
             inner |= {f"{block.name}/{axis}" for axis in made[1::2]}
-        func = replace(func, body=self._rewritten(func, dim, size, inner))
+        func = func.with_body(self._rewritten(func, dim, size, inner))
         shape = self._arranged(buffer.shape, dim, count, size)
         layout = (*buffer.layout, LayoutStep(dim, size, self.count == "here")) if buffer.role == "const" else ()
         return func.with_buffers([replace(buffer, shape=shape, layout=layout)]), ()
@@ -103,7 +103,7 @@ class TransformLayout(Primitive):
         return (*head, *dims[dim + 1 :], rest)
 
     def _uses(self, block: Block) -> bool:
-        return block.buffer == self.buffer or any(ld.buffer == self.buffer for ld in block.loads())
+        return self.buffer in touched(block)
 
     def _size(self, func: Func) -> Dim:
         def one(part: int | str) -> Dim:
@@ -239,7 +239,7 @@ def _cut(form: Affine, extents: Mapping[str, Dim], size: Dim) -> tuple[str | Non
 
 
 def _with_block(func: Func, block: Block) -> Func:
-    return replace(func, body=replace_block(func.body, block.name, lambda _: (block,)))
+    return func.with_body(replace_block(func.body, block.name, lambda _: (block,)))
 
 
 def _apart(

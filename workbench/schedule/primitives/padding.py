@@ -115,7 +115,7 @@ def _padded(func: Func, site: _Site, extent: int) -> Func:
         shape = (*buffer.shape[: site.dim], extent, *buffer.shape[site.dim + 1 :])
         func = func.with_buffers([replace(buffer, shape=shape)])
     longer = tuple(Iter(i.name, extent, i.kind) if i.name == axis else i for i in block.iters)
-    func = replace(func, body=replace_loop(func.body, site.loop, lambda lp: (replace(lp, extent=extent),)))
+    func = func.with_body(replace_loop(func.body, site.loop, lambda lp: (replace(lp, extent=extent),)))
     block = replace(block, iters=longer)
     assert isinstance(it.extent, int)
     if not block.is_reduction:
@@ -124,7 +124,7 @@ def _padded(func: Func, site: _Site, extent: int) -> Func:
         if it.kind == "S" or _vanishes(block, axis):
             func = _pad_producers(func, block, axis)
         block = _spatial(func, block, axis) if it.kind == "S" else _reduction(func, block, axis, it.extent)
-    return replace(func, body=replace_block(func.body, name, lambda _: (block,)))
+    return func.with_body(replace_block(func.body, name, lambda _: (block,)))
 
 
 def _zero_value(func: Func, value: Expr, bound: Bound) -> Expr:

@@ -56,7 +56,7 @@ class ComputeAt(Primitive):
         block, _ = func.block(self.block)
         func.loop(self.loop)
         self._check_block(func, block)
-        moved = replace(func, body=remove_block(func.body, self.block))
+        moved = func.with_body(remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "compute_at")
         self._check_readers(moved, block)
         spans = _part(moved, lp, block.buffer, block, writes=False)
@@ -66,8 +66,8 @@ class ComputeAt(Primitive):
         guard = _guards(moved, block, binds, around)
         block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
         inner = nest(list(zip(names, extents, strict=True)), (block,))
-        new = replace(moved, body=insert(moved.body, self.loop, inner, first=True))
-        for name in legality.reads(block):
+        new = moved.with_body(insert(moved.body, self.loop, inner, first=True))
+        for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "compute_at.producer")
         legality.check_flow(new, block.buffer, "compute_at.consumers")
         self._check_later(new, block, set(guard))
@@ -179,13 +179,13 @@ class ReverseComputeAt(Primitive):
                 (self.block,),
                 "move what it reads instead: compute_at",
             )
-        moved = replace(func, body=remove_block(func.body, self.block))
+        moved = func.with_body(remove_block(func.body, self.block))
         lp, outer = _still_there(moved, self.loop, self.block, "reverse_compute_at")
         made = self._produced(moved, block, (*outer, lp))
         new, names, binds, guard = self._placed(moved, block, (*outer, lp), made)
         around = legality.extents_of(new.block(self.block)[1])
         self._check_cover(new, block, binds, around, guard)
-        for name in legality.reads(block):
+        for name in sorted(legality.reads(block)):
             legality.check_flow(new, name, "reverse_compute_at.producer")
         legality.check_flow(new, block.buffer, "reverse_compute_at.consumer")
         return new, names
@@ -203,7 +203,7 @@ class ReverseComputeAt(Primitive):
         guard = _guards(func, block, binds, around)
         block = replace(block, binds=tuple(binds), guard=tuple(dict.fromkeys((*block.guard, *guard.values()))))
         inner = nest(list(zip(names, extents, strict=True)), (block,))
-        return replace(func, body=insert(func.body, self.loop, inner, first=False)), names, binds, guard
+        return func.with_body(insert(func.body, self.loop, inner, first=False)), names, binds, guard
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

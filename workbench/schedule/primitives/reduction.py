@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -66,7 +66,7 @@ class DecomposeReduction(Primitive):
         before = nest([(n, lp.extent) for lp, n in zip(inner, names, strict=True)], (start,))
         body = replace_block(func.body, self.block, lambda b: (replace(b, init=b.own_load()),))
         body = replace_loop(body, self.loop, lambda lp: (*before, lp))
-        return replace(func, body=body), (start.name,)
+        return func.with_body(body), (start.name,)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -147,6 +147,10 @@ class RFactor(Primitive):
     def apply(self, func: Func) -> Applied:
         return self._made(func, self._block(func))
 
+    def alike(self, func: Func) -> Hashable | None:
+        # Where the new dimension goes decides nothing else: the temporary has as many elements, and the same block.
+        return self.loop if self.dim in (0, -1) else None
+
     def _made(self, func: Func, block: Block) -> Applied:
         buffer = func.buffer(block.buffer)
         rank = len(buffer.shape)
@@ -183,7 +187,7 @@ class RFactor(Primitive):
         )
         total = self._total(func, block, temp, dim, part.extent)
         body = tuple(x for s in func.body for x in ((s, *total) if s.name == top else (s,)))
-        return replace(func, body=body), (partial.name,)
+        return func.with_body(body), (partial.name,)
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

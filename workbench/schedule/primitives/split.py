@@ -14,8 +14,9 @@ from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, pro
 from ...ir.remembered import Remembered
 from ...ir.stmt import Block, For, accesses, as_marked, blocks, cut_axes, loops, walk
 from ..holes import Hole, nearest, resolve_hole, unknown_hole
+from ..outline import Outline
 from ..primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
-from ..refusal import Refusal, refuse
+from ..refusal import Advice, Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, split_loop
 from ..tails import even_so, split_guarded, split_peeled
 from .loop import Reorder
@@ -99,12 +100,7 @@ class Split(Primitive):
     def alike(self, func: Func) -> Hashable | None:
         # How many iterations stay outside decides nothing else: their number and order are the same, and so is every
         # index. Only where a block uses digits of the loop may a factor cut through one.
-        match self.factors:
-            case (None, int(f)) if self.tail == "exact":
-                lp, _ = func.loop(self.loop)
-                even = isinstance(lp.extent, int) and lp.extent % f == 0
-                return self.loop if even and _PLAIN.of((lp,), lambda: _used_whole(lp)) else None
-        return None
+        return self.loop if self.tail == "exact" and _just_cut(func, self.loop, self.factors) else None
 
     def resolve(self, func: Func) -> Primitive:
         if "loop" in self.open_choices() or not any(isinstance(f, Hole) and f.name is None for f in self.factors):
@@ -220,7 +216,7 @@ class Split(Primitive):
                     "split.divides",
                     f"{text} does not divide the extent {extent} of loop {self.loop!r}.",
                     (self.loop,),
-                    nearest(extent, known) + even_so(func, self),
+                    Advice(lambda: nearest(extent, known) + even_so(func, self)),
                 )
             refuse(
                 "split.divides",
@@ -279,6 +275,20 @@ class Split(Primitive):
         holes = tuple(x for h in func.holes for x in (tuple(new) if h.name == old else (h,)))
         func = subst_holes(func, {old: whole})
         return replace(func, relations=relations, holes=holes, aliases=(*func.aliases, (old, whole)))
+
+
+def _just_cut(func: Func, loop: str, factors: tuple[_FACTOR, ...]) -> bool:
+    """Whether a split is one into two by whatever divides: it is legal if any such split of the loop is."""
+    lp, path = func.loop(loop)
+    match factors:
+        case (None, int(f)) if isinstance(lp.extent, int) and lp.extent % f == 0:
+            return _PLAIN.of((lp,), lambda: _used_whole(lp))
+        case (None, Hole(None, None)) if isinstance(lp.extent, int):
+            # What was promised of marked loops and units might be proved for numbers only.
+            outline = Outline.of_nest(path[0] if path else lp)
+            free = not (outline.marked or outline.bound or outline.units)
+            return free and _PLAIN.of((lp,), lambda: _used_whole(lp))
+    return False
 
 
 def _used_whole(loop: For) -> bool:
@@ -361,13 +371,17 @@ class Tile(Primitive):
             func, a = one.apply(func)
             func, b = two.apply(func)
         except Refusal as e:
-            raise Refusal("tile.split", e.message, e.where, e.hint, e.evidence) from None
+            raise Refusal("tile.split", e.message, e.where, e.advice, e.evidence) from None
         names = tuple(n for pair in zip_longest(a, b) for n in pair if n is not None)
         try:
             func, _ = Reorder(names).apply(func)
         except Refusal as e:
-            raise Refusal("tile.order", e.message, e.where, e.hint, e.evidence) from None
+            raise Refusal("tile.order", e.message, e.where, e.advice, e.evidence) from None
         return func, names
+
+    def alike(self, func: Func) -> Hashable | None:
+        cuts = ((self.first, self.factors), (self.second, self.others))
+        return (self.first, self.second) if all(_just_cut(func, *cut) for cut in cuts) else None
 
     def resolve(self, func: Func) -> Primitive:
         first, second = self._splits()

@@ -66,7 +66,7 @@ class Tensorize(Primitive):
         except Mismatch as e:
             refuse(f"tensorize.{e.code}", e.sentence, e.where, e.hint)
         body = replace_loop(func.body, self.loop, lambda x: (replace(x, intrin=self.intrin),))
-        return replace(func, body=body), ()
+        return func.with_body(body), ()
 
     def require(self, target: object) -> None:
         if not isinstance(target, Target):

@@ -240,7 +240,7 @@ class _Stages:
             blk.name: [it.name if blk.name == self.block.name else f"{blk.name}_{it.name}" for it in blk.iters]
             for blk in made
         }
-        rest = replace(self.func, body=remove_block(self.func.body, self.block.name))
+        rest = self.func.with_body(remove_block(self.func.body, self.block.name))
         fresh = iter(fresh_names(rest, [k for of in names.values() for k in of]))
         out: list[Stmt] = []
         for blk in made:
