@@ -170,6 +170,32 @@ def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
     assert by_name["current"].text[0].startswith("≈")
 
 
+def test_what_stands_above_the_roofs_says_why(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(1, 100.0, 50.0, 1 << 20)})
+    spots = [Spot("v1", 4.0, 180.0, True), Spot("v2", 0.5, 60.0, True), Spot("v3", 4.0, 90.0, True)]
+    figure = roofline_figure(spots, Target.host(threads=1))
+    fewer, bytes_, fine = next(t for t in figure.data if t.name == "by hand").hovertext
+    assert "needs fewer" in fewer
+    assert "bytes are an estimate" in bytes_
+    assert fine == "measured"
+    assert "Above the peak" in notes(figure)[0]
+
+
+def test_a_line_that_rises_was_measured_again_and_is_no_gain():
+    def one(n, ms, batch):
+        return Record(task_key="a", task="a", trial=n, status="ok", target="llvm", latency_ms=ms, round=batch, key="k")
+
+    trials = [one(0, 0.5, 0), one(1, 0.42, 0), one(1, 0.45, 1)]
+    line = best_so_far_figure(trials, "a").data[1]
+    assert list(line.y) == [0.5, 0.42, 0.45, 0.45]
+    assert [t.removeprefix("<br>") for t in line.text] == ["", "", "measured again: 0.42 → 0.45 ms", ""]
+    cells = timeline_figure(trials).data[0].hovertext
+    assert "16 % faster" in cells[0]
+    assert "measured again: 0.42 → 0.45 ms" in cells[1]
+    assert "faster" not in cells[1]
+
+
 def test_without_roofs_the_figure_says_so(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: None)
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -139,12 +140,18 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
     x, y = steps
     line = go.Scatter(
         x=x, y=y, mode="lines", name="best so far", line={"shape": "hv", "width": 2, "color": c.accent},
-        hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>",
+        text=_rises(y), hovertemplate="best after %{x} trials<br>%{y:.4g} ms%{text}<extra></extra>",
     )  # fmt: skip
     end = go.Scatter(
         x=x[-1:], y=y[-1:], mode="markers", name="best", marker={"size": 8, "color": c.accent}, hoverinfo="skip"
     )
     return [line, end]
+
+
+def _rises(best: NDArray[np.float64]) -> list[str]:
+    """Why the line rises where it does: nothing became slower, the best was measured again."""
+    rises = [f"<br>measured again: {a:.3g} → {b:.3g} ms" if b > a else "" for a, b in itertools.pairwise(best)]
+    return ["", *rises] if len(best) else []
 
 
 def _failed(curve: Curve, most: int | None, c: Colours) -> Any:

@@ -126,10 +126,11 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
     traces += [_memory(k, level, roofs.get(level), low, top, c, level == fastest) for k, level in enumerate(LEVELS)]
     traces += [_path([s for s in spots if s.path], c)]
     rest = [s for s in spots if not s.current]
+    why = {id(s): _above(s, top, roofs) for s in spots}
     traces += [
-        _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c),
-        _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c),
-        _spots("current", [s for s in spots if s.current], "circle", c.accent, c),
+        _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why),
+        _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why),
+        _spots("current", [s for s in spots if s.current], "circle", c.accent, c, why),
     ]
     y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
     across, up = np.log10([low, high]).tolist(), np.log10([least / 1.6, y_top]).tolist()
@@ -137,7 +138,8 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
         traces,
         axis(c, "FLOP per byte into L1", type="log", range=across, showgrid=False, **log_ticks(low, high)),
         axis(c, "", type="log", range=up, **log_ticks(least, y_top)),
-        _missing(spots, top, roofs, c), None, "Roofline", "GFLOP/s",
+        _missing(spots, top, roofs, c, next(filter(None, why.values()), "")), None, "Roofline",
+        "GFLOP/s, FLOPs of the operator",
     )  # fmt: skip
 
 
@@ -186,22 +188,36 @@ def _path(spots: Sequence[Spot], c: Colours) -> Any:
     )  # fmt: skip
 
 
-def _spots(name: str, spots: Sequence[Spot], symbol: str, colour: str, c: Colours) -> Any:
+def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
+    """Why a schedule stands above the roofs, where it does by more than measurements err."""
+    if top is not None and spot.gflops > 1.05 * top:
+        return "above the peak: the operator's FLOPs are counted, and this schedule (like Winograd's) needs fewer"
+    fastest = max((r.gbytes for r in roofs.values()), default=None)
+    if fastest is not None and spot.gflops > 1.05 * fastest * spot.intensity:
+        return "above the roof: its bytes are an estimate, and fewer are moved"
+    return ""
+
+
+def _spots(name: str, spots: Sequence[Spot], symbol: str, colour: str, c: Colours, why: Mapping[int, str]) -> Any:
     import plotly.graph_objects as go
 
     return go.Scatter(
         x=[s.intensity for s in spots], y=[s.gflops for s in spots], name=name, mode="markers+text", meta="variant",
         text=[escaped(s.name if s.measured else f"≈ {s.name}") for s in spots], textposition="middle right",
         textfont={"size": SIZE, "color": c.ink}, customdata=[s.node for s in spots],
-        hovertext=["measured" if s.measured else "estimated" for s in spots],
+        hovertext=[
+            f"{'measured' if s.measured else 'estimated'}{why[id(s)] and f'<br>{why[id(s)]}'}" for s in spots
+        ],
         marker={"size": 9, "symbol": symbol, "color": colour, "line": {"width": 1.5, "color": c.ink}},
-        hovertemplate="%{text}<br>%{y:.3g} GFLOP/s, %{hovertext}<br>%{x:.3g} FLOP per byte<extra></extra>",
+        hovertemplate="%{text}<br>%{x:.3g} FLOP per byte<br>%{y:.3g} GFLOP/s, %{hovertext}<extra></extra>",
     )  # fmt: skip
 
 
-def _missing(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours) -> list[dict[str, Any]]:
-    """What could not be drawn, and why."""
-    words = []
+def _missing(
+    spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours, above: str
+) -> list[dict[str, Any]]:
+    """What could not be drawn, and why; why one stands `above` the roofs."""
+    words = [above] if above else []
     if top is None:
         words.append("the peak was not measured")
     if not roofs:

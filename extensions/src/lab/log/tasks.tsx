@@ -40,7 +40,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
             <th scope="col" class="swbl-num" title="How often the task occurs in the model">×</th>
             <th scope="col" class="swbl-num">Trials</th>
             <th scope="col" class="swbl-num">Best ms</th>
-            <th scope="col" class="swbl-num">GFLOP/s</th>
+            <th scope="col" class="swbl-num" title="Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak">GFLOP/s</th>
             <th scope="col" class="swbl-num" title="× times best, of the sum over all tasks with a result">Share</th>
             <th scope="col">Failed</th>
           </tr>

@@ -1,7 +1,7 @@
 /** The viewer's page. Everything from the file goes in as text. */
 import { Fragment } from 'preact';
 import type { ComponentChildren, VNode } from 'preact';
-import { BestSoFar } from './curve';
+import { BestSoFar, rises } from './curve';
 import { Commands, FailureList, Facts, LastTrials } from './lists';
 import * as f from './format';
 import { SCHEMA, LogSummary, best, dots, number, taskCurve, text, totalCurve } from './summary';
@@ -159,6 +159,7 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
   const whole = log.measured.length === log.tasks.length ? 'Whole model' : `The ${log.measured.length} tasks with a result`;
   const title = task ? task.name : whole;
   const none = { xs: [], ms: [] };
+  const curve = task ? taskCurve(task) : totalCurve(log);
   return (
     <Section title="Best so far" aside="ms, logarithmic">
       <label class="swbl-pick">
@@ -170,7 +171,7 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
       </label>
       <BestSoFar
         title={title}
-        curve={task ? taskCurve(task) : totalCurve(log)}
+        curve={curve}
         dots={task ? dots(task) : none}
         failedAt={task?.failedAt ?? []}
         trials={task ? task.trials : log.trials}
@@ -180,6 +181,7 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
+        {rises(curve).length > 0 && ' Where the line rises, the best was measured again.'}
       </p>
     </Section>
   );
