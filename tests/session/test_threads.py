@@ -42,7 +42,7 @@ def test_close_lets_go_of_who_waits_for_a_busy_session(session):
 def test_a_step_taken_by_a_subscriber_on_the_schedule_is_shown(session):
     s = session()
     s.subscribe(lambda _message: s.schedule.trace or s.schedule.split("i", [None, 8]))
-    s.submit("select", {"id": "k"})
+    s.submit("select", {"id": "i"})
     until(lambda: s.snapshot().slices["history"]["at"] == 1)
 
 
@@ -57,7 +57,7 @@ def test_a_command_run_by_a_subscriber_is_shown_when_it_returns(session):
             seen.append(s.snapshot().slices["history"]["at"])
 
     s.subscribe(subscriber)
-    s.submit("select", {"id": "k"})
+    s.submit("select", {"id": "i"})
     until(lambda: len(seen) == 2)
     assert seen == [0, 1]
 
