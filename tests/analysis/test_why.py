@@ -41,7 +41,7 @@ def test_a_product_as_written_goes_one_by_one_and_steps_through_a_matrix() -> No
 def test_after_a_reorder_the_steps_are_short_but_sums_go_through_memory() -> None:
     found = codes(matmul().reorder("k", "j"))
     assert "stride" not in found
-    assert "k runs outside of j" in found["reload"].says
+    assert "k is outside of j" in found["reload"].says
 
 
 def test_after_vectors_lanes_and_after_threads_cores_are_no_reason_any_more() -> None:

@@ -76,12 +76,13 @@ class Estimate:
         return self.flops / (self.ms * 1e6) if self.ms and self.flops else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return what a front end shows, as ``EstimateInfo`` of its types; three digits, for it is no measurement."""
-        return {
-            "ms": _short(self.ms), "low": _short(self.low_ms), "high": _short(self.high_ms),
-            "bytes": {name: int(_short(float(n)) or 0) for name, n in self.bytes.items()},
-            "intensity": _short(self.intensity),
-        }  # fmt: skip
+        """Return what a front end shows, as ``EstimateInfo`` of its types; three digits, for it is no measurement.
+
+        A range is part of it only where it is one.
+        """
+        wide = {} if self.low_ms == self.high_ms else {"low": _short(self.low_ms), "high": _short(self.high_ms)}
+        moved = {name: int(_short(float(n)) or 0) for name, n in self.bytes.items()}
+        return {"ms": _short(self.ms), **wide, "bytes": moved}
 
     def __str__(self) -> str:
         if self.ms is None or self.low_ms is None or self.high_ms is None:

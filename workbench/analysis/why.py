@@ -88,10 +88,14 @@ class Why:
     @property
     def headline(self) -> str:
         """Where the time goes, as a sentence."""
+        return f"Estimated: {self._told}"
+
+    @property
+    def _told(self) -> str:
         parts = sorted(((self.share[name], doing) for name, doing in _DOING.items()), reverse=True)
         told = ", ".join(f"{_percent(part)} {doing}" for part, doing in parts if part >= _TOLD)
         where = f" (of {self.block})" if self.share["others"] >= _TOLD else ""
-        return f"Estimated: {told}{where}" + ("." if self.reasons else "; nothing else stands out.")
+        return f"{told}{where}" + ("." if self.reasons else "; nothing else stands out.")
 
     def __str__(self) -> str:
         lines = [f"  {one.says}" + (f"  [{one.primitive} {one.row}]" if one.primitive else "") for one in self.reasons]
@@ -102,7 +106,7 @@ class Why:
         rows = [
             {"id": r.code, "says": r.says, "do": f"{r.primitive} {r.row}" if r.primitive else ""} for r in self.reasons
         ]
-        return {"text": self.headline, "rows": rows}
+        return {"text": self._told, "rows": rows}
 
 
 def why(schedule: Schedule, target: Target | None = None) -> Why | None:
@@ -192,7 +196,7 @@ class _Main:
             yield self._reason("latency", text, self._free(), "split", wait)
         if _one(f.reloads) > 0.0 and _one(f.visits) >= bodies:
             loop = next((lp.name for lp in reversed(self._loops) if lp.reduces), "")
-            text = f"sums are loaded and stored in every iteration: {loop} runs outside of {self._inner}"
+            text = f"sums go to memory each time: {loop} is outside of {self._inner}"
             yield self._reason("reload", text, loop, "reorder", _one(f.visits) * _one(tile_cycles(f, c)))
 
     def _issuing(self) -> Iterator[Reason]:

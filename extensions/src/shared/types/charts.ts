@@ -1,14 +1,12 @@
 // What is drawn by plotly, and the estimate that stands beside measured numbers.
 
-/** Analytic, never measured: shown with "≈". `low` and `high` differ where numbers are open. */
+/** Analytic, never measured: shown with "≈". `low` and `high` only where numbers are open. */
 export interface EstimateInfo {
   readonly ms: number | null;
-  readonly low: number | null;
-  readonly high: number | null;
+  readonly low?: number | null;
+  readonly high?: number | null;
   /** What each cache fetches from the next one. */
   readonly bytes: Readonly<Record<string, number>>;
-  /** Operations per byte into the first cache. */
-  readonly intensity: number | null;
 }
 
 export type ChartName = 'tuning' | 'roofline';

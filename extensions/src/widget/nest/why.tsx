@@ -31,7 +31,7 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   if (!why) return null;
   return (
     <section class="swb-reasons" aria-label="What takes the time">
-      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">{why.text}</span></p>
+      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">Estimated: {why.text}</span></p>
       <ul>
         {why.rows.map(({ id, says, do: what }) => {
           const [primitive, row] = what.split(' ') as [string, string];
