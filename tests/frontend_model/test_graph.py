@@ -355,6 +355,14 @@ def test_a_frame_opens_and_closes_in_place(panels: Panels) -> None:
     assert panels.sent == []
 
 
+def test_one_click_on_a_node_of_a_folded_block_opens_its_task(panels: Panels) -> None:
+    graph = states.graph()
+    show(panels, graph, folds=[states.fold(graph, ["n3", "n4", "n6"])], width=700)
+    bring(panels, "n4")
+    node(panels, "n4").click()
+    assert panels.sent == [("open_task", {"task": next(n["task"] for n in graph["nodes"] if n["id"] == "n4")})]
+
+
 def test_shift_enter_shows_the_operators_of_a_kernel(panels: Panels) -> None:
     graph = states.graph()
     next(n for n in graph["nodes"] if n["id"] == "n3")["ops"] = 3
