@@ -16,8 +16,9 @@ export async function mountView(
 ): Promise<HostedView | null> {
   const manager = host.widget_manager;
   if (!manager?.get_model || !manager.create_view) throw new Error('this page cannot show widgets of the kernel');
-  const view = (await manager.create_view(await manager.get_model(id))) as ForeignView;
-  await hearAnyway(manager, id);
+  const model = await manager.get_model(id);
+  await hearAnyway(manager, id); // before the view: that waits for the module, and so may messages that come meanwhile
+  const view = (await manager.create_view(model)) as ForeignView;
   if (!wanted()) {
     view.remove();
     return null;
