@@ -13,6 +13,7 @@ from workbench.analysis import estimate, nest_rows
 from workbench.schedule.primitive import from_json
 from workbench.session import preview as module
 from workbench.session.forms import lean
+from workbench.session.palette import attempt
 from workbench.session.preview import preview
 from workbench.tune.default import default_schedule
 
@@ -113,6 +114,20 @@ def test_the_question_is_answered_in_order_and_small(session: Any) -> None:
     assert not s.schedule.trace, "nothing was taken"
     refused = ask(s, {"primitive": "nonsense", "args": {}})
     assert refused["error"]["code"] == "primitive.unknown"
+
+
+def test_who_tries_a_step_and_takes_it_gets_the_same_function(conv: Schedule) -> None:
+    step = from_json(split("c", None, 4))
+    _, tried, names = attempt(conv, step)
+    taken = conv.copy()
+    assert taken.apply(step) == names
+    assert tried is not None
+    assert taken.func is tried.func
+    notes = [from_json({"primitive": "annotate", "args": {"at": "c.0", "key": "n", "value": n}}) for n in (1, "1")]
+    number, text = (attempt(taken, note)[1] for note in notes)
+    assert number is not None
+    assert text is not None
+    assert number.func is not text.func
 
 
 def test_previews_of_a_deep_nest_stay_within_the_limit() -> None:
