@@ -151,7 +151,7 @@ AbortSignal.timeout = ms => timeout(ms === 2000 ? 0 : ms);"""
 def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, slow: bool) -> None:
     if slow:
         page.add_init_script(TOO_SLOW)
-        page.spoiled = True
+        page.spoiled, page.cleared = True, ""  # JupyterLab itself must load with it, and no other test
     notebook, view, log = tuned(page, address, lab_folder, f"reload-{slow}")
     task = view.find(".swb-crumb b").inner_text()
     notebook.save()
