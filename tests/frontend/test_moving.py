@@ -297,3 +297,19 @@ def test_a_refused_question_ends_the_moving_mode(bench: Bench) -> None:
         "document.querySelector('.swb-note.is-error, .swb-note')?.innerText.includes('Nothing was recorded')"
     )
     assert page.locator(BAR).count() == 0
+
+
+def test_the_place_says_what_it_would_do_to_the_estimate(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.evaluate("""() => {
+        const old = kernel.preview;
+        kernel.preview = step => ({ ...old.call(kernel, step), before: { ms: 450, bytes: {} }, estimate: { ms: 186, bytes: {} } });
+    }""")
+    drag(bench, "i", "k", drop=False)
+    bench.wait_for("() => document.querySelector('.swb-grid').style.getPropertyValue('--swb-drop')")
+    told = page.eval_on_selector(
+        "[data-row=k] .swb-cell-name", "e => getComputedStyle(e, '::after').content.replaceAll('\"', '')"
+    )
+    assert told == "≈ 450 → 186 ms"
+    assert f"{told} est., " in bench.text(BAR)
+    page.mouse.up()

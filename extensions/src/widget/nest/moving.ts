@@ -22,6 +22,8 @@ export interface Moving {
   readonly row: string;
   /** What is to be said about the chosen place. */
   readonly words: string;
+  /** What that would do to the estimate; "" while nobody knows. */
+  readonly effect: string;
   readonly refused: boolean;
   /** How a row is drawn as a place to drop on. */
   readonly look: (id: string) => string;
@@ -49,7 +51,7 @@ function wordsOf(name: string, targets: readonly DropTarget[] | null, at: DropTa
 /** What the chosen place would do to the estimated time, as soon as it is known. */
 function effectOf(answer: PreviewAnswer | undefined): string {
   const [before, after] = [answer?.before?.ms, answer?.estimate?.ms];
-  return before == null || after == null ? '' : ` · ≈ ${milliseconds(before)} → ${milliseconds(after)} ms, ${times(before, after)}`;
+  return before == null || after == null ? '' : `≈ ${milliseconds(before)} → ${milliseconds(after)} ms est., ${times(before, after)}`;
 }
 
 export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: MutableRef<HTMLDivElement | null>): Moving {
@@ -64,7 +66,8 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
   const at = targets.value?.find(one => one.onto === over.value);
   const name = nest?.rows.find(one => one.id === row)?.name ?? row;
   const seen = usePreview(store, row && at?.legal ? at.step : null);
-  const words = row && wordsOf(name, targets.value, at) + effectOf(seen?.answer);
+  const effect = effectOf(seen?.answer);
+  const words = row && [wordsOf(name, targets.value, at), effect].filter(Boolean).join(' · ');
 
   const end = (): void => {
     press.current = null;
@@ -177,7 +180,7 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
     if (!target) return '';
     return `${target.legal ? ' is-place' : ''}${id === over.value ? ` is-${target.place}${target.legal ? '' : ' is-refused'}` : ''}`;
   };
-  return { row, words, refused: at?.legal === false, look, key, pointer };
+  return { row, words, effect, refused: at?.legal === false, look, key, pointer };
 }
 
 const STEPS: Readonly<Record<string, number>> = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1, Home: -Infinity, End: Infinity };

@@ -158,7 +158,7 @@ export function NestPanel(props: PanelProps) {
       </header>
       <Steps store={store} history={store.slice('history').value} />
       <div ref={grid} class={`swb-grid${moving.row ? ' has-moving' : ''}`} role="treegrid" aria-label="Loop nest" aria-rowcount={rows.length + nest.hidden + 1}
-        aria-describedby={moving.row ? about : undefined} style={`${tickStyle(scale)};--swb-step:${stepOf(rows)}px`}
+        aria-describedby={moving.row ? about : undefined} style={`${tickStyle(scale)};--swb-step:${stepOf(rows)}px${moving.effect && `;--swb-drop:"${moving.effect.split(' est.')[0]}"`}`}
         onClick={onClick} onKeyDown={onKeyDown} onBlur={() => { find.value = null; }} {...moving.pointer}>
         <Head scale={scale} shows={shows.value} onSwitch={next => { shows.value = next; }} />
         {shown.slice(0, drawn).map(row => (
