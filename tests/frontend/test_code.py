@@ -214,10 +214,10 @@ def test_the_numbers_of_both(bench: Bench) -> None:
     facts = bench.text(".swb-diff-facts")
     answer = recorded("model", "diff", a=6, b=7, kind="nest")
     a, b = answer["est"]
-    change = f"{abs(100 * (b / a - 1)):.1f}"
+    change = f"{a / b:.3f}× as fast"
     assert f"≈ {a:.2f} → {b:.2f} ms est." in facts
     assert change in facts
-    assert "measured 1.33 → 1.34 ms +0.6 %" in facts
+    assert "measured 1.33 → 1.34 ms 0.994× as fast" in facts
     for level in answer["bytes"]:
         assert f"into {level}" in facts
 
