@@ -50,7 +50,8 @@ def why_slice(look: Look) -> dict[str, Any] | None:
         found = why(view.schedule, target)
         return None if found is None else found.to_json()
 
-    return look.kept.of("why", (view.schedule.func,), make)
+    said: dict[str, Any] | None = look.kept.of("why", (view.schedule.func,), make)
+    return said
 
 
 @slice_("stages")
