@@ -70,6 +70,8 @@ def test_a_script_says_what_was_measured_and_how(session):
     session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.5123, 0.01, 1.0)}))
     text = made(session, {"what": "script"}).text
     assert "# Measured there: 0.5123 ms, spread 1 %." in text
+    session.run("name", node=None, text="as a friend wrote it")
+    assert ": v2 (as a friend wrote it), written by" in made(session, {"what": "script"}).text
     assert "expected 0.5123 ms, spread 1 %" in text
     assert "s.measure(repeat=None, min_repeat_ms=None, flush_cache=False, constants='near', " in text
     assert "seed=0" in text
