@@ -65,6 +65,20 @@ def test_what_was_put_in_is_kept_for_this_row_and_not_for_the_next(bench: Bench)
     assert "w.1 8" not in bench.text(".swb-equation")
 
 
+def test_a_step_that_is_taken_hands_the_focus_from_its_form_to_the_nest(bench: Bench) -> None:
+    page = bench.open().page
+    page.locator("[data-row='c'] [role=gridcell]").first.click()
+    bench.click("[data-swb-legal][data-swb-item=split]")
+    page.locator("[data-swb-apply]:not([aria-disabled=true])").focus()
+    # What loses the focus because it is removed loses it to nothing, and the page is laid out in the middle of drawing.
+    page.evaluate("""window.lost = 0;
+        addEventListener('focusout', e => { lost += !e.relatedTarget && !!e.target.form; }, true)""")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".swb-form", state="detached")
+    bench.wait_for("document.activeElement.closest('.swb-nest [data-row]')")
+    assert page.evaluate("lost") == 0
+
+
 def test_a_form_that_was_closed_before_its_step_was_taken_stays_closed(bench: Bench) -> None:
     page = bench.open().page
     bench.click("[data-swb-legal][data-swb-item=split]")
