@@ -225,7 +225,8 @@ def test_a_lane_after_the_end_does_nothing():
 def test_a_lane_waits_at_its_steps_while_the_session_is_busy(monkeypatch, patience):
     monkeypatch.setattr(worker, "PATIENCE_S", patience)
     session = worker.Worker("busy", lambda: None)
-    lanes, steps, end, held, gate = Lanes(session.idle), [], threading.Event(), threading.Event(), threading.Event()
+    lanes, steps = Lanes(session.idle), []
+    end, held, free, gate = (threading.Event() for _ in range(4))
 
     def work():
         while not end.is_set():
@@ -236,7 +237,11 @@ def test_a_lane_waits_at_its_steps_while_the_session_is_busy(monkeypatch, patien
     try:
         lanes.lane("x").submit("a", work)
         until(lambda: len(steps) > 2)
-        session.put(lambda: (held.set(), gate.wait(20)))
+        session.put(lambda: free.wait(20))  # nobody waits for this
+        before = len(steps)
+        until(lambda: len(steps) > before + 2)
+        free.set()
+        session.put(lambda: (held.set(), gate.wait(20)), awaited=True)
         assert held.wait(20)
         time.sleep(0.02)
         before = len(steps)

@@ -147,7 +147,7 @@ class Session:
 
         A function instead of a name is called in the session's thread.
         """
-        self._worker.put(lambda: self._do(cmd, {} if args is None else args, id))
+        self._worker.put(lambda: self._do(cmd, {} if args is None else args, id), awaited=True)
 
     def run(self, cmd: str | Callable[..., object], **args: Any) -> None:
         """Run a command and wait until it is done and `snapshot` shows it.
@@ -166,7 +166,7 @@ class Session:
         call = Call()
         with self._lock:
             self._calls.append(call)
-        if not self._worker.put(lambda: self._call(call, cmd, args)) or self._closed:
+        if not self._worker.put(lambda: self._call(call, cmd, args), awaited=True) or self._closed:
             call.end(_closed())
         call.event.wait()
         if call.error is not None:

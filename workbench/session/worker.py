@@ -16,8 +16,8 @@ IDLE_S = 1.0
 BURST_S = 0.06
 """Seconds of work in a row after which what has changed is shown, even if more work waits."""
 
-SLICE_S = 0.001
-"""Seconds that a lane works before it looks whether somebody waits for the session."""
+SLICE_S = 0.004
+"""Seconds that a lane works before it hands over the interpreter: less than Python gives a thread, for a fair share."""
 
 PATIENCE_S = 0.1
 """Seconds that a lane waits for a busy session; then it works beside it for as long, so that it comes to an end."""
@@ -41,17 +41,21 @@ class Worker:
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
-        #: Set while nobody waits for this worker.
+        #: Set while nobody waits for what this worker does.
         self.idle = threading.Event()
         self.idle.set()
 
-    def put(self, job: Callable[[], None]) -> bool:
-        """Add a job, which must not raise; False (and nothing is done) after `close`."""
+    def put(self, job: Callable[[], None], awaited: bool = False) -> bool:
+        """Add a job, which must not raise; False (and nothing is done) after `close`.
+
+        While one is there that is `awaited` by somebody, and until all are done, `idle` is not set.
+        """
         with self._condition:
             if self._closed:
                 return False
             self._jobs.append(job)
-            self.idle.clear()
+            if awaited:
+                self.idle.clear()
             if self._thread is None or not self._thread.is_alive():  # a fork of the process has no threads
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
                 self._thread.start()
@@ -131,13 +135,12 @@ class Turn:
 
     def __call__(self) -> None:
         now = time.monotonic()
-        if now < self._next:
-            return
-        if self._idle.is_set() or now < self._again:
+        if not self._idle.is_set() and now >= self._again:
+            if not self._idle.wait(PATIENCE_S):
+                self._again = time.monotonic() + PATIENCE_S
+        elif now >= self._next:
             time.sleep(0)  # whoever waits for the interpreter gets it now
-        elif not self._idle.wait(PATIENCE_S):
-            self._again = time.monotonic() + PATIENCE_S
-        self._next = time.monotonic() + SLICE_S
+            self._next = time.monotonic() + SLICE_S
 
 
 class Lane:
