@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Schedule, Target, workloads
+from workbench.ir.stmt import loops
+from workbench.schedule.legality import marks
 from workbench.schedule.moves import judge
 from workbench.schedule.primitive import registry
+from workbench.schedule.primitives.annotation import mark
 from workbench.tune.default import default_schedule
 
 from . import nests
@@ -64,3 +67,52 @@ def test_what_does_not_divide_or_is_cut_otherwise_speaks_for_itself(factors: tup
     assert Split("i", factors).alike(func) is None
     assert Split("i", (None, 4)).alike(func) == Split("i", (None, 16)).alike(func) is not None
     assert Split("i", (None, 4), "guard").alike(func) is None
+
+
+def test_a_hole_is_judged_like_a_number_where_nothing_was_promised() -> None:
+    from workbench.schedule import Hole
+    from workbench.schedule.primitives.split import Split, Tile
+
+    open_, closed = Split("i", (None, Hole())), Split("i", (None, 4))
+    func = workloads.matmul(64, 64, 64)
+    assert open_.alike(func) == closed.alike(func) is not None
+    assert Tile("i", "j", (None, Hole()), (None, Hole())).alike(func) == Tile("i", "j", (None, 4), (None, 4)).alike(
+        func
+    )
+    marked = Schedule(func).parallel("i").func
+    assert Split("j", (None, Hole())).alike(marked) is None, "a mark may be proved to hold for numbers only"
+
+
+def test_a_hint_is_looked_for_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from workbench.schedule.primitives import split
+
+    asked: list[object] = []
+    monkeypatch.setattr(split, "even_so", lambda *step: asked.append(step) or "; so it is")
+    moves = [m for m in Schedule(workloads.matmul(30, 64, 64)).moves("i") if m.code == "split.divides"]
+    assert moves
+    assert not asked
+    assert all(m.hint.endswith("; so it is") and m.hint == m.to_json()["hint"] for m in moves)
+    assert len(asked) == len(moves), "each once"
+
+
+@pytest.mark.parametrize("subject", ["conv", "digits", "stages"])
+def test_marks_that_plainly_hold_are_marks_that_hold(subject: str) -> None:
+    """Any loops marked by force: what is seen at a glance of a nest is what the checks of its loops one by one say."""
+    said = {True: 0, False: 0}
+    for seed in range(6):
+        schedule, dice = SUBJECTS[subject](), random.Random(seed)
+        for _ in range(STEPS // 2):
+            legal = [m for m in schedule.moves(dice.choice(schedule.loops).name) if m.legal]
+            schedule.apply(dice.choice([m for m in legal if m.primitive in ("split", "reorder", "fuse")] or legal).step)
+        for lp, path in loops(schedule.func.body):
+            func = schedule.func
+            for name, kind in [(up.name, "parallel") for up in path] + [
+                (lp.name, dice.choice(["parallel", "vectorize"]))
+            ]:
+                func = mark(func, name, kind)
+            nest = next(s for s in func.body if s.name == (path[0] if path else lp).name)
+            plainly = marks._plainly_marked(nest)
+            said[plainly] += 1
+            if plainly:
+                marks._check_marked(func, nest, "step")
+    assert min(said.values()) > 0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ...ir.expr import Binary, Bound, Cast, Const, Expr, Load, Select
 from ...ir.func import Func
 from ...ir.stmt import Block, blocks
+from ..refusal import Point
 from .forms import evaluate_form
 
 DEEPEST = 6
@@ -23,23 +24,28 @@ class _Unknown(Exception):
 
 
 def effect_of(
-    func: Func, block: Block, first: Mapping[str, int], second: Mapping[str, int]
+    func: Func, block: Block, first: Point, second: Point, known: dict[Point, float] | None = None
 ) -> tuple[float, tuple[float, ...]] | None:
     """Work out what a reduction takes in at two points: both terms, or one of them where the other one is lost.
 
     The inputs are made up, from a few quarters, so that the sums are exact. None where the order would not be seen:
-    another operator, terms that are no plain arithmetic, or a term that changes nothing.
+    another operator, terms that are no plain arithmetic, or a term that changes nothing. Who asks about many pairs of
+    the same block lends a table for the terms that are `known`.
     """
     if not block.is_reduction:
         return None
     op, term = block.update()
     if op not in ("add", "max", "min"):
         return None
+    terms = {} if known is None else known
     zero = {lp.name: 0 for lp in func.block(block.name)[1]}
     try:
-        a, b = (_at(func, block, term, zero | dict(point)) for point in (first, second))
+        for point in (first, second):
+            if point not in terms:
+                terms[point] = _at(func, block, term, zero | dict(point))
     except _Unknown:
         return None
+    a, b = terms[first], terms[second]
     both, alone = _OPS[op](a, b), tuple(dict.fromkeys((a, b)))
     lost = tuple(x for x in alone if x != both)
     return (both, lost) if lost and (op != "add" or len(lost) == len(alone)) else None

@@ -19,6 +19,7 @@ from ...ir.affine import Affine
 from ...ir.expr import Bound, Expr, Load, Select, children
 from ...ir.func import Func
 from ...ir.poly import Dim
+from ...ir.remembered import Remembered
 from ...ir.stmt import Block, For, accesses, blocks
 from ..domain import Domain
 from ..holes import fill
@@ -76,6 +77,17 @@ def _rows(func: Func) -> Iterator[dict[str, int]]:
 
 def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int = LIMIT) -> Witness | None:
     """Search two iterations of `loop` that write one element; None if `limit` points show none."""
+    # Several steps are refused for the same reason; how loops are marked and what the rest is bound to has no part.
+    given = (func.buffers, func.holes, func.relations, func.constraints, *(b for b, _ in blocks(func.body)))
+    around = [x for lp in path for x in (lp.name, lp.extent)]
+    at = next(lp.name for lp in path if lp.name == loop)
+    return _CONFLICTS.of((*given, block, *around, at, limit), lambda: _conflict(func, block, path, loop, limit))
+
+
+_CONFLICTS: Remembered[Witness | None] = Remembered(64)
+
+
+def _conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: int) -> Witness | None:
     names = [lp.name for lp in path]
 
     def find(func: Func) -> Witness | None:
@@ -84,9 +96,10 @@ def conflict(func: Func, block: Block, path: Sequence[For], loop: str, limit: in
             return None
         pairs = list(itertools.islice(_meeting(path_, loop, accesses(block_)[0].index, limit), PAIRS))
         found: Witness | None = None
+        terms: dict[Point, float] = {}
         for element, first, second in pairs:
             carried = loop in reduction_loops(block_)
-            effect = effect_of(func, block_, dict(first), dict(second)) if carried else None
+            effect = effect_of(func, block_, first, second, terms) if carried else None
             if found is None or effect is not None:
                 both = (block.name, block.name)
                 found = Witness(block.buffer, element, first, second, "write-write", both, (), effect)
