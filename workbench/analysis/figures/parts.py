@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Domain = tuple[tuple[float, float], tuple[float, float]]
 """Where a part lies in its figure: from and to, across and up, as shares of it."""
 
+EDGE = 16
+"""Where the line above a plot begins, in pixels: above the labels of its axis, so that there is room for all of it."""
+
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 
 
@@ -66,7 +69,7 @@ def compose(
         for trace in part.traces:
             trace.xaxis, trace.yaxis = names["x"], names[trace.yaxis or "y"]
             traces.append(trace)
-        notes += [_placed(note, names) for note in (*part.notes, *_heading(part, c))]
+        notes += [_placed(note, names) for note in (*part.notes, *_heading(part, c, EDGE - margin["l"]))]
     return go.Figure(
         data=traces,
         layout={
@@ -104,14 +107,15 @@ def _placed(note: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return out
 
 
-def _heading(part: Part, c: Colours) -> list[dict[str, Any]]:
-    """The line above a plot: always the same notes, so that they are updated in place."""
+def _heading(part: Part, c: Colours, shift: int) -> list[dict[str, Any]]:
+    """The line above a plot: always the same notes, so that they are updated in place; `shift` is where it begins."""
     common = {"xref": "x domain", "yref": "y domain", "y": 1.0, "yanchor": "bottom", "yshift": 10}
     return [
         {
             **common,
             "x": 0.0,
             "xanchor": "left",
+            "xshift": shift,
             "text": f"<b>{escaped(part.title)}</b>",
             "font": {"size": TITLE, "color": c.ink},
         },

@@ -191,10 +191,10 @@ def _path(spots: Sequence[Spot], c: Colours) -> Any:
 def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
     """Why a schedule stands above the roofs, where it does by more than measurements err."""
     if top is not None and spot.gflops > 1.05 * top:
-        return "above the peak: the operator's FLOPs are counted, and this schedule (like Winograd's) needs fewer"
+        return "above the peak: counted are the operator's FLOPs,<br>and this schedule needs fewer, as Winograd's do"
     fastest = max((r.gbytes for r in roofs.values()), default=None)
     if fastest is not None and spot.gflops > 1.05 * fastest * spot.intensity:
-        return "above the roof: its bytes are an estimate, and fewer are moved"
+        return "above the roof: its bytes are an estimate,<br>and fewer are moved"
     return ""
 
 
@@ -226,4 +226,4 @@ def _missing(
         words.append("no variant has a speed yet")
     text = ", ".join(words)
     return [{"x": 0.02, "y": 0.98, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-             "text": text[:1].upper() + text[1:], "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+             "align": "left", "text": text[:1].upper() + text[1:], "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip

@@ -56,8 +56,8 @@ def axis(c: Colours, title: str = "", **more: Any) -> dict[str, Any]:
     """Return an axis as all charts have it."""
     usual = {
         "gridcolor": c.grid, "linecolor": c.grid, "zeroline": False, "tickfont": {"size": SIZE, "color": c.faint},
-        "title": {"text": title, "font": {"size": SIZE, "color": c.faint}, "standoff": 6}, "automargin": False,
-        "ticklabeloverflow": "allow",  # otherwise every drawing measures every label
+        "title": {"text": title, "font": {"size": SIZE, "color": c.faint}, **({"standoff": 6} if title else {})},
+        "automargin": False, "ticklabeloverflow": "allow",  # otherwise every drawing measures every label
     }  # fmt: skip
     return {**usual, **more}
 
