@@ -226,4 +226,5 @@ def _missing(
         words.append("no variant has a speed yet")
     text = ", ".join(words)
     return [{"x": 0.02, "y": 0.98, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-             "align": "left", "text": text[:1].upper() + text[1:], "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+             "align": "left", "text": text[:1].upper() + text[1:],
+             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
