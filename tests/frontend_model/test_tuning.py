@@ -125,10 +125,16 @@ def test_a_failed_run_says_why(panels: Panels) -> None:
     assert panels.page.get_by_text("Free some space.").count() == 1
 
 
-def test_the_best_of_the_tuner_is_adopted(panels: Panels) -> None:
+def test_the_best_of_the_tuner_is_adopted_and_a_trial_opened_by_its_number(panels: Panels) -> None:
     panels.open("tuning", states.state(tuning=states.tuning("done")))
     button(panels, "adopt").click()
     assert panels.sent == [("adopt", {"task": 3})]
+    number = panels.page.locator("[data-swb-trial-number]")
+    number.press("Enter")
+    assert len(panels.sent) == 1, "no number, no trial"
+    number.fill("97")
+    number.press("Enter")
+    assert panels.sent[1:] == [("open_trial", {"trial": 97})]
 
 
 def test_the_log_is_named_without_its_folder(panels: Panels) -> None:
