@@ -39,7 +39,7 @@ class Asking:
             self._asked[q] = (args, reply)
         if older is not None:
             self._worker.put(lambda: self._supersede(older[1]))
-        self._worker.put(lambda: self._answer(q), awaited=True)
+        self._worker.put(lambda: self._answer(q))
 
     def tell(self) -> None:
         """Hand over the answers that are ready, unless a patch is owed first. Call it in the session's thread."""

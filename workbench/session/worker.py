@@ -37,7 +37,7 @@ class Worker:
 
     def __init__(self, name: str, between: Callable[[], float | None]) -> None:
         self._name, self._between = name, between
-        self._jobs: deque[Callable[[], None]] = deque()
+        self._jobs: deque[tuple[Callable[[], None], bool]] = deque()
         self._condition = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -53,7 +53,7 @@ class Worker:
         with self._condition:
             if self._closed:
                 return False
-            self._jobs.append(job)
+            self._jobs.append((job, awaited))
             if awaited:
                 self.idle.clear()
             if self._thread is None or not self._thread.is_alive():  # a fork of the process has no threads
@@ -85,6 +85,12 @@ class Worker:
             _guarded(job)
             if not self._jobs or time.monotonic() - began > BURST_S:
                 wake, began = self._tick(), None
+                self._rest()
+
+    def _rest(self) -> None:
+        with self._condition:
+            if not any(awaited for _, awaited in self._jobs):
+                self.idle.set()
 
     def _tick(self) -> float | None:
         try:
@@ -107,7 +113,7 @@ class Worker:
                     break
                 self._condition.wait(left)
             if self._jobs and not self._closed:
-                return self._jobs.popleft()
+                return self._jobs.popleft()[0]
             self._thread = None
             return None
 
