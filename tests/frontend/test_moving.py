@@ -303,7 +303,8 @@ def test_the_place_says_what_it_would_do_to_the_estimate(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     page.evaluate("""() => {
         const old = kernel.preview;
-        kernel.preview = step => ({ ...old.call(kernel, step), before: { ms: 450, bytes: {} }, estimate: { ms: 186, bytes: {} } });
+        const estimates = { before: { ms: 450, bytes: {} }, estimate: { ms: 186, bytes: {} } };
+        kernel.preview = step => ({ ...old.call(kernel, step), ...estimates });
     }""")
     drag(bench, "i", "k", drop=False)
     bench.wait_for("() => document.querySelector('.swb-grid').style.getPropertyValue('--swb-drop')")
