@@ -106,7 +106,7 @@ def test_a_note_takes_any_word_and_a_number_or_a_text(bench: Bench) -> None:
     assert "prefetch" in shown.locator("datalist option").evaluate_all("all => all.map(e => e.value)")
     assert (key.input_value(), value.input_value()) == ("prefetch", "4")
     value.fill("8")
-    bench.wait_for("model.sent.some(m => m.t === 'ask')")
+    bench.wait_for("model.sent.some(m => m.t === 'ask' && m.args.step.args.value === 8)")
     assert bench.sent("ask")[-1]["args"]["step"]["args"] == {"at": "kh", "key": "prefetch", "value": 8}
     key.fill("mine")
     value.fill("often")

@@ -4,15 +4,16 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
-import type { NestRow, NestSlice } from '../../shared/types';
+import type { NestSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { focusOn, useUi } from '../ui';
+import { useUi } from '../ui';
 import { Buffers, Holes } from './around';
 import { useGlide } from './glide';
 import { Head, Steps } from './head';
-import { rowElement, useMoving } from './moving';
+import { useMoving } from './moving';
 import { Row, scaleOf, tickStyle, type Count } from './nestrow';
-import { found, ghosts, insideIntrinsics, ownFlops, rowOf, stepOf, visible } from './rows';
+import { ghosts, insideIntrinsics, ownFlops, rowOf, stepOf, visible } from './rows';
+import { useTabStop, useWalk } from './walk';
 import { Why } from './why';
 
 /** More rows than the grid is high; the others follow one frame later, so that the first paint is quick. */
@@ -54,40 +55,33 @@ function useNest({ store }: PanelProps, nest: NestSlice | null, moving: boolean)
   return { places, folded, rows, parents, scale, shown, selected, described, flops, fresh, step: seen && ghost ? ghost.step : '' };
 }
 
+function Title({ store, nest, find, step }: Pick<PanelProps, 'store'> & { nest: NestSlice; find: string | null; step: string }) {
+  return (
+    <header class="swb-panel-head">
+      <h3 class="swb-h3">Loop nest</h3>
+      {find !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find}▏</b></span>}
+      {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
+      <Holes nest={nest} choices={(store.slice('head').value?.holes ?? 0) - nest.holes.length} />
+      <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
+    </header>
+  );
+}
+
 export function NestPanel(props: PanelProps) {
   const { store } = props;
   const ui = useUi();
   const grid = useRef<HTMLDivElement>(null);
   const nest = store.slice('nest').value;
-  const { places, folded, parents, scale, shown, selected, rows, described, flops, fresh, step } = useNest(props, nest, ui.moving.value !== '');
+  const seen = useNest(props, nest, ui.moving.value !== '');
+  const { places, folded, parents, scale, shown, selected, rows, described, flops, fresh, step } = seen;
   const shows = useSignal<Count>('iters');
-  const find = useSignal<string | null>(null);
   const marked = store.marked.value;
   const drawn = useAllRows(shown.length);
   const moving = useMoving(props, nest, grid);
   const about = useId();
   useGlide(grid, rows, shown);
-  const inShown = selected && shown.includes(selected) ? selected : undefined;
-  const stop = inShown?.id ?? shown[0]?.id;
-
-  const had = grid.current?.contains(document.activeElement) ?? false;
-  useLayoutEffect(() => {
-    // A row that went away must not take the keyboard with it.
-    if (had && stop !== undefined && !grid.current?.contains(document.activeElement)) rowElement(grid.current, stop)?.focus();
-  });
-  useLayoutEffect(() => {
-    // The focus follows the selection only when it is in the nest already.
-    const box = grid.current;
-    if (!box?.contains(document.activeElement) || document.activeElement === box) return;
-    if (inShown) rowElement(grid.current, inShown.id)?.focus({ preventScroll: false });
-  }, [inShown?.id]);
-  useEffect(() => {
-    if (!selected || inShown) return;
-    const open = new Set(folded.peek());
-    for (let at = selected.parent; at !== null; at = rows.find(row => row.id === at)?.parent ?? null) open.delete(at);
-    folded.value = open;
-  }, [selected?.id]);
-
+  const stop = useTabStop(grid, seen);
+  const { find, onClick, onKeyDown } = useWalk(store, ui, grid, seen, moving.key);
   if (!nest || nest.rows.length === 0) {
     return (
       <Blank title="No schedule is open">
@@ -95,67 +89,9 @@ export function NestPanel(props: PanelProps) {
       </Blank>
     );
   }
-  const fold = (id: string, close: boolean): void => {
-    const next = new Set(folded.peek());
-    if (close) next.add(id);
-    else next.delete(id);
-    folded.value = next;
-  };
-  const pick = (row: NestRow | undefined): void => {
-    if (!row) return;
-    if (!fresh.has(row.id)) store.select(row.id);
-    rowElement(grid.current, row.id)?.focus();
-  };
-  const onClick = (event: MouseEvent): void => {
-    const target = event.target as Element;
-    const id = target.closest<HTMLElement>('[data-row]')?.dataset.row;
-    if (id === undefined) return;
-    if (target.closest('.swb-twist') && parents.has(id)) fold(id, !folded.peek().has(id));
-    else pick(rows.find(row => row.id === id));
-  };
-  /** A row by the first letters of its name: they are typed after a slash, because letters alone are commands. */
-  const seek = (key: string): boolean => {
-    const before = find.peek();
-    if (before === null && key !== '/') return false;
-    const typed = before === null ? '' : key === 'Backspace' ? before.slice(0, -1) : key.length === 1 ? before + key : null;
-    find.value = typed;
-    if (typed) pick(found(rows, typed));
-    return typed !== null || key === 'Escape' || key === 'Enter';
-  };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const id = (event.target as Element).closest<HTMLElement>('[data-row]')?.dataset.row;
-    const at = shown.findIndex(row => row.id === id);
-    const row = shown[at];
-    if (!row || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (moving.key(event.key) || seek(event.key)) {
-      event.preventDefault();
-      event.stopPropagation();
-      return;
-    }
-    const open = parents.has(row.id) && !folded.peek().has(row.id);
-    switch (event.key) {
-      case 'ArrowDown': pick(shown[at + 1]); break;
-      case 'ArrowUp': pick(shown[at - 1]); break;
-      case 'Home': pick(shown[0]); break;
-      case 'End': pick(shown[shown.length - 1]); break;
-      case 'ArrowLeft': open ? fold(row.id, true) : pick(shown.find(one => one.id === row.parent)); break;
-      case 'ArrowRight': open ? pick(shown[at + 1]) : parents.has(row.id) && fold(row.id, false); break;
-      case ' ': pick(row); break;
-      case 'Enter': pick(row); focusOn(ui, '.swb-pal [data-swb-legal], .swb-pal [data-swb-item]'); break;
-      default: return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
     <section class="swb-nest" aria-label="Loop nest">
-      <header class="swb-panel-head">
-        <h3 class="swb-h3">Loop nest</h3>
-        {find.value !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find.value}▏</b></span>}
-        {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
-        <Holes nest={nest} choices={(store.slice('head').value?.holes ?? 0) - nest.holes.length} />
-        <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
-      </header>
+      <Title store={store} nest={nest} find={find.value} step={step} />
       <Steps store={store} history={store.slice('history').value} />
       <div ref={grid} class={`swb-grid${moving.row ? ' has-moving' : ''}`} role="treegrid" aria-label="Loop nest" aria-rowcount={rows.length + nest.hidden + 1}
         aria-describedby={moving.row ? about : undefined} style={`${tickStyle(scale)};--swb-step:${stepOf(rows)}px${moving.effect && `;--swb-drop:"${moving.effect.split(' est.')[0]}"`}`}

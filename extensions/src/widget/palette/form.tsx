@@ -1,10 +1,10 @@
 // The form of one primitive, made from what the kernel says about its fields. It asks before it applies.
 
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
 import { bytes, milliseconds, times } from '../../shared/format';
-import type { Args, ErrorInfo, FieldInfo, Json, PaletteItem, PreviewAnswer, PrimitiveInfo, Verdict } from '../../shared/types';
+import type { Args, ErrorInfo, FieldInfo, Json, NestSlice, PaletteItem, PreviewAnswer, PrimitiveInfo, Step, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
@@ -90,13 +90,11 @@ interface FormProps extends PanelProps {
   onDone: () => void;
 }
 
-export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormProps) {
-  const ui = useUi();
-  const nest = store.slice('nest').value;
+/** What the form holds: what somebody has put in, what the pointer is over, and what is thought of it. */
+function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) {
   const own = useSignal<{ readonly at: string; readonly draft: Draft } | null>(null);
   const over = useSignal<Draft | null>(null);
   const failure = useSignal<ErrorInfo | null>(null);
-  const sending = useSignal(false);
   const suggestion = useMemo(() => prefill(info, item, at, nest), [item, at]);
   // What somebody has put in was meant for this selection; until then suggestions that arrive later replace others.
   const draft = own.value?.at === at ? own.value.draft : suggestion;
@@ -111,16 +109,19 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
   // While the pointer is over another value, the opinion stays that of what would be applied.
   const known = useRef<Verdict | null>(null);
   if (tried === step) known.current = step && item.quick.some(move => sameArgs(move.args, step.args)) ? ofItem(item) : (seen?.answer.verdict ?? null);
-  const verdict = known.current;
   const set = (next: Draft): void => {
     over.value = null;
     failure.value = null;
     own.value = { at, draft: next };
   };
-  const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
+  return { draft, set, over, failure, lacks, step, seen, verdict: known.current };
+}
+
+/** Takes the step of the form, and leaves the keyboard in the nest. */
+function useApply({ store, onDone }: FormProps, step: Step | null, failure: Signal<ErrorInfo | null>, sending: Signal<boolean>) {
+  const ui = useUi();
   const toNest = (): void => { if (!focusOn(ui, `.swb-nest ${STOP}`)) focusOn(ui, '.swb-pal [data-swb-legal]'); };
-  const apply = async (): Promise<void> => {
-    if (reason) return;
+  return async (): Promise<void> => {
     sending.value = true;
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
@@ -137,15 +138,25 @@ export function PrimitiveForm({ store, item, info, at, onShow, onDone }: FormPro
       sending.value = false;
     }
   };
+}
+
+export function PrimitiveForm(props: FormProps) {
+  const { store, item, info, at, onShow } = props;
+  const nest = store.slice('nest').value;
+  const { draft, set, over, failure, lacks, step, seen, verdict } = useDraft(props, nest);
+  const sending = useSignal(false);
+  const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
+  const take = useApply(props, step, failure, sending);
+  const apply = (): void => { if (!reason) void take(); };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || !(event.target as Element).matches('[role=radio]')) return;
     event.preventDefault();
     event.stopPropagation();
-    void apply();
+    apply();
   };
   const loopOf = (field: FieldInfo): string => namesIn(draft[field.of ?? 'loop'])[0] ?? at;
   return (
-    <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); void apply(); }}>
+    <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); apply(); }}>
       <p class="swb-summary">{info.summary.split('``').map((part, i) => (i % 2 ? <code key={i} class="swb-mono">{part}</code> : part))}</p>
       <Suggestions item={item} info={info} draft={draft} onPick={set} onOver={one => { over.value = one; }} />
       {info.fields.map(field => (

@@ -1,12 +1,12 @@
 // What can be done with the selection. What is not legal stays in sight, with the reason.
 
-import { useSignal } from '@preact/signals';
-import { useLayoutEffect, useRef } from 'preact/hooks';
+import { useSignal, type Signal } from '@preact/signals';
+import { useLayoutEffect, useRef, type MutableRef } from 'preact/hooks';
 import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Step, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { focusOn, useUi } from '../ui';
+import { focusOn, useUi, type Ui } from '../ui';
 import { sentence } from '../words';
 import { nameOf } from './args';
 import { PrimitiveForm } from './form';
@@ -129,16 +129,11 @@ function Title({ palette, stale }: { palette: PaletteSlice; stale: boolean }) {
   );
 }
 
-export function PalettePanel(props: PanelProps) {
-  const { store } = props;
-  const ui = useUi();
+/** Which form is open, if any; one that is drawn anew keeps the keyboard, and one that was meant for something else closes. */
+function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | null>): Signal<string> {
   const palette = store.slice('palette').value;
-  const infos = store.slice('meta').value?.primitives ?? [];
-  const opened = useSignal('');
-  const tabStop = useSignal('');
-  const more = useSignal(false);
   const variant = store.slice('history').value?.at;
-  const box = useRef<HTMLElement>(null);
+  const opened = useSignal('');
   const had = box.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
     // A form that is drawn anew, since its primitive is no longer legal or has other values, keeps the keyboard.
@@ -156,73 +151,97 @@ export function PalettePanel(props: PanelProps) {
     if (last.current !== variant) opened.value = ''; // a form was meant for the variant that it was opened at
     last.current = variant;
   }, [variant]);
+  return opened;
+}
+
+/** Arrows walk among the primitives; Escape closes the one that is open and goes back to its name. */
+function onKey(event: KeyboardEvent, ui: Ui, opened: Signal<string>): void {
+  const target = event.target as HTMLElement;
+  const item = target.dataset.swbItem;
+  const own = opened.peek();
+  if (event.key === 'Escape' && own && (item === own || target.closest('.swb-form'))) {
+    opened.value = '';
+    focusOn(ui, `.swb-pal [data-swb-item="${own}"]`);
+    event.preventDefault();
+    event.stopPropagation();
+  } else if (item) walk(event, event.currentTarget as Element, '[data-swb-item]');
+}
+
+/** What every primitive of a palette is drawn with. */
+type Common = (item: PaletteItem) => IllegalProps;
+
+function LegalPart({ sorts, at, common }: { sorts: [string, PaletteItem[]][]; at: string; common: Common }) {
+  const legal = sorts.flatMap(([, items]) => items);
+  return (
+    <div class="swb-pal-part">
+      <h3 class="swb-h3 swb-pal-group">Legal here<span>{legal.length}</span></h3>
+      {legal.length === 0 && <p class="swb-pal-none">{at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
+      {sorts.map(([title, items]) => (
+        <div key={title} role="group" aria-label={title}>
+          {sorts.length > 1 && <p class="swb-pal-sort" aria-hidden="true">{title}</p>}
+          {items.map(item => <Legal key={item.id} {...common(item)} place={legal.indexOf(item) + 1} />)}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+interface IllegalPartProps { own: PaletteItem[]; groups: PaletteItem[][]; rest: PaletteItem[]; more: Signal<boolean>; stop: string | undefined; common: Common }
+
+function IllegalPart({ own, groups, rest, more, stop, common }: IllegalPartProps) {
+  const refused = (item: PaletteItem) => <Illegal key={item.id} {...common(item)} />;
+  return (
+    <div class="swb-pal-part">
+      <h3 class="swb-h3 swb-pal-group">Not legal here<span>{own.length + groups.flat().length + rest.length}</span></h3>
+      <ul class="swb-illegals">
+        {own.map(refused)}
+        {groups.map(items => <Elsewhere key={items[0]!.hint} items={items} stop={stop} />)}
+        {rest.length > 0 && (
+          <li class="swb-illegal"><Button class="swb-link is-quiet" data-swb-do="rest" aria-expanded={more.value ? 'true' : 'false'} title={rest.map(item => item.id).join(', ')}
+            onPress={() => { more.value = !more.value; }}>{more.value ? '▾' : '▸'} {rest.length} more that nothing here is suited to</Button></li>
+        )}
+        {more.value && rest.map(refused)}
+      </ul>
+    </div>
+  );
+}
+
+export function PalettePanel(props: PanelProps) {
+  const { store } = props;
+  const ui = useUi();
+  const palette = store.slice('palette').value;
+  const infos = store.slice('meta').value?.primitives ?? [];
+  const tabStop = useSignal('');
+  const more = useSignal(false);
+  const box = useRef<HTMLElement>(null);
+  const opened = useOpened(props, ui, box);
   if (!palette || palette.rows.length === 0) {
     return <Blank title="Nothing to change yet">Open a task, then select a loop: what is legal there is listed here, and why the rest is not.</Blank>;
   }
-  const show: Show = (step, why) => { ui.said.value = showWhy(store, ui, step, why); };
   const at = nameOf(palette.at);
   const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.id);
   const toggle = (item: PaletteItem): void => {
     opened.value = opened.value === item.id ? '' : item.id;
     if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
   };
-  /** Its step was taken; who has closed it or opened another one meanwhile is not disturbed. */
-  const close = (item: PaletteItem): void => { if (opened.value === item.id) opened.value = ''; };
-  /** Arrows walk among the primitives; Escape closes the one that is open and goes back to its name. */
-  const onKeyDown = (event: KeyboardEvent): void => {
-    const target = event.target as HTMLElement;
-    const item = target.dataset.swbItem;
-    const own = opened.peek();
-    if (event.key === 'Escape' && own && (item === own || target.closest('.swb-form'))) {
-      opened.value = '';
-      focusOn(ui, `.swb-pal [data-swb-item="${own}"]`);
-      event.preventDefault();
-      event.stopPropagation();
-    } else if (item) walk(event, event.currentTarget as Element, '[data-swb-item]');
-  };
   const sorts = sorted(palette.rows.filter(item => item.legal), infoOf);
-  const legal = sorts.flatMap(([, items]) => items);
-  const illegal = sorted(palette.rows.filter(item => !item.legal), infoOf).flatMap(([, items]) => items);
-  const [own, groups, rest] = parted(illegal);
-  const all = [...legal, ...own, ...groups.flat(), ...(more.value ? rest : [])];
+  const [own, groups, rest] = parted(sorted(palette.rows.filter(item => !item.legal), infoOf).flatMap(([, items]) => items));
+  const all = [...sorts.flatMap(([, items]) => items), ...own, ...groups.flat(), ...(more.value ? rest : [])];
   const stop = all.some(item => item.id === tabStop.value) ? tabStop.value : all[0]?.id;
-  const refused = (item: PaletteItem) => (
-    <Illegal key={item.id} {...props} item={item} info={infoOf(item)} at={at} stop={item.id === stop} show={show}
-      open={opened.value === item.id} onToggle={() => toggle(item)} onDone={() => close(item)} />
-  );
-  const stale = store.selecting.value && store.link.value !== 'ok';
+  const common: Common = item => ({
+    ...props, item, info: infoOf(item), at, open: opened.value === item.id, stop: item.id === stop,
+    show: (step, why) => { ui.said.value = showWhy(store, ui, step, why); },
+    onToggle: () => toggle(item),
+    // Its step was taken; who has closed it or opened another one meanwhile is not disturbed.
+    onDone: () => { if (opened.value === item.id) opened.value = ''; }
+  });
   return (
-    <section ref={box} class="swb-pal" aria-label="Primitives for the selection"
-      onFocusIn={event => { const name = (event.target as HTMLElement).dataset.swbItem; if (name) tabStop.value = name; }}
-      onKeyDown={onKeyDown}>
-      <Title palette={palette} stale={stale} />
+    <section ref={box} class="swb-pal" aria-label="Primitives for the selection" onKeyDown={event => onKey(event, ui, opened)}
+      onFocusIn={event => { const name = (event.target as HTMLElement).dataset.swbItem; if (name) tabStop.value = name; }}>
+      <Title palette={palette} stale={store.selecting.value && store.link.value !== 'ok'} />
       <div class="swb-pal-body">
-        <div class="swb-pal-part">
-          <h3 class="swb-h3 swb-pal-group">Legal here<span>{legal.length}</span></h3>
-          {legal.length === 0 && <p class="swb-pal-none">{palette.at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
-          {sorts.map(([title, items]) => (
-            <div key={title} role="group" aria-label={title}>
-              {sorts.length > 1 && <p class="swb-pal-sort" aria-hidden="true">{title}</p>}
-              {items.map(item => (
-                <Legal key={item.id} {...props} item={item} info={infoOf(item)} at={at} place={legal.indexOf(item) + 1} show={show}
-                  open={opened.value === item.id} stop={item.id === stop}
-                  onToggle={() => toggle(item)} onDone={() => close(item)} />
-              ))}
-            </div>
-          ))}
-        </div>
-        <div class="swb-pal-part">
-          <h3 class="swb-h3 swb-pal-group">Not legal here<span>{illegal.length}</span></h3>
-          <ul class="swb-illegals">
-            {own.map(refused)}
-            {groups.map(items => <Elsewhere key={items[0]!.hint} items={items} stop={stop} />)}
-            {rest.length > 0 && (
-              <li class="swb-illegal"><Button class="swb-link is-quiet" data-swb-do="rest" aria-expanded={more.value ? 'true' : 'false'} title={rest.map(item => item.id).join(', ')}
-                onPress={() => { more.value = !more.value; }}>{more.value ? '▾' : '▸'} {rest.length} more that nothing here is suited to</Button></li>
-            )}
-            {more.value && rest.map(refused)}
-          </ul>
-        </div>
+        <LegalPart sorts={sorts} at={palette.at} common={common} />
+        <IllegalPart own={own} groups={groups} rest={rest} more={more} stop={stop} common={common} />
       </div>
     </section>
   );
