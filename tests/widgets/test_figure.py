@@ -9,7 +9,7 @@ from session.fakes import FakeTuning
 
 from workbench import Target
 from workbench.analysis import best_so_far
-from workbench.session import measuring
+from workbench.session import charts, measuring
 from workbench.session.charts import LIVE_POINTS
 from workbench.session.measuring import Result
 from workbench.widgets import Workbench, figure
@@ -109,6 +109,28 @@ def test_another_chart_takes_its_place_in_the_same_figure(comms, run):
     assert [t.name for t in widget.data] == names
     assert widget.layout.yaxis.domain[0] > 0.4  # in the upper row
     assert w._figure._widget is widget
+
+
+def test_a_figure_that_began_as_the_roofline_becomes_any_other(comms, quick):
+    w = Workbench(matmul(64), auto_measure=False)
+    w.session.run("measure")
+    w.session.run("chart", name="roofline")
+    w.comm.receive({"t": "do", "id": "f", "cmd": "figure", "args": {}})
+    until(lambda: w.figure)
+    widget = w._figure._widget
+    for name, wide, theme in (
+        ("tuning", False, "dark"), ("roofline", False, "dark"), ("tuning", True, "light"), ("roofline", False, "light"),
+        ("tuning", False, "dark"), ("tuning", True, "light"),
+    ):  # fmt: skip
+        w.session.run("chart", name=name, wide=wide)
+        w.comm.receive({"t": "do", "id": "t", "cmd": "theme", "args": {"theme": theme}})
+        settled(w)
+        state = [data["state"] for kind, to, data, _ in comms if kind == "comm_msg" and to == widget.comm.comm_id][-1]
+        fresh = charts.figure(w.session.desk, theme)
+        assert [t["name"] for t in state["_widget_data"]] == [t.name for t in fresh.data]
+        assert state["_widget_layout"]["annotations"] == fresh.layout.to_plotly_json()["annotations"]
+        assert {k for k in state["_widget_layout"] if "axis" in k} == {k for k in fresh._layout if "axis" in k}
+    w.close()
 
 
 def opened(comms, widget):

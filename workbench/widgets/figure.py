@@ -108,7 +108,8 @@ class LiveFigure:
     def _draw(self, widget: Plot) -> None:
         fresh = self._fresh()
         look, layout = self._looks(), fresh.layout.to_plotly_json()
-        if look != self._look:
+        before, self._look = self._look, ()  # a drawing that fails is followed by a whole one
+        if look != before:
             widget.replace(fresh)
         else:
             with widget.edits():

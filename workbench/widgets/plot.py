@@ -71,10 +71,9 @@ class Plot(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
         with self._turn:
             self._quiet = True
             try:
-                old = dict.fromkeys(self._layout_obj._props.keys() - figure._layout.keys())
                 self.data = ()
+                self.layout = figure.layout  # an update would refuse axes that the first figure did not have
                 self.add_traces(figure.data)
-                self.plotly_relayout({**old, **figure.layout.to_plotly_json()})
             finally:
                 self._quiet = False
             self.send_state(WHOLE)
