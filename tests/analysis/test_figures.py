@@ -135,8 +135,8 @@ def test_a_thinned_curve_keeps_what_was_ever_the_best_and_the_newest():
 def test_lines_by_hand_and_of_the_peak_are_named(run):
     figure = best_so_far_figure(run, run.tasks[0], by_hand=("v5", 0.02), peak_ms=0.001)
     by_hand, peak = figure.data[4:]
-    assert (list(by_hand.y), by_hand.text[1]) == ([0.02, 0.02], "v5, by hand 0.02")
-    assert (list(peak.y), peak.text[1]) == ([0.001, 0.001], "machine peak 0.001")
+    assert (list(by_hand.y), by_hand.text[0]) == ([0.02, 0.02], "v5, by hand 0.02")
+    assert (list(peak.y), peak.text[0]) == ([0.001, 0.001], "machine peak 0.001")
 
 
 def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):
@@ -147,6 +147,8 @@ def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):
     assert [t.name for t in tall.data] == [t.name for t in wide.data] == names
     assert [t.name for t in tuning_figure([]).data] == names
     assert len({t.xaxis for t in tall.data}) == 3
+    assert tall.layout.xaxis.domain[0] == 0.0  # only the plot with the names of tasks has room for them
+    assert tall.layout.margin.l < 60
     free = wide.layout.xaxis.domain[0]  # the upper left is left to the table of tasks
     assert free > 0.6
     assert wide.layout.yaxis.domain[0] > wide.layout.yaxis3.domain[1]
@@ -168,6 +170,13 @@ def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
     assert list(by_name["current"].x) == [guess.intensity]
     assert list(by_name["current"].y) == [guess.gflops]
     assert by_name["current"].text[0].startswith("≈")
+
+
+def test_names_of_schedules_side_by_side_stand_apart(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    close = [Spot("v8", 20.0, 50.0, True), Spot("v9", 20.2, 51.0, True, current=True), Spot("v1", 2.0, 5.0, True)]
+    places = roofline._places(close, 3.0)
+    assert places[id(close[0])] != places[id(close[1])] == places[id(close[2])]
 
 
 def test_what_stands_above_the_roofs_says_why(monkeypatch):

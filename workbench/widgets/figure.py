@@ -24,7 +24,7 @@ INTERVAL_S = 2.0
 SLICES = frozenset({"tuning", "tasks", "head", "chart", "history"})
 """Slices whose change may be one of the figure."""
 
-DATA = ("x", "y", "text", "customdata", "hovertext", "width", "base")
+DATA = ("x", "y", "text", "customdata", "hovertext", "width", "base", "textposition")
 """Properties of a trace that change while it stays the same trace; `marker.color` is another."""
 
 AXIS = ("tickvals", "ticktext", "range", "title")

@@ -171,17 +171,21 @@ def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | No
     """Lines across the plot: what was found by hand, and what the machine could do."""
     import plotly.graph_objects as go
 
-    def level(name: str, text: str, ms: float | None, dash: str) -> Any:
+    def level(name: str, text: str, ms: float | None, dash: str, side: str) -> Any:
         there = ms is not None and curve.count > 0
         return go.Scatter(
             x=[0, curve.count] if there else [], y=[ms, ms] if there else [], name=name, mode="lines+text",
-            line={"width": 1, "color": c.faint, "dash": dash}, text=["", text] if there else [],
-            textposition="top left", textfont={"size": SIZE, "color": c.faint}, hoverinfo="skip",
+            line={"width": 1, "color": c.faint, "dash": dash}, text=[text, ""] if there else [],
+            textposition=f"{side} right", textfont={"size": SIZE, "color": c.faint}, hoverinfo="skip",
         )  # fmt: skip
 
     hand = "" if by_hand is None else f"{escaped(by_hand[0])}, by hand {by_hand[1]:.3g}"
     top = "" if peak_ms is None else f"machine peak {peak_ms:.3g}"
-    return [level("by hand", hand, by_hand and by_hand[1], "dash"), level("machine peak", top, peak_ms, "solid")]
+    # At the left: the end of the curve has a text, too. The peak's lies below, since nothing else does.
+    return [
+        level("by hand", hand, by_hand and by_hand[1], "dash", "top"),
+        level("machine peak", top, peak_ms, "solid", "bottom"),
+    ]
 
 
 def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, Any]]:
@@ -189,7 +193,8 @@ def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, An
     if len(curve.best_ms):
         best = float(curve.best_ms[-1])
         return [{"x": curve.count, "y": math.log10(best), "text": f"<b>{best:.3g} ms</b>", "xanchor": "right",
-                 "yanchor": "top", "xshift": 0, "yshift": -5, "font": {"color": c.accent, "size": 13}}]  # fmt: skip
+                 "yanchor": "bottom", "xshift": 0, "yshift": 6, "bgcolor": c.under,
+                 "font": {"color": c.accent, "size": 13}}]  # fmt: skip
     text = "No valid trial yet"
     if curve.name == "end to end" and curve.missing:
         few = "1 task has" if curve.missing == 1 else f"{curve.missing} tasks have"

@@ -17,6 +17,9 @@ Domain = tuple[tuple[float, float], tuple[float, float]]
 EDGE = 16
 """Where the line above a plot begins, in pixels: above the labels of its axis, so that there is room for all of it."""
 
+FIRST = 0.5
+"""A part that begins left of this share is the first of its row: its heading begins at the edge, above the labels."""
+
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 
 
@@ -69,7 +72,8 @@ def compose(
         for trace in part.traces:
             trace.xaxis, trace.yaxis = names["x"], names[trace.yaxis or "y"]
             traces.append(trace)
-        notes += [_placed(note, names) for note in (*part.notes, *_heading(part, c, EDGE - margin["l"]))]
+        heading = _heading(part, c, EDGE - margin["l"], "paper" if across[0] < FIRST else "x domain")
+        notes += [_placed(note, names) for note in (*part.notes, *heading)]
     return go.Figure(
         data=traces,
         layout={
@@ -103,16 +107,17 @@ def _placed(note: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     out = {"showarrow": False, **note}
     for ref in ("xref", "yref"):
         name, _, rest = out.get(ref, ref[0]).partition(" ")
-        out[ref] = f"{names[name]} {rest}".strip()
+        out[ref] = f"{names.get(name, name)} {rest}".strip()
     return out
 
 
-def _heading(part: Part, c: Colours, shift: int) -> list[dict[str, Any]]:
+def _heading(part: Part, c: Colours, shift: int, ref: str) -> list[dict[str, Any]]:
     """The line above a plot: always the same notes, so that they are updated in place; `shift` is where it begins."""
     common = {"xref": "x domain", "yref": "y domain", "y": 1.0, "yanchor": "bottom", "yshift": 10}
     return [
         {
             **common,
+            "xref": ref,
             "x": 0.0,
             "xanchor": "left",
             "xshift": shift,

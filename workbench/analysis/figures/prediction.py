@@ -75,11 +75,11 @@ def prediction_part(
         _diagonal(predicted, measured, c),
     ]
     few = f"1 of {round((~newest).sum() / len(older))} shown · " if len(older) < (~newest).sum() else ""
-    title = f"Predicted against measured, {unit}"
+    title = "Predicted against measured"
     end = {"rangemode": "tozero"}
     return Part(
         traces, axis(c, f"predicted {unit}", showgrid=False, **end), axis(c, "", **end),
-        _notes(predicted, measured, newest, c), None, title, f"{few}n = {len(mine)}",
+        _notes(predicted, measured, newest, c), None, title, f"{unit} · {few}n = {len(mine)}",
     )  # fmt: skip
 
 
@@ -127,7 +127,8 @@ def _notes(
     else:
         text, new = (_said(spearman(x, y), len(x)), _said(spearman(x[newest], y[newest]), int(newest.sum())))
         text, new = f"<b>rank correlation {text}</b>", f"● newest round {new}"
-    common = {"x": 0.02, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
+    common = {"x": 0.02, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
+              "bgcolor": c.under}  # fmt: skip
     return [
         {**common, "y": 0.98, "text": text, "font": {"size": SIZE, "color": c.ink}},
         {**common, "y": 0.98, "yshift": -16, "text": new, "font": {"size": SIZE, "color": c.accent}},

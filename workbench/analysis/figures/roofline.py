@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -127,18 +128,20 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
     traces += [_path([s for s in spots if s.path], c)]
     rest = [s for s in spots if not s.current]
     why = {id(s): _above(s, top, roofs) for s in spots}
-    traces += [
-        _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why),
-        _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why),
-        _spots("current", [s for s in spots if s.current], "circle", c.accent, c, why),
-    ]
     y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
     across, up = np.log10([low, high]).tolist(), np.log10([least / 1.6, y_top]).tolist()
+    places = _places(spots, up[1] - up[0])
+    traces += [
+        _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why, places),
+        _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why, places),
+        _spots("current", [s for s in spots if s.current], "circle", c.accent, c, why, places),
+    ]
     return Part(
         traces,
         axis(c, "FLOP per byte into L1", type="log", range=across, showgrid=False, **log_ticks(low, high)),
         axis(c, "", type="log", range=up, **log_ticks(least, y_top)),
-        _missing(spots, top, roofs, c, next(filter(None, why.values()), "")), None, "Roofline",
+        [*_missing(spots, top, roofs, c, next(filter(None, why.values()), "")), *_named(top, across[1], c)], None,
+        "Roofline",
         "GFLOP/s, FLOPs of the operator",
     )  # fmt: skip
 
@@ -157,10 +160,17 @@ def _compute(top: float | None, low: float, high: float, roofs: Mapping[str, Roo
         return go.Scatter(x=[], y=[], text=[], name="arithmetic", mode="lines+text")
     start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low))
     return go.Scatter(
-        x=[start, high], y=[top, top], text=["", f"{top:.3g} GFLOP/s"], textposition="top left", mode="lines+text",
-        name="arithmetic", line={"width": 2, "color": c.ink}, textfont={"size": SIZE, "color": c.faint},
+        x=[start, high], y=[top, top], text=[], mode="lines", name="arithmetic", line={"width": 2, "color": c.ink},
         hoverinfo="skip",
     )  # fmt: skip
+
+
+def _named(top: float | None, end: float, c: Colours) -> list[dict[str, Any]]:
+    """The name of the roof of arithmetic, above its right end."""
+    if top is None:
+        return []
+    return [{"x": end, "y": math.log10(top), "xanchor": "right", "yanchor": "bottom", "yshift": 2,
+             "text": f"{top:.3g} GFLOP/s", "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
 
 
 def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours, fastest: bool) -> Any:
@@ -198,12 +208,35 @@ def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
     return ""
 
 
-def _spots(name: str, spots: Sequence[Spot], symbol: str, colour: str, c: Colours, why: Mapping[int, str]) -> Any:
+def _places(spots: Sequence[Spot], height: float) -> dict[int, str]:
+    """Return where the name of every schedule stands, so that those of neighbours do not lie on each other."""
+    sides = ("middle right", "middle left", "top center", "bottom center")
+    done: list[tuple[float, float, str]] = []
+    out = {}
+    for spot in sorted(spots, key=lambda s: not s.current):
+        x, y = math.log10(spot.intensity), math.log10(spot.gflops)
+        near = {side for a, b, side in done if abs(a - x) < 0.15 and abs(b - y) < height / 20}
+        side = next((one for one in sides if one not in near), sides[0])
+        done.append((x, y, side))
+        out[id(spot)] = side
+    return out
+
+
+def _spots(
+    name: str,
+    spots: Sequence[Spot],
+    symbol: str,
+    colour: str,
+    c: Colours,
+    why: Mapping[int, str],
+    places: Mapping[int, str],
+) -> Any:
     import plotly.graph_objects as go
 
     return go.Scatter(
         x=[s.intensity for s in spots], y=[s.gflops for s in spots], name=name, mode="markers+text", meta="variant",
-        text=[escaped(s.name if s.measured else f"≈ {s.name}") for s in spots], textposition="middle right",
+        text=[escaped(s.name if s.measured else f"≈ {s.name}") for s in spots],
+        textposition=[places[id(s)] for s in spots] or "middle right",
         textfont={"size": SIZE, "color": c.ink}, customdata=[s.node for s in spots],
         hovertext=[
             f"{'measured' if s.measured else 'estimated'}{why[id(s)] and f'<br>{why[id(s)]}'}" for s in spots

@@ -16,7 +16,9 @@ SIZE, TITLE = 11, 12
 
 @dataclass(frozen=True, slots=True)
 class Colours:
-    """One theme: text, fainter text, lines of the grid, what one is to look at, points, what failed, amounts."""
+    """One theme: text, fainter text, lines of the grid, what one is to look at, points, what failed, amounts, and what
+    lies under a text that stands among points.
+    """
 
     ink: str
     faint: str
@@ -25,13 +27,16 @@ class Colours:
     point: str
     danger: str
     scale: tuple[str, ...]
+    under: str = "rgba(0,0,0,0)"
 
 
 THEMES = {
     "light": Colours("#1b1f24", "#616b76", "#e4e7eb", "#2456c8", "#9aa4af", "#a8321f",
-                     ("#fdf2de", "#f9dbab", "#f2b671", "#de8845", "#b4531f", "#7d2f12")),
+                     ("#fdf2de", "#f9dbab", "#f2b671", "#de8845", "#b4531f", "#7d2f12"),
+                     "rgba(255,255,255,0.8)"),
     "dark": Colours("#e7e9ec", "#8d96a3", "#292d34", "#8cabff", "#6d7683", "#ff9c8a",
-                    ("#29221c", "#48321f", "#724722", "#b87730", "#dd9844", "#f8cf8a")),
+                    ("#29221c", "#48321f", "#724722", "#b87730", "#dd9844", "#f8cf8a"),
+                    "rgba(24,26,30,0.8)"),
     # On a page that is not known: everything can be read on both.
     "auto": Colours("#7a828e", "#7a828e", "rgba(128,136,148,0.28)", "#3f7fe8", "#8b95a5", "#d0453a",
                     ("#f2d9b3", "#eec48a", "#e5a863", "#d58742", "#b4602a", "#8f4218")),

@@ -26,7 +26,7 @@ MUCH = 0.3
 """Gain of a round that has the darkest colour."""
 
 #: Letters of a task's name beside its row.
-LETTERS = 20
+LETTERS = 17
 
 
 def timeline_figure(source: Source, tasks: Iterable[str] | None = None, *, theme: Theme = "auto") -> go.Figure:
@@ -46,7 +46,7 @@ def timeline_figure(source: Source, tasks: Iterable[str] | None = None, *, theme
     """
     c = colours(theme)
     part = timeline_part(read(source), c, tasks)
-    return alone(part, c, max(200, 100 + 20 * len(part.y["tickvals"])), left=150, barmode="overlay", bargap=0)
+    return alone(part, c, max(200, 100 + 20 * len(part.y["tickvals"])), left=120, barmode="overlay", bargap=0)
 
 
 def timeline_part(
@@ -58,17 +58,15 @@ def timeline_part(
     places, labels = _rows(keys, found, current)
     first = min((turn.first for turn in found), default=0)
     end = max((turn.last for turn in found), default=0)
-    size = max((turn.trials // (turn.last - turn.first + 1) for turn in found), default=0)
     y = axis(
         c, "", tickvals=list(range(len(labels))), ticktext=labels, range=[len(labels) - 0.5, -0.5],
         fixedrange=True,
     )  # fmt: skip
-    title = f"round, {size} trials each" if size else "round"
-    x = axis(c, title, range=[first - 0.5, max(end, first + 11) + 0.5], showgrid=False, minallowed=first - 0.5)
+    x = axis(c, "round", range=[first - 0.5, max(end, first + 11) + 0.5], showgrid=False, minallowed=first - 0.5)
     notes = [] if found else [_nothing(c)]
     cells = _cells(found, places, {key: k for k, key in enumerate(lines.keys)}, lines, c)
     return Part([cells, _newest(found, len(labels), c)], x, y, notes, None, "Where the trials went",
-                f"gain in round: 0 to {100 * MUCH:.0f} % and more")  # fmt: skip
+                f"gain: 0 to {100 * MUCH:.0f} %")  # fmt: skip
 
 
 def _rows(keys: Sequence[str], found: Sequence[Turn], current: str | None) -> tuple[dict[str, int], list[str]]:
@@ -90,7 +88,7 @@ def _rows(keys: Sequence[str], found: Sequence[Turn], current: str | None) -> tu
 
 
 def _short(name: str, bold: bool) -> str:
-    start = name.partition(" + ")[0]  # what is fused behind it is told on hover
+    start = name.partition(" + ")[0].removeprefix("conv2d ")  # the rest is told on hover
     most = LETTERS - 2 if bold else LETTERS  # bold letters are wider
     text = start if len(start) <= most else f"{start[: most - 1]}…"
     return f"<b>{escaped(text)}</b>" if bold else escaped(text)

@@ -28,7 +28,7 @@ WIDE_ROWS, TALL_ROWS = (340, 320), (300, 340, 300)
 _HEAD, _FOOT = 36, 46
 _TALL: tuple[Domain, ...] = tuple(
     (
-        (0.0, 1.0),
+        (0.26 if k == 1 else 0.0, 1.0),  # the names of tasks need room
         (1 - (sum(TALL_ROWS[: k + 1]) - _FOOT) / sum(TALL_ROWS), 1 - (sum(TALL_ROWS[:k]) + _HEAD) / sum(TALL_ROWS)),
     )
     for k in range(3)
@@ -96,5 +96,5 @@ def tuning_figure(
         prediction_part(lines, c, key, clock(target, peak), most),
     ]
     rows = WIDE_ROWS if wide else TALL_ROWS
-    margin = {"l": 16 if wide else 150, "r": 16, "t": 0, "b": 0}
+    margin = {"l": 16 if wide else 56, "r": 16, "t": 0, "b": 0}
     return compose(parts, _WIDE if wide else _TALL, c, sum(rows), margin, barmode="overlay", bargap=0)
