@@ -124,7 +124,7 @@ SCENES = {
         asked=(
             ("judge", PARALLEL_K), ("witness", PARALLEL_K), *(("preview", split("k", n)) for n in (4, 8, 16, 32)),
             ("drops", {"row": "k"}), ("drops", {"row": "i"}), *code(1),
-            ("diff", {"a": 0, "b": 1, "kind": "nest"}),
+            ("diff", {"a": 0, "b": 1, "kind": "nest"}), ("cures", {"node": 1}),
         ),
     ),
     "kernel": Scene(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from workbench.analysis.accesses import AccessRow, accesses
 from workbench.analysis.compare import Difference, DiffRow, difference
+from workbench.analysis.cures import Cure
 from workbench.analysis.curve import Curve, best_so_far, failures
 from workbench.analysis.estimate import Estimate, estimate
 from workbench.analysis.figures import (
@@ -30,6 +31,7 @@ from workbench.analysis.why import Reason, Why, why
 __all__ = [
     "AccessRow",
     "Box",
+    "Cure",
     "Curve",
     "DiffRow",
     "Difference",

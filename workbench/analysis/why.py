@@ -1,19 +1,21 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
 Every number is one of the estimate's own parts (`workbench.tune.roofline`); nothing is measured, nothing is guessed.
+What would change it was tried on a copy (`workbench.analysis.cures`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.analysis.accesses import accesses
+from workbench.analysis.cures import Cure, Cures
 from workbench.analysis.estimate import LEVELS, evaluated
 from workbench.tune.facts import OCCUPANCY, STRAIGHT, BlockFacts
 from workbench.tune.machine import Machine
@@ -37,7 +39,7 @@ LEAST = 0.08
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Something that takes time, and the primitive that changes it.
+    """Something that takes time, and the steps that change it.
 
     Attributes
     ----------
@@ -48,17 +50,17 @@ class Reason:
         The same in words.
     row : str
         Loop (or statement, ``stmt:BLOCK``) that it is about; "" for none.
-    primitive : str
-        What changes it, to be applied there; "" where no single primitive does.
     part : float
         Share of the statement's estimated time that it takes; reasons overlap.
+    cure : Cure or None
+        Legal steps that make the schedule faster by the estimate; None where none was found, or none was looked for.
     """
 
     code: str
     says: str
     row: str
-    primitive: str
     part: float
+    cure: Cure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +100,15 @@ class Why:
         return f"{told}{where}" + ("." if self.reasons else "; nothing else stands out.")
 
     def __str__(self) -> str:
-        lines = [f"  {one.says}" + (f"  [{one.primitive} {one.row}]" if one.primitive else "") for one in self.reasons]
+        lines = [f"  {one.says}" + (f"  [{one.cure}]" if one.cure else "") for one in self.reasons]
         return "\n".join([self.headline, *lines])
 
     def to_json(self) -> dict[str, Any]:
         """Return what a front end shows."""
-        rows = [
-            {"id": r.code, "says": r.says, "do": f"{r.primitive} {r.row}" if r.primitive else ""} for r in self.reasons
-        ]
-        return {"text": self._told, "rows": rows}
+        return {"text": self._told, "rows": [{"id": r.code, "says": r.says} for r in self.reasons]}
 
 
-def why(schedule: Schedule, target: Target | None = None) -> Why | None:
+def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True) -> Why | None:
     """Say what bounds a schedule, by the model of the machine that the estimate comes from.
 
     Parameters
@@ -117,6 +116,8 @@ def why(schedule: Schedule, target: Target | None = None) -> Why | None:
     schedule : Schedule
     target : Target, optional
         That of the schedule, else this machine.
+    cures : bool
+        Look for what would make it faster, too: some 50 ms rather than one.
 
     Returns
     -------
@@ -148,8 +149,12 @@ def why(schedule: Schedule, target: Target | None = None) -> Why | None:
     part, both, launch = spent[k] / whole, main.compute + main.memory, 1.0 - sum(spent) / whole
     share = {"compute": part * main.compute / both, "memory": part * main.memory / both, "launch": launch}
     share["others"] = 1.0 - sum(share.values())
-    given = sorted(main.reasons(launch), key=lambda one: -one.part)
-    return Why(found[k][0].plan.name, share, tuple(r for r in given if r.part >= LEAST)[:MOST])
+    given = [r for r in sorted(main.reasons(launch), key=lambda one: -one.part) if r.part >= LEAST][:MOST]
+    name = found[k][0].plan.name
+    if cures and given:
+        trials = Cures(schedule, name, target)
+        given = [replace(one, cure=trials.of(one.code, one.row)) for one in given]
+    return Why(name, share, tuple(given))
 
 
 class _Main:
@@ -173,12 +178,12 @@ class _Main:
         threads = self._machine.threads
         if outer is not None:
             tasks = f"{int(self._f.tasks[0]):,} tasks"
-            yield Reason("tasks", f"starting {tasks} takes {_percent(launch)}", outer.name, "", launch)
+            yield Reason("tasks", f"starting {tasks} takes {_percent(launch)}", outer.name, launch)
         elif free is not None and threads > 1 and self.compute + self.memory > 4.0 * self._c.launch:
-            yield Reason("serial", f"one of {threads} threads works", free.name, "parallel", 1.0 - 1.0 / threads)
+            yield Reason("serial", f"one of {threads} threads works", free.name, 1.0 - 1.0 / threads)
 
-    def _reason(self, code: str, says: str, row: str, primitive: str, cycles: float) -> Reason:
-        return Reason(code, says, row, primitive if row else "", cycles / (self.compute + self.memory))
+    def _reason(self, code: str, says: str, row: str, cycles: float) -> Reason:
+        return Reason(code, says, row, cycles / (self.compute + self.memory))
 
     # ----- computing
 
@@ -188,16 +193,16 @@ class _Main:
         bodies, n = _one(f.bodies), body_parts(f, self._machine, c)
         if self._scalar:
             text = f"one element at a time; a vector holds {f.lanes}"
-            yield self._reason("scalar", text, self._lane(), "vectorize", self.compute * (1.0 - 1.0 / f.lanes))
+            yield self._reason("scalar", text, self._lane(), self.compute * (1.0 - 1.0 / f.lanes))
         wait = bodies * (_one(n["latency"]) - max(_one(n[name]) for name in ("ports", "issue", "stores")))
         if wait > 0.0:
             results = max(1, round(_one(f.vectors) / max(_one(f.chain), 1.0)))
             text = f"sums wait for those before: {results} in flight, {round(2.0 * c.latency)} would hide it"
-            yield self._reason("latency", text, self._free(), "split", wait)
+            yield self._reason("latency", text, self._free(), wait)
         if _one(f.reloads) > 0.0 and _one(f.visits) >= bodies:
             loop = next((lp.name for lp in reversed(self._loops) if lp.reduces), "")
             text = f"sums go to memory each time: {loop} is outside of {self._inner}"
-            yield self._reason("reload", text, loop, "reorder", _one(f.visits) * _one(tile_cycles(f, c)))
+            yield self._reason("reload", text, loop, _one(f.visits) * _one(tile_cycles(f, c)))
 
     def _issuing(self) -> Iterator[Reason]:
         """What the core has to do beside the arithmetic."""
@@ -205,24 +210,24 @@ class _Main:
         bodies, n = _one(f.bodies), body_parts(f, self._machine, c)
         work, loads = _one(f.fma) + _one(f.arithmetic), _one(f.contiguous) + _one(f.broadcast) + _one(f.strided)
         text = f"{round(_one(f.registers))} values do not fit the {self._machine.registers} registers"
-        yield self._reason("spill", text, self._vector or self._free(), "split", bodies * _one(n["spilled"]))
+        yield self._reason("spill", text, self._vector or self._free(), bodies * _one(n["spilled"]))
         gathered, more = _one(f.strided), bodies * max(0.0, _one(n["ports"]) - work / 2.0)
         far = max(self._steps(self._vector), key=lambda one: abs(one.step_bytes or 0), default=None)
         if gathered > 0.0 and far is not None and far.step_bytes:
             text = (
                 f"the lanes of {self._vector} lie {_size(abs(far.step_bytes))} apart in {far.buffer}: loaded one by one"
             )
-            yield self._reason("gather", text, self._vector, "reorder", more)
+            yield self._reason("gather", text, self._vector, more)
         elif not self._scalar:
             text = f"{_count(loads, 'load')} for {_count(work, 'operation')}: registers are used too little"
-            yield self._reason("loads", text, self._free(), "split", more)
+            yield self._reason("loads", text, self._free(), more)
         loop = next((lp.name for lp in reversed(self._loops) if lp.kind not in STRAIGHT), "")
         if loop and not self._scalar:
             text = f"an iteration of {loop} does only {_count(_one(f.vectors), 'operation')}"
-            yield self._reason("overhead", text, loop, "unroll", bodies * c.body)
+            yield self._reason("overhead", text, loop, bodies * c.body)
         text = f"conditions of padding are tested {round(_one(f.guards)):,} times"
         cycles = c.guard * _one(f.guards) + c.lane_guard * _one(f.lane_guards)
-        yield self._reason("guards", text, f"stmt:{f.plan.name}", "pad", cycles)
+        yield self._reason("guards", text, f"stmt:{f.plan.name}", cycles)
 
     @cached_property
     def _scalar(self) -> bool:
@@ -266,12 +271,12 @@ class _Main:
         text = f"{level.upper()} fetches {_size(sum(moved.values()))} from {below}, {share} for {buffer}"
         if (step := steps.get(buffer, 0)) >= self._target.line_bytes:
             text += f": {self._inner} steps through it by {_size(step)}, a cache line for each element"
-            yield self._reason("stride", text, self._inner, "reorder", fetching[level])
+            yield self._reason("stride", text, self._inner, fetching[level])
         elif (large := self._too_large(level)) is not None:
             loop, touched, fits = large
             says = "in lines that get in each other's way in" if fits else "more than"
             text += f": one run of {loop} touches {_size(touched)}, {says} {level.upper()}{'' if fits else ' keeps'}"
-            yield self._reason("cache", text, loop, "split", fetching[level])
+            yield self._reason("cache", text, loop, fetching[level])
 
     def _steps(self, loop: str) -> list[AccessRow]:
         """What the statement reads and writes from one iteration of a loop to the next."""

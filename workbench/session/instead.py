@@ -14,10 +14,11 @@ from workbench.ir.compact import compact
 
 from .estimates import estimated
 from .palette import say
-from .ways import Wanted, Way, elsewhere, ways
+from .ways import Wanted, elsewhere, ways
 
 if TYPE_CHECKING:
     from workbench.analysis import Estimate
+    from workbench.analysis.cures import Way
     from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.schedule.moves import Move

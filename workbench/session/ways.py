@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from workbench.analysis.cures import Way, halves, innermost
 from workbench.errors import WorkbenchError
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors
 from workbench.schedule.legality import reduction_loops, spatial_loops
 from workbench.schedule.primitive import Primitive, registry
-from workbench.schedule.rewrite import fresh_names
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
@@ -24,8 +24,6 @@ SAME = ("compute_at", "reverse_compute_at", "decompose_reduction", "pad", "winog
 
 PARTS = 16
 """Most iterations of the part that is split off a loop that has too many."""
-
-Way: TypeAlias = tuple[Primitive, ...]
 
 
 class Wanted:
@@ -73,11 +71,6 @@ class Wanted:
         """Steps of a primitive that are about a block."""
         steps = registry[name].candidates(self.func, self._device, block)
         return ((step,) for step in steps if step.args.get("block") == block)
-
-    def halves(self, loop: str) -> tuple[str, str]:
-        """Names of the two loops that a split makes."""
-        outer, inner = fresh_names(self.func, [f"{loop}.0", f"{loop}.1"])
-        return outer, inner
 
 
 def ways(wanted: Wanted, code: str) -> Iterator[Way]:
@@ -138,23 +131,9 @@ def _vectorize(wanted: Wanted) -> Iterator[Way]:
         path = wanted.func.block(block.name)[1]
         moving = [lp for lp in reversed(path) if lp.name in spatial_loops(block) and _longer(lp)]
         for lp in sorted(moving, key=lambda lp: lp.name != loop):
-            yield from _innermost(wanted, block, path, lp)
+            yield from innermost(wanted.func, wanted.target, block, path, lp)
     if wanted.reduces:
         yield (_step("rfactor", loop, -1), _step("vectorize", loop))
-
-
-def _innermost(wanted: Wanted, block: Block, path: tuple[For, ...], loop: For) -> Iterator[Way]:
-    """A loop, or as much of it as a vector holds, at the innermost place, as vectors."""
-    names = [lp.name for lp in path]
-    after = names[names.index(loop.name) + 1 :]
-
-    def there(name: str) -> Way:
-        return (*((_step("reorder", *after, name),) if after else ()), _step("vectorize", name))
-
-    yield there(loop.name)
-    lanes = wanted.target.lanes(wanted.func.buffer(block.buffer).dtype)
-    if isinstance(loop.extent, int) and loop.extent > lanes > 1 and loop.extent % lanes == 0:
-        yield (_step("split", loop.name, [None, lanes]), *there(wanted.halves(loop.name)[1]))
 
 
 def _bind(wanted: Wanted) -> Iterator[Way]:
@@ -171,7 +150,7 @@ def _shorter(wanted: Wanted) -> Iterator[Way]:
     loop = wanted.loop
     extent, rest = wanted.func.loop(loop)[0].extent, [v for k, v in wanted.args.items() if k != "loop"]
     if isinstance(extent, int):
-        inner = wanted.halves(loop)[1]
+        inner = halves(wanted.func, loop)[1]
         for n in reversed([d for d in divisors(extent) if 1 < d <= PARTS]):
             yield (_step("split", loop, [None, n]), _step(wanted.name, inner, *rest))
 

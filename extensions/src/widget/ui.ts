@@ -1,9 +1,9 @@
 // What belongs to one view and not to the model: the open tab, the key sheet, the box with a reason, what was said aloud.
 
 import { createContext, type RefObject } from 'preact';
-import { useContext } from 'preact/hooks';
+import { useContext, useEffect, useRef } from 'preact/hooks';
 import { signal, type Signal } from '@preact/signals';
-import type { CodeKind, WitnessAnswer, WitnessInfo } from '../shared/types';
+import type { CodeKind, Step, WitnessAnswer, WitnessInfo } from '../shared/types';
 
 export type Tab = 'schedule' | 'tuning';
 export type Middle = 'nest' | 'code' | 'diff';
@@ -34,6 +34,10 @@ export interface Ui {
   readonly sheet: Signal<boolean>;
   readonly exporting: Signal<boolean>;
   readonly shown: Signal<Shown | null>;
+  /** A step whose form is to open at a row, as soon as the palette is about that row; null when there is none. */
+  readonly wanted: Signal<{ readonly row: string; readonly step: Step } | null>;
+  /** What Escape closes beside the box with a reason, the last opened last. */
+  readonly closers: (() => void)[];
   /** Read out by a screen reader when it changes. */
   readonly said: Signal<string>;
 }
@@ -41,7 +45,7 @@ export interface Ui {
 /** The state of a new view. */
 export const newUi = (root: Ui['root']): Ui => ({
   root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), code: signal<CodeKind>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
-  sheet: signal(false), exporting: signal(false), shown: signal(null), said: signal('')
+  sheet: signal(false), exporting: signal(false), shown: signal(null), wanted: signal(null), closers: [], said: signal('')
 });
 
 export const UiContext = createContext<Ui | null>(null);
@@ -50,6 +54,19 @@ export function useUi(): Ui {
   const ui = useContext(UiContext);
   if (!ui) throw new Error('a panel needs a frame');
   return ui;
+}
+
+/** While something is open, Escape closes it, wherever in the view the focus is. */
+export function useEscape(open: boolean, close: () => void): void {
+  const { closers } = useUi();
+  const latest = useRef(close);
+  latest.current = close;
+  useEffect(() => {
+    if (!open) return;
+    const one = (): void => latest.current();
+    closers.push(one);
+    return () => { closers.splice(closers.indexOf(one), 1); };
+  }, [open]);
 }
 
 /** Focus the first element that matches, inside this view. */

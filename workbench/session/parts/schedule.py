@@ -37,23 +37,6 @@ def accesses(look: Look) -> dict[str, Any] | None:
     return found
 
 
-@slice_("why", after=("head",))
-def why_slice(look: Look) -> dict[str, Any] | None:
-    """Return the slice `why`: what bounds the schedule on show by its estimate; None while numbers are open."""
-    from workbench.analysis import why
-
-    view, target = look.view, look.desk.target
-    if view is None or not view.schedule.is_concrete:
-        return None
-
-    def make() -> dict[str, Any] | None:
-        found = why(view.schedule, target)
-        return None if found is None else found.to_json()
-
-    said: dict[str, Any] | None = look.kept.of("why", (view.schedule.func,), make)
-    return said
-
-
 @slice_("stages")
 def stages(look: Look) -> Any:
     """Return the slice `stages`, the same one while no stage comes, goes or reads something else."""

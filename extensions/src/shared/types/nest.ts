@@ -45,8 +45,14 @@ export interface AccessesSlice { readonly row: string; readonly rows: readonly A
 /** What bounds the schedule by its estimate: where the time goes, and reasons, each with the primitive that changes it and its row ("split k"). */
 export interface WhySlice {
   readonly text: string;
-  readonly rows: readonly { readonly id: string; readonly says: string; readonly do: string }[];
+  readonly rows: readonly { readonly id: string; readonly says: string }[];
+  /** What was measured, where the estimate is not to be believed; else "". */
+  readonly measured?: string;
 }
+/** Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. */
+export interface Cure { readonly id: string; readonly step: Step; readonly then: readonly Step[]; readonly label: string; readonly row: string }
+/** Answer to the question "cures". */
+export interface CuresAnswer { readonly rows: readonly Cure[] }
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {
   readonly onto: string;

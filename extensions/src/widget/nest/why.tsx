@@ -1,44 +1,39 @@
-// Why the schedule takes as long as the estimate says, and what would change that: each reason leads to its primitive.
+// Why the schedule takes as long as the estimate says, and which steps would make it faster: tried before they are shown.
 
-import { effect } from '@preact/signals';
 import { Button } from '../../shared/a11y';
+import type { Cure, CuresAnswer } from '../../shared/types';
+import { useAnswer } from '../answers';
+import { OfferButton } from '../palette/witness';
 import { nameOf } from '../palette/args';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
-import { useUi, type Ui } from '../ui';
+import { useUi } from '../ui';
+import { noKernel } from '../words';
 
-let waiting: (() => void) | undefined;
-
-/** Select a row and open a primitive there, as soon as the palette is about that row. */
-function openAt(store: Store, ui: Ui, row: string, primitive: string): void {
-  waiting?.();
-  store.select(row);
-  const stop = effect(() => {
-    if (store.slice('palette').value?.at !== row) return;
-    queueMicrotask(() => stop());
-    requestAnimationFrame(() => {
-      const item = ui.root.current?.querySelector<HTMLElement>(`.swb-pal [data-swb-item="${primitive}"]`);
-      item?.focus();
-      if (item?.getAttribute('aria-expanded') === 'false') item.click();
-    });
-  });
-  waiting = stop;
+/** One step opens its form with these very values; several are previewed and taken together. */
+function Link({ store, cure }: { store: Store; cure: Cure }) {
+  const ui = useUi();
+  const { step, then, label, row } = cure;
+  if (then.length > 0) return <OfferButton store={store} offer={{ step, then, label, est: null }} />;
+  const open = (): void => {
+    store.select(row);
+    ui.wanted.value = { row, step };
+  };
+  return <Button class="swb-link" title={`Select ${nameOf(row)} and open ${step.primitive} with these values; times as fast by the estimate`} onPress={open}>{label}</Button>;
 }
 
 export function Why({ store }: Pick<PanelProps, 'store'>) {
-  const ui = useUi();
   const why = store.slice('why').value;
+  const node = store.slice('history').value?.at;
+  const { value: cures } = useAnswer<CuresAnswer>(store, `cures ${store.slice('head').value?.task}`, 'cures', why && node != null && !noKernel(store) ? { node } : null);
   if (!why) return null;
   return (
     <section class="swb-reasons" aria-label="What takes the time">
-      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">Estimated: {why.text}</span></p>
+      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">Estimated: {why.text}</span>{why.measured && <b> {why.measured}</b>}</p>
       <ul>
-        {why.rows.map(({ id, says, do: what }) => {
-          const [primitive, row] = what.split(' ') as [string, string];
-          return (
-            <li key={id} data-reason={id}>{says}{' '}
-              {what && <Button class="swb-link" title={`Select ${nameOf(row)} and open ${primitive}`} onPress={() => openAt(store, ui, row, primitive)}>{primitive} {nameOf(row)}</Button>}</li>
-          );
+        {why.rows.map(({ id, says }) => {
+          const cure = cures?.rows.find(one => one.id === id);
+          return <li key={id} data-reason={id}>{says}{' '}{cure && <Link key={cure.label} store={store} cure={cure} />}</li>;
         })}
       </ul>
     </section>

@@ -9,7 +9,7 @@ import type { PanelProps } from '../panel';
 import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
 import { noKernel, sentence } from '../words';
-import { argsOf, missing, namesIn, prefill, sameArgs, type Draft } from './args';
+import { argsOf, missing, nameOf, namesIn, prefill, sameArgs, type Draft } from './args';
 import { FieldInput } from './fields';
 import { usePreview, type Previewed } from './preview';
 
@@ -102,6 +102,13 @@ function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) 
     over.value = null;
     failure.value = null;
   }, [at]);
+  const ui = useUi();
+  const wanted = ui.wanted.value;
+  useLayoutEffect(() => {
+    if (wanted?.step.primitive !== item.id || nameOf(wanted.row) !== at) return;
+    set({ ...suggestion, ...usual(info), ...wanted.step.args });
+    ui.wanted.value = null;
+  }, [wanted, at]);
   const lacks = missing(info, draft);
   const step = lacks ? null : { primitive: item.id, args: argsOf(info, draft) };
   const tried = over.value && !missing(info, over.value) ? { primitive: item.id, args: argsOf(info, over.value) } : step;
@@ -164,10 +171,12 @@ export function PrimitiveForm(props: FormProps) {
           divisors={loopOf(field) === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft, [field.name]: value })}
           onOver={(value: Json | undefined) => { over.value = value === undefined ? null : { ...draft, [field.name]: value }; }} />
       ))}
-      <Effects seen={seen} />
-      <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />
-      {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
-      <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
+      <div class="swb-last">
+        <Effects seen={seen} />
+        <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />
+        {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
+        <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
+      </div>
     </form>
   );
 }

@@ -6,7 +6,7 @@ import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Step, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { focusOn, useUi, type Ui } from '../ui';
+import { focusOn, useEscape, useUi, type Ui } from '../ui';
 import { sentence } from '../words';
 import { nameOf } from './args';
 import { PrimitiveForm } from './form';
@@ -52,6 +52,7 @@ interface IllegalProps extends PanelProps {
 /** What was tried is not legal, in one line until it is pressed; other values may be, so the form is at hand here too. */
 function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ...props }: IllegalProps) {
   const pressed = useSignal(false);
+  useLayoutEffect(() => { pressed.value = false; }, [at]); // what was unfolded was said of another row
   const told = pressed.value || open;
   const first = item.quick[0];
   const visible = first !== undefined && (item.where.length > 0 || item.witness !== null);
@@ -148,23 +149,31 @@ function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | 
   });
   const last = useRef(variant);
   useLayoutEffect(() => {
-    if (last.current !== variant) opened.value = ''; // a form was meant for the variant that it was opened at
+    if (last.current !== variant) {
+      opened.value = ''; // a form was meant for the variant that it was opened at
+      box.current?.closest('.swb-area-palette')?.scrollTo(0, 0);
+    }
     last.current = variant;
   }, [variant]);
+  const wanted = ui.wanted.value;
+  useLayoutEffect(() => {
+    if (!wanted) return;
+    if (palette?.at === wanted.row) {
+      opened.value = wanted.step.primitive; // the form takes the values
+      requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
+    } else if (store.selected.peek() !== wanted.row) ui.wanted.value = null;
+  }, [wanted, palette]);
+  useEscape(opened.value !== '', () => {
+    const own = opened.peek();
+    opened.value = '';
+    focusOn(ui, `.swb-pal [data-swb-item="${own}"]`);
+  });
   return opened;
 }
 
-/** Arrows walk among the primitives; Escape closes the one that is open and goes back to its name. */
-function onKey(event: KeyboardEvent, ui: Ui, opened: Signal<string>): void {
-  const target = event.target as HTMLElement;
-  const item = target.dataset.swbItem;
-  const own = opened.peek();
-  if (event.key === 'Escape' && own && (item === own || target.closest('.swb-form'))) {
-    opened.value = '';
-    focusOn(ui, `.swb-pal [data-swb-item="${own}"]`);
-    event.preventDefault();
-    event.stopPropagation();
-  } else if (item) walk(event, event.currentTarget as Element, '[data-swb-item]');
+/** Arrows walk among the primitives. */
+function onKey(event: KeyboardEvent): void {
+  if ((event.target as HTMLElement).dataset.swbItem) walk(event, event.currentTarget as Element, '[data-swb-item]');
 }
 
 /** What every primitive of a palette is drawn with. */
@@ -236,7 +245,7 @@ export function PalettePanel(props: PanelProps) {
     onDone: () => { if (opened.value === item.id) opened.value = ''; }
   });
   return (
-    <section ref={box} class="swb-pal" aria-label="Primitives for the selection" onKeyDown={event => onKey(event, ui, opened)}
+    <section ref={box} class="swb-pal" aria-label="Primitives for the selection" onKeyDown={onKey}
       onFocusIn={event => { const name = (event.target as HTMLElement).dataset.swbItem; if (name) tabStop.value = name; }}>
       <Title palette={palette} stale={store.selecting.value && store.link.value !== 'ok'} />
       <div class="swb-pal-body">

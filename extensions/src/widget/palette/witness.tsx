@@ -63,21 +63,19 @@ function Meeting({ witness }: { witness: WitnessInfo }) {
   );
 }
 
-/** Legal steps: the pointer or the focus previews one, Enter takes it. */
-function Instead({ store, offers, onTake }: { store: Store; offers: WitnessAnswer['instead']; onTake: () => void }) {
-  const over = useSignal<Offer | null>(null);
-  usePreview(store, over.value?.step ?? null, over.value?.then);
-  const end = (): void => { over.value = null; };
+/** Legal steps: the pointer or the focus previews them, Enter takes them. */
+export function OfferButton({ store, offer, onTake }: { store: Store; offer: Offer; onTake?: () => void }) {
+  const over = useSignal(false);
+  const { step, then, label, est } = offer;
+  usePreview(store, over.value ? step : null, then);
+  const show = (): void => { over.value = true; };
+  const end = (): void => { over.value = false; };
   return (
-    <p class="swb-pop-hint swb-line"><b>Legal instead</b>
-      {offers.map(({ step, then, label, est }, k) => (
-        <button key={label} type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
-          onMouseEnter={() => { over.value = offers[k]!; }} onMouseLeave={end} onFocus={() => { over.value = offers[k]!; }} onBlur={end}
-          onClick={() => { store.act('apply', then.length > 0 ? { step, then } : { step }); onTake(); }}>
-          {label}{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
-        </button>
-      ))}
-    </p>
+    <button type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
+      onMouseEnter={show} onMouseLeave={end} onFocus={show} onBlur={end}
+      onClick={() => { store.act('apply', then.length > 0 ? { step, then } : { step }); onTake?.(); }}>
+      {label}{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
+    </button>
   );
 }
 
@@ -135,7 +133,9 @@ export function WitnessBox({ store }: { store: Store }) {
       <p>{shown.reason}</p>
       {witness && <Meeting witness={witness} />}
       {shown.hint && <p class="swb-pop-hint"><b>What to do instead</b> {sentence(shown.hint)}</p>}
-      {instead && instead.length > 0 && <Instead store={store} offers={instead} onTake={close} />}
+      {instead && instead.length > 0 && (
+        <p class="swb-pop-hint swb-line"><b>Legal instead</b>{instead.map(offer => <OfferButton key={offer.label} store={store} offer={offer} onTake={close} />)}</p>
+      )}
       <Button class="swb-close" aria-label="Close" title="Close (Esc)" onPress={close}>×</Button>
     </div>
   );
