@@ -187,7 +187,10 @@ def test_the_whole_flow_by_keyboard_alone(bench: Bench) -> None:
     press("Escape")
     page.wait_for_selector("dialog[open]", state="hidden")
     press("Escape")
-    assert page.evaluate("document.activeElement === document.body")
+    press("Escape")
+    assert page.evaluate("document.activeElement.matches('.swb')"), "the view has it, not the notebook around it"
+    press("Shift+Tab")
+    assert not page.evaluate("document.activeElement.closest('.swb')"), "so it is left"
 
 
 def test_keys_stay_with_the_widget_and_typing_is_left_alone(bench: Bench) -> None:

@@ -217,7 +217,7 @@ def test_the_numbers_of_both(bench: Bench) -> None:
     change = f"{a / b:.3f}× as fast"
     assert f"≈ {a:.2f} → {b:.2f} ms est." in facts
     assert change in facts
-    assert "measured 1.33 → 1.34 ms 0.994× as fast" in facts
+    assert "measured 1.33 → 1.34 ms 1.006× slower" in facts
     for level in answer["bytes"]:
         assert f"into {level}" in facts
 

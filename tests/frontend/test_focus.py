@@ -124,3 +124,28 @@ def test_what_is_moved_in_the_page_keeps_the_focus(bench: Bench) -> None:
         document.querySelector('.swb-pal-part').append(box);
     }""")
     bench.wait_for("document.activeElement.dataset.swbItem === 'unroll'")
+
+
+def test_escape_closes_what_is_open_wherever_the_focus_is_and_never_leaves(bench: Bench) -> None:
+    page = bench.open().page
+    page.evaluate("window.heard = []; document.addEventListener('keydown', e => heard.push(e.key))")
+    page.locator("[data-row='c'] [role=gridcell]").first.click()
+    bench.click("[data-swb-legal][data-swb-item=split]")
+    page.wait_for_selector(".swb-form")
+    bench.click("[data-swb-show=parallel]")
+    page.wait_for_selector(".swb-pop")
+    page.click(".swb-pop .swb-close")
+    page.locator("[data-swb-do=replay]").click()
+    page.wait_for_selector(".swb-replay")
+    page.locator("[data-row='w']").focus()
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".swb-replay", state="detached")
+    assert page.locator(".swb-form").count() == 1, "what was opened last goes first"
+    page.locator("[data-swb-do=export]").focus()
+    page.keyboard.press("Escape")
+    page.wait_for_selector(".swb-form", state="detached")
+    assert bench.focused("data-swb-item") == "split"
+    for _ in range(2):
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.matches('.swb')")
+    assert page.evaluate("heard") == []

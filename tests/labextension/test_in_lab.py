@@ -290,7 +290,7 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     assert "4.10 ms" in page.locator(".swbl-summary").inner_text(), "trial 1 lost, and trial 0 was timed again"
     assert "1, none with a new best" in page.locator(".swbl-summary").inner_text()
     assert "Best: trial 0, 4.10 ms." in shown
-    assert "trial 1 against trial 0: lost; the best of them was 0.893× as fast" in shown
+    assert "trial 1 against trial 0: lost; the best of them was 1.12× slower" in shown
     assert "rank correlation was 0.87" in shown
     curve = page.locator(".swbl-curve svg").get_attribute("aria-label")
     assert "from 4.10 to 4.10 ms in 2 trials" in curve, "what lost was never the best"

@@ -20,13 +20,14 @@ def as_fast(ratio: float, width: float | None = None) -> str:
     Examples
     --------
     >>> as_fast(0.5), as_fast(1 / 1.32, 0.03), as_fast(2.0)
-    ('2.00× as fast', '1.32× as fast (between 1.28 and 1.36)', '0.500× as fast')
+    ('2.00× as fast', '1.32× as fast (between 1.28 and 1.36)', '2.00× slower')
     """
-    times = math.inf if ratio <= 0.0 else 1.0 / ratio
+    slower = ratio * 0.9995 > 1.0  # what would print as 1.000 is as fast
+    times = ratio if slower else math.inf if ratio <= 0.0 else 1.0 / ratio
+    told = f"{factor(times)}× {'slower' if slower else 'as fast'}"
     if width is None or not math.isfinite(width):
-        return f"{factor(times)}× as fast"
-    low, high = times * math.exp(-width), times * math.exp(width)
-    return f"{factor(times)}× as fast (between {factor(low)} and {factor(high)})"
+        return told
+    return f"{told} (between {factor(times * math.exp(-width))} and {factor(times * math.exp(width))})"
 
 
 def factor(times: float) -> str:

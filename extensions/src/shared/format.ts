@@ -72,11 +72,14 @@ export function percent(share: Maybe): string {
 /** How many times, as `workbench/runtime/verdicts.py` writes it. */
 const factor = (n: number): string => n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0);
 
-/** From one time to another: how many times as fast. */
+/** From one time to another: how many times as fast, or slower. */
 export function times(before: number, after: number): string {
   const n = before / after;
-  return n > 0 && Number.isFinite(n) ? `${factor(n)}× as fast` : '';
+  return !(n > 0) || !Number.isFinite(n) ? '' : n < 0.9995 ? `${factor(1 / n)}× slower` : `${factor(n)}× as fast`;
 }
+
+/** The same, said of what it is compared with. */
+export const against = (before: number, after: number, whose: string): string => `${times(before, after)} ${after * 0.9995 > before ? 'than' : 'as'} ${whose}`;
 
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */
 export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${(Math.floor(1000 * confidence) / 10).toFixed(1)}${NBSP}% sure`);

@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../shared/a11y';
-import { count, duration, flop, milliseconds, percent, spread, times } from '../shared/format';
+import { against, count, duration, flop, milliseconds, percent, spread } from '../shared/format';
 import type { HeadSlice, HistorySlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
 import type { Store } from './store';
@@ -93,12 +93,21 @@ function Screens({ store }: { store: Store }) {
   return <Tabs<Tab> label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
 
-/** How much faster or slower the variant on show is than the one that it was made of. */
+/** How much faster or slower the variant on show is than those that it was made of: the last and the first with a time. */
 function Change({ history }: { history: HistorySlice | null }) {
+  const timed = (history?.path ?? []).flatMap(id => history!.rows.find(one => one.id === id && one.ms) ?? []);
+  const row = timed.pop();
+  if (!row || row.id !== history?.at || timed.length === 0) return null;
+  const than = [...new Set([timed[timed.length - 1]!, timed[0]!])];
+  const [one, other] = than.map(from => against(from.ms!, row.ms!, `v${from.id}`));
+  const both = other && one!.includes(' as fast ') ? other.replace('as fast ', '') : other;
+  return <span class="swb-cut" title={than.map(from => `v${from.id} took ${milliseconds(from.ms)} ms`).join(', ')}>{one}{both && `, ${both}`}</span>;
+}
+
+/** What the program as it was written is called beside its time: the table of tasks has that of the default schedule. */
+function Start({ history }: { history: HistorySlice | null }) {
   const row = history?.rows.find(one => one.id === history.at);
-  const from = history?.rows.find(one => one.id === row?.parent);
-  if (!row?.ms || !from?.ms) return null;
-  return <span title={`Against v${from.id}, which took ${milliseconds(from.ms)} ms`}>{times(from.ms, row.ms)}</span>;
+  return row?.edge === 'start' ? <span>{row.text}</span> : null;
 }
 
 /** How fast the schedule on show computes: measured, else what follows from its estimate. */
@@ -119,27 +128,27 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
     <div class="swb-figures">
       {now && est?.ms != null && (
         <div class="swb-figure is-main" title="By a model of the machine; nothing was run">
-          <span class="swb-mono">{head.step}</span><b data-swb-value="est">≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}</b><span>ms est.</span>
+          <span class="swb-mono">{head.step}</span><b data-swb-value="est">≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}</b><span>ms est.</span><Start history={history} />
         </div>
       )}
       {now && est?.ms == null && (
         <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`Fastest of the repeated runs of one call; ± half the distance of the quartiles${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
           <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
-          <span>ms {spread(head.spread, head.ms)}</span><Change history={history} />
+          <span>ms {spread(head.spread, head.ms)}</span><Change history={history} /><Start history={history} />
         </div>
       )}
-      <div class={`swb-figure${now ? ' is-optional' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
-        {head.best_ms == null ? <span>not measured yet</span> : <><span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b><span>ms</span></>}
-      </div>
-      {now && (
+      {now && ( // what comes last goes first where there is no room for all
         <>
-          <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak`}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
           <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Share of the peak that was measured on this machine`}>
             <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
+          <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak`}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
         </>
       )}
+      <div class={`swb-figure${now ? '' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
+        {head.best_ms == null ? <span>not measured yet</span> : <><span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b><span>ms</span></>}
+      </div>
     </div>
   );
 }

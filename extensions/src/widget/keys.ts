@@ -34,7 +34,7 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['T', 'tune; pause and resume', (ui, store) => tune(ui, store)],
   ['E', 'export', ui => { ui.exporting.value = true; return true; }],
   ['/', 'in the nest: a row by its name; elsewhere: a node in the graph', ui => focusOn(ui, '.swb-search input')],
-  ['F + −', 'graph: all of it, larger, smaller; wheel and drag move it, Ctrl wheel zooms'], ['Esc', 'close, then leave the panel'],
+  ['F + −', 'graph: all of it, larger, smaller; wheel and drag move it, Ctrl wheel zooms'], ['Esc', 'close what is open; Shift Tab then leaves the workbench'],
   ['?', 'this sheet', ui => { ui.sheet.value = true; return true; }]
 ];
 
@@ -69,7 +69,7 @@ const FIELDS = 'input:not([type=checkbox]):not([type=radio]), select, textarea, 
 export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
   const { key } = event;
   const typing = (event.target as Element).matches(FIELDS);
-  if (key === 'Escape') return leave(ui, store);
+  if (key === 'Escape') return close(ui, store);
   if (typing || event.altKey) return false;
   if (event.ctrlKey || event.metaKey) return history(key.toLowerCase(), event.shiftKey, store);
   if (/^[1-9]$/.test(key)) return openPrimitive(ui, Number(key) - 1);
@@ -77,16 +77,17 @@ export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
   return run?.(ui, store, key) ?? false;
 }
 
-function leave(ui: Ui, store: Store): boolean {
+/**
+ * Close what was opened last; where nothing is open the view itself has the focus. The notebook never gets it: one
+ * Escape too many, and the next letter would be a command to the cell.
+ */
+function close(ui: Ui, store: Store): boolean {
+  const last = ui.closers[ui.closers.length - 1];
   if (ui.shown.peek()) {
     ui.shown.value = null;
     store.marked.value = new Set();
-    return true;
-  }
-  const root = ui.root.current;
-  const notebook = root?.closest<HTMLElement>('.jp-Notebook');
-  if (notebook) notebook.focus();
-  else (document.activeElement as HTMLElement | null)?.blur();
+  } else if (last) last();
+  else ui.root.current?.focus({ preventScroll: true });
   return true;
 }
 

@@ -8,7 +8,7 @@ import { stepText } from '../describe';
 import { usePreview } from '../palette/preview';
 import { showWhy } from '../palette/witness';
 import type { PanelProps } from '../panel';
-import { useUi } from '../ui';
+import { useEscape, useUi } from '../ui';
 import { noKernel, sentence } from '../words';
 
 const THRESHOLD = 4;
@@ -99,6 +99,7 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
     last.current = nest;
   }, [nest]);
   useEffect(() => () => { ui.moving.value = ''; }, []);
+  useEscape(row !== '', end);
   useEffect(() => { if (words) ui.said.value = words; }, [words]);
 
   const drop = (): void => {
@@ -127,7 +128,6 @@ export function useMoving({ store }: PanelProps, nest: NestSlice | null, grid: M
   const key = (name: string): boolean => {
     if (!row) return false;
     if (name === 'Enter' || name === ' ') drop();
-    else if (name === 'Escape') end();
     else if (name in STEPS) step(STEPS[name]!);
     else return false;
     return true;

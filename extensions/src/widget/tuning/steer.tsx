@@ -7,6 +7,7 @@ import { count, duration } from '../../shared/format';
 import type { ErrorInfo, OrderInfo, SpaceInfo, SteeringSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
+import { useEscape } from '../ui';
 import { sentence } from '../words';
 import { blankOrder, orderArgs, OrderInput, orderLacks, type OrderDraft } from './orderfields';
 
@@ -70,14 +71,9 @@ function OrderForm({ store, order, needs, onClose }: { store: Store; order: Orde
       sending.value = false;
     }
   };
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key !== 'Escape') return;
-    event.preventDefault();
-    event.stopPropagation();
-    onClose();
-  };
+  useEscape(true, onClose);
   return (
-    <form ref={form} class="swb-order" id={`swb-order-${order.name}`} aria-label={order.name} noValidate onKeyDown={onKeyDown}
+    <form ref={form} class="swb-order" id={`swb-order-${order.name}`} aria-label={order.name} noValidate
       onSubmit={event => { event.preventDefault(); void send(); }}>
       <p class="swb-order-summary">{order.summary}</p>
       <div class="swb-order-fields">

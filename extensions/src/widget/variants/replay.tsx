@@ -18,13 +18,8 @@ export function ReplayForm({ store, row, onClose }: { store: Store; row: Variant
   const stop = noKernel(store);
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>('select, button')?.focus(), []);
-  const close = (event: KeyboardEvent): void => {
-    if (event.key !== 'Escape') return;
-    event.stopPropagation();
-    onClose();
-  };
   return (
-    <form ref={form} class="swb-replay" aria-label={`Replay v${row.id}`} onKeyDown={close}
+    <form ref={form} class="swb-replay" aria-label={`Replay v${row.id}`}
       onSubmit={event => { event.preventDefault(); if (stop) return; store.act('replay', { node: row.id, task: task.value, skip: skip.value }); onClose(); }}>
       {tasks.length ? (
         <>

@@ -8,7 +8,7 @@ import { plural } from '../../shared/format';
 import type { HistorySlice, VariantRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
-import { focusOn, useUi, type Ui } from '../ui';
+import { focusOn, useEscape, useUi, type Ui } from '../ui';
 import { noKernel } from '../words';
 import { Comparing, mark, marked, useMarksOf } from './compare';
 import { failed, NameField, Node, plain, Shape, shownAs, words } from './node';
@@ -169,6 +169,10 @@ export function VariantsPanel({ store }: PanelProps) {
   useMarksOf(ui, task);
   const chosen = tree?.rows.get(picked.value) ?? tree?.rows.get(history!.at);
   useLayoutEffect(() => { open.value = ''; }, [chosen?.id, task]);
+  useEscape(open.value !== '', () => { // what was opened below the tree; back to the variant that it is about
+    open.value = '';
+    focusOn(ui, `[data-step="${chosen?.id}"]`);
+  });
   useLayoutEffect(() => { naming.value = -1; }, [task]); // another task has variants of the same numbers
   if (!history || !tree || !chosen) {
     return <Blank title="No steps yet">Every step that you take on a schedule is kept here, with its time.</Blank>;
@@ -181,16 +185,8 @@ export function VariantsPanel({ store }: PanelProps) {
     naming.value = -1;
     if (row && name !== null && name.trim() !== row.name) store.act('name', { node: row.id, text: name });
   };
-  /** Escape closes what was opened below the tree, and goes back to the variant that it is about. */
-  const onKeyDown = (event: KeyboardEvent): void => {
-    if (event.key !== 'Escape' || !open.value) return;
-    open.value = '';
-    focusOn(ui, `[data-step="${chosen.id}"]`);
-    event.preventDefault();
-    event.stopPropagation();
-  };
   return (
-    <section class="swb-history" aria-label="Variants" onKeyDown={onKeyDown}>
+    <section class="swb-history" aria-label="Variants">
       <header class="swb-panel-head"><h3 class="swb-h3">Variants</h3><Legend />
         {history.hidden > 0 && <span class="swb-faint">{plural(history.hidden, 'old one')} let go</span>}<Tools store={store} history={history} /></header>
       <Drawing ui={ui} history={history} tree={tree} chosen={chosen} naming={row} onGo={go} onName={named}
