@@ -28,6 +28,7 @@ from workbench.analysis.figures.style import colours
 from workbench.analysis.source import Lines, Trial
 from workbench.errors import UsageError
 from workbench.runtime.roofs import Roofs
+from workbench.tune.lines import Comparison
 from workbench.tune.log import Header, write_log
 from workbench.tune.record import Record
 
@@ -191,17 +192,18 @@ def test_what_stands_above_the_roofs_says_why(monkeypatch):
     assert "Above the peak" in notes(figure)[0]
 
 
-def test_a_line_that_rises_was_measured_again_and_is_no_gain():
+def test_where_a_line_rises_a_comparison_decided_and_that_is_no_gain():
     def one(n, ms, batch):
         return Record(task_key="a", task="a", trial=n, status="ok", target="llvm", latency_ms=ms, round=batch, key="k")
 
-    trials = [one(0, 0.5, 0), one(1, 0.42, 0), one(1, 0.45, 1)]
+    won = Comparison(task_key="a", task="a", trials=(1, 2), latency_ms=(0.6, 0.5), winner=2, timestamp=1.0)
+    trials = [one(0, 0.5, 0), one(1, 0.42, 0), one(2, 0.45, 1), won]
     line = best_so_far_figure(trials, "a").data[1]
     assert list(line.y) == [0.5, 0.42, 0.45, 0.45]
-    assert [t.removeprefix("<br>") for t in line.text] == ["", "", "measured again: 0.42 → 0.45 ms", ""]
+    assert [t.removeprefix("<br>") for t in line.text] == ["", "", "a comparison decided: 0.42 → 0.45 ms", ""]
     cells = timeline_figure(trials).data[0].hovertext
     assert "16 % faster" in cells[0]
-    assert "measured again: 0.42 → 0.45 ms" in cells[1]
+    assert "a comparison decided: 0.42 → 0.45 ms" in cells[1]
     assert "faster" not in cells[1]
 
 

@@ -205,6 +205,7 @@ def tuning(state: str = "running", **more: Any) -> Json:
         "log": "/home/someone/resnet50.tunelog.jsonl",
         "message": "",
         "best_ready": True,
+        "best_why": "the tuner has no result for this task yet",
     }
     if state in ("none", "idle"):
         blank = {"trials": 0, "total": None, "elapsed_s": 0.0, "eta_s": None, "fraction": None, "rate": None}
@@ -268,7 +269,6 @@ def steering(**more: Any) -> Json:
         "why": "new best",
         "trials": [12, 31],
         "winner": 31,
-        "ms": [0.457, 0.438],
     }
     name = _SHAPES[0][0]
     terms = {"gain": 0.0042, "backward": 0.0011, "optimism": 0.0049, "similarity": 0.0}
@@ -279,6 +279,7 @@ def steering(**more: Any) -> Json:
             "ms": 0.438,
             "spread": 0.006,
             "origin": "mutation",
+            "run": None,
             "quality": 0.87,
             "reason": "few rounds so far",
             "resting": False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 from session.conftest import Mirror, matmul, split, until
@@ -12,9 +13,10 @@ from session.fakes import FakeTuning
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
 from workbench.session.stats import Stats
-from workbench.session.steering import forms
+from workbench.session.steering import _best, forms
 from workbench.tune import orders
 from workbench.tune.columns import column
+from workbench.tune.events import TaskRow
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
 from workbench.tune.record import Record
@@ -206,18 +208,43 @@ def against(winner, *trials, ms=None):
 
 def test_a_trial_that_lost_is_not_the_best():
     stats = Stats()
-    stats.add([trial(0, 4.0), trial(1, 3.0)])
+    stats.add([trial(0, 4.2), trial(1, 3.0)])
     assert stats.of("t").best.trial == 1
     line = against(0, 0, 1, ms=(4.1, 4.5))
     stats.add([line, line])
     task = stats.of("t")
-    assert (task.best.trial, task.best_ms, task.curve) == (0, 4.1, [4.0, 4.1])
+    assert (task.best.trial, task.best_ms, task.curve) == (0, 4.1, [4.2, 4.1])
     stats.add([trial(2, 3.5)])
     assert stats.best_ms("t") == 4.1, "it is behind the place of what the best one beat, and was not compared"
     stats.add([against(2, 0, 2, ms=(4.0, 3.6))])
-    assert (task.best.trial, task.best_ms) == (2, 3.6)
+    assert (task.best.trial, task.best_ms) == (2, 3.5)
     stats.add([trial(3, 9.0, caches="constants shared")])
     assert task.best.trial == 3, "timed as in a network"
+
+
+def test_a_comparison_in_a_restless_minute_makes_nothing_slower():
+    stats = Stats()
+    stats.add([trial(0, 0.83, origin="default"), trial(1, 0.8), against(0, 0, 1, ms=(0.775, 0.79))])
+    stats.add([trial(2, 0.81), against(0, 0, 2, ms=(1.63, 1.64))])
+    task = stats.of("t")
+    assert (task.best.trial, task.best_ms, task.untuned_ms, task.curve) == (0, 0.775, 0.775, [0.83, 0.775, 0.775])
+
+
+def row(n, ms):
+    return TaskRow(0, "t", "t", 1, ms, None, 1, 0, None, "measured", "", trial=n)
+
+
+def test_a_run_that_timed_otherwise_does_not_take_the_place_of_the_best():
+    stats = Stats()
+    stats.add([trial(0, 0.775, caches="constants shared"), trial(1, 0.9, caches="constants shared")])
+    stats.add([trial(2, 0.76, caches="warm")])
+    stats.follow([row(2, 0.76)])
+    desk = SimpleNamespace(stats=stats)
+    assert (stats.best("t").trial, stats.best_ms("t")) == (stats.of("t").best.trial, 0.775) == (0, 0.775)
+    line = _best(desk, row(2, 0.76))
+    assert (line["trial"], line["ms"], line["run"]) == (0, 0.775, {"trial": 2, "ms": 0.76})
+    stats.follow([row(1, 0.9)])  # it has not compared the other one yet
+    assert (stats.best("t").trial, stats.best_ms("t"), _best(desk, row(1, 0.9))["run"]) == (1, 0.9, None)
 
 
 def test_the_log_says_who_has_asked(session):

@@ -122,7 +122,8 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     assert best["steps"] == len(s.schedule.trace) > 1
     assert history["at"] == best["id"] == 1
     assert s.snapshot().slices["head"]["ms"] == s.snapshot().slices["head"]["best_ms"]
-    assert not s.snapshot().slices["tuning"]["best_ready"]
+    tuning, best = s.snapshot().slices["tuning"], s.desk.stats.best(s.desk.infos[0].key)
+    assert (tuning["best_ready"], tuning["best_why"]) == (False, f"trial {best.trial} is already open")
     s.run("undo")
     assert not s.schedule.trace
     s.run("apply", step=split("k", None, 4))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
 from workbench.tune.log import load_log
@@ -45,3 +47,16 @@ def test_searches_hear_of_comparisons_as_they_happen_and_after_a_resume(tmp_path
     assert {k: s.outcomes for k, s in made.items() if hasattr(s, "outcomes")} == first
     made = run(log, 60, resume=True)
     assert {k: s.outcomes for k, s in made.items() if hasattr(s, "outcomes")} == outcomes(log)
+
+
+def test_a_task_that_comes_under_another_name_keeps_that_of_its_log(tmp_path):
+    log, (task,) = tmp_path / "a.jsonl", tasks(1)
+    for trials, given in ((4, task), (8, dataclasses.replace(task, name="a schedule of mine", weight=7))):
+        session = TuningSession(
+            [given], toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=log, trials=trials, resume=True
+        )
+        assert session.start().wait(60)
+        assert (session.tasks[0].name, session.tasks[0].weight) == (task.name, task.weight)
+    content = load_log(log)
+    assert len(content.records) == 8
+    assert {line.task for line in (*content.records, *content.comparisons, *content.rounds)} == {task.name}

@@ -24,7 +24,7 @@ class Told:
     Attributes
     ----------
     shown : mapping of int to float
-        Trial -> its latency in the latest comparison, in milliseconds.
+        Trial -> its least latency in comparisons, in milliseconds.
     won, lost : set of int
         Trials that became the best by a comparison, and challengers that lost one and never did.
     best_ms : float or None
@@ -57,8 +57,9 @@ def _best_ms(records: Iterable[Record], comparisons: Sequence[Comparison]) -> fl
 def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
     """Return the latency of the best after each valid trial of one task, in milliseconds.
 
-    A challenger that lost was never the best. Whoever took part in comparisons has the latency of the latest one, and
-    who was measured again that of the later measurement. The last value is that of the best.
+    A challenger that lost was never the best. A trial's latency is the least one that is known of it: of its own, of
+    those in its comparisons, and of what was measured again with the caches in the same state. The last value is the
+    best one's.
 
     Parameters
     ----------
@@ -75,14 +76,17 @@ def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
         name, ms = (t.trial, t.program), t.latency_ms or 0.0
         first = programs.setdefault(t.trial, t.program) == t.program
         again = name in known
-        known[name] = (t.warmth, ms)
+        if first:
+            ms = min(ms, told.shown.get(t.trial, ms))
+        warmth, before = known.get(name, (t.warmth, ms))
+        known[name] = (t.warmth, min(ms, before) if warmth == t.warmth else ms)
         if first and t.trial in told.won:
             best = name
         elif again and name == best:
             best = min((n for n in known if not _lost(n, programs, told)), key=known.__getitem__, default=name)
         elif not _lost(name, programs, told) and (best is None or known[name] < known[best]):
             best = name
-        out.append(min([ms, *out[-1:]]) if best is None else _shown(best, known, programs, told))
+        out.append(min([ms, *out[-1:]]) if best is None else known[best][1])
     if out and told.best_ms is not None:
         out[-1] = told.best_ms
     return out
@@ -90,8 +94,3 @@ def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
 
 def _lost(name: Name, programs: Mapping[int, str], told: Told) -> bool:
     return name[0] in told.lost and programs[name[0]] == name[1]
-
-
-def _shown(name: Name, known: Mapping[Name, tuple[int, float]], programs: Mapping[int, str], told: Told) -> float:
-    own = known[name][1]
-    return told.shown.get(name[0], own) if programs[name[0]] == name[1] else own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -146,7 +147,7 @@ def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
         won = frozenset(int(n) for n in part["trial"][part["confirmed"]])
         numbers = [int(n) for n in part["trial"]]
         best = part.sort_values(["rank", "latency_ms"]).iloc[0]
-        best_ms = float(best["latency_ms"] if best["compared_ms"] != best["compared_ms"] else best["compared_ms"])
+        best_ms = float(min(best["latency_ms"], shown.get(int(best["trial"]), math.inf)))
         # The first one of a task is its first best; every other one has become it by a comparison.
         found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best_ms)
     return found

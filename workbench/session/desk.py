@@ -226,7 +226,7 @@ class Desk:
         """Show the tuner's best schedule of a task, or that of a trial, as a branch of its variants."""
         index = self.find(item)
         info = self.infos[index]
-        record = self.stats.of(info.key).best if trial is None else self._trial(info.key, trial)
+        record = self.stats.best(info.key) if trial is None else self._trial(info.key, trial)
         if info.task is None:
             raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
         if record is None:

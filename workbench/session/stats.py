@@ -11,7 +11,17 @@ from typing import Any
 
 from workbench.tune.events import TaskRow
 from workbench.tune.lines import Comparison
-from workbench.tune.ranking import Key, Ladder, latency_shown, same_program, uncompared
+from workbench.tune.ranking import (
+    Key,
+    Ladder,
+    at_least,
+    compared_ms,
+    latency_shown,
+    remeasured,
+    same_program,
+    shown_ms,
+    uncompared,
+)
 from workbench.tune.record import Record
 
 SPARK_POINTS = 24
@@ -26,8 +36,9 @@ class TaskStats:
     """
 
     best: Record | None = None
-    #: Its latency: that of its latest comparison, else its own.
+    #: Its latency: the least of its own and of those in its comparisons.
     best_ms: float | None = None
+    #: The default schedule's, likewise.
     untuned_ms: float | None = None
     failures: Counter[str] = field(default_factory=Counter)
     #: The newest trial of each kind of failure.
@@ -39,6 +50,7 @@ class TaskStats:
     #: Trials that took part in comparisons, and the place of the best one.
     _named: set[int] = field(default_factory=set)
     _least: Key = ()
+    _default: int = -1
 
     @property
     def trials(self) -> int:
@@ -80,14 +92,14 @@ class TaskStats:
         else:
             place, number = uncompared(_alone(record), record.trial), self._number(record)
             again = number in self._valid
-            self._valid[number] = record
+            self._valid[number] = remeasured(self._valid[number], record) if again else record
             if again or number in self._named:
                 self._rank()
             elif self.best is None or place < self._least:
                 self._least = place
                 self._choose(record)
         if record.ok and record.origin == "default" and self.untuned_ms is None:
-            self.untuned_ms = record.latency_ms
+            self.untuned_ms, self._default = record.latency_ms, record.trial
         self.curve.append(self.best_ms)
 
     def _number(self, record: Record) -> int:
@@ -101,11 +113,15 @@ class TaskStats:
         self._comparisons.append(line)
         self._named.update(line.trials)
         self._rank()
+        if self._default in line.trials:
+            self.untuned_ms = shown_ms(self.untuned_ms, line.latency_of(self._default))
         if self.curve:
             self.curve[-1] = self.best_ms
 
     def _rank(self) -> None:
-        ladder = Ladder.of({trial: _alone(record) for trial, record in self._valid.items()}, self._comparisons)
+        least = compared_ms(self._comparisons)
+        alone = {trial: _alone(at_least(record, least.get(trial))) for trial, record in self._valid.items()}
+        ladder = Ladder.of(alone, self._comparisons)
         if ladder.best is not None:
             self._least = ladder.places[ladder.best]
             self._choose(self._valid[ladder.best])
@@ -113,9 +129,13 @@ class TaskStats:
     def _choose(self, record: Record) -> None:
         self.best, self.best_ms = record, self.shown_ms(record)
 
+    def trial(self, number: int) -> Record | None:
+        """Return the valid trial that a number means."""
+        return self._valid.get(number)
+
     def shown_ms(self, record: Record) -> float | None:
-        """Latency to show for a trial: that of its latest comparison, else its own."""
-        known = self._valid.get(record.trial, record)
+        """Latency to show for a trial: the least of its own and of those in its comparisons."""
+        known = self.trial(record.trial) or record
         return latency_shown(record, self._comparisons) if known == record else record.latency_ms
 
 
@@ -132,7 +152,7 @@ class Stats:
         self.comparisons: list[Comparison] = []
         self._tasks: dict[str, TaskStats] = {}
         self._seen: set[tuple[object, ...]] = set()
-        self._claimed: dict[str, float] = {}
+        self._claimed: dict[str, TaskRow] = {}
 
     def add(self, lines: Iterable[Record | Comparison]) -> None:
         """Take trials and comparisons in; those that are known already are left out."""
@@ -155,11 +175,25 @@ class Stats:
 
     def follow(self, rows: Iterable[TaskRow]) -> None:
         """Let a run say how fast its tasks are: it claims nothing before it has compared."""
-        self._claimed = {row.key: row.latency_ms for row in rows if row.latency_ms is not None}
+        self._claimed = {row.key: row for row in rows if row.latency_ms is not None}
+
+    def claim(self, key: str) -> TaskRow | None:
+        """Return what the run says of a task; None when another run's trials rank before its own, because these were
+        timed with the caches in another state.
+        """
+        row, task = self._claimed.get(key), self.of(key)
+        its = None if row is None or row.trial is None else task.trial(row.trial)
+        return None if its is not None and task.best is not None and its.warmth > task.best.warmth else row
+
+    def best(self, key: str) -> Record | None:
+        """Return the best trial of a task."""
+        row, task = self.claim(key), self.of(key)
+        return (None if row is None or row.trial is None else task.trial(row.trial)) or task.best
 
     def best_ms(self, key: str) -> float | None:
-        """Return the best latency of a task."""
-        return self._claimed.get(key, self.of(key).best_ms)
+        """Return its latency."""
+        row = self.claim(key)
+        return self.of(key).best_ms if row is None else row.latency_ms
 
     def counts(self) -> dict[str, Any]:
         """Return trials and failures over all tasks."""

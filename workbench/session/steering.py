@@ -148,9 +148,23 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
     return {
-        "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
+        **_best(desk, row),
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
         "waiting": len(tuning.held(row.id).added), **_told(desk, row.key, lines),
+    }  # fmt: skip
+
+
+def _best(desk: Desk, row: TaskRow) -> dict[str, Any]:
+    """Name the best trial of a task by its log, and that of the run where it is another one."""
+    best = desk.stats.of(row.key).best
+    if best is None or row.latency_ms is None or desk.stats.claim(row.key) is not None:
+        return {
+            "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
+            "run": None,
+        }  # fmt: skip
+    return {
+        "trial": best.trial, "ms": rounded(desk.stats.best_ms(row.key)), "spread": rounded(best.spread, 3),
+        "origin": best.origin, "run": {"trial": row.trial, "ms": rounded(row.latency_ms)},
     }  # fmt: skip
 
 
@@ -166,7 +180,7 @@ def _remembered(desk: Desk) -> dict[str, Any] | None:
         "trial": best.trial if best else None, "ms": rounded(desk.stats.best_ms(key)),
         "spread": rounded(best.spread, 3) if best else None, "origin": best.origin if best else "",
         "quality": rounded(last.spearman, 3) if last else None, "reason": "", "resting": False, "waiting": 0,
-        **_told(desk, key, lines),
+        "run": None, **_told(desk, key, lines),
     }  # fmt: skip
 
 
@@ -192,7 +206,7 @@ def _failure(record: Record, count: int) -> dict[str, Any]:
 def _comparison(line: Comparison) -> dict[str, Any]:
     return {
         "text": verdict(line), "won": line.new_best, "why": line.reason, "trials": list(line.trials),
-        "winner": line.winner, "ms": [rounded(line.latency_of(trial)) for trial in line.trials],
+        "winner": line.winner,
     }  # fmt: skip
 
 

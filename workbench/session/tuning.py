@@ -35,7 +35,9 @@ TERMS = ("gain", "backward", "optimism", "similarity")
 
 NONE: dict[str, Any] = {
     "state": "none", "trials": 0, "total": None, "elapsed_s": None, "eta_s": None, "fraction": None, "rate": None,
+    "stopped": False,
     "failed": 0, "scope": "", "log": "", "message": "", "best_ready": False,
+    "best_why": "the tuner has no result for this task yet",
 }  # fmt: skip
 
 
@@ -58,6 +60,8 @@ class TuningWatch:
     def __init__(self, tuning: TuningSession, scope: str, changed: Callable[[bool], object]) -> None:
         self.tuning, self.scope = tuning, scope
         self.message = ""
+        self._stopped = False  # whether somebody asked for its end
+        self._reached = 0.0  # of the budget, at the last look while it ran
         self.told = False  # whether the failure was told
         self._new: deque[Record | Comparison] = deque()
         self._changed = changed
@@ -73,8 +77,12 @@ class TuningWatch:
             self._new.append(event.record)
         if isinstance(event.line, Comparison):
             self._new.append(event.line)
+        self._stopped |= self.tuning.state == "stopping"
         if event.kind == "warning":
             self.message = event.message
+            if self.scope != "all" and event.message.startswith("every candidate of every task"):
+                what = f"every candidate of this {self.scope} has been measured"
+                self.message = f"{what}, {self.tuning.new_trials} of them in this run"
         self._changed(event.kind in ("state", "command"))
 
     def fresh(self) -> list[Record | Comparison]:
@@ -135,14 +143,20 @@ class TuningWatch:
                 self.steer(name, {}, source)
 
     def slice(self, snapshot: Snapshot) -> dict[str, Any]:
-        """Return the slice `tuning`, but for `best_ready`."""
+        """Return the slice `tuning`, but for what it says of the best."""
         p = snapshot.progress
+        if snapshot.state not in FINAL:
+            self._reached = p.fraction
+        stopped = self._stopped and snapshot.state == "done"
+        reached = min(1.0, p.trials / p.total) if p.total else self._reached
         state = "running" if self.held and snapshot.state == "paused" else snapshot.state
         return {
             "state": state, "trials": p.trials, "total": p.total, "elapsed_s": round(p.elapsed_s, 1),
-            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(p.fraction, 4),
+            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(reached if stopped else p.fraction, 4),
+            "stopped": stopped,
             "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
             "log": self.tuning.log or "", "message": self.message, "best_ready": False,
+            "best_why": NONE["best_why"],
         }  # fmt: skip
 
     def outlook(self, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:

@@ -136,8 +136,8 @@ class Database:
         return found[0] if found else None
 
     def latency_ms(self, record: Record) -> float | None:
-        """Return the latency to show for a record, in milliseconds: that of its latest comparison, if it took part in
-        one, else its own.
+        """Return the latency to show for a record, in milliseconds: the least of its own and of those in its
+        comparisons.
         """
         for log in self._by_task.get(record.task_key, ()):
             if any(r is record or r == record for r in log.records):

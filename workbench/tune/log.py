@@ -285,7 +285,7 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     pandas.DataFrame
         Of trials: columns `COLUMNS`; times are in the unit that the name ends with, `gflops` is in GFLOP/s, `row` is a
         dict and `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
-        `confirmed` trials won a comparison; `compared_ms` is the latency in the latest comparison, NaN without one;
+        `confirmed` trials won a comparison; `compared_ms` is the least latency in comparisons, NaN without one;
         `rank` is the place among the trials of the task and target, from 1 (`workbench.tune.ranking`).
         Of other kinds: one column per field, see ``docs/log-format.md``.
 

@@ -47,8 +47,10 @@ memory, with constants shared, flushed, and the rest: latencies of different con
 Comparisons correct that: the winner takes the place of what it beat, however slow its own trial was, and a loser ranks
 no better than directly behind the winner; of contradicting comparisons the later ones hold. So whoever beats the best
 of a task is the best, as in the run that wrote the log. A trial that was not compared yet, because the run was killed
-or could hold no comparison, ranks by its `latency_ms`. The latency that is shown is that of the latest comparison, if
-there was one.
+or could hold no comparison, ranks by its `latency_ms`.
+
+Whatever disturbs a machine only adds to a time: so the latency of a trial is the least of its own and of those in its
+comparisons, and of two measurements of it, with caches in the same state, the lesser.
 
 ## Tools
 

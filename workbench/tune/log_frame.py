@@ -61,12 +61,12 @@ def _task_row(number: int, part: pandas.DataFrame) -> dict[str, Any]:
 
 
 def _best_first(good: pandas.DataFrame) -> pandas.DataFrame:
-    """Sort trials by their rank, and show the latency of the latest comparison where there was one."""
+    """Sort trials by their rank, and show the least latency of their own and of their comparisons."""
     if not {"rank", "compared_ms"} <= set(good.columns):  # columns were removed in place
         return good.sort_values("latency_ms")
     good = good.sort_values(["rank", "latency_ms"])
-    speed = good["gflops"] * good["latency_ms"] / good["compared_ms"]
-    return good.assign(latency_ms=good["compared_ms"].fillna(good["latency_ms"]), gflops=speed.fillna(good["gflops"]))
+    shown = good[["latency_ms", "compared_ms"]].min(axis=1)
+    return good.assign(latency_ms=shown, gflops=good["gflops"] * good["latency_ms"] / shown)
 
 
 def _facts(frame: pandas.DataFrame, rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -1,22 +1,24 @@
 """Which record of a task is the best, from the trials and the comparisons together.
 
 A trial is timed by itself, in the minute in which it happens to be its turn; a comparison times candidates side by
-side. So records rank by their own latency, but a comparison corrects that: its winner takes the place of what it beat,
-however slow its own trial was, and a loser ranks no better than directly behind the winner. Whoever beats the best of a
-task is therefore the best, as in a run (`workbench.tune.task_state`). Without comparisons, the latency alone decides.
+side. Each time is the least of some repeats, and whatever disturbs a machine only adds to it: so the latency of a
+record is the least of its own and of those in its comparisons. Records rank by that, but a comparison corrects it: its
+winner takes the place of what it beat, however slow it seemed, and a loser ranks no better than directly behind the
+winner. Whoever beats the best of a task is therefore the best, as in a run (`workbench.tune.task_state`).
 
 Comparisons may contradict each other. Then the later one holds: they are taken newest first, and one that would close a
 circle is left out. The result depends on what is known, not on the order in which it was written or read.
 
 A trial's number names one candidate. Where a log has it again with the same program, that was measured again, and the
-later line replaces the earlier one; with another program (two logs in one file) it is a candidate of its own.
+faster line counts, or the later one when the caches were in another state; with another program (two logs in one file)
+it is a candidate of its own.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from workbench.tune.lines import Comparison
@@ -37,8 +39,8 @@ def ranked(
     comparisons : iterable of Comparison
         Those of the same log; participants that are not among `records` are passed over.
     base : callable, optional
-        Orders records that were never compared; by latency when left out. Of equal ones those go first that were
-        compared, then the lower trial number.
+        Orders records, by their latency when left out; it is given them with the least latency that is known of each.
+        Of equal ones those go first that were compared, then the lower trial number.
     """
     return [record for _, record in placed(records, comparisons, base)]
 
@@ -50,8 +52,9 @@ def placed(
     the records of several logs can be merged.
     """
     first, others = meant(records)
-    order = base or _latency
-    ladder = Ladder.of({trial: order(r) for trial, r in first.items()}, comparisons)
+    order, comparisons = base or _latency, tuple(comparisons)
+    least = compared_ms(comparisons)
+    ladder = Ladder.of({trial: order(at_least(r, least.get(trial))) for trial, r in first.items()}, comparisons)
     found = [(ladder.places[trial], first[trial]) for trial in ladder.order()]
     rest = sorted(((uncompared(order(r), r.trial), r) for r in others), key=_key)
     return list(heapq.merge(found, rest, key=_key))
@@ -66,12 +69,31 @@ def meant(records: Iterable[Record]) -> tuple[dict[int, Record], list[Record]]:
             continue
         known = first.setdefault(record.trial, record)
         if known is record or same_program(known, record):
-            first[record.trial] = record
+            first[record.trial] = remeasured(known, record)
         else:
             # Comparisons mean the first of its number; how else could records of several logs be told apart?
-            others = [r for r in others if r.trial != record.trial or not same_program(r, record)]
-            others.append(record)
+            same = next((r for r in others if r.trial == record.trial and same_program(r, record)), record)
+            others = [r for r in others if r is not same]
+            others.append(remeasured(same, record))
     return first, others
+
+
+def remeasured(before: Record, after: Record) -> Record:
+    """Return which of two measurements of one program counts: the faster one, or the later one when the caches were in
+    another state.
+    """
+    return before if before.warmth == after.warmth and (before.latency_ms or 0.0) < (after.latency_ms or 0.0) else after
+
+
+def at_least(record: Record, ms: float | None) -> Record:
+    """Return a record with a latency from beside it, where that is less than its own."""
+    least = shown_ms(record.latency_ms, ms)
+    return record if least == record.latency_ms else replace(record, latency_ms=least)
+
+
+def shown_ms(own: float | None, compared: float | None) -> float | None:
+    """Return the latency of a trial by its own and the least one of its comparisons: the lesser of the two."""
+    return min((ms for ms in (own, compared) if ms is not None), default=None)
 
 
 def same_program(a: Record, b: Record) -> bool:
@@ -212,20 +234,18 @@ def _winners_first(behind: Mapping[int, set[int]]) -> list[int]:
 
 
 def compared_ms(comparisons: Iterable[Comparison]) -> dict[int, float]:
-    """Return the latency of each trial in its latest comparison, in milliseconds, from those of one task."""
+    """Return the least latency of each trial in its comparisons, in milliseconds, from those of one task."""
     out: dict[int, float] = {}
-    for item in sorted(comparisons, key=_age, reverse=True):
+    for item in comparisons:
         for trial in item.trials:
-            if trial not in out and (ms := item.latency_of(trial)) is not None:
-                out[trial] = ms
+            if (ms := item.latency_of(trial)) is not None:
+                out[trial] = min(ms, out.get(trial, ms))
     return out
 
 
 def latency_shown(record: Record, comparisons: Iterable[Comparison]) -> float | None:
-    """Return the latency to show for a record, in milliseconds: that of its latest comparison if it took part in one,
-    else its own.
-    """
-    return compared_ms(comparisons).get(record.trial, record.latency_ms)
+    """Return the latency to show for a record, in milliseconds: the least of its own and in its comparisons."""
+    return shown_ms(record.latency_ms, compared_ms(comparisons).get(record.trial))
 
 
 def confirmed(comparisons: Iterable[Comparison]) -> set[int]:

@@ -98,7 +98,7 @@ class Standing:
     measured : dict of str to set of str
         Task key -> keys of the candidates that were tried.
     untuned : dict of str to float
-        Task key -> latency of its default schedule in ms, by its latest comparison if it has one.
+        Task key -> latency of its default schedule in ms: the least that is known of it.
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
     wishes : dict of str to Wishes
@@ -174,10 +174,10 @@ class Standing:
             self.untuned[key] = record.latency_ms
 
     def _default_again(self, line: Comparison) -> None:
-        """Take what the default schedule took beside others: what was gained is the difference under one condition."""
+        """Take what the default schedule took beside others, if that is less."""
         ms = line.latency_of(self._defaults.get(line.task_key, -1))
         if ms is not None:
-            self.untuned[line.task_key] = ms
+            self.untuned[line.task_key] = min(ms, self.untuned[line.task_key])
 
     def _command(self, line: Command) -> None:
         from workbench.tune.steering import parse_order

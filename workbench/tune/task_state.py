@@ -41,12 +41,12 @@ class TaskState:
     Attributes
     ----------
     best_ms : float
-        The champion's latency: its least repeat in its latest comparison, else that of its trial.
-    measured_ms : float
-        The champion's latency in its own trial, with which other trials can be compared.
+        The champion's latency: the least of its own trial's and of those in its comparisons.
+    measured_ms, latest_ms : float
+        The champion's latency in its own trial and in its latest comparison: what undercuts one of them may be faster.
     place_ms : float
-        The least latency in its own trial of all that the champion stands before: what it has beaten, and what these
-        have beaten. A trial that is not to be compared has to undercut that (`workbench.tune.ranking`).
+        The least latency of all that the champion stands before: what it has beaten, and what these have beaten. A
+        trial that is not to be compared has to undercut that (`workbench.tune.ranking`).
     history : list of float
         `best_ms` after each of its rounds; infinite while nothing was valid.
     savings : list of float
@@ -54,8 +54,8 @@ class TaskState:
         that is slower when it is timed again has lost nothing.
     champion : int
         Trial number of the best; -1 while nothing was valid.
-    valid : dict of int to float
-        Latency of every valid trial.
+    valid, least : dict of int to float
+        Latency of every valid trial, and the least one that is known of it, its comparisons included.
     pending : dict of int to float
         Trials that undercut the champion and were not compared with it yet.
     lost, doubted : set of int
@@ -74,12 +74,14 @@ class TaskState:
     failed: int = 0
     best_ms: float = math.inf
     measured_ms: float = math.inf
+    latest_ms: float = 0.0
     place_ms: float = math.inf
     history: list[float] = field(default_factory=list)
     savings: list[float] = field(default_factory=list)
     last_round: int = -1
     champion: int = -1
     valid: dict[int, float] = field(default_factory=dict)
+    least: dict[int, float] = field(default_factory=dict)
     pending: dict[int, float] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
@@ -126,24 +128,31 @@ class TaskState:
         if not record.ok or record.latency_ms is None:
             self.failed += 1
             return
-        self.valid.setdefault(record.trial, record.latency_ms)
+        ms = self.valid.setdefault(record.trial, record.latency_ms)
+        self.least[record.trial] = min(ms, record.latency_ms, self.least.get(record.trial, ms))
         if confirm is not False and self.champion >= 0:
-            if record.latency_ms < max(self.measured_ms, self.best_ms):
+            if record.latency_ms < self._limit:
                 self.pending[record.trial] = record.latency_ms
         elif record.latency_ms < self.place_ms:
             self._claim(record.trial)
 
     def settle(self) -> None:
         """Let the least latency count among those that wait for a comparison: nobody will make it."""
-        fit = [trial for trial in self.pending if self.valid[trial] < self.place_ms]  # the others have lost before
+        fit = [trial for trial in self.pending if self.least[trial] < self.place_ms]  # the others have lost before
         if fit:
-            self._claim(min(fit, key=lambda t: (self.valid[t], t)))
+            self._claim(min(fit, key=lambda t: (self.least[t], t)))
+
+    @property
+    def _limit(self) -> float:
+        """What a trial has to undercut to be compared with the champion."""
+        return max(self.measured_ms, self.latest_ms)
 
     def _claim(self, trial: int) -> None:
         self.unsettled, self.waited = self.champion >= 0, 0
-        ms = self.valid[trial]
+        ms = self.least[trial]
         self.savings[-1] += max(0.0, self.best_ms - ms)
-        self.champion, self.measured_ms, self.place_ms, self.best_ms = trial, ms, ms, ms
+        self.champion, self.measured_ms, self.latest_ms = trial, self.valid[trial], 0.0
+        self.place_ms = self.best_ms = ms
         self.pending = {t: v for t, v in self.pending.items() if v < ms}
         self.history[-1] = ms
 
@@ -151,20 +160,23 @@ class TaskState:
         """Take a comparison into account; one without the champion, of a log that was merged, tells who has lost."""
         if line.winner not in self.valid or line.winner not in line.trials:
             return
+        for trial in line.trials:
+            if trial in self.least:
+                self.least[trial] = min(self.least[trial], line.latency_of(trial) or math.inf)
         if self.champion not in line.trials:
             self.lost |= set(line.losers)
             self.pending = {t: v for t, v in self.pending.items() if t not in line.losers}
             return
         self.compared += 1
         self.waited, self.unsettled = 0, False
-        self.place_ms = min([self.place_ms, *(self.valid[t] for t in line.trials if t in self.valid)])
+        self.place_ms = min([self.place_ms, *(self.least[t] for t in line.trials if t in self.least)])
         self.lost |= {trial for trial in line.losers if line.reason == PLAY_OFF or not _near(line, trial)}
         self.lost.discard(line.winner)
         for trial in line.trials:
             self.pending.pop(trial, None)
         self.confidence = line.confidence
         before = self.best_ms
-        self.best_ms = line.latency_of(line.winner) or self.valid[line.winner]
+        self.best_ms, self.latest_ms = self.least[line.winner], line.latency_of(line.winner) or 0.0
         if line.winner != self.champion:
             gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
             self.savings[-1] += max(0.0, gain)
@@ -172,8 +184,7 @@ class TaskState:
         else:
             self.confidence = None if line.confidence is None else 1.0 - line.confidence
             self._doubt(line)
-        limit = max(self.measured_ms, self.best_ms)
-        self.pending = {t: v for t, v in self.pending.items() if v < limit}
+        self.pending = {t: v for t, v in self.pending.items() if v < self._limit}
         self.history[-1] = self.best_ms
 
     def _doubt(self, line: Comparison) -> None:

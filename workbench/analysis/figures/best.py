@@ -149,8 +149,8 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
 
 
 def _rises(best: NDArray[np.float64]) -> list[str]:
-    """Why the line rises where it does: nothing became slower, the best was measured again."""
-    rises = [f"<br>measured again: {a:.3g} → {b:.3g} ms" if b > a else "" for a, b in itertools.pairwise(best)]
+    """Why the line rises where it does: nothing became slower, another one won side by side."""
+    rises = [f"<br>a comparison decided: {a:.3g} → {b:.3g} ms" if b > a else "" for a, b in itertools.pairwise(best)]
     return ["", *rises] if len(best) else []
 
 

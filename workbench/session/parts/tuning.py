@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from workbench.tune.events import TaskRow
 
     from ..desk import Desk
+    from ..history import View
 
 SCOPES = ("schedule", "task", "all")
 
@@ -68,7 +69,7 @@ def _guess(desk: Desk, rows: list[dict[str, Any]]) -> Any:
 
 def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
     info = desk.infos[index]
-    stats = desk.stats.of(info.key)
+    stats, claim = desk.stats.of(info.key), desk.stats.claim(info.key)
     ms, _ = desk.best(index)
     word = row.state if row is not None else "measured" if ms is not None else ""
     return {
@@ -76,9 +77,9 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
         "gflops": rounded(info.flops / (ms * 1e6)) if ms and info.flops else None, "trials": stats.trials,
         "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
-        "spark": stats.spark, "spread": rounded(row.spread if row is not None else stats.spread, 3),
+        "spark": stats.spark, "spread": rounded(claim.spread if claim is not None else stats.spread, 3),
         "compared": row.compared if row is not None else stats.compared,
-        "confidence": rounded(row.confidence, 4) if row is not None else None,
+        "confidence": rounded(claim.confidence, 4) if claim is not None else None,
     }  # fmt: skip
 
 
@@ -104,10 +105,23 @@ def tuning_slice(look: Look) -> dict[str, Any]:
         out = desk.watch.slice(look.tuning)
     at_rest = desk.watch is None or not desk.watch.live
     if at_rest and view is not None and desk.index is not None:
-        found = desk.stats.of(desk.infos[desk.index].key).best_ms
-        shown = desk.history.results.get(view.key)
-        out["best_ready"] = found is not None and (shown is None or shown.ms is None or found < shown.ms)
+        out.update(_ready(desk, view, desk.infos[desk.index].key))
+    elif not at_rest:
+        out["best_why"] = "wait for the run's end, or stop it"
     return out
+
+
+def _ready(desk: Desk, view: View, key: str) -> dict[str, Any]:
+    """Say whether the tuner's best is faster than what is open, and why it cannot be used where it is not."""
+    best, found = desk.stats.best(key), desk.stats.best_ms(key)
+    if best is None or found is None:
+        return {}
+    shown = desk.history.results.get(view.key)
+    if shown is None or shown.ms is None or found < shown.ms:
+        return {"best_ready": True, "best_why": ""}
+    there = desk.tree.node(view.node).trial == best.trial
+    why = f"trial {best.trial} is already open" if there else f"what is open is not slower than trial {best.trial}"
+    return {"best_ready": False, "best_why": why}
 
 
 @command

@@ -67,7 +67,7 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
       <path class="swbl-best" d={steps(curve, scale, end)} />
       {rises(curve).map(i => (
         <circle cx={scale.x(curve.xs[i])} cy={scale.y(curve.ms[i])} r={6} fill="transparent">
-          <title>measured again: {formatMs(curve.ms[i - 1])} → {formatMs(curve.ms[i])} ms</title>
+          <title>a comparison decided: {formatMs(curve.ms[i - 1])} → {formatMs(curve.ms[i])} ms</title>
         </circle>
       ))}
       <circle class="swbl-end" cx={end} cy={scale.y(best)} r={3.5} />
@@ -102,7 +102,7 @@ function steps(curve: Curve, { x, y }: Scale, end: number): string {
   return `${d}H${end}`;
 }
 
-/** Where the line rises: nothing became slower, the best was measured again. */
+/** Where the line rises: nothing became slower, another one won side by side. */
 export const rises = ({ ms }: Curve): number[] => ms.flatMap((value, i) => (i > 0 && value > ms[i - 1] ? [i] : []));
 
 function thin(curve: Curve, most: number): Curve {

@@ -38,8 +38,8 @@ export interface Ranking {
 }
 
 /**
- * What each number means: where a log has it again with the same program, that was measured again, and the later line
- * counts; with another program (two logs in one file) it is a candidate of its own, which no comparison is about.
+ * What each number means: where a log has it again with the same program, that was measured again, and the faster line
+ * counts, or the later one when the caches were in another state; with another program (two logs in one file) it is a candidate of its own, which no comparison is about.
  */
 interface Meant {
   readonly known: Map<number, Timed>;
@@ -52,26 +52,29 @@ function meant(trials: readonly Timed[]): Meant {
   for (const one of trials) {
     const first = known.get(one.trial);
     if (!first || first.program === one.program) {
-      known.set(one.trial, one);
+      known.set(one.trial, remeasured(first, one));
     } else {
-      others.set(name(one), one);
+      others.set(name(one), remeasured(others.get(name(one)), one));
     }
   }
   return { known, others };
 }
 
+const remeasured = (before: Timed | undefined, after: Timed): Timed =>
+  before?.warmth === after.warmth && before.ms < after.ms ? before : after;
+
 const name = (one: Timed): string => `${one.trial} ${one.program}`;
 
 export function rank(trials: readonly Timed[], comparisons: readonly Comparison[]): Ranking {
   const all = meant(trials);
+  const told = least(comparisons);
+  all.known.forEach((one, trial) => all.known.set(trial, { ...one, ms: Math.min(one.ms, told.get(trial) ?? one.ms) }));
   const newest = [...comparisons].sort((a, b) => -older(a.age, b.age));
   const best = leader(all, beaten(newest, all.known));
   if (best === null) {
     return { best, steps: [] };
   }
-  const told = all.known.get(best.trial) === best ? latest(newest, best.trial) : null;
-  const shown = { trial: best.trial, ms: told ?? best.ms };
-  return { best: shown, steps: course(trials, newest, shown.ms) };
+  return { best: { trial: best.trial, ms: best.ms }, steps: course(trials, newest, told, best.ms) };
 }
 
 /** The trial that ranks behind no other and has the best place: a winner takes that of what it beat. */
@@ -150,21 +153,20 @@ function leads(behind: ReadonlyMap<number, ReadonlySet<number>>, from: number, t
   return false;
 }
 
-function latest(newest: readonly Comparison[], trial: number): number | null {
-  for (const one of newest) {
-    const at = one.trials.indexOf(trial);
-    if (at >= 0 && one.ms[at] !== null) {
-      return one.ms[at];
-    }
+/** The least time of each trial in comparisons: whatever disturbs a machine only adds to it. */
+function least(comparisons: readonly Comparison[]): Map<number, number> {
+  const out = new Map<number, number>();
+  for (const { trials, ms } of comparisons) {
+    trials.forEach((trial, i) => out.set(trial, Math.min(ms[i] ?? Infinity, out.get(trial) ?? Infinity)));
   }
-  return null;
+  return out;
 }
 
 /**
- * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best; whoever took part
- * in comparisons has the time of the latest one, and who was measured again that of the later measurement.
+ * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best; a trial's time is
+ * the least one that is known of it.
  */
-function course(trials: readonly Timed[], newest: readonly Comparison[], end: number): Step[] {
+function course(trials: readonly Timed[], newest: readonly Comparison[], told: ReadonlyMap<number, number>, end: number): Step[] {
   const won = new Set(newest.filter(one => one.winner !== one.trials[0]).map(one => one.winner));
   const lost = new Set(newest.flatMap(({ trials: [, ...challengers], winner }) => challengers.filter(trial => trial !== winner)));
   const programs = new Map<number, string>(); // comparisons mean the first of a number
@@ -174,11 +176,18 @@ function course(trials: readonly Timed[], newest: readonly Comparison[], end: nu
   const beat = (one: Timed): boolean => about(one, lost) && !won.has(one.trial);
   const steps: Step[] = [];
   let best: Timed | null = null;
-  for (const one of trials) {
+  for (const { ...one } of trials) {
     if (!programs.has(one.trial)) {
       programs.set(one.trial, one.program);
     }
-    const again = known.has(name(one));
+    if (programs.get(one.trial) === one.program) {
+      one.ms = Math.min(one.ms, told.get(one.trial) ?? one.ms);
+    }
+    const earlier = known.get(name(one));
+    const again = earlier !== undefined;
+    if (earlier?.warmth === one.warmth) {
+      one.ms = Math.min(one.ms, earlier.ms);
+    }
     known.set(name(one), one);
     if (about(one, won)) {
       best = one;
@@ -188,8 +197,7 @@ function course(trials: readonly Timed[], newest: readonly Comparison[], end: nu
       best = one;
     }
     const before = steps[steps.length - 1]?.ms;
-    const told = best !== null && programs.get(best.trial) === best.program ? latest(newest, best.trial) : null;
-    const now = best === null ? Math.min(one.ms, before ?? Infinity) : told ?? best.ms;
+    const now = best === null ? Math.min(one.ms, before ?? Infinity) : known.get(name(best))!.ms;
     if (now !== before) {
       steps.push({ nth: one.nth, at: one.at, ms: now });
     }

@@ -181,7 +181,7 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
-        {rises(curve).length > 0 && ' Where the line rises, the best was measured again.'}
+        {rises(curve).length > 0 && ' Where the line rises, another one won a comparison: nothing became slower.'}
       </p>
     </Section>
   );

@@ -62,12 +62,16 @@ export interface TuningSlice {
   readonly elapsed_s: number | null;
   readonly eta_s: number | null;
   readonly fraction: number | null;
+  /** Whether somebody ended it before its budget was used. */
+  readonly stopped?: boolean;
   readonly rate: number | null;
   readonly failed: number;
   readonly scope: string;
   readonly log: string;
   readonly message: string;
   readonly best_ready: boolean;
+  /** Why the tuner's best cannot be used when it is not ready. */
+  readonly best_why: string;
 }
 
 export interface SpaceInfo {
@@ -80,7 +84,6 @@ export interface ComparisonInfo {
   readonly why: string;
   readonly trials: readonly number[];
   readonly winner: number;
-  readonly ms: readonly (number | null)[];
 }
 export interface SteeringSlice {
   /** The task that is tuned now. */
@@ -91,6 +94,8 @@ export interface SteeringSlice {
   /** The task on show. */
   readonly task: {
     readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string;
+    /** The best of the run, where the log has a better one that was timed under other conditions. */
+    readonly run: { readonly trial: number | null; readonly ms: number | null } | null;
     readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;
     readonly won: number; readonly last: ComparisonInfo | null; readonly waiting: number;
     /** Kinds of failures, the most frequent first, each with its newest trial. */

@@ -82,6 +82,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       {task && task.trial != null && (
         <Row name="Best">
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
+          {task.run?.trial != null && <span> · best of this run: {link(task.run.trial, `trial ${task.run.trial}`)} {milliseconds(task.run.ms)} ms, <span title="It was timed with other things in the caches, so the two times cannot be compared">timed otherwise</span></span>}
           {row?.confidence != null && <span title={`That it is faster than the one before, by the last comparison of the two: ${percent(row.confidence)}`}> · {row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</span>}
           {task.origin && <span class="swb-faint"> · {ORIGINS[task.origin] ?? `proposed by ${task.origin}`}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}
@@ -92,7 +93,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       {task && last && (
         <Row name="Comparisons">
           {plural(task.compared, 'comparison')}, {task.won} with a new best · <span class={last.won ? 'swb-won' : ''}>{last.text}</span>
-          <span class="swb-facts-open"> · open {last.trials.map((trial, i) => <span key={trial}>{i > 0 && ', '}{link(trial, String(trial))}{last.ms[i] != null && <span class="swb-faint"> {milliseconds(last.ms[i])} ms</span>}</span>)}</span>
+          <span class="swb-facts-open"> · open {last.trials.map((trial, i) => <span key={trial}>{i > 0 && ', '}{link(trial, String(trial))}</span>)}</span>
         </Row>
       )}
       {task && task.quality != null && (

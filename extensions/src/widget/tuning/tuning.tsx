@@ -10,6 +10,8 @@ import type { PanelProps } from '../panel';
 import { OpenTrial } from '../charts/trial';
 import { Facts } from './facts';
 import { Steer } from './steer';
+import { toNest } from '../keys';
+import { useUi } from '../ui';
 import { ACTIONS, STATE_WORDS, whyNot, type Action } from './tuningstates';
 import { StartForm } from './tuningstart';
 
@@ -20,7 +22,7 @@ const isClosing = ({ state, total, trials, eta_s: eta, rate }: TuningSlice): boo
   state === 'running' && trials > 0 && (total == null ? eta === 0 && rate != null : trials >= total);
 
 function Progress({ tuning, compared }: { tuning: TuningSlice; compared: number }) {
-  const done = tuning.state === 'done' ? 1 : tuning.fraction ?? 0;
+  const done = tuning.state === 'done' && !tuning.stopped ? 1 : tuning.fraction ?? 0;
   const percent = Math.round(Math.min(1, Math.max(0, done)) * 100);
   const { total } = tuning;
   const trials = total == null || total < tuning.trials ? plural(tuning.trials, 'trial') : `${count(tuning.trials)} of ${plural(total, 'trial')}`;
@@ -40,6 +42,7 @@ function Pace({ tuning }: { tuning: TuningSlice }) {
   const live = tuning.state === 'running';
   const parts = [
     live && tuning.rate && !isClosing(tuning) ? `${tuning.rate.toFixed(tuning.rate < 10 ? 1 : 0)} trials/s` : '',
+    live && !tuning.rate && !isClosing(tuning) ? (tuning.trials ? 'training the model, proposing candidates' : 'making the first candidates') : '',
     live && isClosing(tuning) ? 'comparing the fastest of each task' : live && tuning.eta_s != null ? `about ${duration(tuning.eta_s)} left` : '',
     !live && tuning.elapsed_s ? `${duration(tuning.elapsed_s)} used` : ''
   ].filter(Boolean);
@@ -86,13 +89,15 @@ function Problem({ title, text, hint, onClose }: { title: string; text: string; 
   );
 }
 
-function Best({ store, tuning, needs, run }: PanelProps & { tuning: TuningSlice; needs: string; run: Run }) {
+function Best({ store, tuning, needs, refuse }: PanelProps & { tuning: TuningSlice; needs: string; refuse: (error: ErrorInfo) => void }) {
+  const ui = useUi();
   const head = store.slice('head').value;
   if (!head) return null;
-  const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : 'the tuner has no result for this task yet');
+  const adopt = (): void => void store.do('adopt', { task: head.task }).then(() => toNest(ui), refuse);
+  const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : tuning.best_why);
   return (
     <Button data-action="adopt" reason={reason} title="Makes the best schedule that was measured for this task the current one. You can go back."
-      onPress={() => run('adopt', { task: head.task })}>Use the tuner's best</Button>
+      onPress={adopt}>Use the tuner's best</Button>
   );
 }
 
@@ -122,7 +127,7 @@ function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning:
 
 const basename = (path: string): string => path.split(/[\\/]/).pop() ?? path;
 
-function Result(props: PanelProps & { tuning: TuningSlice; needs: string; run: Run; refuse: (error: ErrorInfo) => void }) {
+function Result(props: PanelProps & { tuning: TuningSlice; needs: string; refuse: (error: ErrorInfo) => void }) {
   const { log } = props.tuning;
   return (
     <div class="swb-tuning-result">
@@ -165,7 +170,7 @@ export function TuningPanel(props: PanelProps) {
   return (
     <section ref={section} class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
       <div class="swb-tuning-line">
-        <b class="swb-tuning-state" role="status">{STATE_WORDS[tuning.state] ?? tuning.state}</b>
+        <b class="swb-tuning-state" role="status">{tuning.stopped ? 'Stopped' : STATE_WORDS[tuning.state] ?? tuning.state}</b>
         {!started && tuning.trials > 0 && <span class="swb-mut">{plural(tuning.trials, 'trial')} in the log, which a run goes on with</span>}
         {started && <><Progress tuning={tuning} compared={compared} /><Pace tuning={tuning} /></>}
         {!started && tuning.trials > 0 && <><span class="swb-mut swb-nowrap">{plural(tuning.trials, 'trial')} in the log</span><Pace tuning={tuning} /></>}
@@ -180,7 +185,7 @@ export function TuningPanel(props: PanelProps) {
       )}
       <div class="swb-tuning-next">
         {active ? <Meanings state={tuning.state} help={help} /> : <StartForm store={store} needs={needs} run={run} again={started} />}
-        <Result {...props} tuning={tuning} needs={needs} run={run} refuse={error => { refused.value = error; }} />
+        <Result {...props} tuning={tuning} needs={needs} refuse={error => { refused.value = error; }} />
       </div>
       <div class="swb-tuning-more">
         <Facts store={store} needs={needs} live={active} />
