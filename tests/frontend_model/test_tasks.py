@@ -136,16 +136,16 @@ def test_what_the_scheduler_expects_of_every_task_is_a_view_of_the_table(panels:
     view(panels, "Scheduler").click()
     panels.settle()
     heads = [h.inner_text().strip("↓↑ ") for h in panels.page.locator("th").all()]
-    assert heads == ["task", "×", "gain µs", "backward", "optimism", "similarity", "to come", "why"]
+    assert heads == ["task", "×", "gain µs", "trials", "backward", "optimism", "similarity", "to come", "why"]
     rows = states.expecting()["rows"]
     by_gain = sorted(rows, key=lambda r: (r["gain"] is None, -(r["gain"] or 0), r["id"]))
     assert order(panels) == [r["id"] for r in by_gain]
     assert panels.page.evaluate(SAME)
-    texts = [cell(panels, 1, k).inner_text() for k in range(2, 8)]
-    assert texts == ["36.0", "2.00", "15.0", "0", "10", "few rounds so far"]
+    texts = [cell(panels, 1, k).inner_text() for k in range(2, 9)]
+    assert texts == ["36.0", str(rows[1]["trials"]), "2.00", "15.0", "0", "10", "few rounds so far"]
     fresh = next(r["id"] for r in rows if r["gain"] is None)
-    texts = [cell(panels, fresh, k).inner_text() for k in range(2, 8)]
-    assert texts == ["–", "–", "–", "–", str(10 * fresh), "has not been tried yet"]
+    texts = [cell(panels, fresh, k).inner_text() for k in range(2, 9)]
+    assert texts == ["–", str(rows[fresh]["trials"]), "–", "–", "–", str(10 * fresh), "has not been tried yet"]
     panels.page.locator("th", has_text="to come").get_by_role("button").click()
     panels.settle()
     assert order(panels)[0] == rows[-1]["id"]
@@ -162,7 +162,7 @@ def test_the_view_stays_when_the_run_is_over_and_there_is_none_without_one(panel
     over = states.expecting()
     panels.patch({"tasks": {"=": {**over, "rows": [{**row, "more": None} for row in over["rows"]]}}})
     panels.settle()
-    assert [cell(panels, 1, k).inner_text() for k in (2, 6)] == ["36.0", "–"]
+    assert [cell(panels, 1, k).inner_text() for k in (2, 7)] == ["36.0", "–"]
     panels.patch({"tasks": {"=": states.tasks()}})
     panels.settle()
     assert view(panels, "Scheduler").count() == 0
@@ -193,6 +193,8 @@ def test_what_a_column_means_can_be_read_by_keyboard(panels: Panels) -> None:
     panels.page.keyboard.press("Tab")
     tip = panels.page.locator(".swb-tasks-tip")
     assert tip.inner_text().startswith("gain µs: What one more round")
+    panels.page.keyboard.press("ArrowRight")
+    assert tip.inner_text().startswith("trials: Measured")
     panels.page.keyboard.press("ArrowRight")
     assert tip.inner_text().startswith("to come: Trials that the task"), "columns that have no room are passed over"
     assert panels.page.locator("thead button[tabindex='0']").count() == 1

@@ -103,6 +103,24 @@ def test_a_wrong_budget_is_not_sent(panels: Panels, amount: str) -> None:
     assert "whole number" in panels.page.locator(".swb-start").inner_text()
 
 
+def test_a_schedule_with_open_numbers_is_what_is_tuned_first(panels: Panels) -> None:
+    state = states.state(tuning=states.tuning("none"))
+    panels.open("tuning", state)
+    panels.page.locator("input[value=task]").check()
+    panels.patch({"head": {"=": {**state["head"], "step": "v2", "holes": 2}}})
+    panels.settle()
+    assert panels.page.locator("input[value=schedule]").is_checked()
+    panels.page.locator("input[value=task]").check()
+    assert "as a prefix" in panels.page.locator(".swb-start").inner_text()
+
+
+def test_a_run_that_was_stopped_says_so_and_how_far_it_came(panels: Panels) -> None:
+    run = {**states.tuning("done"), "trials": 253, "total": 342, "fraction": 0.74, "stopped": True}
+    panels.open("tuning", states.state(tuning=run))
+    assert panels.page.locator(".swb-tuning-state").inner_text() == "Stopped"
+    assert panels.page.get_by_role("progressbar").get_attribute("aria-valuenow") == "74"
+
+
 def test_a_refused_start_is_shown_with_its_hint(panels: Panels) -> None:
     panels.open("tuning", states.state(tuning=states.tuning("none")))
     error = {"code": "log.locked", "message": "Another run writes this log.", "where": [], "hint": "Stop that run."}

@@ -151,16 +151,21 @@ def test_pause_resume_stop_cancel(session):
         assert slice_of(s)["state"] == "running"
         s.run(end)
         finished(s)
-        assert slice_of(s)["state"] == state
+        over = slice_of(s)
+        assert (over["state"], over["stopped"]) == (state, end == "stop")
+        assert over["fraction"] < 1, "the bar stands where the run was ended"
+        note = slice_of(s, "status")["note"]
+        assert note is None or note["code"] != "session.resumed", "it was about the run that has ended"
 
 
 def test_open_numbers_are_tuned(session):
     s = session(matmul(64))
     for step in (split("j", None, {"hole": "tj"}), split("i", None, {"hole": "ti"})):
         s.run("apply", step=step)
-    assert slice_of(s, "head")["holes"] >= 2
-    s.run("tune", scope="schedule", trials=6)
+    assert slice_of(s, "head")["holes"] == 2, "what is left of a loop follows from the number that is chosen"
+    s.run("tune", scope="schedule", trials=100)
     finished(s)
+    assert slice_of(s)["message"].startswith("every candidate of this schedule has been measured")
     s.run("adopt")
     assert slice_of(s, "head")["holes"] == 0
     assert [p.name for p in s.schedule.trace] == ["split", "split"]

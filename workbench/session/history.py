@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from .contests import Match
 
-__all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts"]
+__all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts", "to_choose"]
 
 MOST = 400
 """Variants of one task that are kept; what somebody named or starred stays beyond that."""
@@ -66,6 +66,12 @@ def open_parts(schedule: Schedule) -> list[str]:
     """Name what is left open: numbers, and the fields of steps that hold choices."""
     chosen = [f"{field} of {step.name}" for step in schedule.trace for field in step.open_choices()]
     return [h.name for h in schedule.holes] + chosen
+
+
+def to_choose(schedule: Schedule) -> int:
+    """Return how many of the open parts are chosen: one number of every split follows from the others."""
+    parts = len(open_parts(schedule))
+    return max(parts - len(schedule.func.relations), min(parts, 1))
 
 
 @dataclass(slots=True)
@@ -192,5 +198,5 @@ class History:
     def _open(self, node: TreeNode) -> int:
         """Return how many numbers of a node are open, counted once."""
         if node.key not in self._holes:
-            self._holes[node.key] = len(open_parts(node.schedule))
+            self._holes[node.key] = to_choose(node.schedule)
         return self._holes[node.key]

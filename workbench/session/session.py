@@ -338,6 +338,8 @@ class Session:
         self.desk.stats.add(watch.fresh())
         if (error := watch.failure()) is not None:
             self.desk.note = note("error", error.message, error.code, error.hint, error.where)
+        elif (self.desk.note or {}).get("code") == "session.resumed":
+            self.desk.note = None  # it was about the run that has ended
         self._board.changed()
         return False
 

@@ -18,7 +18,7 @@ export interface Column {
 export const COLUMNS: readonly Column[] = [
   { key: 'name', text: 'task', title: 'Fused operators that become one kernel', from: 's', left: true },
   { key: 'weight', text: '×', title: 'How often the model calls this task', from: 's' },
-  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ what a model of the machine expects without tuning, until it is measured', from: 's' },
+  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ what a model of the machine expects of the default schedule, until one is measured', from: 's' },
   { key: 'gflops', text: 'GFLOP/s', title: 'Speed of the best schedule', from: 'l' },
   { key: 'trials', text: 'trials', title: 'Measured candidates; the comparisons between the fastest of them are not counted', from: 'm' },
   { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call; ≈ as long as some of these times are estimates', from: 's' },
@@ -39,6 +39,7 @@ export const TERMS: readonly (readonly [Term, string, string])[] = [
 export const OUTLOOK: readonly Column[] = [
   ...COLUMNS.slice(0, 2),
   { key: 'gain', text: 'gain µs', title: 'What one more round of the task should save of the end-to-end time; the task with the largest gain goes next', from: 's' },
+  COLUMNS[4]!, // trials: why one had few rounds so far
   ...TERMS.map(([key, , words]): Column => ({ key, text: key, title: `A part of the gain, in microseconds of one call: ${words}`, from: 'l' })),
   { key: 'more', text: 'to come', title: 'Trials that the task is likely to get of those that are left, if they go on to pay as they do now', from: 's' },
   { key: 'reason', text: 'why', title: 'What decides about the task now', from: 'm', left: true }

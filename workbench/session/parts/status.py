@@ -6,7 +6,7 @@ from typing import Any
 
 from workbench.codegen import require_runnable
 
-from ..history import open_parts
+from ..history import to_choose
 from ..registry import Host, Look, command, slice_
 from ..stats import rounded
 
@@ -28,7 +28,7 @@ def head(look: Look) -> dict[str, Any] | None:
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
-        "holes": len(open_parts(view.schedule)) if view is not None else 0,
+        "holes": to_choose(view.schedule) if view is not None else 0,
     }  # fmt: skip
 
 

@@ -103,6 +103,7 @@ function Outlook({ row, top }: { row: TaskRow; top: number }) {
         <ShareBar share={row.gain ?? null} top={top} />
         <span>{micro(row.gain)}</span>
       </Cell>
+      <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       {TERMS.map(([key]) => <Cell key={key} text={micro(row[key])} name={`swb-from-l${row[key] ? '' : ' swb-faint'}`} />)}
       <Cell text={known(row.more, count(row.more))} name={row.more ? 'swb-strong' : 'swb-faint'} />
       <td class={`swb-l swb-from-m swb-state swb-why-next is-${row.state.replace(' ', '-') || 'none'}`} title={row.reason}>{row.reason}</td>

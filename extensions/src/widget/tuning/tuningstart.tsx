@@ -15,7 +15,7 @@ const ROUND = 4;
 const MOST: Record<Unit, number> = { trials: 1_000_000, seconds: 604_800 };
 
 /** What was chosen last: the form goes away while a run is on, and comes back as it was left. */
-interface Plan { readonly wanted: Signal<Scope | null>; readonly unit: Signal<Unit>; readonly amount: Signal<string> }
+interface Plan { readonly wanted: Signal<{ readonly scope: Scope; readonly of: string } | null>; readonly unit: Signal<Unit>; readonly amount: Signal<string> }
 const plans = new WeakMap<Store, Plan>();
 
 function planOf(store: Store): Plan {
@@ -46,7 +46,10 @@ export function StartForm({ store, needs, run, again }: {
   const { wanted, unit, amount } = planOf(store);
   const options = choices(head?.holes ?? 0, head != null, tasks);
   const free = options.filter(option => !option.reason);
-  const scope = free.find(option => option.scope === wanted.value)?.scope ?? free[0]?.scope ?? null;
+  // A schedule with open numbers was made to be tuned: what was chosen for another one does not count.
+  const of = head?.holes ? `${head.task} ${head.step}` : '';
+  const chosen = wanted.value?.of === of ? wanted.value.scope : null;
+  const scope = free.find(option => option.scope === chosen)?.scope ?? free[0]?.scope ?? null;
   const number = Number(amount.value);
   const good = amount.value.trim() !== '' && Number.isInteger(number) && number >= 1 && number <= MOST[unit.value];
   const reason = needs || (scope == null ? 'there is no task to tune' : good ? '' : 'the budget must be a whole number from 1 on');
@@ -68,7 +71,7 @@ export function StartForm({ store, needs, run, again }: {
         {options.map(option => (
           <label key={option.scope} title={option.reason || option.title} class={option.reason ? 'is-off' : ''}>
             <input type="radio" name="scope" value={option.scope} checked={scope === option.scope} disabled={option.reason !== ''}
-              onChange={() => { wanted.value = option.scope; }} />
+              onChange={() => { wanted.value = { scope: option.scope, of }; }} />
             {option.label}
           </label>
         ))}
@@ -87,6 +90,12 @@ export function StartForm({ store, needs, run, again }: {
       {good && scope === 'all' && unit.value === 'trials' && number < ROUND * tasks && (
         <span class="swb-mut">{plural(number, 'trial')} reach {Math.max(1, Math.floor(number / ROUND))} of the {tasks} tasks, those with the largest computations;
           {' '}<Button class="swb-link" title="Sets the budget" data-swb-reach onPress={() => { amount.value = String(ROUND * tasks); }}>{count(ROUND * tasks)} reach all</Button></span>
+      )}
+      {good && scope === 'all' && tasks > 1 && unit.value === 'trials' && number === ROUND * tasks && (
+        <span class="swb-mut">{tasks} tasks × {ROUND} = {plural(number, 'trial')} for the first round; steering begins after it</span>
+      )}
+      {scope === 'task' && head && !['v0', ''].includes(head.step) && (
+        <span class="swb-mut">Starts from nothing; to keep your steps as a prefix, leave a number open and take <i>this schedule</i></span>
       )}
       {!good && <span class="swb-careful" role="status">A whole number from 1 to {MOST[unit.value].toLocaleString('en')}</span>}
     </form>
