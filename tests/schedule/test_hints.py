@@ -75,7 +75,14 @@ def test_an_innermost_sum_is_not_told_to_go_inwards() -> None:
     s = matmul()
     s.reorder("k", "j.1")
     assert refusal(s, "vectorize", "k").hint == "vectorise 'j.1' instead: it is innermost and moves the output"
+
+
+def test_where_a_loop_runs_as_vectors_already_no_other_one_is_to() -> None:
+    s = matmul()
+    s.reorder("k", "j.1")
     s.vectorize("j.1")
+    assert refusal(s, "vectorize", "k").hint == "'j.1' runs as vectors already: leave it at that"
+    assert refusal(s, "vectorize", "i").hint == "'j.1' inside of it runs as vectors already: leave it at that"
 
 
 def test_a_mark_that_a_step_would_break_cannot_be_set_after_it_either() -> None:

@@ -55,6 +55,9 @@ def for_parallel(func: Func, path: Sequence[For], step: Collection[str]) -> str:
 
 def for_sum(func: Func, block: Block, path: Sequence[For]) -> str:
     """Say which loop can be vectorised instead of one that adds up."""
+    done = next((lp.name for lp in func.block(block.name)[1] if lp.kind == "vectorize"), "")
+    if done:
+        return f"{done!r} runs as vectors already: leave it at that"
     moving = _moving(func, block, path)
     if not moving:
         return PARTIAL
@@ -69,6 +72,10 @@ def for_sum(func: Func, block: Block, path: Sequence[For]) -> str:
 def for_innermost(func: Func, loop: str) -> str:
     """Say how a loop that holds others can be vectorised, or which one inside of it."""
     inside = [loop_ for loop_, _ in loops((func.loop(loop)[0],))]
+    done = [repr(lp.name) for lp in inside if lp.kind == "vectorize"]
+    if done:
+        runs = "runs" if len(done) == 1 else "run"
+        return f"{' and '.join(done)} inside of it {runs} as vectors already: leave it at that"
     if all(len(lp.body) == 1 for lp in inside):
         return "bring the loop to the innermost place, or split off a part of it and bring that there"
     ends = [lp.name for lp in inside if len(lp.body) == 1 and isinstance(lp.body[0], Block)]

@@ -1,0 +1,56 @@
+"""What takes the time, as a session says it: beside what was measured, with steps that gain."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from session.conftest import until
+
+from workbench import Target
+from workbench.session.measuring import Result
+
+
+def said(s: Any) -> str:
+    told: str = s.snapshot().slices["why"]["measured"]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("times", "share", "wanted"),
+    [
+        (1.0, 0.3, ""),
+        (1.0, 0.9, "Measured: 90 % of peak."),
+        (0.4, 0.9, "Measured: 90 % of peak; the estimate is 2.5× too slow here."),
+        (2.5, 0.3, "Measured: 30 % of peak; the estimate is 2.5× too fast here."),
+    ],
+)
+def test_what_was_measured_is_said_where_the_estimate_is_off_or_the_peak_is_near(
+    session, fake, monkeypatch, times, share, wanted
+):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    s = session()
+    until(lambda: (s.snapshot().slices["head"]["est"] or {}).get("ms"))
+    assert said(s) == ""
+    guess = s.snapshot().slices["head"]["est"]["ms"]
+    fake.result = Result("ok", guess * times, 0.01, share * 100.0)
+    s.run("measure")
+    until(lambda: s.snapshot().slices["head"]["ms"] is not None)
+    assert said(s) == wanted
+
+
+def test_cures_are_worked_out_when_asked_for_and_can_be_applied_as_they_come(session):
+    s = session()
+    found: list[Any] = []
+    done = threading.Event()
+    s.ask("cures", {"node": 0}, lambda message: (found.append(message), done.set()))
+    assert done.wait(20)
+    rows = found[0]["value"]["rows"]
+    assert {one["id"] for one in rows} <= {one["id"] for one in s.snapshot().slices["why"]["rows"]}
+    best = rows[0]
+    before = s.snapshot().slices["head"]["est"]
+    s.run("apply", step=best["step"], then=best["then"])
+    assert len(s.schedule.trace) == 1 + len(best["then"])
+    after = s.snapshot().slices["head"]["est"]
+    assert before["ms"] is None or after["ms"] < before["ms"]
