@@ -148,13 +148,14 @@ class TuningWatch:
         if snapshot.state not in FINAL:
             self._reached = p.fraction
         stopped = self._stopped and snapshot.state == "done"
-        reached = min(1.0, p.trials / p.total) if p.total else self._reached
+        share = p.fraction
+        if stopped:
+            share = min(1.0, p.trials / p.total) if p.total else self._reached
         state = "running" if self.held and snapshot.state == "paused" else snapshot.state
         return {
             "state": state, "trials": p.trials, "total": p.total, "elapsed_s": round(p.elapsed_s, 1),
-            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(reached if stopped else p.fraction, 4),
-            "stopped": stopped,
-            "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
+            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(share, 4),
+            "stopped": stopped, "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
             "log": self.tuning.log or "", "message": self.message, "best_ready": False,
             "best_why": NONE["best_why"],
         }  # fmt: skip
