@@ -13,8 +13,8 @@ LOOPS: tuple[Mutation, ...] = (
         "split",
         _S + "rewrite",
         "a part has the weight of another",
-        "w = normal(w * sizes[k], func.relations)",
-        "w = normal(w * sizes[-1 - k], func.relations)",
+        "zip(parts, bounds, strict=False)",
+        "zip(parts, bounds[1:], strict=False)",
     ),
     _m(
         "split",
@@ -85,7 +85,7 @@ LOOPS: tuple[Mutation, ...] = (
         "the second loop takes the factors of the first",
         "Split(self.second, self.others)",
         "Split(self.second, self.factors)",
-        'raise Refusal("tile.split", e.message, e.where, e.hint, e.evidence) from None',
+        'raise Refusal("tile.split", e.message, e.where, e.advice, e.evidence) from None',
         "return func, ()",
     ),
     _m(
@@ -262,7 +262,7 @@ LOOPS: tuple[Mutation, ...] = (
         "bind",
         _S + "standing",
         "later steps may break what is bound",
-        "for lp in Outline.of(after.body).bound:",
+        "for lp in outline.bound:",
         "for lp in ():",
     ),
 )

@@ -69,7 +69,7 @@ def test_measure_in_an_observer_says_that_it_cannot_wait(comms, gate):
             codes.append(error.code)
 
     w.observe(observer, "selection")
-    w.session.submit("select", {"id": "k"})
+    w.session.submit("select", {"id": "i"})
     assert w.session.flush(10)
     assert codes == ["session.thread"]
 
