@@ -155,8 +155,8 @@ class TuningWatch:
         return {
             "state": state, "trials": p.trials, "total": p.total, "elapsed_s": round(p.elapsed_s, 1),
             "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(share, 4),
-            "stopped": stopped, "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows), "scope": self.scope,
-            "log": self.tuning.log or "", "message": self.message, "best_ready": False,
+            "stopped": stopped, "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows),
+            "scope": self.scope, "log": self.tuning.log or "", "message": self.message, "best_ready": False,
             "best_why": NONE["best_why"],
         }  # fmt: skip
 

@@ -67,7 +67,7 @@ class LiveFigure:
     def set_theme(self, theme: str) -> None:
         """Draw for a "light" or a "dark" page."""
         self._theme = "dark" if theme == "dark" else "light"
-        if (widget := self._widget) is not None:
+        if (widget := self._widget) is not None and self._looks() != self._look:
             self._draw(widget)
 
     def follow(self, ops: Mapping[str, Any]) -> None:

@@ -182,6 +182,11 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
   useEffect(() => {
     if (live && shown && (name !== chart || shown.wide !== wide.value)) store.act('chart', { name: chart, wide: wide.value });
   }, [live, chart, wide.value, shown != null]);
+  // Said again by whoever shows it: a figure that was put aside may have been told another theme.
+  const theme = store.theme.value;
+  useEffect(() => {
+    if (live && props.model.get(FIGURE)) store.do('theme', { theme }).catch(() => undefined);
+  }, [live, theme]);
   useFigure(props, place, phase, live, sized);
   useRequest(props, phase, live && !nothing, more);
   const near = useClicks(props);
