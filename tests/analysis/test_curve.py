@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -56,6 +57,17 @@ def test_what_lost_a_comparison_was_never_the_best(tmp_path):
     assert best_so_far(frame).best_ms.tolist() == best_so_far(log).best_ms.tolist() == [4.1, 3.2, 3.2, 3.2, 3.2]
     assert best_so_far(frame.drop(columns="rank")).best_ms[-1] == 1.0
     assert best_so_far(frame[frame["trial"] < 1]).best_ms.tolist() == [4.1]
+
+
+def test_who_won_among_trials_that_were_timed_otherwise_is_not_ahead(tmp_path):
+    caches = ("constants shared", "warm", "warm")
+    trials = [
+        replace(record(i, "a", ms), caches=c) for i, (ms, c) in enumerate(zip((0.8, 0.9, 0.85), caches, strict=True))
+    ]
+    lines = [*trials, against(2, 1, 2, ms=(0.78, 0.76)), against(0, 0, ms=(1.6,), at=2.0)]
+    write_log(tmp_path / "d.jsonl", Header(tasks=(("a", "task a"),)), lines)
+    for source in (lines, tmp_path / "d.jsonl", wb.read_log(tmp_path / "d.jsonl")):
+        assert best_so_far(source, "a").best_ms.tolist() == [0.8, 0.8, 0.8]
 
 
 def test_a_first_trial_that_lost_to_a_later_one_is_shown_until_that_comes():

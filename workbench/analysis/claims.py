@@ -59,7 +59,7 @@ def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
 
     A challenger that lost was never the best. A trial's latency is the least one that is known of it: of its own, of
     those in its comparisons, and of what was measured again with the caches in the same state. The last value is the
-    best one's.
+    best one's. Who won a comparison is not ahead of trials that were timed under other conditions, which rank first.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
             ms = min(ms, told.shown.get(t.trial, ms))
         warmth, before = known.get(name, (t.warmth, ms))
         known[name] = (t.warmth, min(ms, before) if warmth == t.warmth else ms)
-        if first and t.trial in told.won:
+        if first and t.trial in told.won and (best is None or known[name][0] <= known[best][0]):
             best = name
         elif again and name == best:
             best = min((n for n in known if not _lost(n, programs, told)), key=known.__getitem__, default=name)

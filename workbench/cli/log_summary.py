@@ -27,7 +27,7 @@ def names(log: Log) -> dict[str, str]:
     """Return the tasks of a log in the model's order."""
     found = dict(log.header.tasks) if log.header is not None else {}
     for record in log.records:
-        found[record.task_key] = record.task
+        found.setdefault(record.task_key, record.task)
     return found
 
 

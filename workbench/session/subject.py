@@ -172,9 +172,11 @@ def _log(
     target: Target | None,
     comparisons: tuple[Comparison, ...] = (),
 ) -> Opened:
-    found = {key: TaskInfo(key, name, 1, 0) for key, name in names}
-    for r in records:
+    found = {key: TaskInfo(key, name, 1, 0) for key, name in [*names, *((r.task_key, r.task) for r in records)]}
+    for r in reversed(records):  # the first of a task names it: later ones may be of a schedule of one's own
         found[r.task_key] = TaskInfo(r.task_key, r.task, int(r.weight), int(r.flops))
+    for key, name in names:
+        found[key] = replace(found[key], name=name)
     tasks = tuple(found.values())
     return Opened("log", title, target or _recorded(records), tasks, records=records, comparisons=comparisons)
 

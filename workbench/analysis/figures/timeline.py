@@ -75,7 +75,7 @@ def _rows(keys: Sequence[str], found: Sequence[Turn], current: str | None) -> tu
     names: dict[str, str] = {}
     for turn in found:
         count[turn.key] += turn.trials
-        names[turn.key] = turn.name
+        names.setdefault(turn.key, turn.name)
     shown = [key for key in sorted(keys, key=lambda key: -count[key]) if count[key]]
     if len(shown) > ROWS and current in shown[ROWS - 1 :]:  # the task on show has a row of its own
         shown.remove(current)

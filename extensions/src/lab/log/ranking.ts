@@ -189,7 +189,7 @@ function course(trials: readonly Timed[], newest: readonly Comparison[], told: R
       one.ms = Math.min(one.ms, earlier.ms);
     }
     known.set(name(one), one);
-    if (about(one, won)) {
+    if (about(one, won) && (best === null || one.warmth <= best.warmth)) {
       best = one;
     } else if (again && best !== null && name(one) === name(best)) {
       best = [...known.values()].filter(other => !beat(other)).reduce((a, b) => (faster(b, a) ? b : a), one);
