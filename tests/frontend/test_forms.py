@@ -61,6 +61,7 @@ def test_a_word_is_chosen_from_a_list(bench: Bench) -> None:
 
 def test_a_word_left_open_carries_the_values_that_are_allowed(bench: Bench) -> None:
     shown = form(bench, "pad", "set_scope")
+    shown.locator("[data-swb-do=open-more]").click()
     shown.locator("[data-swb-leave=scope]").check()
     allowed = shown.get_by_label("The tuner may choose")
     pressed = "all => all.filter(e => e.ariaPressed === 'true').map(e => e.innerText)"
@@ -78,6 +79,7 @@ def test_a_word_left_open_carries_the_values_that_are_allowed(bench: Bench) -> N
 
 def test_a_loop_left_open_begins_with_the_one_that_stands_there(bench: Bench) -> None:
     shown = form(bench, "kh", "unroll")
+    shown.locator("[data-swb-do=open-more]").click()
     shown.locator("[data-swb-leave=loop]").check()
     allowed = shown.get_by_label("The tuner may choose")
     allowed.get_by_text("kh", exact=True).focus()
@@ -88,6 +90,7 @@ def test_a_loop_left_open_begins_with_the_one_that_stands_there(bench: Bench) ->
 
 def test_factors_of_a_loop_left_open_are_named_after_the_first_of_them(bench: Bench) -> None:
     shown = form(bench, "kh", "split")
+    shown.locator("[data-swb-do=open-more]").click()
     shown.locator("[data-swb-leave=loop]").check()
     assert bench.text(".swb-equation").startswith("kh → kh.0")
 
@@ -106,7 +109,7 @@ def test_a_note_takes_any_word_and_a_number_or_a_text(bench: Bench) -> None:
     assert "prefetch" in shown.locator("datalist option").evaluate_all("all => all.map(e => e.value)")
     assert (key.input_value(), value.input_value()) == ("prefetch", "4")
     value.fill("8")
-    bench.wait_for("model.sent.some(m => m.t === 'ask' && m.args.step.args.value === 8)")
+    bench.wait_for("model.sent.some(m => m.q === 'preview' && m.args.step.args.value === 8)")
     assert bench.sent("ask")[-1]["args"]["step"]["args"] == {"at": "kh", "key": "prefetch", "value": 8}
     key.fill("mine")
     value.fill("often")

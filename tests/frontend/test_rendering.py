@@ -26,7 +26,10 @@ def test_numbers_of_the_header_come_from_the_kernel(bench: Bench) -> None:
     bench.open()
     head = bench.text(".swb-header")
     assert "light_squeezenet › conv2d 3x3 16→64 @55x55 + bias + relu called 2 times · 56.1 MFLOP per call" in head
-    assert "v7 1.34 ms ± 0.78 1.006× slower than v6, 13.3× as fast as v0 9.1 % of 460 peak 41.9 GFLOP/s best 1.33 ms" in head
+    assert (
+        "v7 1.34 ms ± 0.78 1.006× slower than v6, 13.3× as fast as v0 9.1 % of 460 peak 41.9 GFLOP/s best 1.33 ms"
+        in head
+    )
     assert "x86-64 · 2 threads · AVX-512 · L1 48 KB · L2 2 MB" in bench.text(".swb-foot")
 
 
@@ -114,3 +117,20 @@ def test_truncated_names_have_a_title(bench: Bench) -> None:
       .filter(e => getComputedStyle(e).textOverflow === 'ellipsis' && e.scrollWidth > e.clientWidth + 1)
       .filter(e => !e.closest('[title]') && e.textContent).map(e => e.className + ': ' + e.textContent)""")
     assert bare == []
+
+
+def test_the_header_is_as_high_whatever_it_says_and_apply_is_in_sight(bench: Bench) -> None:
+    page = bench.open().page
+    high = "document.querySelector('.swb-header').offsetHeight"
+    before = page.evaluate(high)
+    page.evaluate("document.querySelector('.swb-figure.is-main').lastChild.textContent += ' and more'.repeat(30)")
+    assert page.evaluate(high) == before
+    page.evaluate("document.querySelector('.swb-area-palette').style.height = '300px'")
+    bench.click("[data-swb-legal][data-swb-item=tile]")
+    page.wait_for_selector("[data-swb-apply]")
+    assert page.evaluate("""() => {
+        const box = document.querySelector('.swb-area-palette');
+        box.scrollTop = 0;
+        document.querySelector('[data-swb-item=tile]').scrollIntoView();
+        return document.querySelector('[data-swb-apply]').getBoundingClientRect().bottom <= box.getBoundingClientRect().bottom;
+    }""")

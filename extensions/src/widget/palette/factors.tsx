@@ -48,7 +48,7 @@ function Factor({ label, value, options, mayBeOpen, onChange, onOver, onRemove }
       )}
       {mayBeOpen && (
         <label class="swb-check"><input type="checkbox" data-swb-open checked={open} onChange={event => onChange(event.currentTarget.checked ? OPEN : (options.find(n => n > 1) ?? 1))} />
-          <span>Leave open: the tuner chooses{open && options.length > 1 && `, ${options.length} ways`}</span>
+          <span>Leave <span class="swb-mono">{label}</span> open to the tuner{open && options.length > 1 && `, ${options.length} ways`}</span>
         </label>
       )}
     </div>

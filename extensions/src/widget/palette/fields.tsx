@@ -17,6 +17,8 @@ export interface FieldProps {
   /** The loop that a list of factors is about. */
   readonly loop: string;
   readonly divisors: readonly number[] | null;
+  /** Whether what is no number may be left open too: few want that. */
+  readonly more: boolean;
   readonly onChange: (value: Json) => void;
   /** The pointer is over a value, or over none any more. */
   readonly onOver: (value: Json | undefined) => void;
@@ -35,9 +37,13 @@ function allowed({ field, value, item }: FieldProps, options: readonly Json[]): 
   return [...new Set([value, ...some])].filter(one => options.includes(one)).slice(0, FEW);
 }
 
+/** Whether a field that is no number can be left open. */
+export const mayStayOpen = (field: FieldInfo, nest: NestSlice | null, draft: Draft): boolean =>
+  field.may_be_open && !field.free && (field.widget === 'checkbox' || (field.widget === 'select' && optionsOf(field, nest, draft).length > 1));
+
 /** A field whose value may be left open: the tuner chooses among the values that are allowed. */
 function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean; children: ComponentChildren }) {
-  const { field, value, options, row, children, onChange } = props;
+  const { field, value, options, row, more, children, onChange } = props;
   const box = useRef<HTMLDivElement>(null);
   const open = choicesOf(value);
   const flip = (one: Json): void => {
@@ -47,7 +53,7 @@ function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean
   return (
     <div class={`swb-field${row && !open ? ' is-row' : ''}`} role="group" aria-label={labelOf(field)}>
       <div class="swb-label"><span>{labelOf(field)}</span>
-        {field.may_be_open && options.length > 1 && (
+        {field.may_be_open && options.length > 1 && (more || open !== null || field.widget === 'number') && (
           <label class="swb-open" title="The tuner chooses among the values that you allow"><input type="checkbox" data-swb-leave={field.name} checked={open !== null} aria-label={`Leave open: ${labelOf(field)}`}
             onChange={event => onChange(event.currentTarget.checked ? { hole: null, choices: allowed(props, options) } : (open?.[0] ?? options[0]!))} />leave open</label>
         )}

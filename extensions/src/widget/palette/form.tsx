@@ -10,7 +10,7 @@ import { focusOn, useUi } from '../ui';
 import { STOP } from '../keys';
 import { noKernel, sentence } from '../words';
 import { argsOf, missing, nameOf, namesIn, prefill, sameArgs, type Draft } from './args';
-import { FieldInput } from './fields';
+import { FieldInput, mayStayOpen } from './fields';
 import { usePreview, type Previewed } from './preview';
 
 const AFTER_DRAWING = 30;
@@ -152,6 +152,7 @@ export function PrimitiveForm(props: FormProps) {
   const nest = store.slice('nest').value;
   const { draft, set, over, failure, lacks, step, seen, verdict } = useDraft(props, nest);
   const sending = useSignal(false);
+  const more = useSignal(false);
   const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
   const take = useApply(props, step, failure, sending);
   const apply = (): void => { if (!reason) void take(); };
@@ -168,9 +169,12 @@ export function PrimitiveForm(props: FormProps) {
       <Suggestions item={item} info={info} draft={draft} onPick={set} onOver={one => { over.value = one; }} />
       {info.fields.map(field => (
         <FieldInput key={field.name} field={field} value={draft[field.name] ?? null} draft={draft} item={item} nest={nest} loop={loopOf(field)}
-          divisors={loopOf(field) === at ? item.divisors : null} onChange={(value: Json) => set({ ...draft, [field.name]: value })}
+          divisors={loopOf(field) === at ? item.divisors : null} more={more.value} onChange={(value: Json) => set({ ...draft, [field.name]: value })}
           onOver={(value: Json | undefined) => { over.value = value === undefined ? null : { ...draft, [field.name]: value }; }} />
       ))}
+      {!more.value && info.fields.some(field => mayStayOpen(field, nest, draft)) && (
+        <Button class="swb-link is-quiet" data-swb-do="open-more" title="Let the tuner choose among loops or words too" onPress={() => { more.value = true; }}>Leave more open…</Button>
+      )}
       <div class="swb-last">
         <Effects seen={seen} />
         <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />

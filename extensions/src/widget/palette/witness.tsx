@@ -74,7 +74,7 @@ export function OfferButton({ store, offer, onTake }: { store: Store; offer: Off
     <button type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
       onMouseEnter={show} onMouseLeave={end} onFocus={show} onBlur={end}
       onClick={() => { store.act('apply', then.length > 0 ? { step, then } : { step }); onTake?.(); }}>
-      {label}{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
+      <span class="swb-cut">{label}</span>{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
     </button>
   );
 }
