@@ -68,6 +68,7 @@ def test_a_view_that_nobody_looks_at_is_kept_for_the_next_and_removed_with_the_w
     panels.page.evaluate("async () => { kernel.close = await kernel.again() }")
     panels.page.wait_for_selector(".figure")
     assert panels.page.evaluate("plot === document.querySelector('.figure')")
+    assert panels.sent[-1] == ("theme", {"theme": "light"}), "it may have changed while nobody looked"
     assert panels.page.evaluate("kernel.removed") == 0  # one that is removed would go on listening to its model
     panels.page.evaluate("kernel.stop()")
     assert panels.page.evaluate("kernel.removed") == 1
