@@ -132,5 +132,6 @@ def test_the_header_is_as_high_whatever_it_says_and_apply_is_in_sight(bench: Ben
         const box = document.querySelector('.swb-area-palette');
         box.scrollTop = 0;
         document.querySelector('[data-swb-item=tile]').scrollIntoView();
-        return document.querySelector('[data-swb-apply]').getBoundingClientRect().bottom <= box.getBoundingClientRect().bottom;
+        const end = e => e.getBoundingClientRect().bottom;
+        return end(document.querySelector('[data-swb-apply]')) <= end(box);
     }""")
