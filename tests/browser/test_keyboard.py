@@ -217,7 +217,7 @@ class Flow:
         view.state("Running")
         keys.until("Tab", "e.dataset.action === 'stop'")
         keys.press("Enter")
-        view.see(".swb-tuning-state", re.compile("^Done$"))
+        view.see(".swb-tuning-state", re.compile("^Stopped$"))
         adopt = view.find("[data-action=adopt]")
         assert adopt.get_attribute("aria-disabled") in ("false", None)
 
