@@ -29,7 +29,7 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
   return (
     <span class="swb-history-tools">
       {ready && <Button data-swb-do="adopt" title="Open the best schedule that was measured for this task as a branch"
-        reason={stop} onPress={() => store.act('adopt', { task: head!.task })}>Tuner's best: use it</Button>}
+        reason={stop} onPress={() => store.act('adopt', { task: head!.task })}>Use the tuner's best</Button>}
       <label title="Measure after every step that is taken"><input type="checkbox" checked={history.auto} disabled={stop !== ''}
         onChange={event => store.act('auto_measure', { on: event.currentTarget.checked })} />Measure every step</label>
     </span>
