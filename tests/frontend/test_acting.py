@@ -71,7 +71,7 @@ def test_several_factors(bench: Bench) -> None:
     page.locator(".swb-factor").nth(1).locator("[role=radio][data-value='2']").click()
     assert bench.text(".swb-equation") == "c → c.0 2 × c.1 4 × c.2 2"
     # On a slow machine the first click is asked about on its own.
-    asked = "JSON.stringify(model.sent.findLast(m => m.t === 'ask')?.args.step.args.factors)"
+    asked = "JSON.stringify(model.sent.findLast(m => m.q === 'preview')?.args.step.args.factors)"
     bench.wait_for(f"{asked} === '[null,4,2]'")
 
 
