@@ -95,7 +95,8 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         given = isinstance(subject, Session)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
         key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
-        super().__init__(panel=panel, key=key, model_id=key, **{"layout": _grows(), **traits})
+        first = {"layout": _grows(), "selection": _selected(session)}
+        super().__init__(panel=panel, key=key, model_id=key, **{**first, **traits})
         _hear_where_sent(self.comm)
         self._owns_layout = "layout" not in traits
         self._session = session
@@ -294,13 +295,11 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
             return
         self.send(message)
         self._figure.follow(message.get("ops", {}))
-        selected = self._session.snapshot().slices.get("selection") or {}
-        if selected.get("id", "") != self.selection:
-            self.selection = selected.get("id", "")
+        if (selected := _selected(self._session)) != self.selection:
+            self.selection = selected
 
     def _selection_set(self, change: Mapping[str, Any]) -> None:
-        shown = self._session.snapshot().slices.get("selection") or {}
-        if change["new"] != shown.get("id", ""):
+        if change["new"] != _selected(self._session):
             self._session.submit("select", {"id": change["new"]})
 
     # ----- without a browser
@@ -376,3 +375,9 @@ def _close_layout(widget: Workbench | Panel) -> None:
 def _check_panel(name: object, known: tuple[str, ...]) -> None:
     if name not in known:
         raise UsageError("workbench.panel", f"There is no panel {name!r}", (), did_you_mean(str(name), known, "panels"))
+
+
+def _selected(session: Session) -> str:
+    """Return the id of what is selected, empty where nothing is."""
+    selection = session.snapshot().slices.get("selection") or {}
+    return str(selection.get("id", ""))
