@@ -14,7 +14,6 @@
 .swbl-summary dd { margin: 0; font-size: var(--jp-ui-font-size2); font-weight: 600; overflow-wrap: anywhere; }
 .swbl-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 0 24px; }
 @container (max-width: 900px) { .swbl-columns { grid-template-columns: minmax(0, 1fr); } }
-@container (max-width: 660px) { .swbl .swbl-task { max-width: 190px; } }
 .swbl-section { margin-top: 10px; padding-top: 8px; border-top: 1px solid var(--jp-border-color2); min-width: 0; }
 .swbl-section > header { display: flex; justify-content: space-between; gap: 12px; margin-bottom: 4px; }
 .swbl-section h2 { margin: 0; font-size: var(--jp-ui-font-size1); font-weight: 600; }
@@ -31,7 +30,7 @@
 .swbl-share i { display: inline-block; height: 8px; margin-right: 6px; background: var(--jp-warn-color1); }
 .swbl-bad { color: var(--jp-error-color1); }
 .swbl-table .swbl-wrap { min-width: 220px; white-space: normal; overflow-wrap: anywhere; }
-.swbl-task { max-width: 250px; padding: 1px 4px; overflow: hidden; text-overflow: ellipsis; border: 0; background: none; color: inherit; font: inherit; text-align: left; cursor: pointer; vertical-align: bottom; }
+.swbl-table th:has(.swbl-task) { width: 100%; max-width: 0; } .swbl-task { max-width: 100%; padding: 1px 4px; overflow: hidden; text-overflow: ellipsis; border: 0; background: none; color: inherit; font: inherit; text-align: left; cursor: pointer; vertical-align: bottom; }
 .swbl-on .swbl-task { font-weight: 600; }
 .swbl-button { margin: 6px 8px; padding: 3px 10px; border: 1px solid var(--jp-border-color1); border-radius: 3px; background: var(--jp-layout-color1); color: inherit; font: inherit; cursor: pointer; }
 .swbl-pick { display: flex; gap: 8px; align-items: center; }
