@@ -58,18 +58,21 @@ class Witness:
         return f"{given}{self.blocks[0]} at {_at(self.first)} reads {element}, and {late}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain form for a user interface."""
-        order, otherwise = self.effect or (0.0, ())
-        return {
+        """Plain form for a user interface; what there is not is left out, for every palette holds a few of these."""
+        made: dict[str, Any] = {
             "kind": self.kind,
             "buffer": self.buffer,
             "element": list(self.element),
             "first": dict(self.first),
             "second": dict(self.second),
             "blocks": list(self.blocks),
-            "filling": dict(self.filling),
-            "effect": None if self.effect is None else {"order": order, "otherwise": list(otherwise)},
         }
+        if self.filling:
+            made["filling"] = dict(self.filling)
+        if self.effect is not None:
+            order, otherwise = self.effect
+            made["effect"] = {"order": order, "otherwise": list(otherwise)}
+        return made
 
 
 def _at(point: Point) -> str:

@@ -38,9 +38,9 @@ export interface WitnessInfo {
   /** Whose iterations they are. */
   readonly blocks: readonly [string, string];
   /** Numbers that were assumed for what is open. */
-  readonly filling: Readonly<Record<string, number>>;
+  readonly filling?: Readonly<Record<string, number>>;
   /** The value as the program is written, and the values that could come out instead. */
-  readonly effect: { readonly order: number; readonly otherwise: readonly number[] } | null;
+  readonly effect?: { readonly order: number; readonly otherwise: readonly number[] };
 }
 export interface Step { readonly primitive: string; readonly args: Args }
 /** A step on offer: legal where the primitive is, else the one that its reason is about. */

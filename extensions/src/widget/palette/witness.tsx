@@ -39,7 +39,7 @@ function Iteration({ name, block, at, other }: { name: string; block: string; at
 const number = (value: number): string => String(Math.round(value * 1e4) / 1e4).replace('-', '\u2212');
 
 function Meeting({ witness }: { witness: WitnessInfo }) {
-  const { kind, blocks, first, second, effect, filling } = witness;
+  const { kind, blocks, first, second, effect, filling = {} } = witness;
   const [, what, one, two] = WORDS[kind];
   const element = `${witness.buffer}[${witness.element.join(', ')}]`;
   const named = kind === 'read-before-write';
