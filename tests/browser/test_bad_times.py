@@ -106,7 +106,7 @@ def test_pause_reacts_in_a_second_while_a_cell_computes(
         took.append((reaction(page), reaction(page)))
         assert notebook.running(cell)
     view.find("[data-action=stop]").click()
-    view.state("Done")
+    view.state("Stopped")
     assert notebook.running(cell)
     (folder / f"{name}-go-on").touch()
     notebook.wait_cell(cell)
@@ -166,7 +166,7 @@ def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, 
     assert trials(log) > then, "tuning went on while nobody watched"
     view.see(".js-plotly-plot .main-svg")
     view.find("[data-action=stop]").click()
-    view.see(".swb-tuning-state", re.compile("^Done$"))
+    view.see(".swb-tuning-state", re.compile("^Stopped$"))
     whole = load_log(log)
     assert whole.torn is None
     assert len(whole.records) >= view.trials()

@@ -158,10 +158,10 @@ class Flow:
         view.see("button[data-step='0'][aria-current=step]")
         keys.press("n", "Home")
         keys.until("ArrowDown", "e.ariaLabel?.startsWith('loop h, extent 24')")
+        view.see(".swb-pal-head", re.compile(r"^h\b"))
         keys.press("p", "Home")
         keys.until("ArrowDown", "e.matches('[data-swb-legal][data-swb-item=split]')")
-        keys.press("Enter")  # the palette may follow the selection only now: the form stays, and so does the focus
-        view.see(".swb-pal-head", re.compile(r"^h\b"))
+        keys.press("Enter")
         keys.wait("e.matches('form[aria-label=split] [role=radio]')")
         keys.until("ArrowRight", "e.dataset.value === '6'")
         keys.press("Enter")

@@ -70,7 +70,7 @@ def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Pa
     view.find(".swb-asked summary").click()
     _picture(page, "lab-asked")
     view.find("[data-action=stop]").click()
-    view.see(".swb-tuning-state", re.compile("^Done$"))
+    view.see(".swb-tuning-state", re.compile("^Stopped$"))
 
     log = load_log(lab_folder / "steer.tunelog.jsonl")
     said = [(c.name, c.source, c.accepted) for c in log.commands if c.name != "start"]

@@ -88,6 +88,7 @@ class View:
         """Search the graph, and return the node it went to once a mouse can reach it."""
         field = self.find("input[aria-label^='Find a node']")
         field.fill(text)
+        self.see(".swb-search [role=status]", re.compile(r"^\d+ found"))
         field.press("Enter")
         node = self.see("g[data-node][tabindex='0']", text)
         node.scroll_into_view_if_needed()
