@@ -297,5 +297,5 @@ def test_the_focus_stays_when_start_and_stop_go(page: Any, address: str, lab_fol
     assert keys.active()["inside"]
     keys.until("Tab", "e.dataset.action === 'stop'")
     keys.press("Enter")
-    keys.view.state("Done")
+    keys.view.state("Stopped")
     assert keys.active()["inside"]
