@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.flops import count_flops
-from workbench.ir.func import Func
+from workbench.ir.func import Same
 from workbench.tune import nestplan
 from workbench.tune.facts import BlockFacts, block_facts
 from workbench.tune.machine import Machine
@@ -170,24 +170,11 @@ Evaluated = tuple[BlockFacts, Cycles]
 
 def evaluated(schedule: Schedule, machine: Machine) -> tuple[Evaluated, ...]:
     """Evaluate every statement of a schedule without open numbers; what was evaluated last is kept."""
-    return _evaluated(_Same(schedule.func), count_flops(schedule.base), machine)
-
-
-class _Same:
-    """A function as a key: the same object, not one that is equal."""
-
-    def __init__(self, func: Func) -> None:
-        self.func = func
-
-    def __hash__(self) -> int:
-        return id(self.func)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.func is self.func
+    return _evaluated(Same(schedule.func), count_flops(schedule.base), machine)
 
 
 @lru_cache(maxsize=8)
-def _evaluated(of: _Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
+def _evaluated(of: Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
     found = []
     for block in nestplan.plan(of.func, work).blocks:
         facts = block_facts(block, Values({}), 1, machine)

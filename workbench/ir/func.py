@@ -310,3 +310,22 @@ def pack(buffer: Buffer, array: NDArray[np.generic]) -> NDArray[np.generic]:
     for step in buffer.layout:
         array = step.apply(array)
     return np.ascontiguousarray(array)
+
+
+class Same:
+    """A function as a key of a table: the same object, not one that is equal.
+
+    Parameters
+    ----------
+    func : Func
+        Is held, so that its ``id`` stays its own.
+    """
+
+    def __init__(self, func: Func) -> None:
+        self.func = func
+
+    def __hash__(self) -> int:
+        return id(self.func)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.func is self.func

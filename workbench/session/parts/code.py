@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, whole
+from workbench.ir.func import Same
 
 from .. import contests
 from ..estimates import estimated
@@ -16,7 +17,6 @@ from ..stats import rounded
 if TYPE_CHECKING:
     from workbench.analysis import DiffRow, Listing
     from workbench.analysis.listing import CodeKind
-    from workbench.ir.func import Func
     from workbench.target import Target
 
 PAGE = 400
@@ -25,21 +25,8 @@ MOST_ROWS = 2_000
 """Rows of a comparison that travel at most."""
 
 
-class _Same:
-    """A function as a key: the same object, not one that is equal."""
-
-    def __init__(self, func: Func) -> None:
-        self.func = func
-
-    def __hash__(self) -> int:
-        return id(self.func)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.func is self.func
-
-
 @lru_cache(maxsize=4)
-def _listing(of: _Same, kind: CodeKind, target: Target) -> Listing:
+def _listing(of: Same, kind: CodeKind, target: Target) -> Listing:
     """Make a listing; the last ones are kept, for a reader takes page after page."""
     from workbench.analysis import listing
 
@@ -60,7 +47,7 @@ def code(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     id, func = node.id, node.schedule.func
 
     def work() -> dict[str, Any]:
-        found = _listing(_Same(func), kind, target)
+        found = _listing(Same(func), kind, target)
         rows = found.rows
         number = {row: k for k, row in enumerate(rows)} | {"": -1}
         return {
@@ -93,7 +80,7 @@ def diff(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, Any]]:
     def work() -> dict[str, Any]:
         before, after = schedules
         within = rows_inside(before.func, row) | rows_inside(after.func, row) if row else None
-        left, right = (_listing(_Same(one.func), kind, target) for one in schedules)
+        left, right = (_listing(Same(one.func), kind, target) for one in schedules)
         found = changes(left, right, rows=within, context=None if args.get("all") else 0)
         pair = [guess or estimated(one, target, peak) for guess, one in zip(known, schedules, strict=True)]
         both = tuple(guess.to_json() for guess in pair if guess is not None)
