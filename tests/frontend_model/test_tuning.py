@@ -115,7 +115,7 @@ def test_a_schedule_with_open_numbers_is_what_is_tuned_first(panels: Panels) -> 
 
 
 def test_a_run_that_was_stopped_says_so_and_how_far_it_came(panels: Panels) -> None:
-    run = {**states.tuning("done"), "trials": 253, "total": 342, "fraction": 0.74, "stopped": True}
+    run = {**states.tuning("done"), "trials": 253, "total": 342, "fraction": 0.74, "end": "stopped"}
     panels.open("tuning", states.state(tuning=run))
     assert panels.page.locator(".swb-tuning-state").inner_text() == "Stopped"
     assert panels.page.get_by_role("progressbar").get_attribute("aria-valuenow") == "74"

@@ -58,7 +58,7 @@ class FakeTuning(TuningSession):
         self._state = "idle"
         self._error: BaseException | None = None
         self._ended, self._going, self._lock = threading.Event(), threading.Event(), threading.RLock()
-        self._asked = False
+        self._asked = self._asked_to_end = False
         self._thread: threading.Thread | None = None
         self._best: list[Record | None] = [None] * len(self.tasks)
         self._counts = [[0, 0] for _ in self.tasks]
@@ -142,6 +142,7 @@ class FakeTuning(TuningSession):
             elif how in ("resume", "release") and self._state == "paused":
                 self._turn("running")
             elif how in ("stop", "cancel"):
+                self._asked_to_end = True
                 self.end("done" if how == "stop" else "cancelled")
 
     def _turn(self, state: str) -> None:
@@ -288,11 +289,13 @@ class FakeTuning(TuningSession):
             done, limit = len(self._records), self.limit
             final = self._state in FINAL
             left = None if limit is None else max(0, limit - done) / self.rate
-            part = 1.0 if self._state == "done" else 0.0 if limit is None else min(1.0, done / limit)
+            end = {"done": "budget", "cancelled": "cancelled", "failed": "failed"}.get(self._state, "")
+            end = "stopped" if self._asked_to_end and end == "budget" else end
+            part = 1.0 if end == "budget" else 0.0 if limit is None else min(1.0, done / limit)
             progress = Progress(done, limit, self._elapsed(), 0.0 if final else left, part, self.rate)
             now = total([(r.weight, r.latency_ms) for r in rows])
             before = total([(r.weight, r.untuned_ms) for r in rows])
-            return Snapshot(self._state, rows, progress, now, before, None if final else self._current)
+            return Snapshot(self._state, rows, progress, now, before, None if final else self._current, end)
 
     def _row(self, k: int) -> TaskRow:
         task, best = self.tasks[k], self._best[k]

@@ -258,3 +258,18 @@ def test_the_log_says_who_has_asked(session):
     assert tune([matmul(64)], source="widget", **given).steered[0].source == "widget"
     with pytest.raises(UsageError, match="no source"):
         tune([matmul(64)], source="somebody", **given)
+
+
+def test_what_was_added_and_never_measured_is_told(session):
+    run = tune([matmul(64)], trials=8, log="x.jsonl", start=False)
+    s = session(run)
+    s.run("apply", step=split("i", None, 8))
+    s.run("steer", name="add", args={"task": 0, "trace": True})
+    added = steering(s)["commands"][0]
+    assert (added["name"], added["text"]) == ("add", "the schedule, waits for its turn")
+    run.stop()
+    until(lambda: s.snapshot().slices["tuning"]["end"] == "stopped")
+    assert s.snapshot().slices["tuning"]["message"] == (
+        f"1 candidate added by hand was not measured; a run that goes on with {run.log} measures it first"
+    )
+    assert next(c["text"] for c in steering(s)["commands"] if c["name"] == "add") == "the schedule, not measured"

@@ -152,7 +152,7 @@ def test_pause_resume_stop_cancel(session):
         s.run(end)
         finished(s)
         over = slice_of(s)
-        assert (over["state"], over["stopped"]) == (state, end == "stop")
+        assert (over["state"], over["end"]) == (state, "stopped" if end == "stop" else "cancelled")
         assert over["fraction"] < 1, "the bar stands where the run was ended"
         note = slice_of(s, "status")["note"]
         assert note is None or note["code"] != "session.resumed", "it was about the run that has ended"

@@ -8,9 +8,12 @@ import threading
 
 import numpy
 import pytest
-from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, UsageError
+from workbench.tune.ends import RAN_THROUGH, goes_first, waiting_text
+from workbench.tune.events import FINAL
+from workbench.tune.options import TuneOptions
 from workbench.tune.selection import select_tasks
 from workbench.tune.session import TuningSession
 
@@ -138,3 +141,69 @@ def test_a_key_of_digits_is_a_key():
     assert select_tasks([*tasks(1), dataclasses.replace(tasks(1)[0], key="4711471147114711")], "4711471147114711") == [
         1
     ]
+
+
+def flat(task, schedules, best_ms):
+    return ((k, measurement(ms=1.0)) for k, _ in enumerate(schedules))
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "how", "end"),
+    [
+        ({"trials": 12}, None, "budget"),
+        ({"size": 4, "trials": 1000}, None, "exhausted"),
+        (
+            {"options": TuneOptions(early_stop=2, early_end=True, batch=4, confirm=False), "trials": 500},
+            None,
+            "resting",
+        ),
+        ({"trials": 500}, "stop", "stopped"),
+        ({"trials": 500}, "cancel", "cancelled"),
+        ({"trials": 500}, "fail", "failed"),
+    ],
+)
+def test_a_run_says_why_it_ended(kwargs, how, end):
+    measurer = FakeMeasurer(fail=(lambda task, x: 1 / 0) if how == "fail" else None)
+    if end == "resting":
+        measurer.measure = flat
+    session = make(measurer=measurer, **kwargs)
+    ends = set()
+    session.events.subscribe(lambda event: ends.add((session.state, session.snapshot().end)))
+    if how in ("stop", "cancel"):
+        measurer.gate.clear()
+    session.start()
+    assert measurer.asked.wait(10) or end == "resting"
+    if how in ("stop", "cancel"):
+        getattr(session, how)()
+        measurer.gate.set()
+    session.join(30)
+    snapshot = session.snapshot()
+    assert snapshot.end == end
+    assert (snapshot.progress.fraction == 1.0) == (end in RAN_THROUGH), "the bar stands where the run was ended"
+    assert {told for state, told in ends if state in FINAL} == {end}
+    assert {told for state, told in ends if state not in FINAL} <= {""}
+    assert ("stopped" in repr(session)) == (end == "stopped")
+
+
+def test_what_was_added_and_not_measured_is_told_and_comes_first_when_the_log_is_gone_on_with(tmp_path):
+    log = tmp_path / "a.jsonl"
+    measurer = FakeMeasurer()
+    measurer.gate.clear()
+    session = make(log, measurer=measurer, options=TuneOptions(batch=2)).start()
+    assert measurer.asked.wait(10)
+    session.add(2, variant=0, row={"x": 77})
+    session.add(2, variant=0, row={"x": 78})
+    session.stop()
+    measurer.gate.set()
+    assert session.wait(30)
+    assert session.snapshot().waiting == 2
+    again = make(log, resume=True, trials=len(session.records) + 2)
+    assert again.snapshot().waiting == 2
+    assert again.start().wait(30)
+    assert {record.key for record in again.records[-2:]} == {"x77", "x78"}
+    assert again.snapshot().waiting == 0
+    assert waiting_text(0, "a") == "" == goes_first(0)
+    assert (
+        waiting_text(1, "a")
+        == "1 candidate added by hand was not measured; a run that goes on with a measures it first"
+    )

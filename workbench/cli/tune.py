@@ -76,12 +76,14 @@ def tune(options: Namespace, output: Output) -> int:
 
 def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     """Show the session until it ends; Ctrl-C ends it at once and keeps the log."""
+    from workbench.tune.ends import goes_first
     from workbench.tune.table import TableDisplay
 
     if session.repaired is not None:
         output.warn(f"the last line of {options.log} was not complete and has been removed (one unfinished trial)")
     if options.resume:
-        output.say(f"Going on with {options.log}: {len(session.records)} trials are there")
+        first = goes_first(session.snapshot().waiting)
+        output.say(f"Going on with {options.log}: {len(session.records)} trials are there{first and f'; {first}'}")
     display = TableDisplay()
     notes: list[str] = []
     rounds: deque[Event] = deque()
@@ -158,11 +160,13 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
         "untuned_latency_ms": snapshot.untuned_ms,
         "log": str(options.log),
         "state": session.state,
+        "end": snapshot.end,
         "new_trials": session.new_trials,
     }
 
 
 def _gain(snapshot: Snapshot, options: Namespace) -> str:
+    from workbench.tune.ends import end_text, waiting_text
     from workbench.tune.table import latency_text
 
     lines = []
@@ -183,8 +187,11 @@ def _gain(snapshot: Snapshot, options: Namespace) -> str:
         )
     count, failed = snapshot.progress.trials, sum(row.failed for row in snapshot.rows)
     lines.append(f"{count} trials ({failed} failed) in {snapshot.progress.elapsed_s:.1f} s are in {options.log}.")
-    if snapshot.rows and all(row.state in ("exhausted", "skipped") for row in snapshot.rows):
-        lines.append("Every candidate of every task has been measured; more trials would find nothing new.")
+    if snapshot.end == "exhausted":
+        told = end_text(snapshot.end, given_up=any(row.state == "given up" for row in snapshot.rows))
+        lines.append(f"{told.capitalize()}; more trials would find nothing new.")
+    if snapshot.waiting:
+        lines.append(f"{waiting_text(snapshot.waiting, str(options.log))}.")
     lines.append(f"Next: {_next_command(options)}")
     return "\n".join(lines)
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
+from workbench.tune.events import FINAL, TaskRow
 from workbench.tune.events import Snapshot as TuningSnapshot
-from workbench.tune.events import TaskRow
 from workbench.tune.lines import Command, Comparison
 from workbench.tune.rounds import verdict
 from workbench.tune.session import TuningSession
@@ -230,10 +230,20 @@ def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any
     if line.name == START:  # the rest of it is for those who read the log
         said = {k: v for k, v in said.items() if k in ("trials", "seconds")}
     words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items() if v is not None]
+    words += _waits(line, tuning)
     return {
         "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),
         "source": line.source, "accepted": line.accepted, "error": line.error, "at": round(line.elapsed_s, 1),
     }  # fmt: skip
+
+
+def _waits(line: Command, tuning: TuningSession) -> list[str]:
+    """Say of a candidate that somebody has added whether it still waits to be measured."""
+    key, task = line.args.get("key"), line.args.get("task")
+    if not key or not line.accepted or not any(one.key == task for one in tuning.tasks):
+        return []
+    waits = any(added["key"] == key for added in tuning.held(str(task)).added)
+    return (["not measured"] if tuning.state in FINAL else ["waits for its turn"]) if waits else []
 
 
 def _words(value: Any) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, TuneError, WorkbenchError
 from workbench.schedule import Schedule
+from workbench.tune.ends import end_text, waiting_text
 from workbench.tune.events import FINAL, Event, Snapshot
 from workbench.tune.forecast import forecast, left
 from workbench.tune.journal import Stamp
@@ -35,7 +36,7 @@ TERMS = ("gain", "backward", "optimism", "similarity")
 
 NONE: dict[str, Any] = {
     "state": "none", "trials": 0, "total": None, "elapsed_s": None, "eta_s": None, "fraction": None, "rate": None,
-    "stopped": False,
+    "end": "",
     "failed": 0, "scope": "", "log": "", "message": "", "best_ready": False,
     "best_why": "the tuner has no result for this task yet",
 }  # fmt: skip
@@ -60,8 +61,6 @@ class TuningWatch:
     def __init__(self, tuning: TuningSession, scope: str, changed: Callable[[bool], object]) -> None:
         self.tuning, self.scope = tuning, scope
         self.message = ""
-        self._stopped = False  # whether somebody asked for its end
-        self._reached = 0.0  # of the budget, at the last look while it ran
         self.told = False  # whether the failure was told
         self._new: deque[Record | Comparison] = deque()
         self._changed = changed
@@ -77,12 +76,8 @@ class TuningWatch:
             self._new.append(event.record)
         if isinstance(event.line, Comparison):
             self._new.append(event.line)
-        self._stopped |= self.tuning.state == "stopping"
         if event.kind == "warning":
             self.message = event.message
-            if self.scope != "all" and event.message.startswith("every candidate of every task"):
-                what = f"every candidate of this {self.scope} has been measured"
-                self.message = f"{what}, {self.tuning.new_trials} of them in this run"
         self._changed(event.kind in ("state", "command"))
 
     def fresh(self) -> list[Record | Comparison]:
@@ -145,20 +140,24 @@ class TuningWatch:
     def slice(self, snapshot: Snapshot) -> dict[str, Any]:
         """Return the slice `tuning`, but for what it says of the best."""
         p = snapshot.progress
-        if snapshot.state not in FINAL:
-            self._reached = p.fraction
-        stopped = self._stopped and snapshot.state == "done"
-        share = p.fraction
-        if stopped:
-            share = min(1.0, p.trials / p.total) if p.total else self._reached
         state = "running" if self.held and snapshot.state == "paused" else snapshot.state
         return {
             "state": state, "trials": p.trials, "total": p.total, "elapsed_s": round(p.elapsed_s, 1),
-            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(share, 4),
-            "stopped": stopped, "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows),
-            "scope": self.scope, "log": self.tuning.log or "", "message": self.message, "best_ready": False,
+            "eta_s": None if p.eta_s is None else round(p.eta_s, 1), "fraction": round(p.fraction, 4),
+            "end": snapshot.end, "rate": rounded(p.rate, 3), "failed": sum(r.failed for r in snapshot.rows),
+            "scope": self.scope, "log": self.tuning.log or "", "message": self._told(snapshot), "best_ready": False,
             "best_why": NONE["best_why"],
         }  # fmt: skip
+
+    def _told(self, snapshot: Snapshot) -> str:
+        """Say why it ended and what was left; before that, and where there is nothing to say, what it said last."""
+        given_up = any(row.state == "given up" for row in snapshot.rows)
+        if self.scope == "all":
+            why = end_text(snapshot.end, given_up=given_up)
+        elif why := end_text(snapshot.end, f"this {self.scope}", given_up):
+            why += f", {self.tuning.new_trials} of them in this run" if snapshot.end == "exhausted" else ""
+        left_out = waiting_text(snapshot.waiting, self.tuning.log) if snapshot.end else ""
+        return "; ".join(filter(None, (why or self.message, left_out)))
 
     def outlook(self, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
         """Return by the keys of the tasks what the scheduler expects of each.

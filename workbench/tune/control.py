@@ -24,6 +24,7 @@ from workbench.errors import TuneError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from workbench.tune.ends import End
     from workbench.tune.events import State
 
 LINE_LIMIT = 1 << 20
@@ -37,13 +38,20 @@ class SessionControl:
 
     def __init__(self, changed: Callable[[State], None]) -> None:
         self.state: State = "idle"
+        self.end: End = ""
         self._condition = threading.Condition()
         self._changed = changed
         self._paused_s = 0.0
         self._paused_at: float | None = None
 
-    def move(self, state: State, *, only_from: tuple[State, ...]) -> bool:
-        """Change the state if it is one of `only_from`; return whether it was changed."""
+    def move(self, state: State, *, only_from: tuple[State, ...], end: End = "") -> bool:
+        """Change the state if it is one of `only_from`; return whether it was changed.
+
+        Parameters
+        ----------
+        end : str
+            Why a run is done that nobody has stopped.
+        """
         with self._condition:
             if self.state not in only_from:
                 return False
@@ -52,10 +60,20 @@ class SessionControl:
                 self._paused_at = None
             if state == "paused":
                 self._paused_at = time.monotonic()
+            if state == "done":
+                self.end = "stopped" if self.state in ("idle", "stopping") else end
+            elif state in ("cancelled", "failed"):
+                self.end = state
             self.state = state
             self._condition.notify_all()
         self._changed(state)
         return True
+
+    @property
+    def standing(self) -> tuple[State, End]:
+        """State and end as of one moment."""
+        with self._condition:
+            return self.state, self.end
 
     def proceed(self) -> bool:
         """Wait while paused; False once the session is to end."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from workbench.tune.ends import End
 from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.record import Record
 
@@ -110,7 +111,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Where a session stands: everything that the terminal table and the widgets show."""
+    """Where a session stands: everything that the terminal table and the widgets show.
+
+    Attributes
+    ----------
+    end : str
+        Why the run ended, see `workbench.tune.ends`; "" while it has not.
+    waiting : int
+        Candidates that somebody has added and that were not measured so far.
+    """
 
     state: State
     rows: tuple[TaskRow, ...]
@@ -118,6 +127,8 @@ class Snapshot:
     total_ms: float | None
     untuned_ms: float | None
     next_id: int | None
+    end: End = ""
+    waiting: int = 0
 
 
 class Subscription:

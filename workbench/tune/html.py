@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
+from workbench.tune.ends import end_word
 from workbench.tune.weights import shares
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def session_html(session: TuningSession) -> str:
         m.plural(done.trials, "trial") if done.total is None else f"{m.counted(done.trials)} of {done.total} trials"
     )
     kept = f"log {m.clean(session.log)}" if session.log is not None else ""
-    parts: list[object] = [m.heading("Tuning", now.state, trials, m.duration(done.elapsed_s), kept)]
+    parts: list[object] = [m.heading("Tuning", end_word(now.state, now.end), trials, m.duration(done.elapsed_s), kept)]
     failure = session.failure
     if failure is not None:
         parts.append(m.line(m.bad(f"{type(failure).__name__}: {failure}", 600)))

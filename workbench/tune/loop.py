@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from workbench.tune.ends import End, end_text
 from workbench.tune.events import Event
 from workbench.tune.guard import GuardedToolbox, TaskFault
 from workbench.tune.journal import Journal, Stamp
@@ -80,6 +81,7 @@ class TuningLoop:
         self.tasks, self.options = tuple(tasks), options
         self.batch = options.batch or default_batch(trials, len(active), seconds)
         self.current: int | None = None
+        self.end: End = ""  # why it has ended by itself, or is about to
         self.started: float | None = None
         self._ended: float | None = None
         self._control, self._ahead = control, ahead
@@ -150,6 +152,7 @@ class TuningLoop:
             self._restore()
             while self._control.proceed():
                 left = self.budget_left()
+                self.end = "budget" if left <= 0 else ""
                 self.current = self._next() if left > 0 else None
                 if self.current is not None:
                     self._round(self.current, min(self.batch, left))
@@ -170,15 +173,17 @@ class TuningLoop:
             return added[0]
         return None if self.options.early_end and self.scheduler.all_rest else self.scheduler.next()
 
+    def nothing_next(self) -> End:
+        """Why no task goes next, where none does."""
+        return "resting" if self.scheduler.open_tasks else "exhausted"
+
     def _next(self) -> int | None:
         """Return the task to go on with; None, and why, when there is none."""
         index = self.pick()
         self._tell_problem()
-        if index is None and self.scheduler.open_tasks:
-            self.journal.tell("warning", f"no task has gained anything in {self.options.early_stop} rounds")
-        elif index is None:
-            rest = " that was not given up" if self.scheduler.faults else ""
-            self.journal.tell("warning", f"every candidate of every task{rest} has been measured")
+        if index is None:
+            self.end = self.nothing_next()
+            self.journal.tell("warning", end_text(self.end, given_up=bool(self.scheduler.faults)))
         return index
 
     def _tell_left_out(self) -> None:

@@ -15,6 +15,7 @@ from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
 from workbench.tune import views
 from workbench.tune.control import SessionControl
+from workbench.tune.ends import end_word
 from workbench.tune.events import Event, EventBus, Progress, Snapshot, State
 from workbench.tune.forecast import forecast
 from workbench.tune.helm import Helm
@@ -205,7 +206,7 @@ class TuningSession(Steered, Waiting):
         except BaseException as error:
             self._fail(error)
         finally:
-            self._control.move("done", only_from=("running", "paused", "stopping"))
+            self._control.move("done", only_from=("running", "paused", "stopping"), end=self._loop.end)
             self._finish()
 
     def _fail(self, error: BaseException) -> None:
@@ -280,11 +281,11 @@ class TuningSession(Steered, Waiting):
     @property
     def progress(self) -> Progress:
         """Trials done and allowed, time used and expected."""
-        return views.progress(self._loop, self.state, self._error is not None)
+        return views.progress(self._loop, *self._control.standing)
 
     def snapshot(self) -> Snapshot:
         """Return everything that a display shows, as one value."""
-        return views.snapshot(self._loop, self.state, self._error is not None)
+        return views.snapshot(self._loop, *self._control.standing)
 
     def table(self) -> pandas.DataFrame:
         """Return the task table: one row per task, with what decides about its next trials."""
@@ -341,7 +342,8 @@ class TuningSession(Steered, Waiting):
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
         done, total = len(self._loop.standing.records), self._loop.standing.budget.trials
-        return f"<TuningSession {self.state}: {tasks}, {done}{f' of {total}' if total is not None else ''} trials>"
+        many = f"{done}{f' of {total}' if total is not None else ''} trials"
+        return f"<TuningSession {end_word(*self._control.standing)}: {tasks}, {many}>"
 
     def _repr_html_(self) -> str:
         from workbench.tune.html import session_html

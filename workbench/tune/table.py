@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TextIO
 
+from workbench.tune.ends import end_word
 from workbench.tune.events import FINAL, Snapshot, TaskRow
 
 PLAIN_WIDTH = 120
@@ -107,7 +108,7 @@ def progress_line(snapshot: Snapshot) -> str:
     progress = snapshot.progress
     bar = round(24 * progress.fraction)
     if snapshot.state in FINAL or snapshot.state in ("paused", "stopping"):
-        tail = str(snapshot.state)
+        tail = end_word(snapshot.state, snapshot.end)
     else:
         tail = "ETA -" if progress.eta_s is None else f"ETA {_seconds(progress.eta_s)}"
     return f"[{'#' * bar}{'.' * (24 - bar)}] {100 * progress.fraction:3.0f} %   {progress.rate:.1f} trials/s   {tail}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from workbench.tune.ends import RAN_THROUGH, End, end_text
 from workbench.tune.events import FINAL, Progress, Snapshot, State, TaskRow
 from workbench.tune.record import speed
 from workbench.tune.rounds import verdict
@@ -19,7 +20,7 @@ LAST = 5
 """Comparisons that `explain` lists."""
 
 
-def progress(loop: TuningLoop, state: State, failed: bool) -> Progress:
+def progress(loop: TuningLoop, state: State, end: End) -> Progress:
     """Return trials done and allowed, time used and expected."""
     done, elapsed, budget = len(loop.standing.records), loop.elapsed, loop.standing.budget
     here = max(1e-9, elapsed - loop.elapsed_before)
@@ -33,19 +34,20 @@ def progress(loop: TuningLoop, state: State, failed: bool) -> Progress:
     if budget.seconds is not None:
         shares.append(min(1.0, here / max(1e-9, budget.seconds)))
         rests.append(max(0.0, budget.seconds - here))
-    fraction = 1.0 if state == "done" and not failed else max(shares, default=0.0)
+    fraction = 1.0 if end in RAN_THROUGH else max(shares, default=0.0)
     eta = 0.0 if state in FINAL else (min(rests) if rests else None)
     return Progress(done, budget.trials, elapsed, eta, fraction, rate)
 
 
-def snapshot(loop: TuningLoop, state: State, failed: bool) -> Snapshot:
+def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
     """Return everything that a display shows, as one value."""
     rows = tuple(_row(loop, state, i) for i in range(len(loop.tasks)))
     shown = [rows[i] for i in loop.scheduler.active]
     next_id = None if state in FINAL else loop.current
     untuned = total([(r.weight, r.untuned_ms) for r in shown])
     tuned = total([(r.weight, r.latency_ms) for r in shown])
-    return Snapshot(state, rows, progress(loop, state, failed), tuned, untuned, next_id)
+    waiting = sum(len(loop.standing.wishes[loop.tasks[i].key].added) for i in loop.scheduler.active)
+    return Snapshot(state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting)
 
 
 def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
@@ -122,7 +124,8 @@ def why(loop: TuningLoop) -> str:
     index = loop.current if loop.current is not None else loop.pick()
     if index is None:
         given_up = [f"\n{i:>4} {scheduler.why(i)}" for i in scheduler.active if i in scheduler.faults]
-        return "No task goes next: every candidate of every task has been measured." + "".join(given_up)
+        told = end_text(loop.nothing_next(), given_up=bool(given_up))
+        return f"No task goes next: {told}." + "".join(given_up)
     lines = [f"Next: task {index} {loop.tasks[index].name}: {scheduler.why(index)}."]
     lines.append(f"{'ID':>4} {'gain':>10} {'backward':>10} {'optimism':>10} {'similarity':>10}  why")
     terms = {i: scheduler.terms(i) for i in scheduler.active}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
+from workbench.tune.ends import goes_first
 from workbench.tune.weights import shares, total
 
 from .. import steering, tuning
@@ -145,7 +146,8 @@ def tune(
         whole("trials", trials, code="usage.trials")
     started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source)
     if known_trials := len(started.records) - started.new_trials:
-        text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already"
+        first = goes_first(started.snapshot().waiting)
+        text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already{first and f'; {first}'}"
         desk.note = note("info", text, "session.resumed")
     desk.attach(started, scope)
 

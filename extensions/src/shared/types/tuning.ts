@@ -62,8 +62,8 @@ export interface TuningSlice {
   readonly elapsed_s: number | null;
   readonly eta_s: number | null;
   readonly fraction: number | null;
-  /** Whether somebody ended it before its budget was used. */
-  readonly stopped?: boolean;
+  /** Why it ended: `budget`, `resting`, `exhausted`, `stopped`, `cancelled`, `failed`; empty while it has not. */
+  readonly end?: string;
   readonly rate: number | null;
   readonly failed: number;
   readonly scope: string;

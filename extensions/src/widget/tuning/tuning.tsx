@@ -22,8 +22,7 @@ const isClosing = ({ state, total, trials, eta_s: eta, rate }: TuningSlice): boo
   state === 'running' && trials > 0 && (total == null ? eta === 0 && rate != null : trials >= total);
 
 function Progress({ tuning, compared }: { tuning: TuningSlice; compared: number }) {
-  const done = tuning.state === 'done' && !tuning.stopped ? 1 : tuning.fraction ?? 0;
-  const percent = Math.round(Math.min(1, Math.max(0, done)) * 100);
+  const percent = Math.round(Math.min(1, Math.max(0, tuning.fraction ?? 0)) * 100);
   const { total } = tuning;
   const trials = total == null || total < tuning.trials ? plural(tuning.trials, 'trial') : `${count(tuning.trials)} of ${plural(total, 'trial')}`;
   return (
@@ -170,7 +169,7 @@ export function TuningPanel(props: PanelProps) {
   return (
     <section ref={section} class={`swb-tuning is-${tuning.state}`} aria-label="Tuning">
       <div class="swb-tuning-line">
-        <b class="swb-tuning-state" role="status">{tuning.stopped ? 'Stopped' : STATE_WORDS[tuning.state] ?? tuning.state}</b>
+        <b class="swb-tuning-state" role="status">{tuning.end === 'stopped' ? 'Stopped' : STATE_WORDS[tuning.state] ?? tuning.state}</b>
         {!started && tuning.trials > 0 && <span class="swb-mut">{plural(tuning.trials, 'trial')} in the log, which a run goes on with</span>}
         {started && <><Progress tuning={tuning} compared={compared} /><Pace tuning={tuning} /></>}
         {!started && tuning.trials > 0 && <><span class="swb-mut swb-nowrap">{plural(tuning.trials, 'trial')} in the log</span><Pace tuning={tuning} /></>}
