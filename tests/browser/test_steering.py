@@ -26,6 +26,15 @@ def _picture(page: Any, name: str) -> None:
         page.screenshot(path=f"{folder}/{name}.png")
 
 
+def _wait_logged(page: Any, log: Path, origin: str) -> None:
+    """Wait until a trial that came about in such a way is in the log."""
+    for _ in range(LONG // 100):
+        if any(record.origin == origin for record in load_log(log).records):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(f"no trial with the origin {origin!r} in {log.name}")
+
+
 def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Path) -> None:
     notebook = Notebook(page, address).open(new_notebook(lab_folder / "steer.ipynb"))
     notebook.say(MAKE)
@@ -35,7 +44,7 @@ def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Pa
     view.tab("tuning")
     view.start(240, scope="task")
     view.state("Running")
-    page.wait_for_timeout(1500)
+    view.see(".swb-facts", re.compile(r"Best\s*trial \d+ "))
 
     view.find("[data-swb-order=pin]").click()
     form = view.see("form[aria-label=pin]")
@@ -66,9 +75,9 @@ def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Pa
     held.wait_for(state="detached", timeout=LONG)
     notebook.say("w.session.tuning.forbid(0, variant=0)")
     view.see(".swb-asked summary", re.compile(r"last: forbid variant 0 .*by python"))
-    view.see(".swb-facts", re.compile(r"Best\s*trial \d+ "))
     view.find(".swb-asked summary").click()
     _picture(page, "lab-asked")
+    _wait_logged(page, lab_folder / "steer.tunelog.jsonl", "manual")
     view.find("[data-action=stop]").click()
     view.see(".swb-tuning-state", re.compile("^Stopped$"))
 
