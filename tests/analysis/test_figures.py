@@ -22,7 +22,7 @@ from workbench.analysis import (
     tuning_figure,
     turns,
 )
-from workbench.analysis.figures import roofline
+from workbench.analysis.figures import roofline, room
 from workbench.analysis.figures.best import thinned
 from workbench.analysis.figures.style import colours
 from workbench.analysis.source import Lines, Trial
@@ -176,8 +176,42 @@ def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
 def test_names_of_schedules_side_by_side_stand_apart(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
     close = [Spot("v8", 20.0, 50.0, True), Spot("v9", 20.2, 51.0, True, current=True), Spot("v1", 2.0, 5.0, True)]
-    places = roofline._places(close, 3.0)
+    places = roofline._places(close, ((0.0, 2.0), (0.0, 3.0)))
     assert places[id(close[0])] != places[id(close[1])] == places[id(close[2])]
+
+
+def test_names_of_schedules_lie_on_no_point_and_on_no_other_name():
+    rng = np.random.default_rng(0)
+    at = 10 ** rng.uniform(0.2, 1.8, (90, 2))
+    spots = [Spot(f"v{k}", *at[k], by="hand", node=k, current=k == 29) for k in range(30)]
+    spots += [Spot("", *at[k], True, "trial", False, node=k) for k in range(30, 90)]
+    ranges = ((0.0, 2.0), (0.0, 2.0))
+    places = roofline._places(spots, ranges)
+    assert id(spots[29]) in places
+    assert len(places) > 15
+    assert all(s.by != "trial" for s in spots if id(s) in places)
+    pixels = (np.log10(at) / 2.0 * [1, -1] + [0, 1]) * room.PLOT
+    boxes = []
+    for k, spot in enumerate(spots):
+        if id(spot) in places:
+            half = np.array([len(f"≈ {spot.name}") * room.LETTER, room.LINE]) / 2
+            middle = pixels[k] + np.array(room.PLACES[places[id(spot)]]) * (half + room.REACH)
+            boxes.append((middle - half, middle + half))
+    for n, (low, high) in enumerate(boxes):
+        assert not ((pixels > low) & (pixels < high)).all(axis=1).any()
+        assert not any(((low < b) & (a < high)).all() for a, b in boxes[n + 1 :])
+
+
+def test_trials_stand_in_the_roofline_as_points_that_a_click_opens(monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    spots = [Spot("v0", 4.0, 8.0, node=0, current=True), Spot("", 5.0, 60.0, True, "trial", False, node=17)]
+    figure = roofline_figure(spots, Target.host())
+    by_name = {t.name: t for t in figure.data}
+    dots = by_name["trials"]
+    assert (list(dots.x), list(dots.y), list(dots.customdata), dots.meta) == ([5.0], [60.0], [17], "trial")
+    assert dots.mode == "markers"
+    assert list(by_name["path"].x) == [4.0]
+    assert any(text.startswith("dots: 1 trial ·") for text in notes(figure))
 
 
 def test_what_stands_above_the_roofs_says_why(monkeypatch):
@@ -188,7 +222,8 @@ def test_what_stands_above_the_roofs_says_why(monkeypatch):
     fewer, bytes_, fine = next(t for t in figure.data if t.name == "by hand").hovertext
     assert "needs fewer" in fewer
     assert "bytes are an estimate" in bytes_
-    assert fine == "measured"
+    assert "above" not in fine
+    assert "90 GFLOP/s, measured" in fine
     assert "Above the peak" in notes(figure)[0]
 
 

@@ -8,10 +8,12 @@ from session.conftest import matmul, split, until
 from session.fakes import FakeTuning
 
 from workbench import Target
-from workbench.analysis import best_so_far
-from workbench.session import charts, measuring
+from workbench.analysis import best_so_far, estimate
+from workbench.session import charts, measuring, trials
 from workbench.session.charts import LIVE_POINTS
 from workbench.session.measuring import Result
+from workbench.tune.record import Record
+from workbench.tune.replay import schedule_of
 from workbench.widgets import Workbench, figure
 
 
@@ -19,7 +21,7 @@ from workbench.widgets import Workbench, figure
 def quick(monkeypatch):
     """Nothing is compiled, and every patch may be drawn."""
     monkeypatch.setattr(Target, "peak_gflops", lambda self, remeasure=False: 100.0)
-    monkeypatch.setattr(measuring, "measure", lambda view, target: Result("ok", 0.02, 0.01, 26.0))
+    monkeypatch.setattr(measuring, "measure", lambda view, target, *_: Result("ok", 0.02, 0.01, 26.0))
     monkeypatch.setattr(figure, "INTERVAL_S", 0.0)
 
 
@@ -192,3 +194,35 @@ def test_what_was_found_by_hand_is_a_line(comms, run):
     until(lambda: len(trace(widget, "by hand").y) == 2)
     assert list(trace(widget, "by hand").y) == [0.02, 0.02]
     assert "v0, by hand 0.02" in trace(widget, "by hand").text
+
+
+def test_the_roofline_has_the_trials_as_soon_as_it_is_on_show(comms, run):
+    w, fake, widget = run()
+    desk = w.session.desk
+    key = desk.infos[desk.index].key
+    assert "trials" not in w.session.snapshot().slices["chart"]  # nothing is worked out that nobody looks at
+    w.session.run("chart", name="roofline")
+    mine = {r.trial: r for r in fake.records if r.ok and r.task_key == key}
+    settled(w)
+    until(lambda: set(trace(widget, "trials").customdata) == mine.keys())
+    spots = trace(widget, "trials")
+    for x, y, trial in zip(spots.x, spots.y, spots.customdata, strict=True):
+        guess = estimate(schedule_of(desk.task, mine[trial]), desk.target)
+        assert x == guess.intensity
+        assert y >= 0.999 * mine[trial].gflops  # or faster, in a comparison
+    opened_trial = int(spots.customdata[0])
+    w.session.run("open_trial", trial=opened_trial)
+    until(lambda: opened_trial not in trace(widget, "trials").customdata)  # it is a variant now
+    assert len(trace(widget, "current").x) == 1
+
+
+def test_of_very_many_trials_the_fastest_and_a_sample_are_drawn():
+    def one(n, ms):
+        return Record(task_key="a", task="a", trial=n, status="ok", target="", latency_ms=ms, flops=8, key=f"k{n}")
+
+    many = [one(n, 1.0 + (n * 7919) % 5000) for n in range(5000)]
+    now, later = (trials.chosen("a", many[:n]) for n in (4800, 5000))
+    assert trials.MOST / 2 < len(now) <= trials.MOST
+    assert {r.trial for r in sorted(many[:4800], key=lambda r: r.latency_ms)[:100]} <= {r.trial for r in now}
+    assert len({r.trial for r in later} - {r.trial for r in now}) < 30  # hardly anything has to be worked out again
+    assert trials.chosen("b", many) == []

@@ -30,6 +30,11 @@ class Shown:
     name: str = "tuning"
     wide: bool = False
 
+    @property
+    def roofline(self) -> bool:
+        """Whether it is the one of the variants and trials under the machine's roofs."""
+        return self.name == "roofline"
+
 
 def known_roofs(target: Target) -> str:
     """Return "stored" where every roof of memory was measured on this machine, else "none"."""
@@ -38,7 +43,7 @@ def known_roofs(target: Target) -> str:
 
 def figure(desk: Desk, theme: Theme) -> Any:
     """Draw the chart on show, as a plotly figure. Call it in the session's thread."""
-    if desk.chart.name == "roofline":
+    if desk.chart.roofline:
         return roofline_figure(spots(desk), desk.target, theme=theme)
     stats, index = desk.stats, desk.index
     key = None if index is None else desk.infos[index].key
@@ -73,8 +78,8 @@ def name_of(node: TreeNode) -> str:
 
 
 def spots(desk: Desk) -> list[Spot]:
-    """Return the variants of the task on show that have a speed: those on the path to the current one in order, then
-    the others.
+    """Return what the task on show has with a speed: the variants on the path to the current one in order, the other
+    variants, the tuner's trials.
     """
     tree = None if desk.index is None else desk.history.trees.get(desk.index)
     if tree is None or desk.index is None:
@@ -82,7 +87,18 @@ def spots(desk: Desk) -> list[Spot]:
     path = tree.path(tree.at)
     order = [*path, *(id for id in tree.nodes if id not in set(path))]
     flops = desk.infos[desk.index].flops
-    return list(_spots(desk, [tree.nodes[id] for id in order], set(path), tree.at, flops))
+    opened = {node.trial for node in tree.nodes.values()}
+    dots = [s for s in _trials(desk, desk.infos[desk.index].key) if s.node not in opened]
+    return [*_spots(desk, [tree.nodes[id] for id in order], set(path), tree.at, flops), *dots]
+
+
+def _trials(desk: Desk, key: str) -> Iterator[Spot]:
+    """The tuner's trials of a task, those that are known by now."""
+    stats = desk.stats.of(key)
+    for record, intensity in desk.intensities.of(key, desk.stats.records):
+        ms = stats.shown_ms(record) or 0.0
+        if ms > 0.0:
+            yield Spot("", intensity, record.flops / (ms * 1e6), True, "trial", path=False, node=record.trial)
 
 
 def _spots(desk: Desk, nodes: list[TreeNode], path: set[int], at: int, flops: int) -> Iterator[Spot]:

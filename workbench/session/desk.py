@@ -9,6 +9,7 @@ from typing import Any
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
 from workbench.schedule import Schedule
+from workbench.tune.measuring import constants_of
 from workbench.tune.record import Record
 from workbench.tune.replay import schedule_of
 from workbench.tune.selection import position
@@ -24,6 +25,7 @@ from .origins import origin
 from .stats import Stats
 from .subject import Opened, TaskInfo
 from .tree import Tree, TreeNode, keys_of
+from .trials import Intensities
 from .tuning import TuningWatch
 
 
@@ -44,12 +46,15 @@ class Desk:
         self.opened, self.log, self.auto = opened, log, auto
         self.target = opened.target
         self.infos = opened.tasks
+        #: Where everything that is timed here finds its constants: as a run of the whole model does.
+        self.constants = constants_of([t.task for t in opened.tasks if t.task is not None], opened.target)
         #: What can be looked at of the model; None where there is none.
         self.drawings: Drawings | None = None
         if opened.graph is not None:
             self.drawings = Drawings(opened.graph, [t.task for t in opened.tasks if t.task is not None])
         self.history, self.stats = History(), Stats()
         self.estimates = Estimates(self.history, self.target)
+        self.intensities = Intensities(self.target)
         self.chart, self.roofs = Shown(), known_roofs(self.target)
         self.stats.add(opened.records)
         self.stats.add(opened.comparisons)
@@ -189,14 +194,16 @@ class Desk:
         return None if self.peak is None else self.peak * self.target.threads
 
     def to_estimate(self) -> list[tuple[str, Callable[[], Callable[[], None]]]]:
-        """Return the work, by its kind, that estimates what has no estimate yet: states of the task on show, and every
-        task without tuning while it matters, because there are several and one of them has no time.
+        """Return the work, by its kind, that estimates what has no estimate yet: states of the task on show, its trials
+        while the roofline shows them, and every task without tuning while it matters, because there are several and one
+        of them has no time.
         """
         untimed = len(self.infos) > 1 and any(self.best(i)[0] is None for i in range(len(self.infos)))
         tasks = [info.task for info in self.infos if info.task is not None] if untimed else []
         found = {
             "estimate": self.estimates.rest(self.index, self.peak),
             "estimate tasks": self.estimates.tasks(tasks, self.peak),
+            "estimate trials": self.intensities.rest(self.task, self.stats.records) if self.chart.roofline else None,
         }
         return [(kind, work) for kind, work in found.items() if work is not None]
 

@@ -20,6 +20,9 @@ EDGE = 16
 FIRST = 0.5
 """A part that begins left of this share is the first of its row: its heading begins at the edge, above the labels."""
 
+FOOT = 44
+"""Pixels for the axis below a plot that stands alone."""
+
 WHOLE: Domain = ((0.0, 1.0), (0.0, 1.0))
 
 
@@ -89,9 +92,9 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def alone(part: Part, c: Colours, height: int = 320, left: int = 64, **layout: Any) -> go.Figure:
-    """Return a figure of one part."""
-    margin = {"l": left, "r": 20, "t": 36, "b": 44}
+def alone(part: Part, c: Colours, height: int = 320, left: int = 64, below: int = 0, **layout: Any) -> go.Figure:
+    """Return a figure of one part, with so many pixels `below` its axis for notes."""
+    margin = {"l": left, "r": 20, "t": 36, "b": FOOT + below}
     return compose([part], [WHOLE], c, height, margin, **layout)
 
 

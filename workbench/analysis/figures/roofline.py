@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from workbench.analysis.estimate import estimate
-from workbench.analysis.figures.parts import Part, alone, escaped
+from workbench.analysis.figures.parts import FOOT, Part, alone, escaped
+from workbench.analysis.figures.room import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+from workbench.markup import plural
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -20,8 +22,14 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
 
+NAMES = 60
+"""Most schedules that are looked for room for their names."""
+
+NOTE = 18
+"""Pixels below the axis for what is missing, or why one stands above the roofs: no point lies there."""
+
 LEVELS = ("L2", "L3", "memory")
-DASHES = ("solid", "dash", "dot")
+DASHES, SIGNS = ("solid", "dash", "dot"), ("—", "– –", "···")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +45,19 @@ class Spot:
     gflops : float
         Measured speed, or the estimated one.
     measured : bool
-    by : {"hand", "tuner"}
+    by : {"hand", "tuner", "trial"}
+        A trial is a point without a name, one of many.
     path, current : bool
         Whether it is one of the steps to the current one, or that itself.
     node : int
-        What a click opens; -1 for nothing.
+        What a click opens, a variant or a trial by its number; -1 for nothing.
     """
 
     name: str
     intensity: float
     gflops: float
     measured: bool = False
-    by: Literal["hand", "tuner"] = "hand"
+    by: Literal["hand", "tuner", "trial"] = "hand"
     path: bool = True
     current: bool = False
     node: int = -1
@@ -71,8 +80,8 @@ def roofline_figure(
     Returns
     -------
     plotly.graph_objects.Figure
-        Always the same eight traces: the roof of arithmetic, three of memory, the path, schedules by hand, by the
-        tuner, and the current one.
+        Always the same nine traces: the roof of arithmetic, three of memory, the tuner's trials, the path, schedules by
+        hand, by the tuner, and the current one.
     """
     from workbench.target import Target
 
@@ -82,7 +91,7 @@ def roofline_figure(
     spots = [v if isinstance(v, Spot) else _spot(v, k, k == len(given) - 1, target) for k, v in enumerate(given)]
     c = colours(theme)
     part = roofline_part([s for s in spots if s is not None], c, peak(target), stored_roofs(target))
-    return alone(part, c)
+    return alone(part, c, below=NOTE)
 
 
 def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spot | None:
@@ -122,27 +131,29 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
     """Return the plot."""
     low, high = _range(spots, top, roofs)
     least = min([s.gflops for s in spots] + [r.gbytes * low for r in roofs.values()], default=1.0)
-    traces = [_compute(top, low, high, roofs, c)]
-    fastest = max(roofs, key=lambda level: roofs[level].gbytes, default=None)
-    traces += [_memory(k, level, roofs.get(level), low, top, c, level == fastest) for k, level in enumerate(LEVELS)]
-    traces += [_path([s for s in spots if s.path], c)]
-    rest = [s for s in spots if not s.current]
-    why = {id(s): _above(s, top, roofs) for s in spots}
     y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
     across, up = np.log10([low, high]).tolist(), np.log10([least / 1.6, y_top]).tolist()
-    places = _places(spots, up[1] - up[0])
-    traces += [
+    named, trials = [s for s in spots if s.by != "trial"], [s for s in spots if s.by == "trial"]
+    rest = [s for s in named if not s.current]
+    why = {id(s): _above(s, top, roofs) for s in spots}
+    levels = _levels(roofs, low, top, c)
+    places = _places(spots, (across, up), levels)
+    traces = [
+        _compute(top, low, high, roofs, c),
+        *(_memory(k, level, roofs.get(level), low, top, c) for k, level in enumerate(LEVELS)),
+        _trials(trials, c, why),
+        _path([s for s in named if s.path], c),
         _spots("by hand", [s for s in rest if s.by == "hand"], "circle-open", c.ink, c, why, places),
         _spots("by the tuner", [s for s in rest if s.by == "tuner"], "diamond", c.scale[2], c, why, places),
-        _spots("current", [s for s in spots if s.current], "circle", c.accent, c, why, places),
+        _spots("current", [s for s in named if s.current], "circle", c.accent, c, why, places),
     ]
+    dots = f"dots: {plural(len(trials), 'trial')} · " if trials else ""
     return Part(
         traces,
-        axis(c, "FLOP per byte into L1", type="log", range=across, showgrid=False, **log_ticks(low, high)),
-        axis(c, "", type="log", range=up, **log_ticks(least, y_top)),
-        [*_missing(spots, top, roofs, c, next(filter(None, why.values()), "")), *_named(top, across[1], c)], None,
-        "Roofline",
-        "GFLOP/s, FLOPs of the operator",
+        axis(c, "FLOP per byte into L1, estimated", type="log", range=across, showgrid=False, **log_ticks(low, high)),
+        axis(c, "GFLOP/s", type="log", range=up, **log_ticks(least, y_top)),
+        [*_missing(spots, top, roofs, c, next(filter(None, why.values()), "")), *_named(top, across[1], c), *levels],
+        None, "Roofline", f"{dots}the operator's FLOPs are counted",
     )  # fmt: skip
 
 
@@ -173,20 +184,37 @@ def _named(top: float | None, end: float, c: Colours) -> list[dict[str, Any]]:
              "text": f"{top:.3g} GFLOP/s", "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
 
 
-def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours, fastest: bool) -> Any:
-    """The roof of a level; the fastest has its name above the line, where no other roof is."""
+def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours) -> Any:
+    """The roof of a level, up to that of arithmetic."""
     import plotly.graph_objects as go
 
-    if roof is None:
-        return go.Scatter(x=[], y=[], text=[], name=level, mode="lines+text")
-    end = top / roof.gbytes if top else 10.0 * low
-    middle = (low * end) ** 0.5
+    end = _end(roof, low, top)
+    x = [low, (low * end) ** 0.5, end] if roof is not None else []
+    y = [roof.gbytes * v for v in x] if roof is not None else []
     return go.Scatter(
-        x=[low, middle, end], y=[roof.gbytes * v for v in (low, middle, end)], name=level, mode="lines+text",
-        text=["", f"{level} {roof.gbytes:.3g} GB/s", ""], textposition="top left" if fastest else "bottom right",
+        x=x, y=y, name=level, mode="lines", hoverinfo="skip",
         line={"width": 2 if k == 0 else 1, "dash": DASHES[k], "color": c.ink if k == 0 else c.faint},
-        textfont={"size": SIZE, "color": c.faint}, hoverinfo="skip",
     )  # fmt: skip
+
+
+def _end(roof: Roofs | None, low: float, top: float | None) -> float:
+    return top / roof.gbytes if top and roof is not None else 10.0 * low
+
+
+def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colours) -> list[dict[str, Any]]:
+    """The names of the roofs of memory: the fastest's above all of these lines, the others' below them."""
+    order = sorted(roofs, key=lambda level: -roofs[level].gbytes)
+    out = []
+    for levels, side in ((order[:1], -1), (order[1:], 1)):
+        if not levels:
+            continue
+        roof = roofs[levels[-1]]
+        x = (low * _end(roof, low, top)) ** 0.5
+        named = [f"{SIGNS[LEVELS.index(level)]} {level} {roofs[level].gbytes:.3g} GB/s" for level in levels]
+        out.append({"x": math.log10(x), "y": math.log10(roof.gbytes * x), "text": "<br>".join(named), "align": "left",
+                    "xanchor": "left" if side > 0 else "right", "yanchor": "top" if side > 0 else "bottom",
+                    "xshift": 4 * side, "yshift": -4 * side, "font": {"size": SIZE, "color": c.faint}})  # fmt: skip
+    return out
 
 
 def _path(spots: Sequence[Spot], c: Colours) -> Any:
@@ -201,25 +229,53 @@ def _path(spots: Sequence[Spot], c: Colours) -> Any:
 def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
     """Why a schedule stands above the roofs, where it does by more than measurements err."""
     if top is not None and spot.gflops > 1.05 * top:
-        return "above the peak: counted are the operator's FLOPs,<br>and this schedule needs fewer, as Winograd's do"
+        return "above the peak: the operator's FLOPs are counted, and it needs fewer, as Winograd's do"
     fastest = max((r.gbytes for r in roofs.values()), default=None)
     if fastest is not None and spot.gflops > 1.05 * fastest * spot.intensity:
-        return "above the roof: its bytes are an estimate,<br>and fewer are moved"
+        return "above the roof: its bytes are an estimate, and fewer are moved"
     return ""
 
 
-def _places(spots: Sequence[Spot], height: float) -> dict[int, str]:
-    """Return where the name of every schedule stands, so that those of neighbours do not lie on each other."""
-    sides = ("middle right", "middle left", "top center", "bottom center")
-    done: list[tuple[float, float, str]] = []
-    out = {}
-    for spot in sorted(spots, key=lambda s: not s.current):
-        x, y = math.log10(spot.intensity), math.log10(spot.gflops)
-        near = {side for a, b, side in done if abs(a - x) < 0.15 and abs(b - y) < height / 20}
-        side = next((one for one in sides if one not in near), sides[0])
-        done.append((x, y, side))
-        out[id(spot)] = side
-    return out
+def _places(
+    spots: Sequence[Spot], ranges: tuple[Sequence[float], Sequence[float]], levels: Sequence[dict[str, Any]] = ()
+) -> dict[int, str]:
+    """Return where the names of schedules stand: on no point, on no other name and on none of a roof. One that finds
+    no room has none.
+    """
+    named = [s for s in spots if s.by != "trial"]
+    best = max((s for s in named if s.measured), key=lambda s: s.gflops, default=None)
+    first = sorted(named, key=lambda s: (not s.current, s is not best, s.name == f"v{s.node}", not s.path))
+    room = Room(ranges, [(math.log10(s.intensity), math.log10(s.gflops)) for s in [*first, *_of(spots, "trial")]])
+    for level in levels:
+        lines = level["text"].split("<br>")
+        side = "bottom right" if level["xanchor"] == "left" else "top left"
+        room.keep((level["x"], level["y"]), max(lines, key=len), side, len(lines))
+    return {id(s): place for k, s in enumerate(first[:NAMES]) if (place := room.place(k, _name(s)))}
+
+
+def _of(spots: Sequence[Spot], by: str) -> list[Spot]:
+    return [s for s in spots if s.by == by]
+
+
+def _name(spot: Spot) -> str:
+    return spot.name if spot.measured else f"≈ {spot.name}"
+
+
+def _trials(trials: Sequence[Spot], c: Colours, why: Mapping[int, str]) -> Any:
+    """What the tuner measured and nobody has opened yet."""
+    import plotly.graph_objects as go
+
+    return go.Scatter(
+        x=[s.intensity for s in trials], y=[s.gflops for s in trials], name="trials", mode="markers", meta="trial",
+        customdata=[s.node for s in trials], hovertext=[_told(why[id(s)]) for s in trials],
+        marker={"size": 6, "color": c.point, "opacity": 0.6},
+        hovertemplate="<b>trial %{customdata}</b><br>%{y:.3g} GFLOP/s, measured<br>%{x:.3g} FLOP per byte, estimated"
+        "%{hovertext}<br>click: its schedule<extra></extra>",
+    )  # fmt: skip
+
+
+def _told(why: str) -> str:
+    return why and f"<br>{why.replace(', and', ',<br>and')}"
 
 
 def _spots(
@@ -235,21 +291,23 @@ def _spots(
 
     return go.Scatter(
         x=[s.intensity for s in spots], y=[s.gflops for s in spots], name=name, mode="markers+text", meta="variant",
-        text=[escaped(s.name if s.measured else f"≈ {s.name}") for s in spots],
-        textposition=[places[id(s)] for s in spots] or "middle right",
+        text=[escaped(_name(s)) if id(s) in places else "" for s in spots],
+        textposition=[places.get(id(s), "middle right") for s in spots] or "middle right",
         textfont={"size": SIZE, "color": c.ink}, customdata=[s.node for s in spots],
         hovertext=[
-            f"{'measured' if s.measured else 'estimated'}{why[id(s)] and f'<br>{why[id(s)]}'}" for s in spots
+            f"<b>{escaped(s.name)}</b><br>{'' if s.measured else '≈ '}{s.gflops:.3g} GFLOP/s, "
+            f"{'measured' if s.measured else 'estimated'}<br>{s.intensity:.3g} FLOP per byte, estimated"
+            f"{_told(why[id(s)])}" for s in spots
         ],
         marker={"size": 9, "symbol": symbol, "color": colour, "line": {"width": 1.5, "color": c.ink}},
-        hovertemplate="%{text}<br>%{x:.3g} FLOP per byte<br>%{y:.3g} GFLOP/s, %{hovertext}<extra></extra>",
+        hovertemplate="%{hovertext}<extra></extra>",
     )  # fmt: skip
 
 
 def _missing(
     spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours, above: str
 ) -> list[dict[str, Any]]:
-    """What could not be drawn, and why; why one stands `above` the roofs."""
+    """What could not be drawn, and why; why one stands `above` the roofs. Below the axis, where nothing else is."""
     words = [above] if above else []
     if top is None:
         words.append("the peak was not measured")
@@ -258,6 +316,6 @@ def _missing(
     if not spots:
         words.append("no variant has a speed yet")
     text = ", ".join(words)
-    return [{"x": 0.02, "y": 0.98, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-             "align": "left", "text": text[:1].upper() + text[1:],
+    return [{"x": 0.0, "y": 0.0, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
+             "yshift": -FOOT + 4, "align": "left", "text": text[:1].upper() + text[1:],
              "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip

@@ -18,9 +18,13 @@ ROOFS = "roofs"
 
 @slice_("chart")
 def chart_slice(look: Look) -> dict[str, Any]:
-    """Return the slice `chart`: which one it is, and whether the machine's roofs are known."""
+    """Return the slice `chart`: which one it is, whether the machine's roofs are known, and of how many trials it is
+    known where they stand below them.
+    """
     desk = look.desk
-    return {"name": desk.chart.name, "wide": desk.chart.wide, "roofs": desk.roofs}
+    out = {"name": desk.chart.name, "wide": desk.chart.wide, "roofs": desk.roofs}
+    trials = desk.intensities.count(desk.infos[desk.index].key) if desk.chart.roofline and desk.index is not None else 0
+    return {**out, "trials": trials} if trials else out
 
 
 @command
