@@ -202,19 +202,16 @@ def _end(roof: Roofs | None, low: float, top: float | None) -> float:
 
 
 def _levels(roofs: Mapping[str, Roofs], low: float, top: float | None, c: Colours) -> list[dict[str, Any]]:
-    """The names of the roofs of memory: the fastest's above all of these lines, the others' below them."""
-    order = sorted(roofs, key=lambda level: -roofs[level].gbytes)
-    out = []
-    for levels, side in ((order[:1], -1), (order[1:], 1)):
-        if not levels:
-            continue
-        roof = roofs[levels[-1]]
-        x = (low * _end(roof, low, top)) ** 0.5
-        named = [f"{SIGNS[LEVELS.index(level)]} {level} {roofs[level].gbytes:.3g} GB/s" for level in levels]
-        out.append({"x": math.log10(x), "y": math.log10(roof.gbytes * x), "text": "<br>".join(named), "align": "left",
-                    "xanchor": "left" if side > 0 else "right", "yanchor": "top" if side > 0 else "bottom",
-                    "xshift": 4 * side, "yshift": -4 * side, "font": {"size": SIZE, "color": c.faint}})  # fmt: skip
-    return out
+    """The names of the roofs of memory, below all of these lines: they may be close to each other."""
+    if not roofs:
+        return []
+    slowest = min(roofs.values(), key=lambda roof: roof.gbytes)
+    x = (low * _end(slowest, low, top)) ** 0.5
+    named = [f"{sign} {level} {roofs[level].gbytes:.3g} GB/s" for level, sign in zip(LEVELS, SIGNS, strict=True)
+             if level in roofs]  # fmt: skip
+    return [{"x": math.log10(x), "y": math.log10(slowest.gbytes * x), "text": "<br>".join(named), "align": "left",
+             "xanchor": "left", "yanchor": "top", "xshift": 4, "yshift": -4,
+             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
 
 
 def _path(spots: Sequence[Spot], c: Colours) -> Any:
@@ -248,8 +245,7 @@ def _places(
     room = Room(ranges, [(math.log10(s.intensity), math.log10(s.gflops)) for s in [*first, *_of(spots, "trial")]])
     for level in levels:
         lines = level["text"].split("<br>")
-        side = "bottom right" if level["xanchor"] == "left" else "top left"
-        room.keep((level["x"], level["y"]), max(lines, key=len), side, len(lines))
+        room.keep((level["x"], level["y"]), max(lines, key=len), "bottom right", len(lines))
     return {id(s): place for k, s in enumerate(first[:NAMES]) if (place := room.place(k, _name(s)))}
 
 
