@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class trial:
 
     __slots__ = ("_before", "_keep", "_log")
 
-    def __init__(self, keep: Container[int]) -> None:
+    def __init__(self, keep: frozenset[int]) -> None:
         self._keep = keep
 
     def __enter__(self) -> None:
@@ -38,7 +38,7 @@ class trial:
         _TRIAL.log = self._before
         keep = self._keep
         for table, key in self._log:
-            if key not in keep if isinstance(key, int) else not all(k in keep for k in key):
+            if key not in keep if isinstance(key, int) else not keep.issuperset(key):
                 table.pop(key, None)
 
 

@@ -142,6 +142,10 @@ class For:
         """Whether the loop and all in it are one unit."""
         return self.intrin is not None or self.note("block") is not None
 
+    def around(self, body: tuple[Stmt, ...]) -> For:
+        """The same loop with other statements in it."""
+        return For(self.name, self.extent, body, self.kind, self.notes, self.intrin)
+
     def __repr__(self) -> str:
         return f"<{'' if self.kind == 'serial' else self.kind + ' '}loop {self.name} in {self.extent}>"
 
@@ -152,7 +156,7 @@ Stmt: TypeAlias = For | Block
 def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
     """Yield every statement with the loops around it, in program order, outer before inner."""
     if path:
-        return _walk(body, path)
+        return iter(_walk(body, path))
     # A body of one statement is often made for the question: the statement is what stays.
     return iter(_walked(body[0]) if len(body) == 1 else _WALKS.of((body,), lambda: _all(_walked, body)))
 
@@ -170,7 +174,7 @@ def _all(of: Callable[[Stmt], _Placed[S]], body: tuple[Stmt, ...]) -> _Placed[S]
 
 
 def _walked(nest: Stmt) -> _Placed[Stmt]:
-    return _WALKS.of((nest,), lambda: tuple(_walk((nest,), ())))
+    return _WALKS.of((nest,), lambda: _walk((nest,), ()))
 
 
 def _blocks_of(nest: Stmt) -> _Placed[Block]:
@@ -181,17 +185,16 @@ def _loops_of(nest: Stmt) -> _Placed[For]:
     return _LOOPS.of((nest,), lambda: tuple([(s, p) for s, p in _walked(nest) if isinstance(s, For)]))
 
 
-def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
-    open_bodies = [(iter(body), path)]
-    while open_bodies:
-        rest, around = open_bodies[-1]
-        for s in rest:
-            yield s, around
-            if isinstance(s, For):
-                open_bodies.append((iter(s.body), (*around, s)))
-                break
-        else:
-            open_bodies.pop()
+def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
+    out: list[tuple[Stmt, tuple[For, ...]]] = []
+    todo = [(s, path) for s in reversed(body)]
+    while todo:
+        s, around = placed = todo.pop()
+        out.append(placed)
+        if isinstance(s, For):
+            inside = (*around, s)
+            todo += [(x, inside) for x in reversed(s.body)]
+    return tuple(out)
 
 
 def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
@@ -224,7 +227,7 @@ def rewrite(body: tuple[Stmt, ...], fn: Callable[[Stmt], tuple[Stmt, ...] | None
         if isinstance(s, For):
             inner = rewrite(s.body, fn)
             if inner is not s.body:
-                new = For(s.name, s.extent, inner, s.kind, s.notes, s.intrin)
+                new = s.around(inner)
         got = fn(new)
         changed |= got is not None or new is not s
         out.extend((new,) if got is None else got)
@@ -286,9 +289,9 @@ class Access:
     picked: frozenset[str] = frozenset()
 
 
-def touched(b: Block) -> set[str]:
+def touched(b: Block) -> frozenset[str]:
     """Names of the buffers that a block reads or writes."""
-    return set(_TOUCHED.of((b,), lambda: frozenset((b.buffer, *(ld.buffer for ld in b.loads())))))
+    return _TOUCHED.of((b,), lambda: frozenset((b.buffer, *(ld.buffer for ld in b.loads()))))
 
 
 _TOUCHED: Remembered[frozenset[str]] = Remembered(1024)
@@ -318,15 +321,15 @@ def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
     return frozenset(v for a in axes for v in env[a].vars)
 
 
-def accesses(b: Block) -> list[Access]:
+def accesses(b: Block) -> tuple[Access, ...]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
-    return list(_ACCESSES.of((b,), lambda: _accesses(b)))
+    return _ACCESSES.of((b,), lambda: _accesses(b))
 
 
-_ACCESSES: Remembered[list[Access]] = Remembered(1024)
+_ACCESSES: Remembered[tuple[Access, ...]] = Remembered(1024)
 
 
-def _accesses(b: Block) -> list[Access]:
+def _accesses(b: Block) -> tuple[Access, ...]:
     env = b.env
     out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
     seen: set[Load] = set()
@@ -334,4 +337,4 @@ def _accesses(b: Block) -> list[Access]:
         if ld not in seen:
             seen.add(ld)
             out.append(Access(ld.buffer, tuple(x.subst(env) for x in ld.index), False, _picking(ld, env)))
-    return out
+    return tuple(out)

@@ -5,7 +5,7 @@ A limit is about what a step makes of a nest; a function that was larger from th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NoReturn
 
 from ..ir.expr import DEEPEST as MOST_LEVELS
 from ..ir.expr import MOST_NODES, Expr, measure
@@ -21,20 +21,6 @@ MOST_ITERATIONS = 1 << 48
 MOST_BYTES = 1 << 32
 #: Most loops inside each other; what walks a nest takes a few frames of Python's stack for each.
 DEEPEST = 64
-
-
-@dataclass(slots=True)
-class _Largest:
-    """The largest of each kind, with the loop, block or buffer that it was found at."""
-
-    iterations: tuple[int, str] = (0, "")
-    depth: tuple[int, str] = (0, "")
-    nbytes: tuple[int, str] = (0, "")
-
-    @staticmethod
-    def of(func: Func) -> _Largest:
-        whole = Outline.of(func.body)
-        return _Largest(whole.iterations, whole.depth, _SIZES.of((func.buffers,), lambda: _most_bytes(func)))
 
 
 def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
@@ -54,17 +40,15 @@ def check_inlined(block: Block, value: Expr, into: Block, code: str) -> None:
 
 def check(before: Func, after: Func, step: str) -> None:
     """Refuse ("nest.size", "nest.depth") a step that makes a nest or a buffer larger than it may be."""
-    new = _Largest.of(after)
-    limits = (
-        (new.iterations, MOST_ITERATIONS, "iterations", "runs of block"),
-        (new.nbytes, MOST_BYTES, "nbytes", "bytes of buffer"),
-    )
-    for (size, name), limit, kind, what in limits:
-        if size > limit and size > getattr(_Largest.of(before), kind)[0]:
-            text = f"After this {step} there would be {size:.2g} {what} {name!r}; the limit is {limit:.2g}."
-            refuse("nest.size", text, (name,), "smaller numbers")
-    depth, loop = new.depth
-    if depth > DEEPEST and depth > _Largest.of(before).depth[0]:
+    outline = Outline.of(after.body)
+    times, block = outline.iterations
+    if times > MOST_ITERATIONS and times > Outline.of(before.body).iterations[0]:
+        _too_large(step, f"{times:.2g} runs of block", block, MOST_ITERATIONS)
+    nbytes, buffer = _largest(after)
+    if nbytes > MOST_BYTES and nbytes > _largest(before)[0]:
+        _too_large(step, f"{nbytes:.2g} bytes of buffer", buffer, MOST_BYTES)
+    depth, loop = outline.depth
+    if depth > DEEPEST and depth > Outline.of(before.body).depth[0]:
         refuse(
             "nest.depth",
             f"After this {step} loop {loop!r} would lie inside {depth - 1} others; the limit is {DEEPEST} in all.",
@@ -73,11 +57,22 @@ def check(before: Func, after: Func, step: str) -> None:
         )
 
 
+def _too_large(step: str, what: str, name: str, limit: int) -> NoReturn:
+    text = f"After this {step} there would be {what} {name!r}; the limit is {limit:.2g}."
+    refuse("nest.size", text, (name,), "smaller numbers")
+
+
+def have_room(func: Func, times: int) -> bool:
+    """Whether the nest and each buffer could be so many times as large as they are."""
+    return Outline.of(func.body).iterations[0] * times <= MOST_ITERATIONS and _largest(func)[0] * times <= MOST_BYTES
+
+
 _SIZES: Remembered[tuple[int, str]] = Remembered(1024)
 
 
-def _most_bytes(func: Func) -> tuple[int, str]:
-    return max(map(_size, func.buffers), default=(0, ""))
+def _largest(func: Func) -> tuple[int, str]:
+    """Bytes of the largest buffer, and its name."""
+    return _SIZES.of((func.buffers,), lambda: max(map(_size, func.buffers), default=(0, "")))
 
 
 def _size(b: Buffer) -> tuple[int, str]:

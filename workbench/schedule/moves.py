@@ -113,13 +113,13 @@ def judge_all(func: Func, steps: Iterable[Primitive], target: object) -> list[Mo
     return out
 
 
-def _parts(func: Func) -> set[int]:
+def _parts(func: Func) -> frozenset[int]:
     """Which objects a function consists of: what is found out about them is asked again for every step."""
     parts: list[object] = [func.body, func.buffers, func.relations, func.holes, func.aliases]
     for s, _ in walk(func.body):
         more = (s.index, s.value, s.init, s.guard) if isinstance(s, Block) else (s.name, s.extent, s.body)
         parts += (s, *more)
-    return set(map(id, parts))
+    return frozenset(map(id, parts))
 
 
 def refused(step: Primitive, e: WorkbenchError) -> Move:

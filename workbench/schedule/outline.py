@@ -25,6 +25,8 @@ class Outline:
         Parallel and vectorised loops, with the loops around them.
     cut : list of Block
         Blocks that use digits of an axis.
+    plain : bool
+        Every loop is serial, and none is a unit: nothing was promised of any.
     """
 
     iterations: tuple[int, str] = (0, "")
@@ -33,6 +35,7 @@ class Outline:
     bound: list[For] = field(default_factory=list)
     marked: list[tuple[For, tuple[For, ...]]] = field(default_factory=list)
     cut: list[Block] = field(default_factory=list)
+    plain: bool = True
 
     @staticmethod
     def of(body: tuple[Stmt, ...]) -> Outline:
@@ -54,14 +57,13 @@ def _together(body: tuple[Stmt, ...]) -> Outline:
     for nest in body:
         part = Outline.of_nest(nest)
         out.iterations, out.depth = max(out.iterations, part.iterations), max(out.depth, part.depth)
-        if part.units:
-            out.units += part.units
-        if part.bound:
-            out.bound += part.bound
-        if part.marked:
-            out.marked += part.marked
         if part.cut:
             out.cut += part.cut
+        if not part.plain:
+            out.plain = False
+            out.units += part.units
+            out.bound += part.bound
+            out.marked += part.marked
     return out
 
 
@@ -72,24 +74,31 @@ def _outline(nest: Stmt) -> Outline:
 
 
 def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: bool) -> None:
-    if isinstance(s, Block):
-        out.iterations = max(out.iterations, (times, s.name))
-        if path:
-            out.depth = max(out.depth, (len(path), path[-1].name))
-        if cut_axes(s):
-            out.cut.append(s)
-        return
-    if not in_unit and s.is_unit:
-        out.units.append(s)
+    while isinstance(s, For):
+        if s.kind != "serial" or s.notes or s.intrin is not None:
+            in_unit = _note(s, out, path, in_unit)
+        if isinstance(s.extent, int):
+            times *= s.extent
+        path = (*path, s)
+        *others, last = s.body
+        for inner in others:
+            _look(inner, out, times, path, in_unit)
+        s = last
+    out.iterations = max(out.iterations, (times, s.name))
+    if path:
+        out.depth = max(out.depth, (len(path), path[-1].name))
+    if cut_axes(s):
+        out.cut.append(s)
+
+
+def _note(lp: For, out: Outline, path: tuple[For, ...], in_unit: bool) -> bool:
+    """Take down what a loop is marked as; returns whether what is in it lies in a unit."""
+    if lp.kind in ("parallel", "vectorize"):
+        out.marked.append((lp, path))
+    elif lp.kind in BOUND_KINDS:
+        out.bound.append(lp)
+    if not in_unit and lp.is_unit:
+        out.units.append(lp)
         in_unit = True
-    kind = s.kind
-    if kind != "serial":
-        if kind == "parallel" or kind == "vectorize":
-            out.marked.append((s, path))
-        elif kind in BOUND_KINDS:
-            out.bound.append(s)
-    if isinstance(s.extent, int):
-        times *= s.extent
-    path = (*path, s)
-    for inner in s.body:
-        _look(inner, out, times, path, in_unit)
+    out.plain = out.plain and not in_unit and lp.kind == "serial"
+    return in_unit

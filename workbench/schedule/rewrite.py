@@ -15,42 +15,46 @@ from ..ir.stmt import Block, For, Iter, LoopKind, Stmt, blocks, cut_axes, loops,
 
 def replace_loop(body: tuple[Stmt, ...], name: str, fn: Callable[[For], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     """Replace the loop `name` by ``fn(loop)``."""
-    found = next(((s, path) for s, path in loops(body) if s.name == name), None)
-    return body if found is None else _replace(body, found, fn(found[0]))
+    for lp, path in loops(body):
+        if lp.name == name:
+            return _replace(body, lp, path, fn(lp))
+    return body
 
 
-def _replace(body: tuple[Stmt, ...], found: tuple[Stmt, tuple[For, ...]], by: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """Put other statements in the place of one, which is known with the loops around it: the rest stays as it is."""
-    old, path = found
+def _replace(body: tuple[Stmt, ...], old: Stmt, path: tuple[For, ...], by: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Put other statements in the place of one, which is known with the loops around it: the rest stays as it is.
+
+    With none in its place, loops that held nothing else go too.
+    """
     for up in reversed(path):
-        old, by = up, (For(up.name, up.extent, _in_place(up.body, old, by), up.kind, up.notes, up.intrin),)
+        inside = _in_place(up.body, old, by)
+        old, by = up, (up.around(inside),) if inside else ()
     return _in_place(body, old, by)
 
 
 def _in_place(body: tuple[Stmt, ...], old: Stmt, by: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    if len(body) == 1:
+        return by
     k = next(k for k, s in enumerate(body) if s is old)
     return (*body[:k], *by, *body[k + 1 :])
 
 
 def replace_block(body: tuple[Stmt, ...], name: str, fn: Callable[[Block], tuple[Stmt, ...]]) -> tuple[Stmt, ...]:
     """Replace the block `name` by ``fn(block)``."""
-    found = next(((s, path) for s, path in blocks(body) if s.name == name), None)
-    return body if found is None else _replace(body, found, fn(found[0]))
+    for block, path in blocks(body):
+        if block.name == name:
+            return _replace(body, block, path, fn(block))
+    return body
 
 
 def remove_block(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...]:
     """Remove a block and the loops that hold nothing else."""
-
-    def fn(s: Stmt) -> tuple[Stmt, ...] | None:
-        gone = s.name == name if isinstance(s, Block) else not s.body
-        return () if gone else None
-
-    return rewrite(body, fn)
+    return replace_block(body, name, lambda _: ())
 
 
 def insert(body: tuple[Stmt, ...], loop: str, stmts: tuple[Stmt, ...], first: bool) -> tuple[Stmt, ...]:
     """Insert statements as the first or last ones in a loop."""
-    return replace_loop(body, loop, lambda lp: (replace(lp, body=stmts + lp.body if first else lp.body + stmts),))
+    return replace_loop(body, loop, lambda lp: (lp.around(stmts + lp.body if first else lp.body + stmts),))
 
 
 def nest(loops: Sequence[tuple[str, Dim]], body: tuple[Stmt, ...], kind: LoopKind = "serial") -> tuple[Stmt, ...]:

@@ -31,9 +31,9 @@ def spatial_loops(block: Block) -> set[str]:
     return {v for it, b in zip(block.iters, block.binds, strict=True) if it.kind == "S" for v in b.vars}
 
 
-def reads(block: Block) -> set[str]:
+def reads(block: Block) -> frozenset[str]:
     """Buffers that the block reads, its own accumulator not counted."""
-    return set(_READS.of((block,), lambda: _reads(block)))
+    return _READS.of((block,), lambda: _reads(block))
 
 
 _READS: Remembered[frozenset[str]] = Remembered(1024)

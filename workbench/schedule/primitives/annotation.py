@@ -227,7 +227,9 @@ class Annotate(Primitive):
 
 def mark(func: Func, loop: str, kind: LoopKind) -> Func:
     """Give a loop its kind."""
-    return func.with_body(replace_loop(func.body, loop, lambda lp: (replace(lp, kind=kind),)))
+    return func.with_body(
+        replace_loop(func.body, loop, lambda lp: (For(lp.name, lp.extent, lp.body, kind, lp.notes, lp.intrin),))
+    )
 
 
 def check_unmarked(func: Func, loop: str, step: str) -> For:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated
 
 from ...ir.affine import Affine, Digit, digit_extent
@@ -154,7 +154,7 @@ class Reorder(Primitive):
         order = [by_name[next(names)] if lp.name in self.loops else lp for lp in links]
         body: tuple[Stmt, ...] = links[-1].body
         for lp in reversed(order):
-            body = (replace(lp, body=body),)
+            body = (lp.around(body),)
         func = func.with_body(replace_loop(func.body, links[0].name, lambda _: body))
         legality.check_reductions(func, [b for b, _ in blocks(body)], "reorder")
         return func, ()
