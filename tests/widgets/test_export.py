@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
@@ -72,8 +73,8 @@ def test_a_script_says_what_was_measured_and_how(session):
     assert "# Measured there: 0.5123 ms, spread 1 %." in text
     session.run("name", node=None, text="as a friend wrote it")
     assert ": v2 (as a friend wrote it), written by" in made(session, {"what": "script"}).text
-    assert "expected 0.5123 ms, spread 1 %" in text
-    assert "s.measure(repeat=None, min_repeat_ms=None, flush_cache=False, constants='near', " in text
+    assert "s.reproduce(0.5123, spread=0.01, repeat=None, min_repeat_ms=None, flush_cache=False, " in text
+    assert "constants='near', " in text
     assert "seed=0" in text
     failed = Result("wrong_answer", error="42")
     session.run(lambda: session.desk.history.results.update({key: failed}))
@@ -81,19 +82,30 @@ def test_a_script_says_what_was_measured_and_how(session):
 
 
 @pytest.mark.parametrize(
-    ("ms", "said"), [(0.25, "2.05× faster than recorded"), (2.0, "3.9× slower than recorded"), (0.5, "")]
+    ("ms", "spread", "said", "code"),
+    [
+        (0.25, 0.01, "2.05× as fast as recorded", 2),
+        (2.0, 0.01, "3.90× slower than recorded", 1),
+        (0.5, 0.01, "the same within ±9 %", 0),
+        (0.7, 0.01, "1.37× slower than recorded", 1),
+        (0.7, 0.3, "the same within ±39 %", 0),
+    ],
 )
-def test_a_script_says_when_its_time_is_far_from_the_recorded_one(session, capsys, ms, said):
+def test_a_script_says_whether_its_number_came_out_again(session, capsys, ms, spread, said, code):
+    from workbench.runtime.reproduction import reproduce
+    from workbench.runtime.results import Measurement
     from workbench.session.measuring import Result
 
     key = session.desk.variant().key
-    session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.5123, 0.01, 1.0)}))
-    text = made(session, {"what": "script"}).text
-    _, _, last = text.partition('    print(f"measured')
-    found = SimpleNamespace(min_ms=ms, spread=0.01)
-    exec('if True:\n    print(f"measured' + last, {"found": found})
-    printed = capsys.readouterr().out.splitlines()
-    assert printed[1:] == ([said] if said else [])
+    session.run(lambda: session.desk.history.results.update({key: Result("ok", 0.5123, spread, 1.0)}))
+    _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
+    found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
+    s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
+        patch.setattr("workbench.runtime.reproduction._load", lambda: 0.0)
+        exec(f"if True:{last}", {"s": s})
+    assert said in capsys.readouterr().out
+    assert ended.value.code == code
 
 
 def test_a_script_of_a_trial_measures_as_the_tuner_did(session, schedule):
@@ -217,6 +229,7 @@ def test_a_workbench_writes_files(comms, schedule, tmp_path):
     path = w.export("script", tmp_path)
     assert path == tmp_path / "matmul-64x64-64x64-64x64.v2.py"
     assert path.read_text() == w.export("script")
+    assert w.export("script", tmp_path) == tmp_path / "matmul-64x64-64x64-64x64.v2-2.py"
     assert w.export("csv", tmp_path / "a.csv", panel="nest").read_text() == w.export("csv", panel="nest")
     with pytest.raises(UsageError, match="no option 'nod'") as caught:
         w.export("script", nod=1)
@@ -225,6 +238,45 @@ def test_a_workbench_writes_files(comms, schedule, tmp_path):
         w.export("script", tmp_path / "absent" / "a.py")
     assert caught.value.code == "export.path"
     w.close()
+
+
+def asked(session, **args):
+    done, found = threading.Event(), []
+    session.ask("export", args, lambda message: (found.append(message), done.set()))
+    assert done.wait(60)
+    return found[0]
+
+
+def test_a_file_beside_the_notebook_replaces_nothing(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "matmul-64x64-64x64-64x64.v2.py").write_text("mine")
+    first, second = (asked(session, what="script", keep=True)["value"] for _ in range(2))
+    assert [first["name"], second["name"]] == [f"matmul-64x64-64x64-64x64.v2-{n}.py" for n in (2, 3)]
+    assert first["path"] == str(tmp_path / first["name"])
+    assert (tmp_path / second["name"]).read_text() == made(session, {"what": "script"}).text
+    assert (tmp_path / "matmul-64x64-64x64-64x64.v2.py").read_text() == "mine"
+
+
+def test_pixels_of_the_browser_are_kept(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pixels = b"\x89PNG\r\n\x1a\n..."
+    args = {"what": "png", "panel": "../ne st", "data": base64.b64encode(pixels).decode(), "keep": True}
+    found = asked(session, **args)["value"]
+    assert found["name"] == "matmul-64x64-64x64-64x64.ne-st.png"
+    assert (tmp_path / found["name"]).read_bytes() == pixels
+    for wrong in ("***", base64.b64encode(b"GIF89a").decode()):
+        assert asked(session, **{**args, "data": wrong})["error"]["code"] == "export.png"
+    assert asked(session, **{**args, "keep": False})["error"]["code"] == "export.file"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_folder_that_cannot_be_written_is_told(session, tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    found = asked(session, what="script", keep=True)
+    assert not found["ok"]
+    assert found["error"]["code"] == "export.path"
 
 
 def test_names_of_files_are_harmless():

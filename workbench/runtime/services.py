@@ -1,5 +1,5 @@
-"""What the runtime lends to schedules: `build` and `measure`, called by name from `workbench.schedule.hooks`, and the
-contest of several.
+"""What the runtime lends to schedules: `build`, `measure` and `reproduce`, called by name from
+`workbench.schedule.hooks`, and the contest of several.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from workbench.codegen import backend_for, build_func, generate_func, require_ru
 from workbench.errors import UsageError, did_you_mean
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
+from workbench.runtime import reproduction
 from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.kernel import Kernel
 from workbench.runtime.measure import contest_funcs, measure_func
+from workbench.runtime.reproduction import Reproduction
 from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.target import Target
 
@@ -88,6 +90,19 @@ def measure(func: Func, original: Func, target: Target | str | None = None, **op
     require_runnable(machine)
     settings: Mapping[str, Any] = options
     return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))
+
+
+def reproduce(
+    func: Func,
+    original: Func,
+    target: Target | str | None = None,
+    *,
+    ms: float,
+    spread: float | None = None,
+    **options: Any,
+) -> Reproduction:
+    """Measure, up to three times, and say whether a recorded time of `ms` comes out again; else as `measure`."""
+    return reproduction.reproduce(lambda: measure(func, original, target, **options), ms, spread)
 
 
 def contest(funcs: Sequence[Func], original: Func, target: Target | str | None = None, **options: Any) -> Contest:

@@ -314,6 +314,21 @@ class Schedule(States):
         self._need_concrete("measure")
         return hooks.call("measure", self.func, self._base, target or self.target, options)
 
+    def reproduce(self, ms: float, spread: float | None = None, target: Any = None, **options: Any) -> Any:
+        """Measure again what took `ms` milliseconds before, and say whether it still does; see `Reproduction`.
+
+        Parameters
+        ----------
+        ms, spread : float, float or None
+            What was recorded. The tolerance is made of both measurements' spreads, and a busy machine is taken into
+            account: up to three measurements, the fastest counts.
+        target, **options
+            As for `measure`.
+        """
+        self._need_concrete("measure")
+        recorded = {"ms": ms, "spread": spread}
+        return hooks.call("reproduce", self.func, self._base, target or self.target, {**recorded, **options})
+
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:
             names = [h.name for h in self.func.holes]

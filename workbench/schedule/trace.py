@@ -11,6 +11,9 @@ from .primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]
 
+Recorded: TypeAlias = tuple[float, float | None]
+"""What was measured: milliseconds, and the spread where there is one."""
+
 
 def trace_to_json(trace: Iterable[Primitive]) -> list[Json]:
     """``[{"primitive": "split", "args": {"loop": "i", "factors": [null, 8]}}, ...]``."""
@@ -58,8 +61,7 @@ def script(
     target: str = "",
     about: Iterable[str] = (),
     measure: Mapping[str, object] | None = None,
-    expected: str = "",
-    expected_ms: float | None = None,
+    recorded: Recorded | None = None,
 ) -> str:
     """Text of a Python script that rebuilds the schedule as ``s``.
 
@@ -76,10 +78,8 @@ def script(
         Lines of comment at the top.
     measure : mapping, optional
         Options of a measurement, with which the script ends; without it the script only prints the nest.
-    expected : str
-        What was measured before, to be printed beside it.
-    expected_ms : float, optional
-        The same as a number; a time that is 1.1 times as fast, or as slow, says so.
+    recorded : (float, float or None), optional
+        Milliseconds and spread of an earlier measurement, which the script then says whether it has reproduced.
     """
     steps = [p.to_python("s") for p in trace]
     imports = ["import workbench as wb"]
@@ -90,26 +90,23 @@ def script(
     comment = ["# " + " ".join(line.split()) for line in about]
     machine = [f"target = wb.Target({target!r})"] if target else []
     start = f"s = wb.Schedule({func_source}{', target' if target else ''})"
-    end = [] if measure is None else _measuring(measure, expected, expected_ms)
+    end = [] if measure is None else _measuring(measure, recorded)
     return "\n".join([*comment, *imports, "", *machine, start, *steps, "print(s.nest())", *end, ""])
 
 
-def _measuring(options: Mapping[str, object], expected: str, ms: float | None) -> list[str]:
+def _measuring(options: Mapping[str, object], recorded: Recorded | None) -> list[str]:
     """Lines that measure and print; guarded, because a file that starts processes may be read again by them."""
     given = ", ".join(f"{name}={value!r}" for name, value in options.items())
-    beside = f", expected {expected}" if expected else ""
-    against = [
-        f"    faster = {ms!r} / found.min_ms",
-        "    if not 1 / 1.1 < faster < 1.1:",
-        '        words = f"{faster:.3g}× faster" if faster > 1 else f"{1 / faster:.3g}× slower"',
-        '        print(f"{words} than recorded")',
-    ]
+    if recorded is None:
+        does, code = f"s.measure({given})", "0 if found.ok else 1"
+    else:
+        ms, spread = recorded
+        does = f"s.reproduce({ms!r}, spread={spread!r}, {given})"
+        code = "found.exit_code)  # 0: the same; 1: slower, or it failed; 2: faster, or nobody can tell"
     return [
         "",
         'if __name__ == "__main__":',
-        f"    found = s.measure({given})",
-        "    if not found.ok:",
-        '        raise SystemExit(f"{found.status}: {found.error}")',
-        f'    print(f"measured {{found.min_ms:.5g}} ms, spread {{100 * (found.spread or 0):.2g}} %{beside}")',
-        *([] if ms is None else against),
+        f"    found = {does}",
+        "    print(found)",
+        f"    raise SystemExit({code}" + ("" if recorded else ")"),
     ]

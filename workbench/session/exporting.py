@@ -6,11 +6,14 @@ file and may run anywhere. The packages above add exporters of their own: a page
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 import unicodedata
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
@@ -19,7 +22,9 @@ from workbench.errors import UsageError, did_you_mean
 from workbench.ir import printer
 from workbench.runtime.results import MeasureOptions
 from workbench.schedule.trace import script
+from workbench.tune.conditions import constants_in
 
+from .files import File, written
 from .history import open_parts
 from .registry import answer
 from .stats import rounded
@@ -35,18 +40,7 @@ MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_
 """Options that a number depends on; the others only say for how long to wait."""
 
 
-@dataclass(frozen=True, slots=True)
-class File:
-    """A file that is not on a disk yet."""
-
-    name: str
-    mime: str
-    text: str
-
-    def to_json(self) -> dict[str, str]:
-        """Return it as it travels."""
-        return asdict(self)
-
+PNG = b"\x89PNG\r\n\x1a\n"
 
 Work = Callable[[], File]
 Exporter = Callable[["Host", Mapping[str, Any]], Work]
@@ -70,16 +64,24 @@ def prepare(host: Host, args: Mapping[str, Any]) -> Work:
     Raises
     ------
     UsageError
-        "export.what" for something that cannot be exported, "export.png" for the one that only a browser makes.
+        "export.what" for something that cannot be exported.
     """
     what = args.get("what")
-    if what == "png":
-        hint = "export 'svg', or press PNG in the browser's export"
-        raise UsageError("export.png", "A drawing becomes pixels in a browser only", (), hint)
     if not isinstance(what, str) or what not in EXPORTERS:
         hint = did_you_mean(what, EXPORTERS, "exports")
         raise UsageError("export.what", f"There is no export {shown(what)}", (), hint)
     return EXPORTERS[what](host, args)
+
+
+def kept(work: Work) -> Callable[[], dict[str, str]]:
+    """Return work that also writes the file, into the folder where the kernel works: that of its notebook."""
+
+    def write() -> dict[str, str]:
+        file = work()
+        path = written(file, Path(".")).absolute()
+        return {"name": path.name, "path": str(path), "note": file.note}
+
+    return write
 
 
 # ----- what is exported
@@ -149,14 +151,14 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
 def _options(desk: Desk, row: Mapping[str, Any]) -> dict[str, object]:
     """Return the options that a variant's number was measured with: its trial's, else those of measuring by hand."""
     options: dict[str, object] = {name: getattr(MeasureOptions(), name) for name in MEASURED_WITH}
+    options["constants"] = desk.constants
     if row["trial"] is None or desk.index is None:
         return options
     key, stats = desk.infos[desk.index].key, desk.stats
     record = next((r for r in reversed(stats.records) if r.task_key == key and r.trial == row["trial"]), None)
     if record is not None and row["ms"] == rounded(stats.of(key).shown_ms(record)):  # not measured by hand since
-        words = {"constants shared": "shared", "constants in memory": "memory"}
         options |= {"seed": record.seed, "flush_cache": record.caches == "flushed"}
-        options["constants"] = words.get(record.caches, "near")
+        options["constants"] = constants_in(record.caches)
     return options
 
 
@@ -180,8 +182,7 @@ def _script_text(found: Variant, target: str, title: str, options: Mapping[str, 
         target=target,
         about=about,
         measure=None if holes else options,
-        expected=expected,
-        expected_ms=row["ms"],
+        recorded=None if row["ms"] is None else (row["ms"], row["spread"]),
     )
 
 
@@ -241,3 +242,20 @@ def _svg(host: Host, args: Mapping[str, Any]) -> Work:
         return File(f"{name}.svg", "image/svg+xml", draw(shown, panel, theme))
 
     return work
+
+
+@exporter("png")
+def _png(host: Host, args: Mapping[str, Any]) -> Work:
+    """A drawing in pixels, which a browser has made and gives as base64."""
+    data = args.get("data")
+    if not isinstance(data, str):
+        hint = "export 'svg', or press PNG in the browser's export"
+        raise UsageError("export.png", "A drawing becomes pixels in a browser only", (), hint)
+    name = stem(host, slug(str(args.get("panel") or "drawing")))
+    try:
+        pixels = base64.b64decode(data, validate=True)
+    except binascii.Error:
+        pixels = b""
+    if not pixels.startswith(PNG):
+        raise UsageError("export.png", "These are no pixels of a PNG file")
+    return lambda: File(f"{name}.png", "image/png", write=lambda path: path.write_bytes(pixels))

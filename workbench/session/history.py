@@ -107,8 +107,13 @@ class History:
 
     def best(self, task: int) -> Result | None:
         """Return the fastest result of a task that was measured by hand."""
-        found = [r for k, r in self.results.items() if k[0] == task and r.ms is not None and self._by(k) != "tuner"]
-        return min(found, key=lambda r: r.ms or 0.0, default=None)
+        key = self.best_key(task)
+        return None if key is None else self.results[key]
+
+    def best_key(self, task: int) -> Key | None:
+        """Return the state that had it."""
+        found = [(r.ms, k) for k, r in self.results.items() if k[0] == task and r.ms is not None]
+        return min((one for one in found if self._by(one[1]) != "tuner"), default=(0.0, None))[1]
 
     def _by(self, key: Key) -> By:
         tree = self.trees.get(key[0])

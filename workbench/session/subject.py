@@ -59,6 +59,7 @@ class Opened:
     records: tuple[Record, ...] = field(default=())
     comparisons: tuple[Comparison, ...] = field(default=())
     rounds: tuple[Round, ...] = field(default=())
+    path: str = ""
 
 
 def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened:
@@ -112,7 +113,7 @@ def _file(path: str, target: Target | None) -> Opened:
         return replace(_log(Path(path).name, log.records, names, target, log.comparisons), rounds=log.rounds)
     from workbench.graph import load_onnx
 
-    return _graph(load_onnx(path), target)
+    return replace(_graph(load_onnx(path), target), path=path)
 
 
 def _graph(graph: Graph, target: Target | None) -> Opened:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import path as as_path
 from workbench.errors import UsageError, did_you_mean
-from workbench.session.exporting import File, Work, exporter, prepare, stem
+from workbench.session.exporting import Work, exporter, prepare, stem
+from workbench.session.files import File, written
 
 from .page import page, taken
 
 if TYPE_CHECKING:
     from workbench.session import Session
     from workbench.session.registry import Host
+
+FILES = ("library",)
+"""What cannot be returned as text."""
 
 OPTIONS = ("node", "panel", "theme", "charts")
 
@@ -26,18 +30,13 @@ def export(session: Session, what: str, path: str | os.PathLike[str] | None, opt
         if name not in OPTIONS:
             hint = did_you_mean(name, OPTIONS, "options")
             raise UsageError("usage.option", f"export has no option {name!r}", (name,), hint)
+    if path is None and what in FILES:
+        raise UsageError(
+            "export.path", f"Of {what!r} there is no text to return", (), "give the path of a file or folder"
+        )
+    to = None if path is None else Path(as_path("path", path))
     file = made(session, {"what": what, **options})
-    if path is None:
-        return file.text
-    to = Path(as_path("path", path))
-    if to.is_dir():
-        to /= file.name
-    try:
-        to.write_text(file.text, encoding="utf-8")
-    except (OSError, ValueError) as error:  # a path with a zero byte
-        text = f"{to} cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise UsageError("export.path", text, (), "give a folder that exists") from None
-    return to
+    return file.text if to is None else written(file, to)
 
 
 def made(session: Session, args: Mapping[str, Any]) -> File:

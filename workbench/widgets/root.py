@@ -217,11 +217,14 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
 
         Parameters
         ----------
-        what : {"script", "trace", "csv", "svg", "html"}
+        what : {"script", "trace", "csv", "svg", "html", "network", "library"}
             A Python script that rebuilds a variant and measures it again; its steps as JSON; a table; a drawing; the
-            whole workbench as a page that needs neither a kernel nor a network.
+            whole workbench as a page that needs neither a kernel nor a network. Of a model also a script that compiles
+            it with the fastest schedule known of each task and times it, and the compiled model itself: a shared
+            library with a C header beside it.
         path : path, optional
-            File to write, or folder to write one of a fitting name into.
+            File to write, which is replaced when there is one; or a folder, where it gets a fitting name that nothing
+            has yet. A library needs one.
         **options
             ``node`` : number of the variant, for a script or its steps; that on show by default.
             ``panel`` : which table ("variants", "tasks", "trials", "nest"), or what to draw ("nest", "variants",
@@ -238,7 +241,9 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         ------
         UsageError
             "export.what", "export.panel", "export.empty", "export.theme", "export.path", "session.variant";
-            "export.png" for pixels, which only a browser makes.
+            "export.png" for pixels, which only a browser makes; "session.no_model".
+        ExportError
+            What keeps a network from being a library, see `Executable.export`.
         """
         return exporting.export(self._session, what, path, options)
 

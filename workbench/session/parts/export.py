@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..exporting import prepare
+from .. import networks  # noqa: F401 (declares its exporters)
+from ..exporting import kept, prepare
 from ..registry import Host, needed, question
 
 
 @question("export", lane="export")
 def export(host: Host, args: Mapping[str, Any]) -> Callable[[], dict[str, str]]:
-    """Return the work that makes the file: ``{name, mime, text}``."""
+    """Return the work that makes the file: ``{name, mime, text}``; with `keep` it is written: ``{name, path}``."""
     needed(args, "export", "what")
     work = prepare(host, args)
-    return lambda: work().to_json()
+    return kept(work) if args.get("keep") else lambda: work().to_json()

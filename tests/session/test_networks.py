@@ -1,0 +1,158 @@
+"""A network to take away: the fastest schedule of each task, whoever found it, in a script and in a library."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from browser.driver import tiny_model
+
+from workbench import Session, Target, load_exported, load_onnx, workloads
+from workbench import compile as compile_network
+from workbench.errors import UsageError
+from workbench.runtime.export import linker
+from workbench.session import networks
+from workbench.session.measuring import Result
+from workbench.tune.default import default_schedule
+from workbench.tune.record import Record
+from workbench.widgets.export import export, made
+
+TARGET = Target.host(threads=1)
+
+
+def has_linker():
+    try:
+        linker.find_linker()
+    except Exception:
+        return False
+    return sys.platform == "linux"
+
+
+needs_linker = pytest.mark.skipif(not has_linker(), reason="no linker")
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "tiny.onnx"
+    tiny_model(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def session(model):
+    """All tasks but the last one were tuned; the second one was done better by hand, the third one worse."""
+    session = Session(str(model), target=TARGET, auto_measure=False)
+    records = [trial(task, n, 0.2 + n / 100) for n, task in enumerate(session.tasks[:-1])]
+    session.run(lambda: session.desk.stats.add([*records, replace(records[0], trial=99, latency_ms=0.1, key="x")]))
+    for task, ms in ((1, 0.15), (2, 0.9)):
+        session.run("open_task", task=task)
+        session.schedule.parallel(session.schedule.func.body[0].name)
+        session.flush()
+        key = session.desk.variant().key
+        session.run(lambda key=key, ms=ms: session.desk.history.results.update({key: Result("ok", ms, 0.02, 1.0)}))
+    yield session
+    session.close()
+
+
+def trial(task, number, ms):
+    steps = tuple(default_schedule(task.func, TARGET).to_json())
+    return Record(
+        task_key=task.key, task=task.name, trial=number, status="ok", target=str(TARGET), trace=steps, latency_ms=ms,
+        weight=task.weight, timestamp=float(number), costs_ms=(ms, ms), caches="constants in memory",
+    )  # fmt: skip
+
+
+def test_the_fastest_of_each_task_whoever_found_it(session):
+    found = networks.fastest(session.desk)
+    assert [(r.trial, r.origin, r.latency_ms) for r in found] == [
+        (99, "", 0.1), (-1, "manual", 0.15), (2, "", 0.22), (3, "", 0.23)
+    ]  # fmt: skip
+    assert [step["primitive"] for step in found[1].trace] == ["parallel"]
+    assert [r.task_key for r in found] == [t.key for t in session.tasks[:-1]]
+
+
+def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys):
+    file = made(session, {"what": "network"})
+    assert file.name == "tiny.network.py"
+    assert "# Schedules of 4 of its 5 tasks; their times there, each as often as it occurs: 0.7 ms." in file.text
+    given = {}
+
+    def compiled(graph, log, target):
+        given.update(graph=graph, log=log, target=target)
+        net = given["net"] = compile_network(graph, log, target)
+        return net
+
+    monkeypatch.setattr("workbench.compile", compiled)
+    monkeypatch.setattr(sys, "argv", ["tiny.network.py"])
+    exec(compile(file.text, file.name, "exec"), {"__name__": "__main__"})
+    assert given["target"] == str(TARGET)
+    best = {r.task_key: r.trace for r in networks.fastest(session.desk)}
+    assert {key: given["log"].best(key, str(TARGET)).trace for key in given["log"]} == best
+    assert given["net"].untuned == (session.tasks[-1].name,)
+    printed = capsys.readouterr().out
+    assert f"not tuned: {session.tasks[-1].name}" in printed
+    assert "mean (ms)" in printed
+
+
+@needs_linker
+def test_the_library_computes_what_the_network_does(session, model, tmp_path):
+    paths = [export(session, "library", tmp_path, {}) for _ in range(2)]
+    names = ["tiny-2.h", "tiny-2.so", "tiny.h", "tiny.so"]
+    assert [p.name for p in paths] == ["tiny.so", "tiny-2.so"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == names
+    image = {"x0": np.random.default_rng(0).standard_normal((1, 8, 24, 24)).astype(np.float32)}
+    (found,), (wanted,) = (
+        net.run(image).values() for net in (load_exported(paths[1]), compile_network(load_onnx(model)))
+    )
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-3)
+    (tmp_path / "x.so").write_text("old")
+    assert export(session, "library", tmp_path / "x.so", {}) == tmp_path / "x.so"  # named by who asked: replaced
+    assert load_exported(tmp_path / "x.so").run(image)
+
+
+@needs_linker
+def test_a_run_holds_while_the_network_is_compiled(session, monkeypatch):
+    said = []
+
+    class Watch:
+        def hold(self):
+            said.append("hold")
+            return True
+
+        def release(self):
+            said.append("release")
+
+    def refused(*args):
+        said.append("compile")
+        raise UsageError("usage.type", "no")
+
+    monkeypatch.setattr(session.desk, "watch", Watch())
+    monkeypatch.setattr("workbench.tune.compile.compile", refused)
+    with pytest.raises(UsageError):
+        networks._library(session, {})()
+    assert said == ["hold", "compile", "release"]
+
+
+def test_a_model_that_was_read_before_is_named_as_it_may_be(model):
+    graph = load_onnx(model).optimize(without="layout")
+    session = Session(graph, target=TARGET, auto_measure=False)
+    text = made(session, {"what": "network"}).text
+    session.close()
+    assert "None of its " in text
+    assert "MODEL = 'tiny.onnx'" in text
+    assert "else MODEL, {'x0': (1, 8, 24, 24)})" in text
+    assert "TARGET, without=['layout'])" in text
+
+
+def test_without_a_model_there_is_none():
+    session = Session(workloads.matmul(8, 8, 8), auto_measure=False)
+    for what in ("network", "library"):
+        with pytest.raises(UsageError) as caught:
+            made(session, {"what": what})
+        assert caught.value.code == "session.no_model"
+    with pytest.raises(UsageError) as caught:
+        export(session, "library", None, {})
+    assert caught.value.code == "export.path"
+    session.close()

@@ -1,0 +1,147 @@
+"""A whole network to take away: compiled with the fastest schedule known of each task, or as a script that does that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from workbench import __version__
+from workbench.errors import UsageError
+from workbench.tune.database import Database
+from workbench.tune.record import Record
+
+from .exporting import Work, exporter, slug
+from .files import File
+
+if TYPE_CHECKING:
+    from .desk import Desk
+    from .registry import Host
+
+KEPT = ("task_key", "task", "trial", "target", "variant", "latency_ms", "spread", "caches", "origin", "trace")
+"""What a script needs of a trial: the schedule, whose it is, and the number that spoke for it."""
+
+
+def fastest(desk: Desk) -> list[Record]:
+    """Return the fastest schedule known of each task, whoever found it, as the table of tasks counts."""
+    return [record for index in range(len(desk.infos)) if (record := _fastest(desk, index)) is not None]
+
+
+def _fastest(desk: Desk, index: int) -> Record | None:
+    info, (_, by) = desk.infos[index], desk.best(index)
+    if by != "hand":
+        return desk.stats.best(info.key)
+    found, key = desk.history.best(index), desk.history.best_key(index)
+    node = None if key is None else desk.history.trees[index].find(key)
+    if found is None or node is None:  # it was let go
+        return desk.stats.best(info.key)
+    return Record(
+        task_key=info.key, task=info.name, trial=-1, status="ok", target=str(desk.target), weight=info.weight,
+        flops=info.flops, variant=-1, trace=tuple(node.schedule.to_json()), origin="manual", latency_ms=found.ms,
+        spread=found.spread,
+    )  # fmt: skip
+
+
+def _network(host: Host) -> Desk:
+    desk = host.desk
+    if desk.opened.graph is None:
+        raise UsageError("session.no_model", "There is no network to export", (), "open a model, as wb.Workbench(path)")
+    return desk
+
+
+@exporter("library")
+def _library(host: Host, args: Mapping[str, Any]) -> Work:
+    """A shared library with a C header, compiled with the fastest schedules known."""
+    desk = _network(host)
+    graph, target, records, watch, name = (
+        desk.opened.graph,
+        desk.target,
+        fastest(desk),
+        desk.watch,
+        slug(desk.opened.title),
+    )
+
+    tasks = len(desk.infos)
+
+    def work() -> File:
+        from workbench.runtime.export.library import check_destination
+        from workbench.tune.compile import compile
+
+        assert graph is not None
+        check_destination(f"{name}.so", None)  # before anything is compiled
+        held = watch is not None and watch.hold()  # what is timed meanwhile would be disturbed
+        try:
+            made = compile(graph, Database(records), target)
+        finally:
+            if watch is not None and held:
+                watch.release()
+        note = f"{len(made.untuned)} of {tasks} tasks without a schedule that was measured" if made.untuned else ""
+        return File(f"{name}.so", "application/octet-stream", write=made.export, beside=(".h",), note=note)
+
+    return work
+
+
+@exporter("network")
+def _script(host: Host, args: Mapping[str, Any]) -> Work:
+    """A Python script that compiles the network with the fastest schedules known, runs it and times it."""
+    desk = _network(host)
+    records, about = fastest(desk), list(_about(desk))
+    name = slug(f"{slug(desk.opened.title)}.network")  # with a dot: a module of the model's name would hide others
+    model, loads = _loading(desk)
+    lines = [
+        *(f"# {' '.join(line.split())}" for line in about),
+        "import sys",
+        "",
+        "import workbench as wb",
+        "from workbench.tune.database import Database",
+        "from workbench.tune.record import Record",
+        "",
+        f"MODEL = {model!r}",
+        f"TARGET = {str(desk.target)!r}",
+        "",
+        "# the fastest schedule of each task, as a line of a tuning log has it",
+        "SCHEDULES = [",
+        *(f"    {_kept(record, str(desk.target))!r}," for record in records),
+        "]",
+        "",
+        'if __name__ == "__main__":',
+        f"    graph = wb.load_onnx(sys.argv[1] if sys.argv[1:] else MODEL{loads})",
+        '    best = Database(Record.from_json({"status": "ok", "target": TARGET, **line}) for line in SCHEDULES)',
+        f"    net = wb.compile(graph, best, TARGET{_left_out(desk)})",
+        "    for task in net.untuned:",
+        '        print("not tuned:", task)',
+        "    print(net.benchmark())  # of random inputs; net.run(...) takes your own, net.export(path) makes a library",
+    ]
+    return lambda: File(f"{name}.py", "text/x-python", "\n".join([*lines, ""]))
+
+
+def _kept(record: Record, target: str) -> dict[str, Any]:
+    """Return the JSON form of what a script needs; its text is Python, too."""
+    value = record.to_json()
+    return {name: value[name] for name in KEPT if value[name] not in (None, "", target)}
+
+
+def _about(desk: Desk) -> Iterator[str]:
+    yield f"{desk.opened.title}: the whole network, written by the Schedule Workbench {__version__}."
+    timed = [(info.weight, ms) for i, info in enumerate(desk.infos) if (ms := desk.best(i)[0]) is not None]
+    tasks = len(desk.infos)
+    if not timed:
+        yield f"None of its {tasks} tasks was measured there: all have the schedule that they have without tuning."
+        return
+    total = sum(weight * ms for weight, ms in timed)
+    yield f"Schedules of {len(timed)} of its {tasks} tasks; their times there, each as often as it occurs: {total:.5g} ms."
+
+
+def _loading(desk: Desk) -> tuple[str, str]:
+    """Return the model's path, and what else `load_onnx` has to know, as Python."""
+    graph = desk.opened.graph
+    assert graph is not None
+    if desk.opened.path:
+        return desk.opened.path, ""
+    shapes = {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
+    return f"{graph.name}.onnx", f", {shapes!r}"
+
+
+def _left_out(desk: Desk) -> str:
+    graph = desk.opened.graph
+    without = () if graph is None or graph.origin is None else graph.origin.without
+    return f", without={list(without)!r}" if without else ""
