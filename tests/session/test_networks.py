@@ -76,7 +76,7 @@ def test_the_fastest_of_each_task_whoever_found_it(session):
 def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys):
     file = made(session, {"what": "network"})
     assert file.name == "tiny.network.py"
-    assert "# Schedules of 4 of its 5 tasks; their times there, each as often as it occurs: 0.7 ms." in file.text
+    assert "# Schedules of 4 of its 5 tasks; their times there, as often as they occur: 0.7 ms." in file.text
     given = {}
 
     def compiled(graph, log, target):

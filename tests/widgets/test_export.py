@@ -91,7 +91,7 @@ def test_a_script_says_what_was_measured_and_how(session):
         (0.7, 0.3, "the same within ±39 %", 0),
     ],
 )
-def test_a_script_says_whether_its_number_came_out_again(session, capsys, ms, spread, said, code):
+def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkeypatch, ms, spread, said, code):
     from workbench.runtime.reproduction import reproduce
     from workbench.runtime.results import Measurement
     from workbench.session.measuring import Result
@@ -101,8 +101,8 @@ def test_a_script_says_whether_its_number_came_out_again(session, capsys, ms, sp
     _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
     found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
     s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as ended:
-        patch.setattr("workbench.runtime.reproduction._load", lambda: 0.0)
+    monkeypatch.setattr("workbench.runtime.reproduction._load", lambda: 0.0)
+    with pytest.raises(SystemExit) as ended:
         exec(f"if True:{last}", {"s": s})
     assert said in capsys.readouterr().out
     assert ended.value.code == code

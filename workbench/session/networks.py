@@ -1,4 +1,4 @@
-"""A whole network to take away: compiled with the fastest schedule known of each task, or as a script that does that."""
+"""A whole network to take away: compiled with the fastest schedule known of each task, or a script that does that."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def _about(desk: Desk) -> Iterator[str]:
         yield f"None of its {tasks} tasks was measured there: all have the schedule that they have without tuning."
         return
     total = sum(weight * ms for weight, ms in timed)
-    yield f"Schedules of {len(timed)} of its {tasks} tasks; their times there, each as often as it occurs: {total:.5g} ms."
+    yield f"Schedules of {len(timed)} of its {tasks} tasks; their times there, as often as they occur: {total:.5g} ms."
 
 
 def _loading(desk: Desk) -> tuple[str, str]:
