@@ -169,7 +169,7 @@ def bench(times: int, measure: bool) -> dict[str, Any]:
 FAIL = """
 from workbench.session import measuring
 error = "element [0, 3, 5, 1] is 1.25 but must be 2.5"
-measuring.measure = lambda view, target: measuring.Result("wrong_answer", error=error)
+measuring.measure = lambda view, target, *_: measuring.Result("wrong_answer", error=error)
 """
 
 

@@ -11,20 +11,22 @@ from pathlib import Path
 import pytest
 
 from workbench.analysis import best_so_far
+from workbench.tune.conditions import mixed
 from workbench.tune.database import Database
 from workbench.tune.lines import Comparison
-from workbench.tune.log import Header, read_log, write_log
+from workbench.tune.log import Header, load_log, read_log, write_log
 from workbench.tune.record import Record
 
 SOURCES = Path(__file__).parents[2] / "extensions"
 
 ENTRY = """
-import { LogSummary, ranking, taskCurve } from %r;
+import { LogSummary, mixedCaches, ranking, taskCurve } from %r;
 import { readFileSync } from 'fs';
 console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const log = new LogSummary();
   readFileSync(path, 'utf8').split('\\n').forEach(line => log.add(line));
-  return log.tasks.map(task => ({ key: task.key, best: ranking(task).best, curve: taskCurve(task) }));
+  const tasks = log.tasks.map(task => ({ key: task.key, best: ranking(task).best, curve: taskCurve(task) }));
+  return { tasks, mixed: mixedCaches(log) };
 })));
 """
 
@@ -79,9 +81,13 @@ def test_both_name_the_same_best_and_the_same_curve(tmp_path: Path) -> None:
         with paths[-1].open("a") as file:
             file.writelines(json.dumps(line.to_json()) + "\n" for line in lines)
     told = json.loads(subprocess.run([node, made, *paths], check=True, capture_output=True).stdout)
-    for path, tasks in zip(paths, told, strict=True):
-        database, frame = Database.load(path), read_log(path)
-        for task in tasks:
+    warned = 0
+    for path, said in zip(paths, told, strict=True):
+        database, frame, records = Database.load(path), read_log(path), load_log(path).records
+        warnings = [f"{text.capitalize()}." for text in mixed(records) if "caches" in text]
+        assert said["mixed"] == "".join(warnings)
+        warned += bool(warnings)
+        for task in said["tasks"]:
             key, best = task["key"], database.best(task["key"])
             found = None if best is None else {"trial": best.trial, "ms": database.latency_ms(best)}
             assert task["best"] == found, path.read_text()
@@ -92,4 +98,5 @@ def test_both_name_the_same_best_and_the_same_curve(tmp_path: Path) -> None:
             assert [max(zip(x, y, strict=True), key=lambda c: (c[0] <= n, c[0]))[1] for n in curve.nth] == list(
                 curve.best_ms
             )
-    assert [task["best"] for task in told[0]] == [{"trial": 1, "ms": 0.42}, {"trial": 2, "ms": 0.9}]
+    assert 0 < warned < len(told)
+    assert [task["best"] for task in told[0]["tasks"]] == [{"trial": 1, "ms": 0.42}, {"trial": 2, "ms": 0.9}]

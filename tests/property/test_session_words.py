@@ -128,7 +128,7 @@ class Visitor:
 def test_whatever_is_said_is_done_or_refused_and_what_is_shown_fits_together(said):
     result = Result("ok", 1.0, 0.01, 1.0)
     with (
-        patch.object(measuring, "measure", lambda view, target: result),
+        patch.object(measuring, "measure", lambda view, target, *_: result),
         patch.object(Target, "peak_gflops", lambda self, remeasure=False: 100.0),
     ):
         visitor = Visitor()

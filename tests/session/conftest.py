@@ -100,11 +100,12 @@ def fake(monkeypatch):
 
     class Fake:
         def __init__(self):
-            self.gate, self.seen = threading.Event(), []
+            self.gate, self.seen, self.constants = threading.Event(), [], []
             self.gate.set()
             self.result = Result("ok", 1.5, 0.02, 3.0)
 
-        def measure(self, view, target):
+        def measure(self, view, target, constants):
+            self.constants.append(constants)
             self.seen.append([str(p) for p in view.trace])
             assert self.gate.wait(20)
             return self.result(view) if callable(self.result) else self.result

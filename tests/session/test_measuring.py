@@ -105,7 +105,7 @@ def test_a_failed_measurement_is_kept_in_its_row(session, fake, status):
 
 @pytest.mark.parametrize("error", [RunError("run.worker", "No worker", hint="look"), OSError("disk")])
 def test_an_error_while_measuring_becomes_a_row(session, monkeypatch, error):
-    def fails(*_):
+    def fails(*_, **_how):
         raise error
 
     monkeypatch.setattr(measuring.services, "measure", fails)

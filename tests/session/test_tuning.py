@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
+from dataclasses import replace
 
 import pytest
 from session.conftest import Mirror, matmul, own_threads, split, until
@@ -12,8 +13,10 @@ from session.fakes import FakeTuning
 
 from workbench import Target, tune
 from workbench.errors import UsageError
+from workbench.session import tuning
 from workbench.session.measuring import Result
 from workbench.session.stats import Stats
+from workbench.tune.conditions import mixed
 from workbench.tune.log import Header, write_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -169,6 +172,31 @@ def test_open_numbers_are_tuned(session):
     s.run("adopt")
     assert slice_of(s, "head")["holes"] == 0
     assert [p.name for p in s.schedule.trace] == ["split", "split"]
+
+
+def test_everything_in_a_model_is_timed_with_the_caches_of_its_runs(session, fake, here, monkeypatch):
+    runs = []
+    monkeypatch.setattr(tuning, "tune", lambda what, **options: runs.append(options) or FakeTuning([first]))
+    first = matmul(64)
+    network, single = session([first, matmul(128)]), session(first)
+    for s in (network, single):
+        s.run("apply", step=split("j", None, 8))
+        s.run("measure")
+        s.run("apply", step=split("i", None, {"hole": "ti"}))
+        s.run("tune", scope="schedule", trials=2)
+    until(lambda: len(fake.constants) == 2)
+    assert fake.constants == ["shared", "near"]
+    assert [run["options"].constants for run in runs] == ["shared", "near"]
+    old = FakeTuning([first]).feed(3)
+    write_log(here / "x.tunelog.jsonl", Header(tasks=()), [replace(record, caches="warm") for record in old.records])
+    note = slice_of(session([first, matmul(128)], log="x.tunelog.jsonl"), "status")["note"]
+    assert note["code"] == "session.conditions"
+    assert "3 warm) than what is measured here (constants shared)" in note["text"]
+    assert slice_of(session(first, log="x.tunelog.jsonl"), "status")["note"] is None
+    lines = [replace(record, caches=("warm", "flushed")[record.trial % 2]) for record in old.records]
+    write_log(here / "y.tunelog.jsonl", Header(tasks=()), lines)
+    note = slice_of(session(first, log="y.tunelog.jsonl"), "status")["note"]
+    assert note["text"] == "; ".join(mixed(lines))
 
 
 def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):

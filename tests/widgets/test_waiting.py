@@ -20,7 +20,7 @@ def gate(monkeypatch):
     """Measurements wait for it."""
     out = threading.Event()
 
-    def measure(view, target):
+    def measure(view, target, *_):
         assert out.wait(20)
         return Result("ok", 1.5, 0.02, 3.0)
 

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.cli.output import Output, columns, number
+from workbench.tune.conditions import mixed
 from workbench.tune.database import Database
 from workbench.tune.log import Log, load_log
 from workbench.tune.record import Record, speed
-from workbench.tune.similar import differences
 from workbench.tune.table import latency_text
 
 
@@ -53,7 +53,7 @@ def summary(options: Namespace, output: Output) -> int:
         "caches": dict(Counter(r.caches for r in log.records)),
         "unknown_lines": dict(Counter(line.kind for line in log.unknown)),
     }
-    for text in _mixed(log):
+    for text in mixed(log.records):
         output.warn(text)
     output.result(data, "\n\n".join(_text(data)))
     return 0
@@ -107,26 +107,6 @@ def _rounds(log: Log) -> dict[str, Any]:
         "measure_s": sum(r.measure_s for r in log.rounds),
         "spearman": ranks,
     }
-
-
-def _mixed(log: Log) -> list[str]:
-    """Say which of the trials cannot be compared with each other."""
-    out = []
-    targets = list(dict.fromkeys(r.target for r in log.records))
-    if len(targets) > 1:
-        apart = differences(targets[1], targets[0])
-        out.append(f"trials of {len(targets)} targets are in this log; each is ranked by itself ({apart})")
-    caches = Counter(r.caches or "not told" for r in log.records if r.ok)
-    if len(caches) > 1:
-        parts = ", ".join(f"{count} {name}" for name, count in caches.most_common())
-        out.append(f"trials found different things in the caches ({parts}): their latencies are not comparable")
-    hosts = {(r.host, r.target) for r in log.records if r.host}
-    if len(hosts) > len({target for _, target in hosts}):
-        machines = ", ".join(sorted({host for host, _ in hosts}))
-        out.append(
-            f"trials of one target come from several machines ({machines}): their latencies may differ by machine"
-        )
-    return out
 
 
 def _text(data: dict[str, Any]) -> list[str]:

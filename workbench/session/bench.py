@@ -47,7 +47,7 @@ class Bench:
         held = watch.hold() if watch is not None else False
         self._worker.put(lambda: self._measuring(view.key, held))
         try:
-            result = measuring.measure(view.schedule, self._desk.target)
+            result = measuring.measure(view.schedule, self._desk.target, self._desk.constants)
         finally:
             if watch is not None and held:
                 watch.release()

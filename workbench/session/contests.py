@@ -135,7 +135,7 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
         watch = desk.watch
         held = watch.hold() if watch is not None else False
         try:
-            found = _measured(a, b, desk.target)
+            found = _measured(a, b, desk.target, desk.constants)
         finally:
             if watch is not None and held:
                 watch.release()
@@ -144,11 +144,11 @@ def start(host: Host, a: TreeNode, b: TreeNode) -> None:
     host.later(f"contest {a.key[0]} {a.id} {b.id}", work, "measure")  # numbers of variants are those of their task
 
 
-def _measured(a: TreeNode, b: TreeNode, target: Any) -> Match:
+def _measured(a: TreeNode, b: TreeNode, target: Any, constants: str) -> Match:
     """Time two variants; an error that is raised becomes a result like any other."""
     keys = (a.key, b.key)
     try:
-        found = services.contest([a.schedule.func, b.schedule.func], a.schedule.base, target)
+        found = services.contest([a.schedule.func, b.schedule.func], a.schedule.base, target, constants=constants)
     except WorkbenchError as error:
         return Match(keys, "failed", error=render(error))
     except Exception as error:

@@ -43,10 +43,16 @@ class Result:
         return Result(record.status, record.latency_ms, record.spread, record.gflops, record.error)
 
 
-def measure(view: Schedule, target: Target) -> Result:
-    """Build, check and time the schedule; an error that is raised becomes a result like any other."""
+def measure(view: Schedule, target: Target, constants: str = "near") -> Result:
+    """Build, check and time the schedule; an error that is raised becomes a result like any other.
+
+    Parameters
+    ----------
+    constants : str
+        Where it finds its constants, see `MeasureOptions`.
+    """
     try:
-        return Result.of(services.measure(view.func, view.base, target))
+        return Result.of(services.measure(view.func, view.base, target, constants=constants))
     except WorkbenchError as error:
         return Result("run_error", error=render(error))
     except Exception as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from workbench.tune.conditions import CACHES, mixed, unlike
+
 if TYPE_CHECKING:
     from .desk import Desk
 
@@ -25,4 +27,12 @@ def first_note(desk: Desk) -> dict[str, Any] | None:
     if missing := desk.target.missing_here():
         text = f"This machine cannot run code for this target: it lacks {', '.join(missing)}"
         return note("warn", text, "target.host", "schedules can be made, but not measured here")
-    return None
+    return conditions_note(desk)
+
+
+def conditions_note(desk: Desk) -> dict[str, Any] | None:
+    """Return which times of the log cannot be compared with each other or with what is measured here."""
+    records = desk.stats.records
+    told = mixed(records) or [unlike(CACHES[desk.constants], records)]
+    hint = "tune it again in a new log to compare them"
+    return note("warn", "; ".join(told), "session.conditions", hint) if any(told) else None

@@ -19,7 +19,6 @@ from workbench.tune.forecast import forecast, left
 from workbench.tune.journal import Stamp
 from workbench.tune.lines import Comparison, Round
 from workbench.tune.log import load_log
-from workbench.tune.measuring import constants_of
 from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -206,7 +205,7 @@ def remembered(rounds: Iterable[Round]) -> dict[str, dict[str, Any]]:
 
 def start(
     what: Schedule | Sequence[Task], scope: str, only: str | None, target: Target, log: str | None, title: str,
-    trials: int | None, seconds: float | None, source: str = "python",
+    trials: int | None, seconds: float | None, source: str, constants: str,
 ) -> TuningSession:  # fmt: skip
     """Start a run of `trials` new trials or `seconds`; a log that fits is gone on with.
 
@@ -217,19 +216,20 @@ def start(
     log : str or None
         The file to write to; by default one named after `title` in the working directory, or the first free name after
         it when that belongs to another model.
+    constants : str
+        Where kernels find their constants: the same for all that is timed in a session, so that it can be compared.
     """
     tasks = 1 if scope == "schedule" or only is not None else len(what)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * tasks
-    constants = "near" if isinstance(what, Schedule) else constants_of(what, target)
-    caches = TuneOptions(constants=constants).caches
+    options = TuneOptions(constants=constants)
     for name in [log] if log is not None else _names(title):
         try:
-            total = None if trials is None else trials + _trials(name, str(target), caches)
+            total = None if trials is None else trials + _trials(name, str(target), options.caches)
             chosen = None if only is None else [only]
             return tune(
                 what, trials=total, seconds=seconds, log=name, target=target, resume=True, only_tasks=chosen,
-                source=source,
+                options=options, source=source,
             )  # fmt: skip
         except LogError as error:
             if log is not None or error.code not in ("log.other_model", "log.locked", "log.corrupt"):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, TypeGuard
 
 from workbench.arguments import ArgumentTypeError, is_a, real, whole
 from workbench.errors import UsageError
+from workbench.tune.conditions import CACHES
 
 COST_MODELS = ("xgboost", "analytic", "random")
 SEARCHES = ("evolutionary", "random", "descent")
@@ -17,8 +18,6 @@ SPACES = ("sketch", "template", "both")
 
 Objective: TypeAlias = Callable[[Mapping[str, float]], float]
 """A user's objective: latencies in ms by task key and by task name -> a number that is to become small."""
-
-_CACHES = {"near": "warm", "shared": "constants shared", "memory": "constants in memory"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +96,7 @@ class TuneOptions:
     @property
     def caches(self) -> str:
         """State of the caches in which candidates are timed, as the log names it."""
-        return "flushed" if self.flush_cache else _CACHES[self.constants or "near"]
+        return "flushed" if self.flush_cache else CACHES[self.constants or "near"]
 
     def __post_init__(self) -> None:
         _one_of("task scheduler", self.scheduler, SCHEDULERS, "usage.scheduler")
@@ -105,7 +104,7 @@ class TuneOptions:
         is_a("search", self.search, str)
         is_a("model", self.model, (str, os.PathLike))
         if self.constants is not None:
-            _one_of("place for constants", self.constants, tuple(_CACHES), "usage.constants")
+            _one_of("place for constants", self.constants, tuple(CACHES), "usage.constants")
         for name in ("confirm", "early_end", "flush_cache", "baseline"):
             is_a(name, getattr(self, name), bool)
         for name, code in (

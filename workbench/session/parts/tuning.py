@@ -144,7 +144,9 @@ def tune(
     only = desk.infos[desk.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")
-    started = tuning.start(what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source)
+    started = tuning.start(
+        what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source, desk.constants
+    )
     if known_trials := len(started.records) - started.new_trials:
         first = goes_first(started.snapshot().waiting)
         text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already{first and f'; {first}'}"

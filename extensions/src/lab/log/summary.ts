@@ -7,6 +7,8 @@ const MESSAGES_KEPT = 50;
 const LAST_KEPT = 20;
 const BAD_LINES_KEPT = 20;
 const COMMANDS_KEPT = 50;
+/** Tasks of a command that are named; of more it is said how many. */
+const NAMED = 2;
 /** States of the caches that go before all others, as in `workbench/tune/record.py`. */
 const CONDITIONS = ['constants in memory', 'constants shared', 'flushed'];
 
@@ -16,7 +18,7 @@ export interface Message {
   text: string;
   count: number;
   trial: number;
-  task: string;
+  task: Task;
 }
 
 export interface Failure {
@@ -45,7 +47,8 @@ export interface Task {
 
 export interface Trial {
   trial: number;
-  task: string;
+  /** Its name is the task's: a trial may have been written under another one. */
+  task: Task;
   status: string;
   ms: number | null;
   origin: string;
@@ -54,7 +57,7 @@ export interface Trial {
 
 export interface Command {
   name: string;
-  words: string;
+  args: Fields;
   source: string;
   accepted: boolean;
   error: string;
@@ -72,6 +75,13 @@ export function ranking(task: Task): Ranking {
     rankings.set(task, found);
   }
   return found.ranking;
+}
+
+/** Which times cannot be compared because kernels found different things in the caches, as `workbench log summary` says it. */
+export function mixedCaches({ caches }: LogSummary): string {
+  if (caches.size < 2) return '';
+  const parts = [...caches].sort((a, b) => b[1] - a[1]).map(([name, count]) => `${count} ${name}`).join(', ');
+  return `Trials found different things in the caches (${parts}): their latencies are not comparable.`;
 }
 
 /** Time of a task's best trial in ms. */
@@ -95,6 +105,8 @@ export class LogSummary {
   firstTime: number | null = null;
   lastTime: number | null = null;
   newestSchema = 0;
+  /** Trials that count, by what they found in the caches. */
+  readonly caches = new Map<string, number>();
   private byKey = new Map<string, number>();
 
   /** Take one complete line; false when it holds neither a record nor anything that may be passed over. */
@@ -162,9 +174,11 @@ export class LogSummary {
     if (ms === null) {
       this.takeFailure(task, status === 'ok' ? 'no time' : status, error, trial);
     } else {
+      const caches = text(data.caches) || 'not told';
+      this.caches.set(caches, (this.caches.get(caches) ?? 0) + 1);
       task.timed.push({ trial, program: program(data), ms, warmth: warmth(text(data.caches)), nth: task.trials, at: this.trials });
     }
-    this.last.push({ trial, task: name, status, ms, origin: text(data.origin), error });
+    this.last.push({ trial, task, status, ms, origin: text(data.origin), error });
     if (this.last.length > 4 * LAST_KEPT) {
       this.last = this.last.slice(-LAST_KEPT);
     }
@@ -206,8 +220,8 @@ export class LogSummary {
     this.commandCount++;
     this.refused += accepted ? 0 : 1;
     this.commands.push({
-      name: data.name, words: this.words(data.args), source: text(data.source), accepted, error: text(data.error),
-      elapsed: number(data.elapsed_s)
+      name: data.name, args: typeof data.args === 'object' && data.args !== null ? (data.args as Fields) : {},
+      source: text(data.source), accepted, error: text(data.error), elapsed: number(data.elapsed_s)
     });
     if (this.commands.length > 2 * COMMANDS_KEPT) {
       this.commands = this.commands.slice(-COMMANDS_KEPT);
@@ -216,20 +230,20 @@ export class LogSummary {
     return true;
   }
 
-  /** Arguments as a person would say them: a task by its name, a schedule only as such. */
-  private words(args: unknown): string {
-    const said = Object.entries(typeof args === 'object' && args !== null ? args : {}).flatMap(([name, value]) => {
-      if (name === 'key' || name === 'until' || value === null) {
+  /** Arguments as a person would say them, tasks first and by their names, a schedule only as such. */
+  words({ name: command, args }: Command): string {
+    const said = Object.entries(args).flatMap(([name, value]) => {
+      if (name === 'key' || name === 'until' || name === 'task' || name === 'tasks' || value === null) {
         return [];
-      }
-      // What was refused is written down as it was sent: the task may be a number.
-      const task = name === 'task' ? this.tasks[this.byKey.get(String(value)) ?? Number(value)] : undefined;
-      if (task) {
-        return [task.name];
       }
       return [name === 'trace' ? 'a whole schedule' : `${name} = ${typeof value === 'string' ? value : JSON.stringify(value)}`];
     });
-    return said.join(', ');
+    const named = [args.task, ...(Array.isArray(args.tasks) ? (args.tasks as unknown[]) : [])].filter(one => one !== undefined && one !== null);
+    const tasks = named.map(one => this.tasks[this.byKey.get(String(one)) ?? Number(one)]?.name ?? `task ${String(one)}`);
+    if (command === 'start' && !tasks.length) {
+      tasks.push(this.tasks.length === 1 ? this.tasks[0].name : 'all tasks');
+    }
+    return [...(tasks.length > NAMED ? [`${tasks.length} of ${this.tasks.length} tasks`] : tasks), ...said].join(', ');
   }
 
   private takeTimes(data: Fields): void {
@@ -255,7 +269,7 @@ export class LogSummary {
     if (message) {
       message.count++;
     } else if (failure.messages.size < MESSAGES_KEPT) {
-      failure.messages.set(error, { text: error, count: 1, trial, task: task.name });
+      failure.messages.set(error, { text: error, count: 1, trial, task });
     } else {
       failure.unlisted++;
     }

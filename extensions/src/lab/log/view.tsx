@@ -4,7 +4,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { BestSoFar, rises } from './curve';
 import { Commands, FailureList, Facts, LastTrials } from './lists';
 import * as f from './format';
-import { SCHEMA, LogSummary, best, dots, number, taskCurve, text, totalCurve } from './summary';
+import { SCHEMA, LogSummary, best, dots, mixedCaches, number, taskCurve, text, totalCurve } from './summary';
 import { TaskTable } from './tasks';
 
 const SUM = 'Sum over the tasks: how often a task occurs (×) times its best time.';
@@ -101,6 +101,8 @@ function remarks({ log, size, torn }: ViewState): Notice[] {
     const told = `The log was written in format ${log.newestSchema}; this viewer knows format ${SCHEMA}.`;
     out.push({ level: 'warn', text: told, hint: 'What it knows is shown, other fields are passed over. A newer Schedule Workbench shows all.' });
   }
+  const mixed = mixedCaches(log);
+  if (mixed) out.push({ level: 'warn', text: mixed });
   if (log.badCount) {
     const more = log.badCount > log.badLines.length ? ' and more' : '';
     const lines = `${f.plural(log.badCount, 'line')} could not be read: ${log.badLines.join(', ')}${more}.`;
@@ -129,7 +131,7 @@ function Summary({ log }: { log: LogSummary }): VNode {
     ...(log.comparisons ? [['Comparisons', <span title={COMPARED}>{compared(log)}</span>] as [string, ComponentChildren]] : []),
     ['Time', log.trials ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
     ['Written', span(created, log.lastTime)],
-    [many ? 'Best, whole model' : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{result}</span>]
+    [many ? `Best, ${text(header.model) ? 'whole model' : 'all tasks'}` : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{result}</span>]
   ];
   return (
     <dl class="swbl-summary" aria-label="Summary">
@@ -156,7 +158,7 @@ function tasksAside(log: LogSummary): string {
 
 function CurveSection({ log, selected, select }: { log: LogSummary; selected: string; select: (key: string) => void }): VNode {
   const task = log.tasks.find(t => t.key === selected);
-  const whole = log.measured.length === log.tasks.length ? 'Whole model' : `The ${log.measured.length} tasks with a result`;
+  const whole = log.measured.length === log.tasks.length ? text(log.header?.model) ? 'Whole model' : 'All tasks' : `The ${log.measured.length} tasks with a result`;
   const title = task ? task.name : whole;
   const none = { xs: [], ms: [] };
   const curve = task ? taskCurve(task) : totalCurve(log);
