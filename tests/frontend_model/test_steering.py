@@ -25,13 +25,14 @@ def form(panels: Panels, name: str) -> Any:
 def test_every_declared_command_has_a_form(panels: Panels) -> None:
     page = opened(panels)
     buttons = page.locator("[data-swb-order]")
-    assert buttons.all_inner_texts() == [o["name"] for o in states.orders()]
+    assert buttons.all_inner_texts() == [o["name"].capitalize() for o in states.orders()]
     for order in states.orders():
         found = form(panels, order["name"])
         assert order["summary"] in found.inner_text()
         assert page.locator(f"[data-swb-order={order['name']}]").get_attribute("aria-expanded") == "true"
         for one in order["fields"]:
-            assert found.get_by_text(one["name"].capitalize(), exact=False).count() or one["widget"] == "shown"
+            label = "Sketch" if one.get("names") == "variant" else one["name"].capitalize()
+            assert found.get_by_text(label, exact=False).count() or one["widget"] == "shown"
 
 
 def test_a_command_that_nobody_knew_is_sent_as_it_was_declared(panels: Panels) -> None:
@@ -162,7 +163,7 @@ def test_what_the_run_knows_is_said(panels: Panels) -> None:
     for words in (
         "conv2d 3x3 256→256 @14x14 + bias + relu: saves most",
         "expects 4.20 µs per round (1.10 by the last rounds, 4.90 if trials go on to pay)",
-        "0.438 ms ± 0.001 · 98.8 % sure · proposed by mutation · 1 candidate by hand",
+        "0.438 ms ± 0.001 · 98.8 % sure · a fast one with another number · 1 candidate by hand",
         "Failed\n11 timeouts, 1 build error",
         "few rounds so far · expects 18.0 µs per round (7.50 if trials go on to pay)"
         " · about 30 of the 784 trials left, 16 s",
@@ -185,6 +186,19 @@ def test_what_the_run_knows_is_said(panels: Panels) -> None:
     panels.settle()
     assert "rests" in page.locator(".swb-facts").inner_text()
     assert "saves most" not in page.locator(".swb-facts").inner_text()
+
+
+def test_words_are_explained_to_the_keyboard(panels: Panels) -> None:
+    page = opened(panels)
+    shown = "() => getComputedStyle(document.activeElement, '::after').content"
+    page.keyboard.press("Tab")
+    for selector, says in (("abbr >> text=rank correlation", "0 is guessing"), ("[data-swb-order=pin]", "Hold a hole")):
+        page.locator(selector).focus()
+        assert says in page.evaluate(shown)
+    found = form(panels, "pin")
+    found.locator("[data-swb-arg=hole]").focus()
+    panels.settle()
+    assert "What hole is." in found.inner_text()
 
 
 def test_the_schedule_on_show_becomes_a_trial(panels: Panels) -> None:

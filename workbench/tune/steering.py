@@ -104,9 +104,9 @@ class _OfTask(Order):
 @order("pin")
 @dataclass(frozen=True, slots=True)
 class Pin(_OfTask):
-    """Hold a hole at one value in all candidates that are proposed from now on."""
+    """Hold a hole, a number that the tuner chooses, at one value in all candidates that are proposed from now on."""
 
-    hole: str = column("name of the hole")
+    hole: str = column("the hole, by its name in the schedule")
     value: int = column("the value")
 
     def settle(self, desk: Desk) -> Order:
@@ -122,11 +122,11 @@ class Pin(_OfTask):
 @order("forbid")
 @dataclass(frozen=True, slots=True)
 class Forbid(_OfTask):
-    """Propose no more candidates with certain values of a hole, or of one variant of the space."""
+    """Propose no more candidates with certain values of a hole, or of one sketch of the task."""
 
-    hole: str = column("name of the hole", default="")
+    hole: str = column("the hole, by its name in the schedule", default="")
     values: tuple[int, ...] = column("the values", default=())
-    variant: int | None = column("the variant, by its number", default=None)
+    variant: int | None = column("the sketch, by its number: a loop nest whose sizes are holes", default=None)
 
     def settle(self, desk: Desk) -> Order:
         """Refuse what would leave no candidate."""
@@ -146,10 +146,10 @@ class Forbid(_OfTask):
 @order("release")
 @dataclass(frozen=True, slots=True)
 class Release(_OfTask):
-    """Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task."""
+    """Take back what was pinned or forbidden: of a hole, of a sketch, or of the whole task."""
 
     hole: str = column("only this hole", default="")
-    variant: int | None = column("only this variant", default=None)
+    variant: int | None = column("only this sketch", default=None)
 
     def settle(self, desk: Desk) -> Order:
         """Refuse when there is nothing to take back."""
@@ -158,7 +158,7 @@ class Release(_OfTask):
         changed = wishes.copy()
         settled.change(changed)
         if changed == wishes:
-            held = [*wishes.pins, *wishes.forbids, *(f"variant {v}" for v in sorted(wishes.variants))]
+            held = [*wishes.pins, *wishes.forbids, *(f"sketch {v}" for v in sorted(wishes.variants))]
             hint = f"held are: {', '.join(held)}" if held else "nothing is pinned or forbidden for this task"
             raise UsageError("steer.nothing", "There is nothing to release", [self.task], hint)
         return settled
@@ -179,9 +179,9 @@ class Release(_OfTask):
 @order("add")
 @dataclass(frozen=True, slots=True)
 class Add(_OfTask):
-    """Measure a candidate next: a row of a variant of the space, or a whole schedule as its trace."""
+    """Measure a candidate next: a whole schedule as its trace, or a sketch with a value for every hole."""
 
-    variant: int | None = column("the variant that the row belongs to", default=None)
+    variant: int | None = column("the sketch that the row belongs to, by its number", default=None)
     row: Mapping[str, int] = column("the value of every hole", default_factory=dict)
     trace: tuple[Mapping[str, Any], ...] = column("the schedule: what `Schedule.to_json` returns", default=())
     key: str = worked_out("structural key of the candidate", default="")
@@ -220,7 +220,7 @@ class SetBudget(Order):
     trials: int | None = column("trials in all, those in the log included", default=None)
     seconds: float | None = column("time limit of this run in seconds, counted from its start", default=None)
     task: str | None = column("the task that gets more: its number, key or name", default=None)
-    more: int | None = column("so many more trials, for the task if one is named", default=None)
+    more: int | None = column("so many more trials: for the task, if one is named", default=None)
     until: int = worked_out("trials of the task up to which it goes before all others", default=0)
 
     def settle(self, desk: Desk) -> Order:
@@ -267,7 +267,7 @@ class SetBudget(Order):
 @order("epsilon")
 @dataclass(frozen=True, slots=True)
 class SetEpsilon(Order):
-    """Change the share of candidates that are drawn at random."""
+    """Change the share of candidates that are drawn at random, whatever the model expects of them."""
 
     value: float = column("the share, 0 to 1")
 

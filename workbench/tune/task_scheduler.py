@@ -301,7 +301,7 @@ class GradientScheduler(TaskScheduler):
         parts = {
             "recent progress": self.alpha * backward,
             "few rounds so far": optimism,
-            "slower than its kind": similarity,
+            "slower than similar tasks": similarity,
         }
         return Terms(backward, optimism, similarity, gain, max(parts, key=lambda name: parts[name]))
 

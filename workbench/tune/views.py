@@ -157,7 +157,7 @@ def explain(loop: TuningLoop, index: int) -> str:
     wishes = standing.wishes[task.key]
     held = [f"{hole} = {value}" for hole, value in wishes.pins.items()]
     held += [f"{hole} ≠ {', '.join(map(str, sorted(values)))}" for hole, values in wishes.forbids.items()]
-    held += [f"variant ≠ {v}" for v in sorted(wishes.variants)]
+    held += [f"not sketch {v}" for v in sorted(wishes.variants)]
     if held:
         lines.append(f"  held: {'; '.join(held)}")
     if wishes.added:

@@ -97,7 +97,7 @@ def restricted(variants: Sequence[Variant], r: Restriction) -> tuple[Variant | N
     if unmet or all(v is None for v in out):
         told = [f"{h} = {x}" for h, x in r.pins.items()]
         told += [f"{h} ≠ {x}" for h, xs in r.forbids.items() for x in sorted(xs)]
-        told += [f"variant ≠ {k}" for k in sorted(r.variants)]
+        told += [f"not sketch {k}" for k in sorted(r.variants)]
         raise UsageError(
             "steer.empty", f"No schedule of the space meets {', '.join(told)}.", told, "release one of them first"
         )

@@ -1,7 +1,7 @@
 // What a run knows: why a task is tuned now, who is the best of the open one and how sure that is, how good the model is.
 
 import type { ComponentChildren } from 'preact';
-import { Button } from '../../shared/a11y';
+import { Button, Explained } from '../../shared/a11y';
 import { count, duration, micro, milliseconds, percent, plural, spread, sureness } from '../../shared/format';
 import { outcome } from '../../shared/outcome';
 import { TERMS, type Term } from '../../shared/taskorder';
@@ -21,7 +21,7 @@ const GAIN = 'What the task scheduler expects one more round of trials to save o
 function Expects(terms: Partial<Record<Term, number | null>>) {
   if (!worth(terms.gain)) return null;
   const parts = TERMS.flatMap(([term, words]) => (worth(terms[term]) ? [`${micro(terms[term])} ${words}`] : []));
-  return <span class="swb-faint" title={GAIN}> · expects {micro(terms.gain)} µs per round{parts.length > 0 && ` (${parts.join(', ')})`}</span>;
+  return <span class="swb-faint"> · <Explained says={GAIN}>expects {micro(terms.gain)} µs per round</Explained>{parts.length > 0 && ` (${parts.join(', ')})`}</span>;
 }
 
 /** How much of the rest of the run the task is likely to get. */
@@ -30,8 +30,7 @@ function Share({ more, tuning }: { more: number; tuning: TuningSlice }) {
   if (tuning.total != null && left === 0) return null;
   const some = left ? `about ${count(more)} of the ${plural(left, 'trial')} left` : `about ${plural(more, 'more trial')}`;
   return (
-    <span title="If trials go on to pay as they do now"> · {more > 0 ? some : 'probably no more trials'}
-      {more > 0 && tuning.rate ? `, ${duration(more / tuning.rate)}` : ''}</span>
+    <> · <Explained says="If trials go on to pay as they do now">{more > 0 ? some : 'probably no more trials'}</Explained>{more > 0 && tuning.rate ? `, ${duration(more / tuning.rate)}` : ''}</>
   );
 }
 
@@ -46,7 +45,11 @@ function FirstRound({ rows, left }: { rows: readonly TaskRow[]; left: number | n
   );
 }
 
-const ORIGINS: Readonly<Record<string, string>> = { default: 'the schedule without tuning', manual: 'given by hand' };
+/** Who made a candidate, in words of somebody who has not written the search. */
+const ORIGINS: Readonly<Record<string, string>> = {
+  default: 'the schedule without tuning', manual: 'given by hand', sketch: 'drawn from a sketch', template: 'drawn from the template', random: 'drawn at random', seed: 'like one that was fast before',
+  mutation: 'a fast one with another number', crossover: 'half of one fast one, half of another', polish: 'next to one of the fastest'
+};
 
 type Failure = NonNullable<SteeringSlice['task']>['failures'][number];
 
@@ -82,8 +85,8 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       {task && task.trial != null && (
         <Row name="Best">
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
-          {task.run?.trial != null && <span> · best of this run: {link(task.run.trial, `trial ${task.run.trial}`)} {milliseconds(task.run.ms)} ms, <span title="It was timed with other things in the caches, so the two times cannot be compared">timed otherwise</span></span>}
-          {row?.confidence != null && <span title={`That it is faster than the one before, by the last comparison of the two: ${percent(row.confidence)}`}> · {row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</span>}
+          {task.run?.trial != null && <span> · best of this run: {link(task.run.trial, `trial ${task.run.trial}`)} {milliseconds(task.run.ms)} ms, <Explained says="It was timed with other things in the caches, so the two times cannot be compared">timed otherwise</Explained></span>}
+          {row?.confidence != null && <> · <Explained says={`That it is faster than the one before, by the last comparison of the two: ${percent(row.confidence)}`}>{row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</Explained></>}
           {task.origin && <span class="swb-faint"> · {ORIGINS[task.origin] ?? `proposed by ${task.origin}`}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}
           {live && task.waiting > 0 && <span> · {plural(task.waiting, 'candidate')} by hand to be measured next</span>}
@@ -97,8 +100,8 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
         </Row>
       )}
       {task && task.quality != null && (
-        <Row name="Model"><span title="Spearman's rank correlation of what the model predicted and what was measured afterwards: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</span>
-          <span class="swb-faint"> with what was measured afterwards</span></Row>
+        <Row name="Model"><Explained says="Spearman's rank correlation of what the model predicted and what was measured afterwards: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</Explained>
+          <span class="swb-faint"> · how well the model of speed orders candidates before they are measured</span></Row>
       )}
       {its && task?.reason && (
         <Row name="Its turn">

@@ -18,7 +18,9 @@ export interface OrderFieldProps {
   readonly onChange: (value: Json) => void;
 }
 
-const labelOf = ({ name }: OrderField): string => name.charAt(0).toUpperCase() + name.slice(1);
+export const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+/** A variant of a task's space is called a sketch, as variants are those of the tree. */
+const labelOf = ({ name, names }: OrderField): string => (names === 'variant' ? 'Sketch' : capital(name));
 const holeOf = (field: OrderField, draft: OrderDraft, space: SpaceInfo | null) =>
   space?.holes.find(hole => hole.name === draft[field.of ?? '']) ?? null;
 
@@ -38,7 +40,7 @@ export const orderArgs = (order: OrderInfo, draft: OrderDraft): Args =>
 /** What is still missing; empty when nothing is. */
 export function orderLacks(order: OrderInfo, draft: OrderDraft): string {
   const open = order.fields.find(field => field.required && empty(draft[field.name]));
-  if (open) return `choose: ${open.name}`;
+  if (open) return `still to choose: ${labelOf(open).toLowerCase()}`;
   return order.fields.every(field => empty(draft[field.name])) ? 'fill in one of the fields' : '';
 }
 
@@ -48,7 +50,7 @@ function Select({ field, value, options, none, onPick }: {
   field: OrderField; value: Json; options: readonly Option[]; none: string; onPick: (value: string) => void;
 }) {
   return (
-    <label class="swb-order-field" title={field.label}><span>{labelOf(field)}</span>
+    <label class="swb-order-field" title={field.names === 'task' ? undefined : field.label}><span>{labelOf(field)}</span>
       <select data-swb-arg={field.name} value={String(value)} onChange={event => onPick(event.currentTarget.value)}>
         {(!field.required || value === '') && <option value="">{none}</option>}
         {options.map(one => <option key={one.value} value={one.value}>{one.text}</option>)}
@@ -65,7 +67,7 @@ function Values({ field, draft, space, onChange }: OrderFieldProps) {
   return (
     <div class="swb-order-field" role="group" aria-label={labelOf(field)} title={field.label}><span>{labelOf(field)}</span>
       <div ref={box} class="swb-line" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
-        {values.length === 0 && <span class="swb-faint swb-order-none">of a hole</span>}
+        {values.length === 0 && <span class="swb-faint swb-order-none">choose a hole first</span>}
         {values.map((one, i) => (
           <button key={one} type="button" class="swb-mini" tabIndex={i === 0 ? 0 : -1} aria-pressed={taken.includes(one) ? 'true' : 'false'} onClick={() => flip(one)}>{one}</button>
         ))}
@@ -105,7 +107,7 @@ export function OrderInput(props: OrderFieldProps) {
   const hole = holeOf(field, draft, space);
   if (field.of) {
     const options = (hole?.values ?? []).map(one => ({ value: String(one), text: String(one) }));
-    return <Select {...props} value={value} options={options} none={hole ? 'choose…' : 'of a hole'} onPick={toNumber} />;
+    return <Select {...props} value={value} options={options} none={hole ? 'choose…' : 'choose a hole first'} onPick={toNumber} />;
   }
   switch (field.widget) {
     case 'shown':

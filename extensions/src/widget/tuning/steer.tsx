@@ -9,7 +9,7 @@ import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 import { useEscape } from '../ui';
 import { sentence } from '../words';
-import { blankOrder, orderArgs, OrderInput, orderLacks, type OrderDraft } from './orderfields';
+import { blankOrder, capital, orderArgs, OrderInput, orderLacks, type OrderDraft } from './orderfields';
 
 const TASK = 'task';
 
@@ -41,6 +41,7 @@ function OrderForm({ store, order, needs, onClose }: { store: Store; order: Orde
   const refused = useSignal<ErrorInfo | null>(null);
   const done = useSignal('');
   const sending = useSignal(false);
+  const about = useSignal('');
   const form = useRef<HTMLFormElement>(null);
   useEffect(() => form.current?.querySelector<HTMLElement>('select, input, button')?.focus(), []);
   const { space, reading, problem } = useSpace(store, order, String(draft.value[TASK] ?? ''));
@@ -74,6 +75,7 @@ function OrderForm({ store, order, needs, onClose }: { store: Store; order: Orde
   useEscape(true, onClose);
   return (
     <form ref={form} class="swb-order" id={`swb-order-${order.name}`} aria-label={order.name} noValidate
+      onFocusCapture={event => { about.value = (event.target as Element).closest<HTMLElement>('.swb-order-field, .swb-check')?.title ?? ''; }}
       onSubmit={event => { event.preventDefault(); void send(); }}>
       <p class="swb-order-summary">{order.summary}</p>
       <div class="swb-order-fields">
@@ -81,12 +83,13 @@ function OrderForm({ store, order, needs, onClose }: { store: Store; order: Orde
           <OrderInput key={field.name} {...{ field, tasks, head, space }} draft={draft.value} now={now[field.name] ?? null}
             onChange={value => set(field.name, value)} />
         ))}
-        <Button type="submit" class="swb-button is-primary" data-swb-send reason={reason} onPress={() => undefined}>{order.name}</Button>
+        <Button type="submit" class="swb-button is-primary" data-swb-send reason={reason} onPress={() => undefined}>{capital(order.name)}</Button>
         <Button class="swb-button" onPress={onClose}>Close</Button>
       </div>
       {refused.value && <p class="swb-opinion is-not" role="alert"><b>Refused.</b> {sentence(refused.value.message)} {sentence(refused.value.hint ?? '')}</p>}
       {problem && <p class="swb-opinion is-not" role="alert"><b>The space of this task cannot be read.</b> {problem}</p>}
-      {!refused.value && !problem && <p class="swb-order-said" role="status">{reading ? 'Reading the space of this task…' : done.value || (lacks && `To do: ${lacks}`)}</p>}
+      {!refused.value && !problem && <p class="swb-order-said" role="status">{reading ? 'Reading the space of this task…' : done.value || sentence(lacks)}</p>}
+      {about.value && <p class="swb-faint">{sentence(about.value)}</p>}
     </form>
   );
 }
@@ -97,9 +100,9 @@ function Held({ store, held, needs, live, many }: { store: Store; held: Steering
   const reason = needs || (live ? '' : 'no run is active');
   return (
     <div class="swb-held" role="group" aria-label="Pinned and forbidden">
-      <span class="swb-faint">Held</span>
+      <span class="swb-faint">{live ? 'In force' : 'In force when it goes on'}</span>
       {held.map(one => (
-        <Button key={`${one.task} ${one.text}`} class="swb-mini is-wide" reason={reason} title={`Release ${one.text} of ${one.task}`}
+        <Button key={`${one.task} ${one.text}`} class="swb-mini is-wide" reason={reason} title={`Take back: ${one.text}, of ${one.task}`}
           aria-label={`Release ${one.text}${many ? ` of ${one.task}` : ''}`} onPress={() => store.act('steer', { name: 'release', args: one.args })}>
           {one.text}{many && <span class="swb-faint"> {one.task.split(' + ')[0]}</span>} <span aria-hidden="true">×</span>
         </Button>
@@ -145,7 +148,7 @@ export function Steer({ store, needs, live }: { store: PanelProps['store']; need
           <span class="swb-faint">Steer</span>
           {orders.map(one => (
             <button key={one.name} type="button" class="swb-button" data-swb-order={one.name} aria-expanded={one.name === open.value ? 'true' : 'false'}
-              title={one.summary} onClick={() => { open.value = one.name === open.value ? '' : one.name; }}>{one.name}</button>
+              title={one.summary} onClick={() => { open.value = one.name === open.value ? '' : one.name; }}>{capital(one.name)}</button>
           ))}
         </div>
       )}
