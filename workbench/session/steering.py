@@ -38,6 +38,9 @@ _WIDGETS = {
 
 _NAMES = {"task": "task", "hole": "hole", "variant": "variant"}
 _OF = {"value": "hole", "values": "hole"}
+_SAID = {"variant": "sketch"}
+"""Arguments that are called otherwise in a front end, where variants are those of the tree."""
+
 _ROW = "object of whole numbers"
 
 
@@ -215,7 +218,7 @@ def _held(wishes: Wishes, key: str, name: str) -> list[dict[str, Any]]:
     said: list[tuple[str, dict[str, Any]]]
     said = [(f"{hole} = {value}", {"hole": hole}) for hole, value in wishes.pins.items()]
     said += [(f"{h} ≠ {', '.join(map(str, sorted(vs)))}", {"hole": h}) for h, vs in wishes.forbids.items() if vs]
-    said += [(f"variant ≠ {v}", {"variant": v}) for v in sorted(wishes.variants)]
+    said += [(f"not sketch {v}", {"variant": v}) for v in sorted(wishes.variants)]
     return [{"task": name, "text": text, "args": {"task": key, **args}} for text, args in said]
 
 
@@ -229,7 +232,9 @@ def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any
     said = {k: v for k, v in line.args.items() if k not in ("key", "until", "task")}
     if line.name == START:  # the rest of it is for those who read the log
         said = {k: v for k, v in said.items() if k in ("trials", "seconds")}
-    words = ["the schedule" if k == "trace" else f"{k} {_words(v)}" for k, v in said.items() if v is not None]
+    words = [
+        "the schedule" if k == "trace" else f"{_SAID.get(k, k)} {_words(v)}" for k, v in said.items() if v is not None
+    ]
     words += _waits(line, tuning)
     return {
         "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),
