@@ -79,11 +79,12 @@ def read(source: Any) -> Lines:
         return source
     if isinstance(source, str | os.PathLike):
         log = load_log(source)
-        keys = [key for key, _ in log.header.tasks] if log.header else None
-        return of_lines(log.records, log.comparisons, log.rounds, keys)
+        names = dict(log.header.tasks) if log.header else {}
+        return of_lines(log.records, log.comparisons, log.rounds, list(names) if log.header else None, names)
     if isinstance(source, TuningSession):
+        names = {r.key: r.name for r in source.snapshot().rows}
         keys = [r.key for r in source.snapshot().rows if r.state != "skipped"]
-        return of_lines(source.records, source.comparisons, source.rounds, keys)
+        return of_lines(source.records, source.comparisons, source.rounds, keys, names)
     if hasattr(source, "columns"):
         trials = _of_frame(source)
         return Lines(trials, _keys(trials), _told_by_columns(source))
@@ -95,13 +96,19 @@ def of_lines(
     comparisons: Iterable[Comparison] = (),
     rounds: Iterable[Round] = (),
     keys: Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Lines:
-    """Take lines of a log together; the tasks are those that occur, unless `keys` names them."""
+    """Take lines of a log together; the tasks are those that occur, unless `keys` names them. A task is called what
+    `names` says by its key, else as in its first trial: later trials may have been written under another name.
+    """
     records = list(records)
+    called = dict(names or {})
+    for r in records:
+        called.setdefault(r.task_key, r.task)
     times = Counter((r.task_key, r.trial) for r in records)
     trials = [
-        Trial(r.trial, r.task_key, r.task, r.status, r.latency_ms, r.weight, r.error, r.flops, r.round, r.predicted,
-              _program(r) if times[r.task_key, r.trial] > 1 else "", r.warmth)
+        Trial(r.trial, r.task_key, called[r.task_key], r.status, r.latency_ms, r.weight, r.error, r.flops, r.round,
+              r.predicted, _program(r) if times[r.task_key, r.trial] > 1 else "", r.warmth)
         for r in records
     ]  # fmt: skip
     return Lines(trials, _keys(trials) if keys is None else list(keys), _told(records, comparisons), tuple(rounds))

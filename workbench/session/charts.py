@@ -49,7 +49,8 @@ def figure(desk: Desk, theme: Theme) -> Any:
     key = None if index is None else desk.infos[index].key
     live = desk.watch is not None and desk.watch.live
     rounds = desk.opened.rounds if desk.watch is None else desk.watch.tuning.rounds
-    lines = of_lines(stats.records, stats.comparisons, rounds, [info.key for info in desk.infos])
+    names = {info.key: info.name for info in desk.infos}
+    lines = of_lines(stats.records, stats.comparisons, rounds, list(names), names)
     return tuning_figure(
         lines, key if key is not None and stats.of(key).trials else None, lines.keys, by_hand=_by_hand(desk),
         peak_gflops=desk.peak, target=desk.target, most=LIVE_POINTS if live else None, wide=desk.chart.wide,

@@ -237,9 +237,17 @@ def _command(line: Command, number: int, tuning: TuningSession) -> dict[str, Any
     ]
     words += _waits(line, tuning)
     return {
-        "id": number, "name": line.name, "text": ", ".join(words), "task": names.get(str(line.args.get("task")), ""),
+        "id": number, "name": line.name, "text": ", ".join(words), "task": _about(line, names),
         "source": line.source, "accepted": line.accepted, "error": line.error, "at": round(line.elapsed_s, 1),
     }  # fmt: skip
+
+
+def _about(line: Command, names: Mapping[str, str]) -> str:
+    """Say which tasks a command is about; nothing where it is about all."""
+    some = line.args.get("tasks")
+    keys = [str(key) for key in (some if isinstance(some, list | tuple) else [line.args.get("task")])]
+    found = [names[key] for key in keys if key in names]
+    return found[0] if len(found) == 1 else f"{len(found)} of {len(names)} tasks" if found else ""
 
 
 def _waits(line: Command, tuning: TuningSession) -> list[str]:

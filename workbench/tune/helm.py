@@ -96,6 +96,8 @@ class Helm:
             "trials": trials, "seconds": seconds, "epsilon": float(options.epsilon), "confirm": options.confirm,
             "space": self._toolbox.origin(),
         }  # fmt: skip
+        if len(active := self.standing.scheduler.active) < len(self.tasks):
+            args["tasks"] = [self.tasks[index].key for index in sorted(active)]
         if options.objective is not None:
             args["objective"] = objective_text(options.objective)
         self._loop.journal.write(self._line(START, args, _source(source), ""))

@@ -9,6 +9,8 @@ const PAD = { left: 52, right: 18, top: 22, bottom: 34 };
 const BELOW = 22;
 /** Dots drawn at most; of more trials every n-th is shown, and the picture says so. */
 const DOTS = 600;
+/** The axis reaches from the least time to so many times it at least. */
+const ROOM = 1.6;
 const CROSSES = 80;
 
 export interface CurveProps {
@@ -50,7 +52,8 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
   const best = curve.ms[curve.ms.length - 1];
   const low = curve.ms.reduce((a, b) => Math.min(a, b), best); // timed again, the best may have got slower
   const shown = thin(dots, DOTS);
-  const high = [...shown.ms, ...curve.ms].reduce((a, b) => Math.max(a, b), first) * 1.08;
+  // A curve that hardly falls gets some room, so that its axis has numbers.
+  const high = Math.max([...shown.ms, ...curve.ms].reduce((a, b) => Math.max(a, b), first) * 1.08, low * ROOM);
   const scale: Scale = {
     x: n => PAD.left + ((width - PAD.left - PAD.right) * n) / Math.max(1, trials),
     y: v => PAD.top + ((HEIGHT - PAD.top - PAD.bottom - BELOW) * Math.log(high / v)) / Math.log(high / low)

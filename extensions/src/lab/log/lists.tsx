@@ -34,7 +34,7 @@ function Kind({ kind, trials }: { kind: Failure; trials: number }): VNode {
 function Example({ message }: { message: Message }): VNode {
   return (
     <div class="swbl-example">
-      <p>{f.plural(message.count, 'trial')}, first in trial {message.trial} of {message.task}</p>
+      <p>{f.plural(message.count, 'trial')}, first in trial {message.trial} of {message.task.name}</p>
       <pre tabIndex={0}>{message.text || 'The log gives no message.'}</pre>
     </div>
   );
@@ -87,7 +87,7 @@ export function Commands({ log }: { log: LogSummary }): VNode {
           {log.lastCommands.map(one => (
             <tr>
               <td class="swbl-num">{one.elapsed === null ? f.UNKNOWN : f.duration(one.elapsed)}</td>
-              <th scope="row">{one.name} <span class="swbl-quiet">{one.words}</span></th>
+              <th scope="row">{one.name} <span class="swbl-quiet">{log.words(one)}</span></th>
               <td>{one.source || f.UNKNOWN}</td>
               <td class={one.accepted ? '' : 'swbl-bad swbl-wrap'}>{one.accepted ? 'accepted' : `refused: ${one.error}`}</td>
             </tr>
@@ -125,7 +125,7 @@ function LastTrial({ trial }: { trial: Trial }): VNode {
   return (
     <tr>
       <td class="swbl-num">{trial.trial}</td>
-      <th scope="row">{trial.task}</th>
+      <th scope="row" title={trial.task.name}>{trial.task.name}</th>
       <td>{trial.origin || f.UNKNOWN}</td>
       <td class="swbl-num swbl-strong">{f.ms(trial.ms)}</td>
       <td class={trial.ms === null ? 'swbl-bad' : ''}>{f.outcome(trial.status)}{line && `: ${line}`}</td>

@@ -42,11 +42,11 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
             <th scope="col" class="swbl-num">Best ms</th>
             <th scope="col" class="swbl-num" title="Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak">GFLOP/s</th>
             <th scope="col" class="swbl-num" title="× times best, of the sum over all tasks with a result">Share</th>
-            <th scope="col">Failed</th>
+            {log.failed > 0 && <th scope="col">Failed</th>}
           </tr>
         </thead>
         <tbody onKeyDown={move}>
-          {shown.map(task => <Row key={task.key} task={task} total={total} on={task.key === selected} select={select} />)}
+          {shown.map(task => <Row key={task.key} task={task} total={total} failed={log.failed > 0} on={task.key === selected} select={select} />)}
         </tbody>
       </table>
       {shown.length < tasks.length && (
@@ -56,7 +56,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
   );
 }
 
-function Row({ task, total, on, select }: { task: Task; total: number; on: boolean; select: (key: string) => void }): VNode {
+function Row({ task, total, failed, on, select }: { task: Task; total: number; failed: boolean; on: boolean; select: (key: string) => void }): VNode {
   const share = total ? cost(task) / total : 0;
   const ms = best(task);
   const toggle = (): void => select(on ? '' : task.key);
@@ -79,7 +79,7 @@ function Row({ task, total, on, select }: { task: Task; total: number; on: boole
       <td class="swbl-num swbl-share">
         {ms === null ? f.UNKNOWN : <><i style={{ width: `${Math.round(36 * share)}px` }} />{f.percent(share)}</>}
       </td>
-      <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}</td>
+      {failed && <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}</td>}
     </tr>
   );
 }
