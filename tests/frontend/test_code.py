@@ -303,7 +303,32 @@ def test_the_whole_text_is_copied_whatever_was_looked_at(bench: Bench) -> None:
     assert all(lines[:-1])
 
 
-def test_the_middle_is_the_panel_of_its_tab(bench: Bench) -> None:
+TABLISTS = """() => [...document.querySelectorAll('[role=tablist]')].map(list => {
+  const all = (selector, in_ = list) => [...in_.querySelectorAll(selector)], byId = id => document.getElementById(id);
+  const open = all('[aria-selected=true]'), attribute = (el, name) => el.getAttribute(name);
+  const panels = all('[aria-controls]').map(tab => byId(attribute(tab, 'aria-controls')));
+  return [attribute(list, 'aria-label'), open[0].textContent, open.length, all('[tabindex="0"]').length,
+    panels.map(one => [attribute(one, 'role'), byId(attribute(one, 'aria-labelledby')) === open[0]])];
+})"""
+
+
+def test_every_list_of_tabs_has_its_panel_and_is_walked_by_keys(bench: Bench) -> None:
     bench.open()
-    bench.click("[data-swb-tab=code]")
-    assert bench.page.get_by_role("tabpanel", name="Code").count() == 1
+    for tab, inner in (("code", "C"), ("diff", "C")):
+        bench.click(f"[data-swb-tab={tab}]")
+        bench.page.wait_for_selector("[data-swb-tab=asm]")
+        for key, shown in (
+            ("Home", "Program"),
+            ("ArrowRight", "C"),
+            ("End", "Assembly"),
+            ("ArrowRight", "Program"),
+            ("ArrowRight", inner),
+        ):
+            bench.page.locator("[aria-label='Form of the code'] [tabindex='0']").press(key)
+            bench.wait_for(f"document.activeElement.textContent === '{shown}'")
+        found = bench.page.evaluate(TABLISTS)
+        assert [one[:2] for one in found] == [
+            ["Screens", "Schedule"], ["Views of the schedule", tab.capitalize()], ["Form of the code", inner],
+        ]  # fmt: skip
+        for _, _, selected, stops, panels in found:
+            assert (selected, stops, panels) == (1, 1, [["tabpanel", True]])

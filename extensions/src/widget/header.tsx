@@ -90,7 +90,7 @@ function Screens({ store }: { store: Store }) {
   const { tab } = useUi();
   const running = store.slice('tuning').value?.state === 'running';
   const dot = running && <span class="swb-dot" role="img" aria-label="running" title="running" />;
-  return <Tabs<Tab> label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
+  return <Tabs<Tab> name="screens" label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
 
 /** How much faster or slower the variant on show is than those that it was made of: the last and the first with a time. */

@@ -10,13 +10,14 @@ import { Header } from './header';
 import { Notes } from './notes';
 import type { PanelProps } from './panel';
 import { PANELS } from './panels';
-import { Tabs } from './tabs';
+import { panelOf, Tabs } from './tabs';
 import { useUi, type Middle } from './ui';
 import { linkWords } from './words';
 
-function Slot({ name, tab, store, model }: PanelProps & { name: string; tab?: string }) {
+function Slot({ name, tab, store, model }: PanelProps & { name: string; tab?: boolean }) {
+  const ui = useUi();
   const Panel = PANELS[name];
-  return Panel ? <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name} role={tab ? 'tabpanel' : undefined} aria-label={tab}><Panel store={store} model={model} /></div> : null;
+  return Panel ? <div class={`swb-slot swb-slot-${name}`} data-swb-panel={name} {...(tab ? panelOf(ui, 'middle', name) : {})}><Panel store={store} model={model} /></div> : null;
 }
 
 /** The model's graph, or the stages of the open task; both where there are both. */
@@ -51,19 +52,20 @@ function Centre({ has, ...props }: PanelProps & { has: Has }) {
   if (!open) return null;
   return (
     <>
-      {tabs.length > 1 && <Tabs label="Views of the schedule" tabs={tabs} open={open} onPick={pick} />}
-      <Slot key={open} {...props} name={open} tab={tabs.length > 1 ? tabs.find(([name]) => name === open)![1] : undefined} />
+      {tabs.length > 1 && <Tabs name="middle" label="Views of the schedule" tabs={tabs} open={open} onPick={pick} />}
+      <Slot key={open} {...props} name={open} tab={tabs.length > 1} />
       {open === 'nest' && has('accesses') && <Slot {...props} name="accesses" />}
     </>
   );
 }
 
 function Schedule({ has, ...props }: PanelProps & { has: Has }) {
+  const ui = useUi();
   const pictures = ['graph', 'stages'].filter(has);
   const left = pictures.length > 0 || has('tasks');
   const main = has('nest') || has('palette');
   return (
-    <div class={`swb-schedule${left ? '' : ' no-left'}${main ? '' : ' no-main'}`} role="tabpanel" aria-label="Schedule">
+    <div class={`swb-schedule${left ? '' : ' no-left'}${main ? '' : ' no-main'}`} {...(has('tuning') ? panelOf(ui, 'screens', 'schedule') : {})}>
       {main && <Area name="nest"><Centre {...props} has={has} /></Area>}
       {has('palette') && <Area name="palette"><Slot {...props} name="palette" /></Area>}
       {left && (
@@ -81,8 +83,9 @@ const Area = ({ name, children }: { name: string; children: ComponentChildren })
 
 /** Tuning, or a log to look at, which nothing can be started on. */
 function Tuning({ has, ...props }: PanelProps & { has: Has }) {
+  const ui = useUi();
   return (
-    <div class="swb-tuning-screen" role="tabpanel" aria-label="Tuning">
+    <div class="swb-tuning-screen" {...(has('tuning') ? panelOf(ui, 'screens', 'tuning') : {})}>
       {has('tuning') && <Slot {...props} name="tuning" />}
       <div class="swb-tuning-grid">
         {has('tasks') && <Slot {...props} name="tasks" />}

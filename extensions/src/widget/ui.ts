@@ -19,6 +19,8 @@ export interface Shown {
   readonly instead?: WitnessAnswer['instead'];
 }
 export interface Ui {
+  /** What the ids of its elements begin with: a page may have several views, each with a module of its own. */
+  readonly id: string;
   readonly root: RefObject<HTMLDivElement>;
   readonly tab: Signal<Tab>;
   /** What the middle of the schedule's screen shows. */
@@ -44,7 +46,7 @@ export interface Ui {
 
 /** The state of a new view. */
 export const newUi = (root: Ui['root']): Ui => ({
-  root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), code: signal<CodeKind>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
+  id: `swb-${Math.random().toString(36).slice(2)}`, root, tab: signal<Tab>('schedule'), middle: signal<Middle>('nest'), code: signal<CodeKind>('nest'), compare: signal(null), moving: signal(''), lines: signal(''),
   sheet: signal(false), exporting: signal(false), shown: signal(null), wanted: signal(null), closers: [], said: signal('')
 });
 

@@ -1,6 +1,5 @@
 // A trial by its number: what a click on its point in a chart does, for the keyboard and for those who read the log.
 
-import { useId } from 'preact/hooks';
 import { Button } from '../../shared/a11y';
 import type { ErrorInfo } from '../../shared/types';
 import { toNest } from '../keys';
@@ -9,7 +8,7 @@ import { useUi } from '../ui';
 
 export function OpenTrial({ store, needs, refuse }: PanelProps & { needs: string; refuse: (error: ErrorInfo) => void }) {
   const ui = useUi();
-  const id = useId();
+  const id = `${ui.id}-trial`;
   const open = (event: Event): void => {
     event.preventDefault();
     const trial = (event.currentTarget as HTMLFormElement).querySelector('input')!.valueAsNumber;

@@ -7,7 +7,7 @@ import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
 import type { CodeKind, ErrorInfo, NestRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { Tabs } from '../tabs';
+import { panelOf, Tabs } from '../tabs';
 import { useUi } from '../ui';
 import { sentence } from '../words';
 import { Lines, nameOf } from './lines';
@@ -20,7 +20,7 @@ const KINDS: readonly (readonly [CodeKind, string])[] = [['nest', 'Program'], ['
 /** Which form of the code is shown. */
 export function Forms() {
   const { code } = useUi();
-  return <Tabs label="Form of the code" tabs={KINDS} open={code.value} onPick={kind => { code.value = kind; }} />;
+  return <Tabs name="code" label="Form of the code" tabs={KINDS} open={code.value} onPick={kind => { code.value = kind; }} />;
 }
 
 export const Problem = ({ of }: { of: ErrorInfo }) => <Blank title={of.message}>{sentence(of.hint)}</Blank>;
@@ -82,10 +82,12 @@ export function CodePanel({ store }: PanelProps) {
         {listing && !problem && <span class="swb-faint swb-cut" role="status">{share(listing.of, row, inside)}</span>}
         {listing && !problem && <Copy listing={listing} />}
       </header>
-      {problem ? <Problem of={problem} />
-        : !listing ? <Blank title="Listing…">The kernel is asked for the code.</Blank>
-        : <Lines listing={listing} row={row} inside={inside} onRow={id => store.select(id)} />}
-      {listing?.cut && !problem && <p class="swb-more">{listing.cut}</p>}
+      <div {...panelOf(ui, 'code', kind)}>
+        {problem ? <Problem of={problem} />
+          : !listing ? <Blank title="Listing…">The kernel is asked for the code.</Blank>
+          : <Lines listing={listing} row={row} inside={inside} onRow={id => store.select(id)} />}
+        {listing?.cut && !problem && <p class="swb-more">{listing.cut}</p>}
+      </div>
     </section>
   );
 }

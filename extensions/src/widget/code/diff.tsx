@@ -8,6 +8,7 @@ import { plural } from '../../shared/format';
 import type { CodeKind, DiffAnswer, DiffRow, HistorySlice } from '../../shared/types';
 import { useAnswer } from '../answers';
 import type { PanelProps } from '../panel';
+import { panelOf } from '../tabs';
 import { useUi, type Ui } from '../ui';
 import { useMarksOf } from '../variants/compare';
 import { Forms, Problem } from './code';
@@ -136,9 +137,11 @@ export function DiffPanel({ store }: PanelProps) {
         {selected && <label class="swb-diff-only" title="Only the lines of the selected loop and of what it holds"><input type="checkbox" checked={inside.value} onChange={() => { inside.value = !inside.peek(); }} /> only in <b class="swb-mono">{selected}</b></label>}
       </header>
       <Facts store={store} history={history} pair={pair} answer={ours ? answer : null} />
-      {error ? <Problem of={error} /> : !answer ? <Blank title="Comparing…">The kernel is asked what differs.</Blank>
-        : answer.rows.length === 0 ? <Blank title="No line differs">{row ? `Nothing in ${row} is another; elsewhere it may be.` : a === b ? 'These are the same variant.' : 'Another form of the code may differ.'}</Blank>
-        : <Rows answer={answer} narrow={narrow} stale={!ours || answer.kind !== kind} onRow={id => { if (!row && store.slice('nest').peek()?.rows.some(one => one.id === id)) store.select(id); }} />}
+      <div {...panelOf(ui, 'code', kind)}>
+        {error ? <Problem of={error} /> : !answer ? <Blank title="Comparing…">The kernel is asked what differs.</Blank>
+          : answer.rows.length === 0 ? <Blank title="No line differs">{row ? `Nothing in ${row} is another; elsewhere it may be.` : a === b ? 'These are the same variant.' : 'Another form of the code may differ.'}</Blank>
+          : <Rows answer={answer} narrow={narrow} stale={!ours || answer.kind !== kind} onRow={id => { if (!row && store.slice('nest').peek()?.rows.some(one => one.id === id)) store.select(id); }} />}
+      </div>
     </section>
   );
 }

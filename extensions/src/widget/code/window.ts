@@ -2,18 +2,16 @@
 
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
+import { useUi } from '../ui';
 
 export const LINE = 16;
 const TALL = 44;
 const BEYOND = 8;
 
-let lists = 0;
-
 /** `stops` are the lines that the arrows lead to, where it is not every one; `moved` is told of a line that was gone to. */
 export function useWindow(total: number, { stops, moved }: { stops?: readonly number[]; moved?: (line: number) => void } = {}) {
   const box = useRef<HTMLDivElement>(null);
-  const id = useRef('');
-  id.current ||= `swb-lines-${++lists}`;
+  const { id } = useUi();
   const top = useSignal(0);
   const cursor = useSignal(0);
   const at = Math.max(0, Math.min(cursor.value, total - 1));
@@ -50,7 +48,7 @@ export function useWindow(total: number, { stops, moved }: { stops?: readonly nu
     const line = (event.target as Element).closest<HTMLElement>('[data-line]')?.dataset.line;
     if (line !== undefined && !String(getSelection())) go(Number(line));
   };
-  const idOf = (line: number): string => `${id.current}-${line}`;
+  const idOf = (line: number): string => `${id}-line-${line}`;
   return {
     at, from, to, reveal, idOf,
     /** For the element that scrolls, for the one as tall as all lines, and for the one with those that are drawn. */

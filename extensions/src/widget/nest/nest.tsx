@@ -1,7 +1,7 @@
 // The loop nest: one row per loop and statement, with what it costs. A tree grid: arrows walk, fold and select.
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useId, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Blank } from '../../shared/blank';
 import { count, plural } from '../../shared/format';
 import type { NestSlice } from '../../shared/types';
@@ -78,7 +78,7 @@ export function NestPanel(props: PanelProps) {
   const marked = store.marked.value;
   const drawn = useAllRows(shown.length);
   const moving = useMoving(props, nest, grid);
-  const about = useId();
+  const about = `${ui.id}-moving`;
   useGlide(grid, rows, shown);
   const stop = useTabStop(grid, seen);
   const { find, onClick, onKeyDown } = useWalk(store, ui, grid, seen, moving.key);

@@ -1,7 +1,7 @@
 // The tuning run: how far it is, what it does, and the buttons that start, hold and end it.
 
 import { useSignal } from '@preact/signals';
-import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import { count, duration, plural } from '../../shared/format';
@@ -147,7 +147,7 @@ const ACTIVE = new Set(['running', 'paused', 'stopping']);
 export function TuningPanel(props: PanelProps) {
   const { store } = props;
   const tuning = store.slice('tuning').value;
-  const help = useId();
+  const help = `${useUi().id}-help`;
   const section = useRef<HTMLElement>(null);
   const had = section.current?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
