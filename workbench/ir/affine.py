@@ -119,23 +119,24 @@ class Affine:
 
     def subst(self, env: Mapping[str, Affine | Callable[[Digit], Affine]]) -> Affine:
         """Replace variables by forms (plain digits only) or by a function of the digit."""
-        if not any(d.var in env for d, _ in self.terms):
-            return self
-        terms: list[tuple[Digit, Dim]] = []
-        const = self.const
+        kept: list[tuple[Digit, Dim]] = []
+        found: list[Affine] = []
         for digit, c in self.terms:
             new = env.get(digit.var)
             if new is None:
-                terms.append((digit, c))
+                kept.append((digit, c))
                 continue
             form = new(digit) if not isinstance(new, Affine) else new if digit.plain else digit_of(new, digit)
-            if c == 1:
-                terms += form.terms
-                const = const + form.const
-            else:
-                terms += [(d, k * c) for d, k in form.terms]
-                const = const + form.const * c
-        return Affine.make(terms, const)
+            found.append(form * c)
+        if not found:
+            return self
+        if len(found) == 1 and not kept and self.const == 0:
+            return found[0]
+        const = self.const
+        for form in found:
+            kept += form.terms
+            const = const + form.const
+        return Affine.make(kept, const)
 
     def map_dims(self, fn: Callable[[Dim], Dim]) -> Affine:
         """Apply `fn` to every coefficient, digit bound and the constant; the same form where it changes nothing."""

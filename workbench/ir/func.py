@@ -194,7 +194,7 @@ class Func:
 
     def loop(self, name: str) -> tuple[For, tuple[For, ...]]:
         """Loop by name with the loops around it; `ScheduleError` "loop.unknown" when there is none."""
-        found = _NAMED.of((self.body,), lambda: _all_named(self.body))[0].get(name)
+        found = _NAMED.about(self.body, _all_named)[0].get(name)
         if found is not None:
             return found
         raise ScheduleError(
@@ -206,7 +206,7 @@ class Func:
 
     def block(self, name: str) -> tuple[Block, tuple[For, ...]]:
         """Block by name with the loops around it; `ScheduleError` "block.unknown" when there is none."""
-        found = _NAMED.of((self.body,), lambda: _all_named(self.body))[1].get(name)
+        found = _NAMED.about(self.body, _all_named)[1].get(name)
         if found is not None:
             return found
         raise ScheduleError(
@@ -234,7 +234,7 @@ class Func:
 
     def fresh_name(self, base: str) -> str:
         """Return `base`, or `base` with a number, such that no loop, block or buffer has that name yet."""
-        named = _NAMED.of((self.body,), lambda: _all_named(self.body))
+        named = _NAMED.about(self.body, _all_named)
         name, k = base, 0
         while name in named[0] or name in named[1] or any(b.name == name for b in self.buffers):
             k += 1
@@ -250,7 +250,7 @@ def _all_named(body: tuple[Stmt, ...]) -> _Named:
     """Loops and blocks of all nests; most steps change one of them, and the others are the same objects as before."""
     out: _Named = ({}, {})
     for s in reversed(body):  # of two with one name the first counts
-        loops_of, blocks_of = _NAMED.of((s,), lambda: _named(s))  # noqa: B023
+        loops_of, blocks_of = _NAMED.about(s, _named)
         out[0].update(loops_of)
         out[1].update(blocks_of)
     return out

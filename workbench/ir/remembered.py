@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+P = TypeVar("P")
 T = TypeVar("T")
 
 
@@ -26,8 +27,8 @@ class trial:
 
     __slots__ = ("_before", "_keep", "_log")
 
-    def __init__(self, keep: frozenset[int]) -> None:
-        self._keep = keep
+    def __init__(self, keep: Iterable[int]) -> None:
+        self._keep = frozenset(keep)
 
     def __enter__(self) -> None:
         self._before = _TRIAL.log
@@ -54,6 +55,11 @@ class Remembered(Generic[T]):
     def __init__(self, most: int = 4096) -> None:
         self._table: dict[int | tuple[int, ...], tuple[tuple[object, ...], T]] = {}
         self._most = most
+
+    def about(self, part: P, work_out: Callable[[P], T]) -> T:
+        """Answer for one object, which `work_out` is given."""
+        hit = self._table.get(id(part))
+        return self.of((part,), lambda: work_out(part)) if hit is None else hit[1]
 
     def of(self, parts: tuple[object, ...], work_out: Callable[[], T]) -> T:
         """Answer for these objects; worked out when it is asked for the first time."""

@@ -7,7 +7,7 @@ it, so whether a loop may be moved, run in parallel or shared with another block
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
@@ -153,14 +153,6 @@ class For:
 Stmt: TypeAlias = For | Block
 
 
-def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
-    """Yield every statement with the loops around it, in program order, outer before inner."""
-    if path:
-        return iter(_walk(body, path))
-    # A body of one statement is often made for the question: the statement is what stays.
-    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.of((body,), lambda: _all(_walked, body)))
-
-
 S = TypeVar("S")
 _Placed: TypeAlias = tuple[tuple[S, tuple["For", ...]], ...]
 _WALKS: Remembered[_Placed[Stmt]] = Remembered(512)
@@ -168,21 +160,39 @@ _BLOCKS: Remembered[_Placed[Block]] = Remembered(512)
 _LOOPS: Remembered[_Placed[For]] = Remembered(512)
 
 
-def _all(of: Callable[[Stmt], _Placed[S]], body: tuple[Stmt, ...]) -> _Placed[S]:
+def walk(body: tuple[Stmt, ...], path: tuple[For, ...] = ()) -> Iterator[tuple[Stmt, tuple[For, ...]]]:
+    """Yield every statement with the loops around it, in program order, outer before inner."""
+    if path:
+        return iter(_walk(body, path))
+    # A body of one statement is often made for the question: the statement is what stays.
+    return iter(_walked(body[0]) if len(body) == 1 else _WALKS.about(body, lambda b: _joined(map(_walked, b))))
+
+
+def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
+    """Yield every block with the loops around it, in program order."""
+    return iter(_blocks_of(body[0]) if len(body) == 1 else _BLOCKS.about(body, lambda b: _joined(map(_blocks_of, b))))
+
+
+def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
+    """Yield every loop with the loops around it, in program order."""
+    return iter(_loops_of(body[0]) if len(body) == 1 else _LOOPS.about(body, lambda b: _joined(map(_loops_of, b))))
+
+
+def _joined(nests: Iterable[_Placed[S]]) -> _Placed[S]:
     """Most steps change one of the nests of a body; the others are the same objects as before."""
-    return tuple(chain.from_iterable(map(of, body)))
+    return tuple(chain.from_iterable(nests))
 
 
 def _walked(nest: Stmt) -> _Placed[Stmt]:
-    return _WALKS.of((nest,), lambda: _walk((nest,), ()))
+    return _WALKS.about(nest, lambda s: _walk((s,), ()))
 
 
 def _blocks_of(nest: Stmt) -> _Placed[Block]:
-    return _BLOCKS.of((nest,), lambda: tuple([(s, p) for s, p in _walked(nest) if isinstance(s, Block)]))
+    return _BLOCKS.about(nest, lambda n: tuple([(s, p) for s, p in _walked(n) if isinstance(s, Block)]))
 
 
 def _loops_of(nest: Stmt) -> _Placed[For]:
-    return _LOOPS.of((nest,), lambda: tuple([(s, p) for s, p in _walked(nest) if isinstance(s, For)]))
+    return _LOOPS.about(nest, lambda n: tuple([(s, p) for s, p in _walked(n) if isinstance(s, For)]))
 
 
 def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
@@ -195,16 +205,6 @@ def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
             inside = (*around, s)
             todo += [(x, inside) for x in reversed(s.body)]
     return tuple(out)
-
-
-def blocks(body: tuple[Stmt, ...]) -> Iterator[tuple[Block, tuple[For, ...]]]:
-    """Yield every block with the loops around it, in program order."""
-    return iter(_blocks_of(body[0]) if len(body) == 1 else _BLOCKS.of((body,), lambda: _all(_blocks_of, body)))
-
-
-def loops(body: tuple[Stmt, ...]) -> Iterator[tuple[For, tuple[For, ...]]]:
-    """Yield every loop with the loops around it, in program order."""
-    return iter(_loops_of(body[0]) if len(body) == 1 else _LOOPS.of((body,), lambda: _all(_loops_of, body)))
 
 
 def parallel_chain(s: Stmt) -> list[For]:
@@ -291,7 +291,7 @@ class Access:
 
 def touched(b: Block) -> frozenset[str]:
     """Names of the buffers that a block reads or writes."""
-    return _TOUCHED.of((b,), lambda: frozenset((b.buffer, *(ld.buffer for ld in b.loads()))))
+    return _TOUCHED.about(b, lambda b: frozenset((b.buffer, *(ld.buffer for ld in b.loads()))))
 
 
 _TOUCHED: Remembered[frozenset[str]] = Remembered(1024)
@@ -323,7 +323,7 @@ def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
 
 def accesses(b: Block) -> tuple[Access, ...]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
-    return _ACCESSES.of((b,), lambda: _accesses(b))
+    return _ACCESSES.about(b, _accesses)
 
 
 _ACCESSES: Remembered[tuple[Access, ...]] = Remembered(1024)

@@ -19,6 +19,8 @@ from ..arguments import is_a, shown
 from ..errors import ScheduleError, did_you_mean
 from ..ir.func import Func, subst_holes
 from ..ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
+from ..ir.remembered import Remembered
+from ..ir.stmt import Block, walk
 
 #: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.
 NUMBER_LIMIT = 1 << 31
@@ -257,6 +259,30 @@ def _product_error(names: Sequence[str], values: Mapping[str, int], total: int) 
         known,
         f"leave one of {', '.join(names)} out and it takes the rest",
     )
+
+
+def hole_names(func: Func, loop: str, count: int) -> list[str]:
+    """Readable unused names for the holes of a split: ``i_0, i_1`` for a loop ``i``."""
+    taken = _TAKEN.of((func.body, func.buffers, func.holes, func.aliases), lambda: _all_taken(func))
+    base = loop.replace(".", "_")
+    prefix, k = base, 0
+    while any(f"{prefix}_{i}" in taken for i in range(count)):
+        k += 1
+        prefix = f"{base}_{'abcdefghijklmnopqrstuvwxyz'[k % 26] * (1 + k // 26)}"
+    return [f"{prefix}_{i}" for i in range(count)]
+
+
+_TAKEN: Remembered[set[str]] = Remembered(256)
+
+
+def _all_taken(func: Func) -> set[str]:
+    """Names that no new hole may have."""
+    taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {b.name for b in func.buffers}
+    for s, _ in walk(func.body):
+        taken.add(s.name)
+        if isinstance(s, Block):
+            taken.update(it.name for it in s.iters)
+    return taken
 
 
 def nearest(extent: int, value: int) -> str:

@@ -72,8 +72,8 @@ _SIZES: Remembered[tuple[int, str]] = Remembered(1024)
 
 def _largest(func: Func) -> tuple[int, str]:
     """Bytes of the largest buffer, and its name."""
-    return _SIZES.of((func.buffers,), lambda: max(map(_size, func.buffers), default=(0, "")))
+    return _SIZES.about(func.buffers, lambda buffers: max(map(_size, buffers), default=(0, "")))
 
 
-def _size(b: Buffer) -> tuple[int, str]:
-    return _SIZES.of((b,), lambda: (b.nbytes, b.name) if all(isinstance(d, int) for d in b.shape) else (0, ""))
+def _size(buffer: Buffer) -> tuple[int, str]:
+    return _SIZES.about(buffer, lambda b: (b.nbytes, b.name) if all(isinstance(d, int) for d in b.shape) else (0, ""))

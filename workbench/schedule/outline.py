@@ -40,12 +40,12 @@ class Outline:
     @staticmethod
     def of(body: tuple[Stmt, ...]) -> Outline:
         """Outline of a function's statements."""
-        return _OUTLINES.of((body,), lambda: _together(body))
+        return _OUTLINES.about(body, _together)
 
     @staticmethod
     def of_nest(nest: Stmt) -> Outline:
         """Outline of one of them."""
-        return _OUTLINES.of((nest,), lambda: _outline(nest))
+        return _OUTLINES.about(nest, _outline)
 
 
 _OUTLINES: Remembered[Outline] = Remembered(1024)

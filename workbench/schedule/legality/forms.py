@@ -34,7 +34,7 @@ def nonneg(dim: Dim, relations: Sequence[Relation]) -> bool | None:
         return dim >= 0
     if not isinstance(relations, tuple):
         return _nonneg(dim, relations)
-    known = _ANSWERS.of((relations,), lambda: _answers(relations))
+    known = _ANSWERS.about(relations, _answers)
     if dim not in known:
         if len(known) >= _MOST_ANSWERS:
             known.clear()

@@ -78,7 +78,7 @@ def check_vector(func: Func, loop: str) -> None:
 def check_marks(func: Func, step: str) -> None:
     """After a step: loops marked earlier must still be allowed to have their kind; code "loop.mark" when not."""
     for nest in func.body if Outline.of(func.body).marked else ():
-        if Outline.of_nest(nest).marked and not _PLAIN.of((nest,), lambda: _plainly_marked(nest)):  # noqa: B023
+        if Outline.of_nest(nest).marked and not _PLAIN.about(nest, _plainly_marked):
             _check_marked(func, nest, step)
 
 

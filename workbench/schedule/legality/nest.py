@@ -33,7 +33,7 @@ def spatial_loops(block: Block) -> set[str]:
 
 def reads(block: Block) -> frozenset[str]:
     """Buffers that the block reads, its own accumulator not counted."""
-    return _READS.of((block,), lambda: _reads(block))
+    return _READS.about(block, _reads)
 
 
 _READS: Remembered[frozenset[str]] = Remembered(1024)

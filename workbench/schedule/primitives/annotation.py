@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -12,6 +12,7 @@ from ...ir.poly import Dim, normal, product
 from ...ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from .. import legality
 from ..fields import NestRef, NoteKey, NoteValue
+from ..likeness import all_plain, plain
 from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_block, replace_loop
@@ -146,6 +147,11 @@ class Unroll(Primitive):
             )
         return func, ()
 
+    def alike(self, func: Func) -> Hashable | None:
+        extent = func.loop(self.loop)[0].extent
+        few = isinstance(extent, int) and extent <= UNROLL_LIMIT
+        return () if few and plain(func, self.loop) else None
+
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
         for lp, _ in loops(func.body):
@@ -195,6 +201,10 @@ class Annotate(Primitive):
         else:
             body = replace_block(func.body, self.at, lambda b: (replace(b, notes=self._with(b.notes)),))
         return func.with_body(body), ()
+
+    def alike(self, func: Func) -> Hashable | None:
+        is_loop = any(lp.name == self.at for lp, _ in loops(func.body))
+        return (self.key, self.value) if is_loop and all_plain(func) else None
 
     def _check(self, is_loop: bool) -> None:
         effect = EFFECTS.get(self.key)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
 
 from ...ir.func import Func
 from ...ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
 from .. import standing
+from ..likeness import all_plain
 from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
 from .annotation import check_unmarked, limit_size, mark, sizes_through
 
@@ -53,6 +54,13 @@ class Bind(Primitive):
             what = f"make {threads} threads in a block"
             func = limit_size(func, "bind", self.loop, threads, THREAD_LIMIT, what, "split it and bind one part")
         return func, ()
+
+    def alike(self, func: Func) -> Hashable | None:
+        # What makes them independent is asked for every kind; other kinds around or inside decide the rest.
+        lp, path = func.loop(self.loop)
+        fits = self.to not in THREAD_KINDS or (isinstance(lp.extent, int) and lp.extent <= THREAD_LIMIT)
+        placed = self.to not in BLOCK_KINDS or not path
+        return self.loop if fits and placed and all_plain(func) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

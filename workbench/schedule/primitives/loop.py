@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -11,6 +11,7 @@ from ...ir.func import Func
 from ...ir.poly import Dim, normal
 from ...ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
 from .. import legality
+from ..likeness import one_kind, used_whole
 from ..primitive import Applied, LoopRefs, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_loop
@@ -62,6 +63,11 @@ class Fuse(Primitive):
         for name in self.loops[1:]:
             func, at = _fuse_pair(func, at, name, whole)
         return func, (at,)
+
+    def alike(self, func: Func) -> Hashable | None:
+        if len(self.loops) != 2 or one_kind(func, *self.loops) is None:
+            return None
+        return () if all(used_whole(func, name) for name in self.loops) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -158,6 +164,9 @@ class Reorder(Primitive):
         func = func.with_body(replace_loop(func.body, links[0].name, lambda _: body))
         legality.check_reductions(func, [b for b, _ in blocks(body)], "reorder")
         return func, ()
+
+    def alike(self, func: Func) -> Hashable | None:
+        return one_kind(func, *reversed(self.loops)) if len(self.loops) == 2 else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

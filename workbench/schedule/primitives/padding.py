@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
@@ -15,7 +15,8 @@ from ...ir.interval import interval, within
 from ...ir.poly import Dim
 from ...ir.stmt import Block, For, Iter, blocks
 from ...ir.types import dtype_of, neutral, zero
-from .. import legality
+from .. import legality, limits
+from ..likeness import all_plain
 from ..primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
 from ..refusal import Refusal, refuse
 from ..rewrite import replace_block, replace_loop
@@ -79,6 +80,13 @@ class Pad(Primitive):
             except Refusal as e:
                 raise Refusal("pad.writers", e.message, e.where, e.hint.replace("cache_write", "pad")) from None
         return _padded(func, site, self.extent), names
+
+    def alike(self, func: Func) -> Hashable | None:
+        # By how much an axis grows decides what is read where, but not what may be padded.
+        found = (it.extent for it in func.block(self.block)[0].iters if it.name == self.axis)
+        extent = next(found, None)
+        little = isinstance(extent, int) and extent < self.extent < 2 * extent
+        return (self.block, self.axis) if little and all_plain(func) and limits.have_room(func, 16) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

@@ -11,10 +11,9 @@ from typing import Annotated
 from ...ir.affine import Affine
 from ...ir.func import Func, HoleInfo, subst_holes
 from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, accesses, as_marked, blocks, cut_axes, loops, walk
-from ..holes import Hole, nearest, resolve_hole, unknown_hole
-from ..outline import Outline
+from ...ir.stmt import For, accesses, as_marked, blocks, loops
+from ..holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
+from ..likeness import just_cut, one_kind
 from ..primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
 from ..refusal import Advice, Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, split_loop
@@ -98,14 +97,12 @@ class Split(Primitive):
         return func, names
 
     def alike(self, func: Func) -> Hashable | None:
-        # How many iterations stay outside decides nothing else: their number and order are the same, and so is every
-        # index. Only where a block uses digits of the loop may a factor cut through one.
-        return self.loop if self.tail == "exact" and _just_cut(func, self.loop, self.factors) else None
+        return just_cut(func, self.loop, self.factors) if self.tail == "exact" else None
 
     def resolve(self, func: Func) -> Primitive:
         if "loop" in self.open_choices() or not any(isinstance(f, Hole) and f.name is None for f in self.factors):
             return self  # a loop that is open is not known by a name yet: variants are resolved one by one
-        names = _hole_names(func, self.loop, len(self.factors))
+        names = hole_names(func, self.loop, len(self.factors))
         factors = tuple(
             replace(f, name=n) if isinstance(f, Hole) and f.name is None else f
             for f, n in zip(self.factors, names, strict=True)
@@ -169,7 +166,7 @@ class Split(Primitive):
             return func, self._closed(func, extent, [*self.factors])  # type: ignore[list-item]
         step = self.resolve(func)
         assert isinstance(step, Split)
-        names = _hole_names(func, self.loop, len(self.factors))
+        names = hole_names(func, self.loop, len(self.factors))
         fresh = any(isinstance(f, Hole) and resolve_hole(func, str(f.name)) is None for f in step.factors)
         new: list[HoleInfo] = []
         dims: list[Dim | None] = []
@@ -277,57 +274,6 @@ class Split(Primitive):
         return replace(func, relations=relations, holes=holes, aliases=(*func.aliases, (old, whole)))
 
 
-def _just_cut(func: Func, loop: str, factors: tuple[_FACTOR, ...]) -> bool:
-    """Whether a split is one into two by whatever divides: it is legal if any such split of the loop is."""
-    lp, path = func.loop(loop)
-    match factors:
-        case (None, int(f)) if isinstance(lp.extent, int) and lp.extent % f == 0:
-            return _PLAIN.of((lp,), lambda: _used_whole(lp))
-        case (None, Hole(None, None)) if isinstance(lp.extent, int):
-            # What was promised of marked loops and units might be proved for numbers only.
-            outline = Outline.of_nest(path[0] if path else lp)
-            free = not (outline.marked or outline.bound or outline.units)
-            return free and _PLAIN.of((lp,), lambda: _used_whole(lp))
-    return False
-
-
-def _used_whole(loop: For) -> bool:
-    """Whether no block uses digits of the loop, or of an axis that it drives."""
-    for b, _ in blocks(loop.body):
-        for it, bind in zip(b.iters, b.binds, strict=True):
-            digits = [d for d, _ in bind.terms if d.var == loop.name]
-            if not all(d.plain for d in digits) or (digits and it.name in cut_axes(b)):
-                return False
-    return True
-
-
-_PLAIN: Remembered[bool] = Remembered(1024)
-
-
-def _hole_names(func: Func, loop: str, count: int) -> list[str]:
-    """Readable unused names for the holes of a split: ``i_0, i_1`` for a loop ``i``."""
-    taken = _TAKEN.of((func.body, func.buffers, func.holes, func.aliases), lambda: _all_taken(func))
-    base = loop.replace(".", "_")
-    prefix, k = base, 0
-    while any(f"{prefix}_{i}" in taken for i in range(count)):
-        k += 1
-        prefix = f"{base}_{'abcdefghijklmnopqrstuvwxyz'[k % 26] * (1 + k // 26)}"
-    return [f"{prefix}_{i}" for i in range(count)]
-
-
-_TAKEN: Remembered[set[str]] = Remembered(256)
-
-
-def _all_taken(func: Func) -> set[str]:
-    """Names that no new hole may have."""
-    taken = {h.name for h in func.holes} | {n for n, _ in func.aliases} | {b.name for b in func.buffers}
-    for s, _ in walk(func.body):
-        taken.add(s.name)
-        if isinstance(s, Block):
-            taken.update(it.name for it in s.iters)
-    return taken
-
-
 def _boundaries(func: Func, loop: str) -> list[str]:
     lp, _ = func.loop(loop)
     found = {str(d.lower) for b, _ in blocks(lp.body) for x in b.binds for d, _ in x.terms if d.var == loop}
@@ -380,8 +326,11 @@ class Tile(Primitive):
         return func, names
 
     def alike(self, func: Func) -> Hashable | None:
-        cuts = ((self.first, self.factors), (self.second, self.others))
-        return (self.first, self.second) if all(_just_cut(func, *cut) for cut in cuts) else None
+        cuts = just_cut(func, self.first, self.factors), just_cut(func, self.second, self.others)
+        if None in cuts:
+            return None
+        both = one_kind(func, self.first, self.second)
+        return (self.first, self.second) if both is None else both
 
     def resolve(self, func: Func) -> Primitive:
         first, second = self._splits()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, cast, get_args
 
 from ...ir.func import Align, Buffer, Func, Scope
 from .. import standing
+from ..outline import Outline
 from ..primitive import Applied, BufferRef, Choice, Number, Primitive, primitive
 from ..refusal import refuse
 
@@ -43,6 +44,10 @@ class SetScope(Primitive):
             hint = "bring all its uses into one iteration with compute_at, or leave it global"
             standing.check_scope(func, self.buffer, "set_scope.shared", hint)
         return func, ()
+
+    def alike(self, func: Func) -> Hashable | None:
+        # Nothing is shared where nothing runs at once.
+        return () if func.buffer(self.buffer).role == "temp" and Outline.of(func.body).plain else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

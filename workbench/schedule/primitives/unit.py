@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from ...ir.func import Func
 from ...ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
 from .. import standing
+from ..likeness import plain
 from ..primitive import Applied, LoopRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_loop
@@ -62,6 +63,9 @@ class Blockize(Primitive):
             name = func.fresh_name(f"{last}.unit_{k}")
         notes = (*lp.notes, ("block", name))
         return func.with_body(replace_loop(func.body, self.loop, lambda x: (replace(x, notes=notes),))), (name,)
+
+    def alike(self, func: Func) -> Hashable | None:
+        return () if plain(func, self.loop) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

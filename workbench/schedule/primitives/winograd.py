@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
@@ -12,7 +12,9 @@ from ...ir.func import Buffer, Func
 from ...ir.interval import implies
 from ...ir.stmt import Block, For, Iter, Stmt, blocks
 from ...ir.winograd import KERNEL_MATRIX, WinogradStep
+from .. import limits
 from ..convolution import Conv, axes_of, match_conv
+from ..likeness import all_plain
 from ..primitive import Applied, BlockRef, Number, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import fresh_names, nest, remove_block
@@ -83,6 +85,11 @@ class Winograd(Primitive):
         size = self.m + 2
         packed = replace(weights, shape=(size, size, *weights.shape[2:]), layout=(WinogradStep(self.m),))
         return replace(func.with_buffers([packed, *buffers]), body=body), tuple(b.name for b, _ in blocks(made))
+
+    def alike(self, func: Func) -> Hashable | None:
+        # What is transformed has at most 16 / 4 times the elements of the image.
+        known = self.m in KERNEL_MATRIX and all_plain(func) and limits.have_room(func, 16)
+        return self.block if known else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
