@@ -85,13 +85,14 @@ export class FakeKernel {
   }
 
   /** A small file of the kind that was asked for. */
-  exported({ what, panel = '' }) {
+  exported({ what, panel = '', keep = false }) {
     const files = {
+      network: ['net.network.py', 'text/x-python', 'import workbench as wb\n'], library: ['net.so'], png: [`${panel}.png`],
       script: ['v7.py', 'text/x-python', 'import workbench as wb\n'], trace: ['v7.json', 'application/json', '[]'], html: ['page.html', 'text/html', '<!doctype html>'],
       csv: [`${panel}.csv`, 'text/csv', 'id\n0\n'], svg: [`${panel}.svg`, 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="#b4531f"/></svg>']
     };
     const [name, mime, text] = files[what];
-    return { name, mime, text };
+    return keep ? { name, path: `/home/me/${name}`, note: what === 'library' ? '2 of 5 tasks without a schedule that was measured' : '' } : { name, mime, text };
   }
 
   /** A split of a loop as the kernel would preview it; of other steps only whether they are legal. */

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,11 @@ ARGUMENTS = {
     "Variants": {"what": "csv", "theme": "light", "panel": "variants"},
     "Trials": {"what": "csv", "theme": "light", "panel": "trials"},
     "SVG": {"what": "svg", "theme": "light", "panel": "nest"},
+    "Script": {"what": "network", "theme": "light"},
 }
 FILES = {
-    "Python script": "v7.py", "Steps": "v7.json", "Page": "page.html", "Variants": "variants.csv",
-    "Trials": "trials.csv", "SVG": "nest.svg",
+    "Script": "net.network.py", "Python script": "v7.py", "Steps": "v7.json", "Page": "page.html",
+    "Variants": "variants.csv", "Trials": "trials.csv", "SVG": "nest.svg",
 }  # fmt: skip
 
 
@@ -54,6 +56,66 @@ def test_pixels_are_made_of_the_drawing(bench: Bench) -> None:
     assert (int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")) == (80, 40)  # twice as many
     (asked,) = [m["args"] for m in bench.sent("ask") if m["q"] == "export"]
     assert asked == {"what": "svg", "theme": "dark", "panel": "stages"}
+
+
+def exports(bench: Bench) -> list[dict[str, Any]]:
+    return [m["args"] for m in bench.sent("ask") if m["q"] == "export"]
+
+
+SAID = "document.querySelector('.swb-export-said').textContent === {}"
+BESIDE = ".swb-export label:has-text('beside the notebook') input"
+
+
+def test_files_are_kept_beside_the_notebook(bench: Bench) -> None:
+    """Then the kernel writes them, also those that only a browser can make."""
+    bench.open()
+    bench.click("[data-swb-do=export]")
+    bench.click(BESIDE)
+    bench.click(".swb-export button:text-is('Python script')")
+    bench.wait_for(SAID.format("'Saved as /home/me/v7.py.'"))
+    bench.click(".swb-export button:text-is('PNG')")
+    bench.wait_for(SAID.format("'Saved as /home/me/nest.png.'"))
+    script, drawing, given = exports(bench)
+    assert script == {"what": "script", "theme": "light", "keep": True}
+    assert drawing == {"what": "svg", "theme": "light", "panel": "nest"}
+    assert base64.b64decode(given.pop("data")).startswith(b"\x89PNG\r\n\x1a\n")
+    assert given == {"what": "png", "theme": "light", "panel": "nest", "keep": True}
+
+
+def test_a_library_is_always_kept(bench: Bench) -> None:
+    bench.open()
+    bench.click("[data-swb-do=export]")
+    bench.click(".swb-export button:text-is('Library')")
+    bench.wait_for(SAID.format("'Saved as /home/me/net.so: 2 of 5 tasks without a schedule that was measured.'"))
+    assert exports(bench) == [{"what": "library", "theme": "light", "keep": True}]
+
+
+CHART = "<svg xmlns='http://www.w3.org/2000/svg' width='30' height='10'/>"
+PLOT = """svg => {
+    const plot = document.createElement('div');
+    plot.className = 'js-plotly-plot';
+    plot.picture = async ground => { window.ground = ground; return svg; };
+    document.querySelector('.swb').append(plot);
+}"""
+
+
+def test_the_chart_on_show_is_a_drawing_of_its_own(bench: Bench) -> None:
+    """Plotly makes it; the kernel is only asked to keep it."""
+    page = bench.open(theme="dark").page
+    name = page.evaluate("kernel.slices.chart.name")
+    page.evaluate(PLOT, CHART)
+    bench.click("[data-swb-do=export]")
+    page.select_option(".swb-export select", label="Chart on show")
+    assert saved(bench, "SVG").read_text() == CHART
+    assert page.evaluate("ground") == page.evaluate("getComputedStyle(document.querySelector('.swb')).backgroundColor")
+    pixels = saved(bench, "PNG")
+    assert pixels.name == f"{name}.png"
+    assert pixels.read_bytes()[16:24] == bytes([0, 0, 0, 60, 0, 0, 0, 20])
+    assert not exports(bench)
+    bench.click(BESIDE)
+    bench.click(".swb-export button:text-is('SVG')")
+    bench.wait_for(SAID.format(f"'Saved as /home/me/{name}.svg.'"))
+    assert exports(bench) == [{"what": "svg", "theme": "dark", "panel": name, "keep": True, "data": CHART}]
 
 
 def test_by_keyboard_and_back(bench: Bench) -> None:

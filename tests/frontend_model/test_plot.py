@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plotly.offline import get_plotlyjs
+from session.fakes import FakeTuning
+
+from workbench import Schedule, Target, Task, workloads
+from workbench.analysis import roofline_figure, tuning_figure
 
 PLOT = Path(__file__).parents[2] / "workbench" / "widgets" / "plot.js"
 ADDRESS = "http://workbench.test/"
@@ -133,3 +140,40 @@ def test_a_second_figure_finds_plotly_loaded(page: Any) -> None:
         other.initialize({ model });
         await other.render({ model, el }); }""")
     page.wait_for_function("drawn.length === 2")
+
+
+REAL = """async ({ data, layout }) => {
+    const _plotly = await (await fetch('plotly.js')).text();
+    const state = { _plotly, _config: { displayModeBar: false }, _widget_data: data, _widget_layout: layout };
+    const model = { get: name => state[name], on: () => {} };
+    const other = (await import('./plot.js')).default();
+    const el = document.body.appendChild(document.createElement('div'));
+    el.style.cssText = 'width: 640px; height: 300px';
+    other.initialize({ model });
+    await other.render({ model, el });
+    while (!el.picture) await new Promise(requestAnimationFrame);
+    const svg = await el.picture('rgb(1, 2, 3)');
+    const image = new Image();
+    image.src = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
+    await image.decode();
+    return { svg, size: [image.width, image.height], ground: el.layout.paper_bgcolor };
+}"""
+
+
+def test_real_plotly_makes_a_picture_of_every_chart(page: Any) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    script = get_plotlyjs()
+    page.route(ADDRESS + "plotly.js", lambda r: r.fulfill(body=script, content_type="text/javascript"))
+    task = Task.of_func(workloads.matmul(16, 32, 32), Target("llvm", cpu="x86-64-v3"))
+    s = Schedule(task.func, task.target)
+    charts = (tuning_figure(FakeTuning([task]).feed(40).records), "best so far"), (roofline_figure([s]), "flops")
+    for figure, word in charts:
+        figure.layout.update(height=None, autosize=True)
+        found = page.evaluate(REAL, json.loads(figure.to_json()))
+        root = ET.fromstring(found["svg"])
+        assert word in "".join(root.itertext()).lower()
+        assert found["size"] == [640, 300]
+        assert "rgb(1, 2, 3)" in found["svg"]
+        assert found["ground"] == "rgba(0,0,0,0)"  # the plot itself stays as it is
+    assert all(url.startswith((ADDRESS, "blob:")) for url in asked)

@@ -230,9 +230,12 @@ def _csv(host: Host, args: Mapping[str, Any]) -> Work:
 
 @exporter("svg")
 def _svg(host: Host, args: Mapping[str, Any]) -> Work:
-    """A panel as a drawing."""
+    """A panel as a drawing; that of a chart is made by a browser, which gives it."""
     from workbench.analysis.drawing import draw, drawable
 
+    if isinstance(data := args.get("data"), str):
+        given = stem(host, slug(str(args.get("panel") or "chart")))
+        return lambda: File(f"{given}.svg", "image/svg+xml", data)
     panel, theme, slices = args.get("panel") or "nest", args.get("theme") or "light", host.shown()
     name = stem(host, drawable(panel))
     graph = answer(host, "graph", {"level": "kernels"})[0] if panel == "graph" else None

@@ -104,7 +104,13 @@ export default () => {
         if (stale || gone) return;
         // Copies: what a reader does to the plot is not written into what the kernel says.
         Plotly.react(el, figure.data.map(copy), { uirevision: true, ...structuredClone(figure.layout) }, model.get('_config'));
+        el.picture = picture;
       };
+      // As SVG, as the reader has zoomed it, on a ground of its own: the plot's is what lies behind it.
+      const picture = paper_bgcolor => Plotly.toImage(
+        { data: el.data.map(copy), layout: { ...structuredClone(el.layout), paper_bgcolor } },
+        { format: 'svg', imageDataOnly: true, width: el.clientWidth, height: el.clientHeight }
+      );
       // Drawing takes a tenth of a second: what a reader presses goes first.
       const idle = () => { self.requestIdleCallback ? requestIdleCallback(draw, { timeout: IDLE_MS }) : draw(); };
       const soon = () => {

@@ -1,17 +1,22 @@
-// What can be taken away: a script, the steps, a page, tables, drawings.
+// What can be taken away: a script, the steps, a network, a page, tables, drawings.
 
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key, walk } from '../../shared/a11y';
-import type { ErrorInfo, ExportAnswer } from '../../shared/types';
+import type { ErrorInfo, ExportAnswer, ExportKind } from '../../shared/types';
 import type { Store } from '../store';
 import { useUi } from '../ui';
 import { noKernel, sentence } from '../words';
-import { pixels, save } from './save';
+import { pixels, save, urlOf } from './save';
 
 type Named = readonly (readonly [name: string, label: string])[];
 const TABLES: Named = [['variants', 'Variants'], ['tasks', 'Tasks'], ['trials', 'Trials'], ['nest', 'Loop nest']];
-const DRAWINGS: Named = [['nest', 'Loop nest'], ['variants', 'Variants'], ['graph', 'Model'], ['stages', 'Stages'], ['tasks', 'Tasks']];
+const CHART = 'chart';
+const DRAWINGS: Named = [['nest', 'Loop nest'], ['variants', 'Variants'], ['graph', 'Model'], ['stages', 'Stages'], ['tasks', 'Tasks'], [CHART, 'Chart on show']];
+
+/** A plot that can be had as SVG. */
+interface Plot extends HTMLElement { picture?(background: string): Promise<string> }
+interface Wanted { readonly what: ExportKind; readonly panel?: string; readonly theme?: string; readonly charts?: boolean }
 
 export function ExportDialog({ store }: { store: Store }) {
   const ui = useUi();
@@ -19,52 +24,74 @@ export function ExportDialog({ store }: { store: Store }) {
   const said = useSignal('');
   const picture = useSignal('');
   const charts = useSignal(true);
+  const here = useSignal(false);
+  const plot = useSignal<Plot | null>(null);
   const open = ui.exporting.value;
   useEffect(() => {
     said.value = '';
     if (open && !dialog.current?.open) dialog.current?.showModal();
+    plot.value = dialog.current?.closest('.swb')?.querySelector('.js-plotly-plot') ?? null;
   }, [open]);
   if (!open) return null;
   const panels = store.slice('meta').value?.panels ?? [];
   const step = store.slice('head').value?.step ?? '';
-  const has = (name: string): boolean => panels.includes(name === 'trials' ? 'chart' : name);
+  const has = (name: string): boolean => (name === CHART ? Boolean(plot.value?.picture) : panels.includes(name === 'trials' ? CHART : name));
   const drawings = DRAWINGS.filter(([name]) => has(name));
   const drawing = drawings.some(([name]) => name === picture.value) ? picture.value : (drawings[0]?.[0] ?? '');
-  const get = async (args: { what: string; panel?: string; charts?: boolean }, png = false): Promise<void> => {
+  const ask = (args: object): Promise<ExportAnswer> => store.ask('export', { theme: store.theme.peek(), ...args }) as Promise<ExportAnswer>;
+  const chart = async (): Promise<ExportAnswer> => {
+    const box = plot.value!;
+    const text = await box.picture!(getComputedStyle(box.closest('.swb')!).backgroundColor);
+    return { name: `${store.slice('chart').peek()!.name}.svg`, mime: 'image/svg+xml', text };
+  };
+  /** Charts and pixels are made here, and given to the kernel where it is to keep them. */
+  const make = async (args: Wanted, keep: boolean): Promise<ExportAnswer> => {
+    const png = args.what === 'png';
+    const made = args.panel === CHART ? await chart() : null;
+    const file = made ?? await ask({ ...args, ...(png ? { what: 'svg' } : keep && { keep }) });
+    const url = png && await pixels(file.text);
+    if (keep) return url || made ? ask({ ...args, panel: made ? store.slice('chart').peek()!.name : args.panel, keep, data: url ? url.split(',')[1] : file.text }) : file;
+    const name = png ? file.name.replace(/svg$/, 'png') : file.name;
+    save(name, url || urlOf(file.text, file.mime));
+    return { ...file, name };
+  };
+  const get = async (args: Wanted): Promise<void> => {
     said.value = 'Being made…';
     try {
-      const { name, mime, text } = (await store.ask('export', { theme: store.theme.peek(), ...args })) as ExportAnswer;
-      const file = png ? name.replace(/svg$/, 'png') : name;
-      save(file, png ? await pixels(text) : new Blob([text], { type: mime }));
-      said.value = `Saved ${file}: it is among your browser's downloads.`;
+      const { name, path, note } = await make(args, here.value || args.what === 'library');
+      said.value = path ? sentence(`Saved as ${path}${note && `: ${note}`}`) : `Saved ${name}: it is among your browser's downloads.`;
     } catch (error) {
       const { message, hint } = error as ErrorInfo;
       said.value = [message, hint].filter(Boolean).map(sentence).join(' ');
     }
   };
-  const one = (what: string, label: string, args: object, png = false) => (
-    <Button key={label} data-swb-export={what} reason={noKernel(store)} onPress={() => void get({ what: png ? 'svg' : what, ...args }, png)}>{label}</Button>
+  const one = (what: ExportKind, label: string, args: object = {}) => (
+    <Button key={label} data-swb-export={what} reason={noKernel(store)} onPress={() => void get({ what, ...args })}>{label}</Button>
+  );
+  const tick = (of: typeof here, label: string) => (
+    <label><input type="checkbox" checked={of.value} onChange={event => { of.value = event.currentTarget.checked; }} />{label}</label>
   );
   return (
     <dialog ref={dialog} class="swb-sheet swb-export" aria-label="Export" onClose={() => { ui.exporting.value = false; }}
       onKeyDown={event => { event.stopPropagation(); if (!(event.target as Element).matches('select')) walk(event, event.currentTarget, 'button'); }}>
       <h3 class="swb-h3">Export</h3>
       <dl>
-        {step && <div><dt>{one('script', 'Python script', {})}</dt><dd>rebuilds {step} and measures it again</dd></div>}
-        {step && <div><dt>{one('trace', 'Steps', {})}</dt><dd>JSON: the steps of {step}, and what every variant measured</dd></div>}
+        {step && <div><dt>{one('script', 'Python script')}</dt><dd>rebuilds {step} and measures it again</dd></div>}
+        {step && <div><dt>{one('trace', 'Steps')}</dt><dd>JSON: the steps of {step}, and what every variant measured</dd></div>}
+        {has('graph') && <div><dt>Whole network</dt><dd class="swb-export-line">{one('network', 'Script')}{one('library', 'Library')}<span>compiled with the fastest schedules known</span></dd></div>}
         <div>
           <dt>{one('html', 'Page', { charts: charts.value, theme: 'auto' })}</dt>
-          <dd>HTML: all this to look at without a kernel or a network
-            <label><input type="checkbox" checked={charts.value} onChange={event => { charts.value = event.currentTarget.checked; }} />with charts (5 MB)</label></dd>
+          <dd>HTML: all this to look at without a kernel or a network{tick(charts, 'with charts (5 MB)')}</dd>
         </div>
         <div><dt>Table</dt><dd class="swb-export-line">{TABLES.filter(([name]) => has(name)).map(([name, label]) => one('csv', label, { panel: name }))}<span>CSV</span></dd></div>
         {drawing && <div><dt>Drawing</dt><dd class="swb-export-line">
           <select aria-label="What to draw" value={drawing} onChange={event => { picture.value = event.currentTarget.value; }}>
             {drawings.map(([name, label]) => <option key={name} value={name}>{label}</option>)}
           </select>
-          {one('svg', 'SVG', { panel: drawing })}{one('png', 'PNG', { panel: drawing }, true)}
+          {one('svg', 'SVG', { panel: drawing })}{one('png', 'PNG', { panel: drawing })}
         </dd></div>}
       </dl>
+      {tick(here, 'save beside the notebook instead of downloading')}
       <p class="swb-export-said" role="status">{said.value}</p>
       <Button onPress={() => dialog.current?.close()}>Close<Key>Esc</Key></Button>
     </dialog>

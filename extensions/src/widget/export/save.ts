@@ -3,18 +3,20 @@
 /** Browsers refuse larger canvases. */
 const LARGEST = 16384;
 
-export function save(name: string, content: Blob): void {
+export function save(name: string, url: string): void {
   const link = document.createElement('a');
-  link.href = URL.createObjectURL(content);
+  link.href = url;
   link.download = name;
   link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
-/** A drawing in pixels, twice as many as it says where that is possible. */
-export async function pixels(svg: string): Promise<Blob> {
+export const urlOf = (text: string, type: string): string => URL.createObjectURL(new Blob([text], { type }));
+
+/** A drawing in pixels, twice as many as it says where that is possible: an address with the picture in it. */
+export async function pixels(svg: string): Promise<string> {
   const image = new Image();
-  image.src = URL.createObjectURL(new Blob([svg], { type: 'image/svg+xml' }));
+  image.src = urlOf(svg, 'image/svg+xml');
   try {
     await image.decode();
     const scale = Math.min(2, LARGEST / Math.max(image.width, image.height));
@@ -22,9 +24,9 @@ export async function pixels(svg: string): Promise<Blob> {
     canvas.width = image.width * scale;
     canvas.height = image.height * scale;
     canvas.getContext('2d')!.drawImage(image, 0, 0, canvas.width, canvas.height);
-    const blob = await new Promise<Blob | null>(done => canvas.toBlob(done, 'image/png'));
-    if (!blob) throw new Error('The drawing is too large for a picture in pixels: save it as SVG.');
-    return blob;
+    const url = canvas.toDataURL();
+    if (url.length < 9) throw new Error('The drawing is too large for a picture in pixels: save it as SVG.');
+    return url;
   } finally {
     URL.revokeObjectURL(image.src);
   }
