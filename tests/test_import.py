@@ -41,6 +41,13 @@ def test_tensor_expressions_and_target_load_nothing_heavy():
     assert not set(json.loads(fresh(code))) & set(HEAVY)
 
 
+def test_widgets_do_not_load_what_plotly_only_asks_the_version_of():
+    pytest.importorskip("nbformat")
+    code = "import workbench.widgets, sys; print('nbformat' in sys.modules, 'jsonschema' in sys.modules)"
+    code += "; import plotly.io as p, nbformat; p.show({}, renderer='plotly_mimetype'); nbformat.v4.new_notebook()"
+    assert fresh(code).startswith("False False")
+
+
 @pytest.mark.bench
 def test_import_is_fast():
     code = "import time; t = time.perf_counter(); import workbench; print(time.perf_counter() - t)"

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib import resources
+from contextlib import contextmanager, suppress
+from importlib import metadata, resources
+from types import ModuleType
 from typing import Any
 
 import plotly.graph_objects as go
 import traitlets
-from plotly.offline import get_plotlyjs
+
+from . import library
+
+
+def _widget_class() -> Any:
+    """Load plotly's widget without nbformat: plotly asks only for its version, and to load it takes two seconds."""
+    name = "nbformat"
+    stand_in = ModuleType(name)
+    with suppress(metadata.PackageNotFoundError):
+        stand_in.__version__ = metadata.version(name)  # type: ignore[attr-defined]
+        if sys.modules.setdefault(name, stand_in) is stand_in:
+            try:
+                return go.FigureWidget
+            finally:
+                del sys.modules[name]
+    return go.FigureWidget
+
 
 _ESM = (resources.files("workbench.widgets") / "plot.js").read_text(encoding="utf-8")
 
@@ -18,12 +36,13 @@ WHOLE = ("_widget_data", "_widget_layout")
 """Traits that hold the whole figure."""
 
 
-class Plot(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
+class Plot(_widget_class()):  # type: ignore[misc]  # plotly has no types
     """A `FigureWidget` whose page only listens.
 
     Plotly's own page side is a module of five megabytes, and anywidget gives up on a module that takes more than two
     seconds to load: whatever the kernel sends to that model afterwards is dropped. This one's module is small and loads
-    plotly by itself (`plot.js`). It draws what the kernel says and sends nothing back.
+    plotly by itself (`plot.js`), from a widget that all figures of the kernel share. It draws what the kernel says and
+    sends nothing back.
 
     Parameters
     ----------
@@ -35,8 +54,11 @@ class Plot(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
     data: Any
     _config: Any
     _esm = _ESM
+    #: The widget that has plotly.
     _plotly = traitlets.Unicode().tag(sync=True)
 
+    #: Whether plotly is borrowed.
+    _lent = False
     #: Whether the figure is made: not before is it said to a page.
     _made = False
     #: Whether edits are to be left out, because the whole figure is sent afterwards.
@@ -45,7 +67,7 @@ class Plot(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
     def __init__(self, figure: go.Figure, config: dict[str, Any]) -> None:
         self._turn = threading.RLock()  # a page may ask for the figure, in the kernel's thread, while it is edited
         super().__init__(figure)
-        self._plotly = get_plotlyjs()
+        self._plotly, self._lent = f"IPY_MODEL_{library.borrow().model_id}", True
         self._config = {**self._config, **config}
         self._made = True
         self.open()
@@ -54,6 +76,13 @@ class Plot(go.FigureWidget):  # type: ignore[misc]  # plotly has no types
         """Tell the pages of the figure, as soon as it is made."""
         if self._made:
             super().open()
+
+    def close(self) -> None:
+        """Remove the figure, and plotly with the last one."""
+        lent, self._lent = self._lent, False
+        super().close()
+        if lent:
+            library.give_back()
 
     def get_state(self, key: str | Iterable[str] | None = None, drop_defaults: bool = False) -> dict[str, Any]:
         """Return the state as it is now: a `FigureWidget` sends its edits, but keeps the traits of its first moment."""
