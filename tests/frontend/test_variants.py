@@ -54,6 +54,12 @@ def test_a_node_says_how_fast_it_is_and_who_made_it(bench: Bench) -> None:
     assert bench.text(node(9)) == "★ v9 best 0.438 ms ± 0.004 trial 977"
     assert bench.text(node(10)).startswith("v10 ≈ 0.430 est.")
     assert "≈ 0.410–6.30 est. 2 open" in bench.text(node(5))
+    page.evaluate("""() => {
+        const rows = kernel.slices.history.rows.map(row => row.id === 8 ? { ...row, spread: null } : row);
+        kernel.patch(model, { history: { '=': { ...kernel.slices.history, rows } } });
+    }""")
+    bench.page.wait_for_function("document.querySelector(\"[data-step='8']\").innerText.includes('timed once')")
+    assert bench.text(node(8)) == "v8 0.474 ms timed once trial 412"
     assert "timeout" in bench.text(node(11))
     name = page.locator(node(9)).get_attribute("aria-label") or ""
     for words in ("v9", "starred", "0.438 ms", "trial 977 of the tuner", "from v8"):

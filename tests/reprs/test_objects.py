@@ -90,7 +90,7 @@ PROMISED = {
     "profile, no calls": ["0 calls"],
     "profile, hostile": ["2 calls"],
     "measurement": ["0.500 ms", "median 0.600 ms", "3 repetitions", "2.00 GFLOP/s", "spread"],
-    "measurement, one repeat": ["0.500 ms", "1 repetition"],
+    "measurement, one repeat": ["0.500 ms", "timed once"],
     "measurement, failed": ["run error", "ValueError", "line 1"],
     "measurement, failed without text": ["timeout"],
     "session": ["done", "24 of 24 trials", "task 2", "×3", "timeout", "measured", "times as fast as untuned", "100 %"],

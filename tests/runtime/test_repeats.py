@@ -326,3 +326,22 @@ def test_the_reference_of_a_function_is_prepared():
     x = te.placeholder((8,), "float32", "X")
     task = operands.prepare(te.func(te.compute((8,), lambda i: te.log(x[i]), "Y"), "log"), 0)
     assert task.expected["Y"].finite  # inputs were chosen where the logarithm is defined
+
+
+# ---- slow kernels that a person has measured ----
+
+
+@pytest.mark.parametrize(("each_ms", "runs"), [(60.0, 3), (1000.0, 3), (1400.0, 2), (2500.0, 1), (4100.0, 0)])
+def test_a_slow_kernel_is_timed_three_times_as_long_as_that_takes_three_seconds(patched, each_ms, runs):
+    timer, clock = patched(itertools.repeat(each_ms), at_least=3)
+    assert len(timer.measure(each_ms)) == max(runs, 1)
+    assert clock.runs == runs
+    assert clock.now <= 1e-3 * repeats.PATIENCE_MS
+    tuned, clock = patched(itertools.repeat(each_ms))
+    tuned.measure(each_ms)
+    assert clock.runs == min(runs, 1), "a tuner has no time for that"
+
+
+def test_a_slow_kernel_beside_others_is_timed_three_times_too(patched):
+    timer, _ = patched(itertools.repeat(900.0), Watch(itertools.repeat(False)), at_least=3)
+    assert len(timer.measure(900.0)) == 3

@@ -6,6 +6,7 @@ import pytest
 from workbench import workloads
 from workbench.errors import TargetError, UsageError
 from workbench.runtime import services
+from workbench.runtime.results import Measurement
 from workbench.schedule import Schedule
 from workbench.target import Target
 
@@ -101,3 +102,22 @@ def test_contest_refuses(schedule, count, options, code):
     with pytest.raises(UsageError) as caught:
         services.contest([schedule.func] * count, schedule.base, Target.host(1), **options)
     assert caught.value.code == code
+
+
+def test_what_a_person_measures_has_a_spread_or_says_that_it_was_timed_once(schedule, monkeypatch):
+    asked = []
+    once = Measurement(status="ok", costs_ms=(1000.0,), flops=10**9)
+
+    def measure_func(func, machine, options, *_):
+        asked.append(options.at_least)
+        return once
+
+    monkeypatch.setattr(services, "measure_func", measure_func)
+    assert schedule.measure() is once
+    schedule.measure(at_least=1)
+    assert asked == [services.AT_LEAST, 1]
+    assert services.AT_LEAST >= 3
+    assert str(once) == "1000.0000 ms (timed once), 1.0 GFLOP/s"
+    assert "timed once" in once._repr_html_()
+    assert "repetition" not in once._repr_html_()
+    assert "timed once" not in str(Measurement(status="ok", costs_ms=(1000.0, 1001.0)))

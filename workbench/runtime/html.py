@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from workbench import markup as m
 from workbench.ir.printer import to_text
 from workbench.runtime.plan import CallPlan
+from workbench.runtime.results import ONCE
 from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
@@ -110,10 +111,10 @@ def measurement_html(found: Measurement) -> str:
         last = m.text(m.last_line(lines, "no message"), 200)
         head = m.line(m.bad(found.status.replace("_", " ")), ": ", last)
         return m.page(head, m.fold("Full text", m.code(lines, 40)) if "\n" in lines else "")
-    facts = [f"median {m.milliseconds(found.median_ms)}"]
+    facts = [ONCE]
     if found.spread is not None:
-        facts.append(f"spread {m.percent(found.spread)}")
-    facts.append(m.plural(found.repeats, "repetition"))
+        facts = [f"median {m.milliseconds(found.median_ms)}", f"spread {m.percent(found.spread)}"]
+        facts.append(m.plural(found.repeats, "repetition"))
     if found.flops:
         facts.append(f"{m.digits(found.gflops)} GFLOP/s")
     return m.page(m.heading("Measured", m.milliseconds(found.min_ms), *facts))

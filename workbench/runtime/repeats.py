@@ -34,6 +34,10 @@ LONELY, CROWD, STOLEN_MS = 0.9, 5, 0.03
 #: A kernel whose first run takes more than this part of the time that it has is not run again.
 ONLY_ONCE = 0.4
 
+#: So long in ms a slow kernel is repeated until there are `MeasureOptions.at_least` times of it; another one may begin
+#: when half of it fits in.
+PATIENCE_MS = 3000.0
+
 #: Where something is evicted before each repetition, so many times `ENOUGH_MS` may pass altogether.
 EVICTING = 3.0
 
@@ -176,10 +180,11 @@ class Timer:
         options, best_ms = self._options, self._best_ms
         if len(clean) >= FIRST and far(clean, best_ms, options.early_stop):
             return True
+        each = max(min(clean or noisy) * self.number, 1e-3)
+        told = len(clean or noisy) >= options.at_least or spent_ms + each / 2 > PATIENCE_MS
         if not clean:
             hopeless = len(noisy) >= NOISY and bool(options.early_stop) and min(noisy) > NOISY_FACTOR * best_ms
-            return hopeless or spent_ms >= 2 * options.budget_ms
+            return hopeless or (told and spent_ms >= 2 * options.budget_ms)
         if self.flushes and len(clean) >= ENOUGH and spent_ms >= EVICTING * ENOUGH_MS:
             return True
-        each = max(min(clean) * self.number, 1e-3)
-        return len(clean) >= max(ENOUGH, math.ceil(ENOUGH_MS / each)) or spent_ms >= options.budget_ms
+        return len(clean) >= max(ENOUGH, math.ceil(ENOUGH_MS / each)) or (told and spent_ms >= options.budget_ms)

@@ -23,6 +23,9 @@ TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 4e-2
 #: Where a kernel that is timed may find its constants.
 CONSTANTS = ("near", "shared", "memory")
 
+#: Stands where the spread would: a kernel so slow that there is only one time.
+ONCE = "timed once"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureOptions:
@@ -46,6 +49,9 @@ class MeasureOptions:
         The same for compiling one candidate, and for computing the reference result of a task.
     budget_ms : float
         Time per candidate after which an adaptive measurement stops, in milliseconds.
+    at_least : int
+        An adaptive measurement has so many repetitions, also beyond `budget_ms`, as long as that takes few seconds
+        (`repeats.PATIENCE_MS`).
     early_stop : float
         Stop after the first repetitions when they are so many times slower than the task's best, and by twice their
         spread more; 0 never stops.
@@ -66,12 +72,14 @@ class MeasureOptions:
     build_timeout_s: float = 30.0
     setup_timeout_s: float = 300.0
     budget_ms: float = 50.0
+    at_least: int = 1
     early_stop: float = 1.3
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.repeat is not None:
-            whole("repeat", self.repeat, code="usage.repeat")
+        for name in ("repeat", "at_least"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), code="usage.repeat")
         for name in ("min_repeat_ms", "budget_ms", "early_stop"):
             value = getattr(self, name)
             if value is not None and real(name, value, code="usage.repeat") < 0:
@@ -178,8 +186,10 @@ class Measurement:
             lines = self.error.strip().splitlines()
             return f"{self.status}: {lines[-1]}" if lines else self.status
         speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
-        noise = f", spread {self.spread:.1%}" if self.spread is not None else ""
-        return f"{self.min_ms:.4f} ms (median {self.median_ms:.4f}{noise}, {self.repeats} repeats){speed}"
+        if self.spread is None:
+            return f"{self.min_ms:.4f} ms ({ONCE}){speed}"
+        noise = f"median {self.median_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats"
+        return f"{self.min_ms:.4f} ms ({noise}){speed}"
 
     def __repr__(self) -> str:
         return f"<Measurement {self}>"

@@ -20,6 +20,9 @@ from workbench.runtime.reproduction import Reproduction
 from workbench.runtime.results import Measurement, MeasureOptions
 from workbench.target import Target
 
+AT_LEAST = 3
+"""Repetitions at least of what a person has measured, so that there is a spread, also of a kernel of one second."""
+
 
 def _refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
     for name in given:
@@ -88,7 +91,7 @@ def measure(func: Func, original: Func, target: Target | str | None = None, **op
     _refuse_unknown(options, [f.name for f in fields(MeasureOptions)], "measure")
     machine = _machine(target)
     require_runnable(machine)
-    settings: Mapping[str, Any] = options
+    settings: Mapping[str, Any] = {"at_least": AT_LEAST, **options}
     return measure_func(func, machine, MeasureOptions(**settings), original, count_flops(original))
 
 

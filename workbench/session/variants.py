@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.arguments import shown
 from workbench.errors import UsageError
+from workbench.runtime.results import ONCE
 from workbench.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class Variants(Mapping[int, Schedule]):
             "★" if row["star"] else "", m.text(f"v{row['id']} {row['name']}".rstrip(), 60),
             "" if row["parent"] is None else f"v{row['parent']}", m.text(row["text"], 90),
             m.milliseconds(row["ms"]) if row["ms"] is not None else "",
-            m.milliseconds(spread) if spread is not None else "",
+            m.milliseconds(spread) if spread is not None else ONCE if row["ms"] is not None else "",
             f"≈ {m.milliseconds(row['est'])}" if row["est"] is not None else "",
             m.digits(row["gflops"]) if row["gflops"] else "", m.Html(" ".join(notes)),
         ]  # fmt: skip

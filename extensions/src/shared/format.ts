@@ -27,10 +27,11 @@ export const micro = (ms: Maybe): string => milliseconds(known(ms) ? 1000 * ms :
 
 /**
  * The spread of a time as ± milliseconds, with as many decimals as the time itself. It arrives as the distance of the
- * quartiles relative to the median; half of it lies on either side.
+ * quartiles relative to the median; half of it lies on either side. Of one time alone there is none.
  */
 export function spread(relative: Maybe, ms: Maybe): string {
-  if (!known(relative) || !known(ms)) return '';
+  if (!known(ms)) return '';
+  if (!known(relative)) return 'timed once';
   const decimals = digits(ms).split('.')[1]?.length ?? 0;
   const text = ((ms * relative) / 2).toFixed(decimals);
   return `± ${Number(text) === 0 && relative > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;

@@ -36,6 +36,7 @@ export interface HeadSlice {
   readonly flops: number | null;
   readonly step: string;
   readonly ms: number | null;
+  /** None where it was timed once. */
   readonly spread: number | null;
   readonly gflops: number | null;
   readonly peak_share: number | null;

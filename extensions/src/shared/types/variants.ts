@@ -21,6 +21,7 @@ export interface VariantRow {
   readonly x: number;
   readonly y: number;
   readonly ms: number | null;
+  /** None where it was timed once. */
   readonly spread: number | null;
   readonly gflops: number | null;
   /** Estimated latency; where numbers are open, from it to `est_high`. */

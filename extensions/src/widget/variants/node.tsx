@@ -72,7 +72,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
         </span>
         <Shape row={row} current={current} />
         <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}${best ? ' is-best' : ''}`}>
-          {shownAs(row)}{row.ms !== null && !failed(row) && row.spread !== null && <small> {spread(row.spread, row.ms)}</small>}
+          {shownAs(row)}{row.ms !== null && !failed(row) && <small> {spread(row.spread, row.ms)}</small>}
         </span>
         <span class="swb-step-text swb-cut">{origin(row)}</span>
       </button>
