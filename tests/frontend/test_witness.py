@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from .conftest import Bench
 
 POP = ".swb-pop"
@@ -42,6 +44,22 @@ def test_two_iterations_at_once_with_what_comes_out_and_what_is_legal_instead(be
     assert "in order 5.3125 at once" in box
     page.wait_for_selector(f"{POP} >> text=reorder(i, k), then parallel(i) ≈")
     assert bench.sent("ask")[-1]["q"] == "witness"
+
+
+@pytest.mark.parametrize("width", [1300, 700])
+def test_the_box_stands_beside_the_rows_that_it_is_about(bench: Bench, width: int) -> None:
+    page = bench.open(fixture="matmul", width=str(width)).page
+    bench.click("[data-row='k'] .swb-loop")
+    bench.click("[data-swb-show=parallel]")
+    page.wait_for_selector(f"{POP} >> text=reorder(i, k), then parallel(i) ≈")
+    box, *rows = page.locator(f"{POP}, .is-marked").evaluate_all(
+        f"all => all.sort(a => a.matches('{POP}') ? -1 : 1).map(e => e.getBoundingClientRect().toJSON())"
+    )
+    assert len(rows) == 2
+    for row in rows:
+        assert row["bottom"] <= box["top"] or row["top"] >= box["bottom"]
+        assert row["top"] >= 0, "what is marked is in sight"
+    assert box["bottom"] <= page.evaluate("innerHeight")
 
 
 def test_a_step_instead_is_previewed_by_the_focus_and_taken_by_enter(bench: Bench) -> None:

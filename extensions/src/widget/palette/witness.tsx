@@ -11,6 +11,7 @@ import type { Store } from '../store';
 import { STOP } from '../keys';
 import { focusOn, useUi, type Ui } from '../ui';
 import { noKernel, sentence } from '../words';
+import { putBeside } from './beside';
 import { usePreview } from './preview';
 
 type Kind = WitnessInfo['kind'];
@@ -114,7 +115,8 @@ export function WitnessBox({ store }: { store: Store }) {
     if (shown) {
       const active = document.activeElement;
       if (!box.current?.contains(active)) back.current = active as HTMLElement | null;
-      box.current?.focus();
+      putBeside(ui.root.current!, box.current!, store.marked.peek());
+      box.current!.focus({ preventScroll: true });
     } else if (back.current) {
       if (!back.current.isConnected) focusOn(ui, `.swb-nest ${STOP}`);
       else back.current.focus();
