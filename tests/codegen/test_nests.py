@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from workbench.ir import interp, te
 from workbench.ir.func import Func, HoleInfo
 from workbench.ir.stmt import For, rewrite
 from workbench.runtime.kernel import Kernel
+from workbench.schedule import Schedule
 from workbench.target import Target
 
 TARGET = Target.host(threads=2)
@@ -202,3 +204,13 @@ def test_endless_unrolling_is_refused():
     with pytest.raises(BuildError) as e:
         build_func(marked(f, i="unroll", j="unroll"), TARGET)
     assert e.value.code == "build.too_large"
+
+
+@pytest.mark.parametrize(("triple", "line"), [("x86_64-unknown-linux-gnu", True), ("aarch64-unknown-linux-gnu", False)])
+def test_an_innermost_loop_begins_a_line_of_code_on_x86(triple, line):
+    """Loops of few instructions took up to four times as long where chance laid them across two lines."""
+    target = Target(f"llvm -mtriple={triple} -mcpu=generic -threads=1")
+    for _ in range(2):
+        begins = re.findall(r"\.p2align\t(\d+)\n\.LBB", Schedule(matmul("ikj"), target).build().asm)
+        assert ("6" in begins) is line
+        assert ("4" in begins) is line, "outer loops are laid as ever"
