@@ -1,4 +1,4 @@
-// The page's side of the live figure. Plotly comes beside the model, as text, and is loaded after it: anywidget gives a
+// The page's side of the live figure. Plotly comes beside the model, as text of another one, and is loaded after it: anywidget gives a
 // model's module two seconds, then it drops whatever the kernel sends to that model for good, and plotly's five
 // megabytes may take longer. The kernel's messages are plotly's `FigureWidget`'s; a page only listens. What they add up
 // to is kept per model, and a view draws it whenever it can be seen: no message is lost on a view that is not there yet.
@@ -46,6 +46,12 @@ const copy = value => value?.constructor !== Object ? value
 /** Plotly as the page has it already: it takes a second to load, and every figure brings it. */
 const LOADED = (globalThis[Symbol.for('schedule-workbench.plotly')] ??= new Map());
 
+/** Plotly's text: one widget of the kernel has it for all figures. */
+async function script(model) {
+  const [, shared] = /^IPY_MODEL_(.*)/.exec(model.get('_plotly')) ?? [];
+  return shared ? (await model.widget_manager.get_model(shared)).get('text') : model.get('_plotly');
+}
+
 function load(text) {
   const which = `${text.length} ${text.slice(0, 200)}`;
   if (!LOADED.has(which)) {
@@ -92,7 +98,7 @@ export default () => {
       on('_py2js_update', m => { restyle(figure.data, m.style_data, m.style_traces); relayout(figure.layout, m.layout_data); });
       whole();
       // Not waited for, see above.
-      plotly = load(model.get('_plotly'));
+      plotly = script(model).then(load);
       plotly.catch(() => undefined);
     },
     async render({ model, el }) {
