@@ -71,7 +71,7 @@ export function Choices({ label, values, value, off, onPick }: ChoiceProps) {
   return (
     <div class={`swb-choices${off ? ' is-off' : ''}`} role="radiogroup" aria-label={label} onKeyDown={onKeyDown}>
       {values.map(one => (
-        <button key={one} type="button" role="radio" aria-checked={one === value && !off ? 'true' : 'false'} data-value={one}
+        <button key={one} type="button" role="radio" aria-checked={one === value && !off} data-value={one}
           tabIndex={one === stop ? 0 : -1} onClick={() => onPick(one)}>{one}</button>
       ))}
     </div>

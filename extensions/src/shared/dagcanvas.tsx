@@ -105,8 +105,8 @@ function Node({ node, props }: { node: DagNode; props: CanvasProps }) {
     <g
       class={`swb-node ${lookOf(node, props)}${props.openable(node) ? '' : ' is-fixed'}`} transform={`translate(${node.x} ${node.y})`}
       data-node={node.id} role="button" tabindex={stop ? 0 : -1} aria-label={props.words(node)}
-      aria-expanded={frame ? (node.open ? 'true' : 'false') : undefined}
-      aria-current={current ? 'true' : undefined} aria-disabled={props.openable(node) ? undefined : 'true'}
+      aria-expanded={frame ? node.open : undefined}
+      aria-current={current || undefined} aria-disabled={props.openable(node) ? undefined : 'true'}
     >
       {frame && !node.open && <path class="swb-stack" d={`M6 -3H${node.w + 3}V${tall - 6}`} />}
       {(current || stop) && (

@@ -29,7 +29,7 @@ function Pictures({ names, ...props }: PanelProps & { names: readonly string[] }
       {names.length > 1 && (
         <div class="swb-switch" role="group" aria-label="Which graph">
           {names.map(one => (
-            <button key={one} type="button" aria-pressed={one === name ? 'true' : 'false'} onClick={() => { wanted.value = one; }}>
+            <button key={one} type="button" aria-pressed={one === name} onClick={() => { wanted.value = one; }}>
               {one === 'graph' ? 'Model' : 'Stages'}
             </button>
           ))}

@@ -45,7 +45,7 @@ export function RooflineFold(props: PanelProps) {
   const open = useSignal(false);
   return (
     <section class="swb-roofline" aria-label="Roofline">
-      <Button class="swb-link" aria-expanded={open.value ? 'true' : 'false'} data-swb-do="roofline" onPress={() => { open.value = !open.value; }}>
+      <Button class="swb-link" aria-expanded={open.value} data-swb-do="roofline" onPress={() => { open.value = !open.value; }}>
         {open.value ? '▾' : '▸'} Roofline
       </Button>
       {open.value && <Roofline {...props} />}
@@ -64,7 +64,7 @@ export function ChartPanel(props: PanelProps) {
       {alone && (
         <div class="swb-switch" role="group" aria-label="Which chart">
           {CHARTS.map(([name, text]) => (
-            <button key={name} type="button" aria-pressed={wanted.value === name ? 'true' : 'false'} onClick={() => { wanted.value = name; }}>{text}</button>
+            <button key={name} type="button" aria-pressed={wanted.value === name} onClick={() => { wanted.value = name; }}>{text}</button>
           ))}
         </div>
       )}

@@ -81,12 +81,12 @@ function Rows({ answer, narrow, stale, onRow }: RowsProps) {
   const told = short ? [] : before === after ? [['moved', after]] : [['before', before], ['after', after]];
   return (
     <>
-      <div {...box} class={`swb-lines is-diff${narrow ? ' is-unified' : ''}${stale ? ' is-stale' : ''}`} aria-label="Changed rows" aria-busy={stale ? 'true' : undefined}>
+      <div {...box} class={`swb-lines is-diff${narrow ? ' is-unified' : ''}${stale ? ' is-stale' : ''}`} aria-label="Changed rows" aria-busy={stale || undefined}>
         <div {...all}>
           <div {...part}>
             {lines.slice(from, to).map((one, k) => (
               <div key={from + k} role="option" id={idOf(from + k)} class={`swb-text is-${SAYS[one.mark]}`} data-line={from + k} data-of={one.row} data-mark={one.skip ? undefined : one.mark}
-                aria-selected={from + k === at ? 'true' : 'false'} aria-posinset={from + k + 1} aria-setsize={lines.length} aria-label={words(one)}>
+                aria-selected={from + k === at} aria-posinset={from + k + 1} aria-setsize={lines.length} aria-label={words(one)}>
                 {one.skip ? <span class="swb-gap">{words(one)}</span> : (
                   <>
                     <span class="swb-mark">{one.mark === '-' ? '−' : one.mark}</span>

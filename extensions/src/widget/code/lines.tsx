@@ -17,7 +17,7 @@ export const nameOf = (row: string): string => row.replace(/^(?:stmt|init):/, ''
 interface LineProps { at: number; total: number; line?: string; kind: CodeKind; row: string; first: boolean; lit: string; cursor: boolean; id: string }
 
 const Line = memo(({ at, total, line = '…', kind, row, first, lit, cursor, id }: LineProps) => (
-  <div role="option" id={id} class={`swb-text ${lit}`} data-line={at} data-of={row} aria-selected={cursor ? 'true' : 'false'} aria-posinset={at + 1} aria-setsize={total}
+  <div role="option" id={id} class={`swb-text ${lit}`} data-line={at} data-of={row} aria-selected={cursor} aria-posinset={at + 1} aria-setsize={total}
     title={row && `of ${nameOf(row)}`}>
     <span class="swb-ln" aria-hidden="true">{at + 1}</span>
     <span class="swb-of" aria-hidden="true">{first ? nameOf(row) : ''}</span>
@@ -47,7 +47,7 @@ export function Lines({ listing, row, inside, onRow }: LinesProps) {
   }, [row, of]);
 
   return (
-    <div {...box} class={`swb-lines is-${kind}${stale ? ' is-stale' : ''}`} aria-label="Code" aria-busy={stale ? 'true' : undefined}>
+    <div {...box} class={`swb-lines is-${kind}${stale ? ' is-stale' : ''}`} aria-label="Code" aria-busy={stale || undefined}>
       <div {...all}>
         <div {...part}>
           {lines.slice(from, to).map((line, k) => {

@@ -54,7 +54,7 @@ export function StagesPanel({ store, model }: PanelProps) {
   if (blocks > 1 || model.get('panel') === 'stages') return drawing;
   return (
     <div class="swb-few">
-      <Button class="swb-link is-quiet" aria-expanded={unfolded.value ? 'true' : 'false'} data-swb-do="stages" onPress={() => { unfolded.value = !unfolded.value; }}>
+      <Button class="swb-link is-quiet" aria-expanded={unfolded.value} data-swb-do="stages" onPress={() => { unfolded.value = !unfolded.value; }}>
         {unfolded.value ? '▾' : '▸'} Stages: one statement
       </Button>
       {unfolded.value && drawing}

@@ -147,7 +147,7 @@ export const Row = memo(function Row({ row, place, scale, shows, ownFlops, open,
   const looks = `is-${row.kind}${marked ? ' is-marked' : ''}${described ? ' is-described' : ''}${ghost ? ' is-ghost' : ''}${look}`;
   return (
     <div class={`swb-row ${looks}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={ghost ? `preview: ${words(row)}` : words(row)}
-      aria-rowindex={place} aria-level={row.depth + 1} aria-expanded={open === null ? undefined : open ? 'true' : 'false'} aria-selected={selected ? 'true' : 'false'}>
+      aria-rowindex={place} aria-level={row.depth + 1} aria-expanded={open ?? undefined} aria-selected={selected}>
       <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
         <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
         {loop ? <b class="swb-loop swb-cut" title={`${row.name}\nDrag it, or press M, to move it`}>{row.name}</b> : <span class="swb-code swb-cut"><WithHoles text={row.text} /></span>}

@@ -61,7 +61,7 @@ function MayBeOpen(props: FieldProps & { options: readonly Json[]; row?: boolean
       {open === null ? children : (
         <div ref={box} class="swb-allowed" role="group" aria-label="The tuner may choose" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
           {options.map((one, i) => (
-            <button key={String(one)} type="button" class="swb-mini is-wide" tabIndex={i === 0 ? 0 : -1} aria-pressed={open.includes(one) ? 'true' : 'false'} title={`${open.includes(one) ? 'Allowed' : 'Not allowed'}: ${String(one)}`} onClick={() => flip(one)}>{valueText(one)}</button>
+            <button key={String(one)} type="button" class="swb-mini is-wide" tabIndex={i === 0 ? 0 : -1} aria-pressed={open.includes(one)} title={`${open.includes(one) ? 'Allowed' : 'Not allowed'}: ${String(one)}`} onClick={() => flip(one)}>{valueText(one)}</button>
           ))}
         </div>
       )}
@@ -145,7 +145,7 @@ function Size({ field, value, nest, onChange }: FieldProps) {
         <input class="swb-size" aria-label={`${labelOf(field)}: another size, or open numbers`} value={text}
           title="A number, an open number, or several with × between them" onChange={event => onChange(parse(event.currentTarget.value))} />
       </div>
-      {holes.length > 0 && <div class="swb-line">{holes.map(hole => <Button key={hole.name} class="swb-mini is-wide" aria-pressed={hole.name === value ? 'true' : 'false'} title={`As large as the open number ${hole.name}`} onPress={() => onChange(hole.name)}>?{hole.name}</Button>)}</div>}
+      {holes.length > 0 && <div class="swb-line">{holes.map(hole => <Button key={hole.name} class="swb-mini is-wide" aria-pressed={hole.name === value} title={`As large as the open number ${hole.name}`} onPress={() => onChange(hole.name)}>?{hole.name}</Button>)}</div>}
     </fieldset>
   );
 }

@@ -64,7 +64,7 @@ function Suggestions({ item, info, draft, onPick, onOver }: SuggestionProps) {
   return (
     <div class="swb-quick" role="group" aria-label="Suggestions">
       {item.quick.map(move => (
-        <button key={move.label} type="button" class="swb-mini is-wide" aria-pressed={sameArgs(move.args, argsOf(info, draft)) ? 'true' : 'false'}
+        <button key={move.label} type="button" class="swb-mini is-wide" aria-pressed={sameArgs(move.args, argsOf(info, draft))}
           onMouseEnter={() => onOver({ ...draft, ...usual(info), ...move.args })} onMouseLeave={() => onOver(null)}
           onClick={() => onPick({ ...draft, ...usual(info), ...move.args })}>{move.label}</button>
       ))}

@@ -32,7 +32,7 @@ function Legal({ item, info, at, open, place, stop, onToggle, onDone, show, ...p
   const text = offer(item, info, at);
   return (
     <div class={`swb-item${open ? ' is-open' : ''}`}>
-      <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open ? 'true' : 'false'} title={info?.summary.replaceAll('``', '')} onClick={onToggle}>
+      <button type="button" data-swb-legal data-swb-item={item.id} tabIndex={stop ? 0 : -1} aria-expanded={open} title={info?.summary.replaceAll('``', '')} onClick={onToggle}>
         <span class="swb-mono">{item.id}</span>
         <span class="swb-offer swb-cut">{open ? '' : text}</span>
         <span class="swb-faint" title={place <= 9 ? `Key ${place}` : undefined}>{place <= 9 ? place : ''}</span>
@@ -61,10 +61,10 @@ function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ...props 
   return (
     <li class={`swb-illegal${open ? ' is-open' : ''}${told ? ' is-told' : ''}`}>
       <button type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={() => { pressed.value = !pressed.value; onShow(); }}
-        aria-expanded={told ? 'true' : 'false'} aria-label={`${item.id}, not legal here: ${item.reason}`} title={`Not legal here: ${item.reason}`}><s>{item.id}</s></button>
+        aria-expanded={told} aria-label={`${item.id}, not legal here: ${item.reason}`} title={`Not legal here: ${item.reason}`}><s>{item.id}</s></button>
       <p><span title={told ? undefined : `${item.reason} ${sentence(item.hint)}`} onClick={() => { pressed.value = !pressed.value; }}>{item.reason} {told && item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}</span>
         {visible && <><Button class="swb-link" data-swb-show={item.id} tabIndex={links} aria-label={`Show me why ${item.id} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
-        {told && info && <Button class="swb-link is-quiet" tabIndex={links} aria-expanded={open ? 'true' : 'false'} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
+        {told && info && <Button class="swb-link is-quiet" tabIndex={links} aria-expanded={open} aria-label={`Other values for ${item.id}`} onPress={onToggle}>{open ? 'Close' : 'Other values'}</Button>}</p>
       {open && info && (
         <PrimitiveForm {...props} item={item} info={info} at={at} onDone={onDone}
           onShow={(args: Args, verdict: Verdict) => show({ primitive: item.id, args }, verdict)} />
@@ -206,7 +206,7 @@ function IllegalPart({ own, groups, rest, more, stop, common }: IllegalPartProps
         {own.map(refused)}
         {groups.map(items => <Elsewhere key={items[0]!.hint} items={items} stop={stop} />)}
         {rest.length > 0 && (
-          <li class="swb-illegal"><Button class="swb-link is-quiet" data-swb-do="rest" aria-expanded={more.value ? 'true' : 'false'} title={rest.map(item => item.id).join(', ')}
+          <li class="swb-illegal"><Button class="swb-link is-quiet" data-swb-do="rest" aria-expanded={more.value} title={rest.map(item => item.id).join(', ')}
             onPress={() => { more.value = !more.value; }}>{more.value ? '▾' : '▸'} {rest.length} more that nothing here is suited to</Button></li>
         )}
         {more.value && rest.map(refused)}

@@ -69,7 +69,7 @@ function Values({ field, draft, space, onChange }: OrderFieldProps) {
       <div ref={box} class="swb-line" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
         {values.length === 0 && <span class="swb-faint swb-order-none">choose a hole first</span>}
         {values.map((one, i) => (
-          <button key={one} type="button" class="swb-mini" tabIndex={i === 0 ? 0 : -1} aria-pressed={taken.includes(one) ? 'true' : 'false'} onClick={() => flip(one)}>{one}</button>
+          <button key={one} type="button" class="swb-mini" tabIndex={i === 0 ? 0 : -1} aria-pressed={taken.includes(one)} onClick={() => flip(one)}>{one}</button>
         ))}
       </div>
     </div>

@@ -147,7 +147,7 @@ export function Steer({ store, needs, live }: { store: PanelProps['store']; need
         <div ref={bar} class="swb-orders" role="group" aria-label="Steer the run">
           <span class="swb-faint">Steer</span>
           {orders.map(one => (
-            <button key={one.name} type="button" class="swb-button" data-swb-order={one.name} aria-expanded={one.name === open.value ? 'true' : 'false'}
+            <button key={one.name} type="button" class="swb-button" data-swb-order={one.name} aria-expanded={one.name === open.value}
               title={one.summary} onClick={() => { open.value = one.name === open.value ? '' : one.name; }}>{capital(one.name)}</button>
           ))}
         </div>

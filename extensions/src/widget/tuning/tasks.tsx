@@ -191,7 +191,7 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
       {next !== null && (
         <div class="swb-switch swb-from-m" role="group" aria-label="What the table shows">
           {VIEWS.map(([one, text, title]) => (
-            <button key={text} type="button" aria-pressed={one === next ? 'true' : 'false'} title={title} onClick={() => onNext(one)}>{text}</button>
+            <button key={text} type="button" aria-pressed={one === next} title={title} onClick={() => onNext(one)}>{text}</button>
           ))}
         </div>
       )}

@@ -73,7 +73,7 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
       {failed(row) && row.error && <Button class="swb-link" onPress={() => toggle('why')}>Why?</Button>}
       <span class="swb-chosen-acts">
         {acts.map(one => one && <Button key={one[0]} data-swb-do={one[0]} title={one[2]} reason={stop} onPress={one[3]}
-          aria-pressed={one[4] === undefined ? undefined : one[4] ? 'true' : 'false'}>{one[1]}</Button>)}
+          aria-pressed={one[4]}>{one[1]}</Button>)}
       </span>
     </div>
   );
