@@ -59,18 +59,19 @@ class Remembered(Generic[T]):
     def about(self, part: P, work_out: Callable[[P], T]) -> T:
         """Answer for one object, which `work_out` is given."""
         hit = self._table.get(id(part))
-        return self.of((part,), lambda: work_out(part)) if hit is None else hit[1]
+        return self._keep(id(part), (part,), work_out(part)) if hit is None else hit[1]
 
     def of(self, parts: tuple[object, ...], work_out: Callable[[], T]) -> T:
         """Answer for these objects; worked out when it is asked for the first time."""
-        table = self._table
         key = id(parts[0]) if len(parts) == 1 else tuple(map(id, parts))
-        hit = table.get(key)
-        if hit is None:
-            hit = (parts, work_out())
-            if len(table) >= self._most:
-                table = self._table = {}  # another thread may still read the old one
-            table[key] = hit
-            if (log := _TRIAL.log) is not None:
-                log.append((table, key))
-        return hit[1]
+        hit = self._table.get(key)
+        return self._keep(key, parts, work_out()) if hit is None else hit[1]
+
+    def _keep(self, key: int | tuple[int, ...], parts: tuple[object, ...], answer: T) -> T:
+        if len(self._table) >= self._most:
+            self._table = {}  # another thread may still read the old one
+        table = self._table
+        table[key] = (parts, answer)
+        if (log := _TRIAL.log) is not None:
+            log.append((table, key))
+        return answer

@@ -201,9 +201,12 @@ def _walk(body: tuple[Stmt, ...], path: tuple[For, ...]) -> _Placed[Stmt]:
     while todo:
         s, around = placed = todo.pop()
         out.append(placed)
-        if isinstance(s, For):
-            inside = (*around, s)
-            todo += [(x, inside) for x in reversed(s.body)]
+        while isinstance(s, For) and s.body:  # most loops hold one statement
+            around = (*around, s)
+            for other in s.body[:0:-1]:
+                todo.append((other, around))
+            s = s.body[0]
+            out.append((s, around))
     return tuple(out)
 
 
@@ -321,6 +324,19 @@ def _picking(ld: Load, env: dict[str, Affine]) -> frozenset[str]:
     return frozenset(v for a in axes for v in env[a].vars)
 
 
+def written(b: Block) -> tuple[Affine, ...]:
+    """Index of what a block writes, as forms over the loops."""
+    return _WRITTEN.about(b, _written)
+
+
+_WRITTEN: Remembered[tuple[Affine, ...]] = Remembered(1024)
+
+
+def _written(b: Block) -> tuple[Affine, ...]:
+    env = b.env
+    return tuple([x.subst(env) for x in b.index])
+
+
 def accesses(b: Block) -> tuple[Access, ...]:
     """The write first, then the distinct loads (own accumulator included), as forms over the loops."""
     return _ACCESSES.about(b, _accesses)
@@ -331,7 +347,7 @@ _ACCESSES: Remembered[tuple[Access, ...]] = Remembered(1024)
 
 def _accesses(b: Block) -> tuple[Access, ...]:
     env = b.env
-    out = [Access(b.buffer, tuple(x.subst(env) for x in b.index), True)]
+    out = [Access(b.buffer, written(b), True)]
     seen: set[Load] = set()
     for ld in b.loads():
         if ld not in seen:

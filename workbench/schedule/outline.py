@@ -79,6 +79,8 @@ def _look(s: Stmt, out: Outline, times: int, path: tuple[For, ...], in_unit: boo
             in_unit = _note(s, out, path, in_unit)
         if isinstance(s.extent, int):
             times *= s.extent
+        if not s.body:
+            return
         path = (*path, s)
         *others, last = s.body
         for inner in others:

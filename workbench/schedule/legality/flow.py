@@ -8,7 +8,7 @@ from typing import TypeAlias
 from ...ir.affine import Affine, split_base, width
 from ...ir.func import Func
 from ...ir.poly import Dim, equal, normal
-from ...ir.stmt import Block, For, accesses, blocks
+from ...ir.stmt import Block, For, accesses, blocks, written
 from ..refusal import Search, refuse
 from .forms import nonneg
 from .nest import extents_of, is_unit, readers, reduction_loops, shared_loops, writers
@@ -108,11 +108,11 @@ def _missing(func: Func, writer: _Placed, reader: _Placed, common: tuple[For, ..
     """
     (w, wpath), (r, rpath) = writer, reader
     still = {lp.name: lambda _: Affine() for lp in common if is_unit(func, lp.extent)}
-    written = _hull(func, w, wpath[len(common) :], accesses(w)[0].index)
+    made = _hull(func, w, wpath[len(common) :], written(w))
     for acc in accesses(r)[1:]:
         if acc.buffer != w.buffer:
             continue
-        hulls = zip(_hull(func, r, rpath[len(common) :], acc.index), written, strict=True)
+        hulls = zip(_hull(func, r, rpath[len(common) :], acc.index), made, strict=True)
         for ((base, size), (wbase, wsize)), whole in zip(hulls, func.buffer(w.buffer).shape, strict=True):
             if wbase == Affine() and equal(wsize, whole, func.relations):
                 continue  # nothing else exists

@@ -9,7 +9,7 @@ from ...ir.affine import Digit
 from ...ir.func import Func
 from ...ir.poly import Dim
 from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, accesses, blocks
+from ...ir.stmt import Block, For, blocks, written
 from ..refusal import Search, refuse
 from .forms import determines, tiles
 from .nest import chain, extents_of, is_unit, private, reduction_loops
@@ -34,7 +34,7 @@ def _writes_distinct(func: Func, block: Block, varying: Mapping[str, Dim], loop:
     if is_unit(func, varying[loop]):
         return True
     known: list[Digit] = []
-    for form in accesses(block)[0].index:
+    for form in written(block):
         if loop in form.vars and determines(form, varying, func.relations):
             known += [d for d, _ in form.terms if d.var == loop]
     return tiles(known, varying[loop], func.relations)
@@ -91,7 +91,7 @@ def check_independent(
 
 
 def _index_text(block: Block) -> str:
-    return f"{block.buffer}[{', '.join(map(str, accesses(block)[0].index))}]"
+    return f"{block.buffer}[{', '.join(map(str, written(block)))}]"
 
 
 def check_reductions(func: Func, body: Sequence[Block], step: str) -> None:

@@ -9,7 +9,7 @@ from ...ir.affine import Affine, digit_extent
 from ...ir.func import Func
 from ...ir.poly import Dim
 from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, Stmt, accesses, as_marked, blocks, parallel_chain
+from ...ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
 from ..outline import Outline
 from ..refusal import Refusal, refuse
 from .hints import for_innermost, for_parallel, for_sum
@@ -123,7 +123,7 @@ def _plainly_apart(block: Block, path: Sequence[For]) -> bool:
     if todo & reduction_loops(block):
         return False
     found: set[str] = set()
-    for form in accesses(block)[0].index:
+    for form in written(block):
         here = [d for d, _ in form.terms if d.var in todo]
         if not all(d.plain for d in here):
             return False
