@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 
-import anywidget
 import traitlets
+from ipywidgets import Widget
 from plotly.offline import get_plotlyjs
 
 
-class Library(anywidget.AnyWidget):
+class Library(Widget):  # type: ignore[misc]  # ipywidgets has no types
     """Text of a script that several figures need; a page that shows two of them gets it once."""
 
-    _esm = "export default {};"
     text = traitlets.Unicode().tag(sync=True)
 
 
