@@ -52,6 +52,20 @@ def test_a_preview_is_drawn_as_ghost_rows_and_taken_away(bench: Bench) -> None:
     assert page.locator(".swb-row.is-ghost").count() == 0
 
 
+def test_a_preview_says_which_rows_it_moves_and_changes(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    old = {row["id"]: row for row in page.evaluate("kernel.slices.nest.rows")}
+    parents = (("i", None), ("init:C", "i"), ("k", "i"), ("j", "k"))
+    changed = [{**old[row], "parent": parent} for row, parent in parents]
+    page.evaluate(GHOST, answer(changed, ["i", "init:C", "k", "j", "stmt:C"], []))
+    page.wait_for_selector("[data-row='i'] .swb-previews >> text=moved")
+    said = "all => all.map(e => [e.dataset.row, e.querySelector('.swb-previews')?.textContent]).filter(one => one[1])"
+    assert page.locator("[data-row]").evaluate_all(said) == [["i", "moved"]], "the others follow from it"
+    page.evaluate(GHOST, answer([{**old["j"], "mark": "vectorize"}], list(old), []))
+    page.wait_for_selector("[data-row='j'][aria-label^='changed: loop j']")
+    assert page.locator("[data-row]").evaluate_all(said) == [["j", "changed"]]
+
+
 def test_ghost_rows_can_be_walked_over_and_are_not_selected(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     page.locator("[data-row=k]").focus()

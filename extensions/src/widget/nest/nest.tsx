@@ -30,6 +30,7 @@ function useAllRows(n: number): number {
 }
 
 const NONE: ReadonlySet<string> = new Set();
+const NO_SIGNS: ReadonlyMap<string, string> = new Map();
 
 /** The rows on show: those of the nest, or what a step would make of them. Bars keep the scale of the nest as it is. */
 function useNest({ store }: PanelProps, nest: NestSlice | null, moving: boolean) {
@@ -46,13 +47,13 @@ function useNest({ store }: PanelProps, nest: NestSlice | null, moving: boolean)
   const parents = useMemo(() => new Set(rows.map(row => row.parent)), [rows]);
   const scale = useMemo(() => scaleOf(real, meta?.caches ?? []), [real, meta?.caches]);
   const shown = useMemo(() => visible(rows, folded.value), [rows, folded.value]);
-  const fresh = seen?.fresh ?? NONE;
+  const signs = seen?.signs ?? NO_SIGNS;
   // Where the selected row would go away, the first of those that would come stands for it.
-  const selected = rowOf(rows, store.selected.value) ?? rows.find(row => fresh.has(row.id));
+  const selected = rowOf(rows, store.selected.value) ?? rows.find(row => signs.get(row.id) === 'preview');
   const described = useMemo(() => insideIntrinsics(rows), [rows]);
   const flops = useMemo(() => ownFlops(rows), [rows]);
   const places = useMemo(() => new Map(rows.map((row, k) => [row.id, k + 2])), [rows]); // the head is the first row
-  return { places, folded, rows, parents, scale, shown, selected, described, flops, fresh, step: seen && ghost ? ghost.step : '' };
+  return { places, folded, rows, parents, scale, shown, selected, described, flops, signs, step: seen && ghost ? ghost.step : '' };
 }
 
 function Title({ store, nest, find, step }: Pick<PanelProps, 'store'> & { nest: NestSlice; find: string | null; step: string }) {
@@ -73,7 +74,7 @@ export function NestPanel(props: PanelProps) {
   const grid = useRef<HTMLDivElement>(null);
   const nest = store.slice('nest').value;
   const seen = useNest(props, nest, ui.moving.value !== '');
-  const { places, folded, parents, scale, shown, selected, rows, described, flops, fresh, step } = seen;
+  const { places, folded, parents, scale, shown, selected, rows, described, flops, signs, step } = seen;
   const shows = useSignal<Count>('iters');
   const marked = store.marked.value;
   const drawn = useAllRows(shown.length);
@@ -100,7 +101,7 @@ export function NestPanel(props: PanelProps) {
         {shown.slice(0, drawn).map(row => (
           <Row key={row.id} row={row} place={places.get(row.id)!} scale={scale} shows={shows.value} ownFlops={flops.get(row.id) ?? null}
             open={parents.has(row.id) ? !folded.value.has(row.id) : null} selected={row.id === selected?.id} stop={row.id === stop}
-            marked={marked.has(row.id)} described={described.has(row.id)} ghost={fresh.has(row.id)} look={moving.look(row.id)} />
+            marked={marked.has(row.id)} described={described.has(row.id)} sign={signs.get(row.id) ?? ''} look={moving.look(row.id)} />
         ))}
       </div>
       {moving.row && <p id={about} class={`swb-moving${moving.refused ? ' is-refused' : ''}`}>{moving.words}</p>}

@@ -135,24 +135,24 @@ interface RowProps {
   marked: boolean;
   /** It describes what an instruction around it does. */
   described: boolean;
-  /** A step that is not taken yet would make it. */
-  ghost: boolean;
+  /** What a step that is not taken yet would do to it, in a word. */
+  sign: string;
   /** Classes that it has while a row is moved. */
   look: string;
 }
 
-export const Row = memo(function Row({ row, place, scale, shows, ownFlops, open, selected, stop, marked, described, ghost, look }: RowProps) {
+export const Row = memo(function Row({ row, place, scale, shows, ownFlops, open, selected, stop, marked, described, sign, look }: RowProps) {
   const loop = row.kind === 'loop';
   const title = loop ? undefined : `${row.text}\nexecuted ${count(row.iters)} times, ${flop(row.flops)}, ${bytes(row.bytes)} loaded and stored`;
-  const looks = `is-${row.kind}${marked ? ' is-marked' : ''}${described ? ' is-described' : ''}${ghost ? ' is-ghost' : ''}${look}`;
+  const looks = `is-${row.kind}${marked ? ' is-marked' : ''}${described ? ' is-described' : ''}${sign === 'preview' ? ' is-ghost' : ''}${look}`;
   return (
-    <div class={`swb-row ${looks}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={ghost ? `preview: ${words(row)}` : words(row)}
+    <div class={`swb-row ${looks}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={`${sign && `${sign}: `}${words(row)}`}
       aria-rowindex={place} aria-level={row.depth + 1} aria-expanded={open ?? undefined} aria-selected={selected}>
       <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
         <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
         {loop ? <b class="swb-loop swb-cut" title={`${row.name}\nDrag it, or press M, to move it`}>{row.name}</b> : <span class="swb-code swb-cut"><WithHoles text={row.text} /></span>}
         {row.chips.map((chip, i) => <Chip key={chip} text={chip} kind={row.kinds?.[i]} reduce={row.reduce} />)}
-        {ghost && <span class="swb-sum">preview</span>}
+        {sign && <span class="swb-sum swb-previews">{sign}</span>}
       </span>
       {loop && <Costs row={row} scale={scale} open={open} shows={shows} ownFlops={ownFlops} />}
     </div>

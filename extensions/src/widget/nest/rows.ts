@@ -38,8 +38,33 @@ export function found(rows: readonly NestRow[], typed: string): NestRow | undefi
 
 export interface Ghosts {
   readonly rows: readonly NestRow[];
-  /** Rows that the step would make; the others are there already. */
-  readonly fresh: ReadonlySet<string>;
+  /** What the step would do to a row, in a word: "preview" for one that it would make. */
+  readonly signs: ReadonlyMap<string, string>;
+}
+
+type Rows = readonly NestRow[];
+
+/** Rows without the most that stay in order among themselves: where two change places, one of them. */
+function outOfOrder(rows: Rows, before: Rows): ReadonlySet<NestRow> {
+  const places = rows.map(row => before.findIndex(one => one.id === row.id));
+  const runs: NestRow[][] = [];
+  rows.forEach((row, k) => {
+    let longest: NestRow[] = [];
+    for (let j = 0; places[k]! >= 0 && j < k; j++) if (places[j]! >= 0 && places[j]! < places[k]! && runs[j]!.length > longest.length) longest = runs[j]!;
+    runs.push(places[k]! < 0 ? [] : [...longest, row]);
+  });
+  const still = runs.reduce((most, run) => (run.length > most.length ? run : most), []);
+  return new Set(rows.filter(row => !still.includes(row)));
+}
+
+/** Rows that a step brings into another loop that is there already; of those that only change places with one, the one. */
+function movedRows(rows: Rows, before: Rows): Rows {
+  const parents = new Map(before.map(row => [row.id, row.parent]));
+  const moved = rows.filter(({ id, kind, parent }) => kind !== 'init' && parents.has(id) && parents.get(id) !== parent && (parent === null || parents.has(parent)));
+  if (moved.length < 2) return moved;
+  const loose = outOfOrder(rows, before);
+  const some = moved.filter(row => loose.has(row));
+  return some.length > 0 ? some : moved;
 }
 
 /** The rows after a step that somebody is putting together; null when the answer is about another nest than this one. */
@@ -48,7 +73,15 @@ export function ghosts(nest: NestSlice, answer: PreviewAnswer): Ghosts | null {
   const changed = new Map(answer.rows.map(row => [row.id, row]));
   const rows = answer.order.map(id => changed.get(id) ?? before.get(id));
   if (rows.some(row => row === undefined)) return null;
-  return { rows: rows as NestRow[], fresh: new Set(answer.order.filter(id => !before.has(id))) };
+  const found = rows as NestRow[];
+  const signs = new Map<string, string>();
+  for (const { id, mark } of found) {
+    const old = before.get(id);
+    if (!old) signs.set(id, 'preview');
+    else if (old.mark !== mark) signs.set(id, 'changed');
+  }
+  for (const { id } of movedRows(found, nest.rows)) signs.set(id, 'moved');
+  return { rows: found, signs };
 }
 
 /** Operations of the statements that stand right in a loop: what its loops leave over. */

@@ -15,7 +15,7 @@ export interface Shown {
   readonly rows: readonly NestRow[];
   readonly shown: readonly NestRow[];
   readonly parents: ReadonlySet<NestRow['parent']>;
-  readonly fresh: ReadonlySet<string>;
+  readonly signs: ReadonlyMap<string, string>;
   readonly folded: Signal<ReadonlySet<string>>;
   readonly selected: NestRow | undefined;
 }
@@ -47,7 +47,7 @@ export function useTabStop(grid: Grid, { rows, shown, folded, selected }: Shown)
 const idOf = (event: Event): string | undefined => (event.target as Element).closest<HTMLElement>('[data-row]')?.dataset.row;
 
 /** Handlers of the grid; `taken` has the first say about a key. `find` is what was typed after a slash. */
-export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents, fresh, folded }: Shown, taken: (key: string) => boolean) {
+export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents, signs, folded }: Shown, taken: (key: string) => boolean) {
   const find = useSignal<string | null>(null);
   const fold = (id: string, close: boolean): void => {
     const next = new Set(folded.peek());
@@ -57,7 +57,7 @@ export function useWalk(store: Store, ui: Ui, grid: Grid, { rows, shown, parents
   };
   const pick = (row: NestRow | undefined): void => {
     if (!row) return;
-    if (!fresh.has(row.id)) store.select(row.id);
+    if (signs.get(row.id) !== 'preview') store.select(row.id);
     rowElement(grid.current, row.id)?.focus();
   };
   const onClick = (event: MouseEvent): void => {
