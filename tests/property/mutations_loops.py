@@ -128,7 +128,7 @@ LOOPS: tuple[Mutation, ...] = (
         "reorder",
         _P + "loop",
         "the extents stay where they were",
-        "body = (replace(lp, body=body),)\n        func",
+        "body = (lp.around(body),)\n        func",
         "body = (For(lp.name, links[order.index(lp)].extent, body),)\n        func",
     ),
     _m(
@@ -163,8 +163,8 @@ LOOPS: tuple[Mutation, ...] = (
         "parallel",
         _P + "annotation",
         "the loop loses an iteration",
-        "(replace(lp, kind=kind),)",
-        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'parallel')),)",
+        "lp.extent, lp.body, kind",
+        "lp.extent - (kind == 'parallel'), lp.body, kind",
     ),
     _m(
         "vectorize",
@@ -177,8 +177,8 @@ LOOPS: tuple[Mutation, ...] = (
         "vectorize",
         _P + "annotation",
         "the loop loses an iteration",
-        "(replace(lp, kind=kind),)",
-        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'vectorize')),)",
+        "lp.extent, lp.body, kind",
+        "lp.extent - (kind == 'vectorize'), lp.body, kind",
     ),
     _m(
         "unroll",
@@ -191,8 +191,8 @@ LOOPS: tuple[Mutation, ...] = (
         "unroll",
         _P + "annotation",
         "the loop loses an iteration",
-        "(replace(lp, kind=kind),)",
-        "(replace(lp, kind=kind, extent=lp.extent - (kind == 'unroll')),)",
+        "lp.extent, lp.body, kind",
+        "lp.extent - (kind == 'unroll'), lp.body, kind",
     ),
     _m(
         "bind",
