@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 # Before NumPy is loaded: kernels are compared and timed one at a time, a second pool of threads only disturbs them.
@@ -18,6 +18,7 @@ settings.register_profile(
 settings.register_profile("deep", deadline=None, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+LAB = "tests/browser/"
 FAILED = pytest.StashKey[bool]()
 
 
@@ -36,6 +37,25 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if option.numprocesses and option.dist == "no":
         option.dist, option.loadscopereorder = "loadfile", False
         option.maxworkerrestart = option.maxworkerrestart or "1"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give one process all tests in a real JupyterLab: they share it, and two at once only wait for each other."""
+    if config.option.dist != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return LAB if nodeid.startswith(LAB) else super()._split_scope(nodeid)
+
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest, so that no process waits for it at the end."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LAB))
 
 
 def _processes(config: pytest.Config) -> int | None:
@@ -68,71 +88,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def _no_browser() -> str:
-    """Why browser tests cannot run here; empty when they can."""
-    from browser.driver import chromium
-
-    if chromium() is None:
-        return "there is no Chromium on this machine"
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        return "the Python package playwright is not installed"
-    return ""
-
-
-@pytest.fixture(scope="module")  # no longer: while it runs, other tests of the thread cannot use asyncio
-def playwright() -> Iterator[Any]:
-    """Skip, with the reason, where there is no browser; where the tests must run, that fails."""
-    if reason := _no_browser():
-        if os.environ.get("WORKBENCH_REQUIRE_BROWSER"):
-            pytest.fail(f"browser tests must run here, but {reason}")
-        pytest.skip(f"browser test not run: {reason}")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as p:
-        yield p
-
-
-@pytest.fixture(scope="module")
-def chrome(playwright: Any) -> Iterator[Any]:
-    """The system's Chromium, for pages that need no notebook."""
-    from browser.driver import FLAGS, chromium
-
-    browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-    yield browser
-    browser.close()
-
-
-class Kept:
-    """A page that the tests of a file use one after the other: a new one takes longer than what they show on it."""
-
-    def __init__(self, browser: Any) -> None:
-        self.browser, self.page = browser, None
-        self.errors: list[str] = []
-
-    def get(self, dress: Callable[[Any], None]) -> Any:
-        """Return the page; `dress` says once what it is served and what runs before its scripts."""
-        if self.page is None:
-            self.page = self.browser.new_page(viewport={"width": 1300, "height": 900})
-            self.page.set_default_timeout(5000)
-            self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-            dress(self.page)
-        return self.page
-
-    def tidy(self) -> None:
-        """Leave nothing that a new document would not undo: media that are emulated, and where the mouse is."""
-        if self.page is not None:
-            self.page.emulate_media(reduced_motion="null")
-            self.page.mouse.move(1299, 1)
-
-    def drop(self) -> None:
-        """Close the page; the next test gets a new one."""
-        if self.page is not None:
-            self.page.close()
-            self.page = None
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Any:
     report = yield
@@ -144,19 +99,3 @@ def pytest_runtest_makereport(item: pytest.Item) -> Any:
 def failed(request: pytest.FixtureRequest) -> Callable[[], bool]:
     """Ask, when the test is over, whether it failed."""
     return lambda: bool(request.node.stash[FAILED])
-
-
-@pytest.fixture(scope="module")
-def _kept(chrome: Any) -> Kept:
-    return Kept(chrome)
-
-
-@pytest.fixture
-def kept(_kept: Kept, failed: Callable[[], bool]) -> Iterator[Kept]:
-    """The file's page, for one test. An error on it fails the test; nothing of a test that failed is kept."""
-    _kept.errors.clear()
-    yield _kept
-    if failed():
-        _kept.drop()
-    _kept.tidy()
-    assert _kept.errors == []

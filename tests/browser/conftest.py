@@ -9,8 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from browser import start
 from browser.driver import Notebook, clear, lab, page_of
 
+chrome, playwright = start.chrome, start.playwright
 SEEN = """() => { const shown = window.jupyterapp?.shell?.currentWidget, session = shown?.sessionContext?.session;
     return { kernel: [session?.kernel?.connectionStatus, session?.kernel?.status,
                       session?.kernel?.handleComms ? 'comms' : 'no comms'], title: shown?.title?.label,
@@ -18,20 +21,20 @@ SEEN = """() => { const shown = window.jupyterapp?.shell?.currentWidget, session
              text: document.querySelector('.jp-NotebookPanel')?.innerText.slice(-2000) }; }"""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def lab_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("lab") / "notebooks"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def address(playwright: Any, lab_folder: Path) -> Any:
-    """Address of a running ``workbench lab``."""
-    with lab(lab_folder) as url:
+    """Address of a running ``workbench lab``, in which the tour tunes for a moment only."""
+    with lab(lab_folder, env={"WORKBENCH_TOUR_SECONDS": "4"}) as url:
         yield url
 
 
 class Pages:
-    """The page that the tests of a file use one after the other: to load JupyterLab takes longer than most tests."""
+    """The page that the tests here use one after the other: to load JupyterLab takes longer than most tests."""
 
     def __init__(self, playwright: Any, profile: Path) -> None:
         self.playwright, self.profile = playwright, profile
@@ -48,7 +51,7 @@ class Pages:
         self.page = None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def pages(playwright: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     made = Pages(playwright, tmp_path_factory.mktemp("profile"))
     yield made

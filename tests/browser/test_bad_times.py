@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from browser.driver import Notebook, lab, new_notebook, tiny_model
 from browser.view import LONG, View
-
 from workbench.tune.log import load_log
 
 MATMUL = "import workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\nw"

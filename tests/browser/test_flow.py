@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-from browser.driver import Notebook, lab, new_notebook, tiny_model
-from browser.view import LONG, View
 from notebooks.tour import check_tour
+
+from browser.driver import Notebook, new_notebook, tiny_model
+from browser.view import LONG, View
 
 LOOP = """
 import time
@@ -28,12 +27,6 @@ CLICK_AND_TIME = """async ([action, word]) => {
         await new Promise(done => setTimeout(done, 10));
     if (state.textContent !== word) throw new Error(`after ${action}: ${document.querySelector('.swb').innerText}`);
     return performance.now() - start; }"""
-
-
-@pytest.fixture(scope="module")
-def address(playwright: Any, lab_folder: Path) -> Iterator[str]:
-    with lab(lab_folder, env={"WORKBENCH_TOUR_SECONDS": "4"}) as url:
-        yield url
 
 
 def test_the_tour_opens_and_runs(page: Any, address: str) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from browser.driver import Notebook, new_notebook
 from browser.view import LONG, View
-
 from workbench.tune.log import load_log
 
 MAKE = """

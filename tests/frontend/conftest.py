@@ -10,7 +10,9 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from browser import start
 
+_kept, chrome, kept, playwright = start._kept, start.chrome, start.kept, start.playwright
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "workbench" / "widgets" / "static"
 BUNDLE = STATIC / "workbench.js"

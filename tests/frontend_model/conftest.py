@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import start
 
+_kept, chrome, kept, playwright = start._kept, start.chrome, start.kept, start.playwright
 HERE = Path(__file__).parent
 BUNDLE = HERE.parents[1] / "workbench" / "widgets" / "static" / "workbench.js"
 ADDRESS = "http://workbench.test/"
