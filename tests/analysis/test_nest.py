@@ -241,6 +241,14 @@ def test_an_open_number_leaves_open_what_it_decides():
     assert [h["name"] for h in nest_rows(s.func, TARGET).to_json()["holes"]] == ["a", "b"]
 
 
+def test_a_reduction_that_goes_on_with_what_was_stored_does_not_assign_it_to_itself():
+    s = wb.Schedule(workloads.matmul(8, 8, 8))
+    s.decompose_reduction("C", "i")
+    s.reorder("k", "j")
+    rows = {r.id: r for r in nest_rows(s.func, TARGET).rows}
+    assert (rows["stmt:C.init"].text, rows["init:C"].text) == ("C[i, j] = 0", "goes on from C[i, :]")
+
+
 def many_stages(n, around=""):
     """A chain of stages, each a loop of its own; all of them inside of a loop `around`."""
     names = ["X", *(f"S{k}" for k in range(n - 1)), "Y"]

@@ -48,13 +48,18 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
 
 
 def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Collection[str]) -> str:
-    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, :] = 0``."""
+    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, :] = 0``.
+
+    A reduction that goes on with what another block has stored says so.
+    """
     assert block.init is not None
     kept = shrunk.get(block.buffer)
     shown = block.index if kept is None else own.index
     dims = range(len(shown)) if kept is None else kept
     index = [":" if own.index[d].vars & set(inside) else _form(shown[d]) for d in dims]
-    return shortened(f"{block.buffer}{_brackets(index)} = {_expr(block.init, 0, {})}", LONGEST)
+    elements = f"{block.buffer}{_brackets(index)}"
+    text = f"goes on from {elements}" if block.resumes else f"{elements} = {_expr(block.init, 0, {})}"
+    return shortened(text, LONGEST)
 
 
 def _form(x: Affine, at: Sequence[Pick] = ()) -> str:
