@@ -227,19 +227,19 @@ def test_what_stands_above_the_roofs_says_why(monkeypatch):
     assert "Above the peak" in notes(figure)[0]
 
 
-def test_where_a_line_rises_a_comparison_decided_and_that_is_no_gain():
+def test_a_time_that_a_comparison_did_not_confirm_never_was_the_best():
     def one(n, ms, batch):
         return Record(task_key="a", task="a", trial=n, status="ok", target="llvm", latency_ms=ms, round=batch, key="k")
 
     won = Comparison(task_key="a", task="a", trials=(1, 2), latency_ms=(0.6, 0.5), winner=2, timestamp=1.0)
     trials = [one(0, 0.5, 0), one(1, 0.42, 0), one(2, 0.45, 1), won]
-    line = best_so_far_figure(trials, "a").data[1]
-    assert list(line.y) == [0.5, 0.42, 0.45, 0.45]
-    assert [t.removeprefix("<br>") for t in line.text] == ["", "", "a comparison decided: 0.42 → 0.45 ms", ""]
+    assert list(best_so_far(trials, "a").best_ms) == [0.5, 0.45, 0.45]
+    measured, line, *_ = best_so_far_figure(trials, "a").data
+    assert list(measured.y) == [0.5, 0.42, 0.45]  # the doubted one lies below the line
+    assert list(line.y) == [0.5, 0.45, 0.45]
     cells = timeline_figure(trials).data[0].hovertext
-    assert "16 % faster" in cells[0]
-    assert "a comparison decided: 0.42 → 0.45 ms" in cells[1]
-    assert "faster" not in cells[1]
+    assert "10 % faster, 0.45 ms" in cells[0]
+    assert "still 0.45 ms" in cells[1]
 
 
 def test_without_roofs_the_figure_says_so(monkeypatch):

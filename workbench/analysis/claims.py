@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.tune.ranking import compared_ms, latency_shown, meant, ranked
+from workbench.tune.ranking import compared_ms, lasting, latency_shown, meant, ranked
 
 if TYPE_CHECKING:
     from workbench.analysis.source import Trial
@@ -57,9 +57,10 @@ def _best_ms(records: Iterable[Record], comparisons: Sequence[Comparison]) -> fl
 def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
     """Return the latency of the best after each valid trial of one task, in milliseconds.
 
-    A challenger that lost was never the best. A trial's latency is the least one that is known of it: of its own, of
-    those in its comparisons, and of what was measured again with the caches in the same state. The last value is the
-    best one's. Who won a comparison is not ahead of trials that were timed under other conditions, which rank first.
+    A challenger that lost was never the best, nor was a time that a later measurement did not confirm, so it only falls.
+    A trial's latency is the least one that is known of it: of its own, of those in its comparisons, and of what was
+    measured again with the caches in the same state. The last value is the best one's. Who won a comparison is not
+    ahead of trials that were timed under other conditions, which rank first.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
         out.append(min([ms, *out[-1:]]) if best is None else known[best][1])
     if out and told.best_ms is not None:
         out[-1] = told.best_ms
-    return out
+    return [ms for ms in lasting(out) if ms is not None]
 
 
 def _lost(name: Name, programs: Mapping[int, str], told: Told) -> bool:

@@ -16,6 +16,7 @@ from workbench.tune.ranking import (
     Ladder,
     at_least,
     compared_ms,
+    lasting,
     latency_shown,
     remeasured,
     same_program,
@@ -43,8 +44,8 @@ class TaskStats:
     failures: Counter[str] = field(default_factory=Counter)
     #: The newest trial of each kind of failure.
     failed: dict[str, Record] = field(default_factory=dict)
-    #: Best latency after each trial; None before the first valid one.
-    curve: list[float | None] = field(default_factory=list)
+    #: Who was thought the best after each trial: its latency; None before the first valid one.
+    course: list[float | None] = field(default_factory=list)
     _valid: dict[int, Record] = field(default_factory=dict)
     _comparisons: list[Comparison] = field(default_factory=list)
     #: Trials that took part in comparisons, and the place of the best one.
@@ -55,7 +56,7 @@ class TaskStats:
     @property
     def trials(self) -> int:
         """Number of trials, failed ones included."""
-        return len(self.curve)
+        return len(self.course)
 
     @property
     def spread(self) -> float | None:
@@ -70,18 +71,18 @@ class TaskStats:
     @property
     def spark(self) -> list[float]:
         """At most `SPARK_POINTS` values of the curve, evenly spaced over the trials, the last one included."""
-        n = len(self.curve)
+        n, curve = len(self.course), lasting(self.course)
         picks = (
             range(n) if n <= SPARK_POINTS else [round(k * (n - 1) / (SPARK_POINTS - 1)) for k in range(SPARK_POINTS)]
         )
-        return [rounded(ms) for k in picks if (ms := self.curve[k]) is not None]
+        return [rounded(ms) for k in picks if (ms := curve[k]) is not None]
 
     @property
     def delta(self) -> float | None:
         """Relative change of the best latency over the last `DELTA_TRIALS` trials: -0.05 is 5 % faster."""
-        if len(self.curve) <= DELTA_TRIALS:
+        if len(self.course) <= DELTA_TRIALS:
             return None
-        then, now = self.curve[-1 - DELTA_TRIALS], self.curve[-1]
+        then, *_, now = lasting(self.course[-1 - DELTA_TRIALS :])
         return None if then is None or now is None else rounded(now / then - 1.0)
 
     def add(self, record: Record) -> None:
@@ -100,7 +101,7 @@ class TaskStats:
                 self._choose(record)
         if record.ok and record.origin == "default" and self.untuned_ms is None:
             self.untuned_ms, self._default = record.latency_ms, record.trial
-        self.curve.append(self.best_ms)
+        self.course.append(self.best_ms)
 
     def _number(self, record: Record) -> int:
         """Return the number that a trial is ranked by: its own, unless another program had that before."""
@@ -115,8 +116,8 @@ class TaskStats:
         self._rank()
         if self._default in line.trials:
             self.untuned_ms = shown_ms(self.untuned_ms, line.latency_of(self._default))
-        if self.curve:
-            self.curve[-1] = self.best_ms
+        if self.course:
+            self.course[-1] = self.best_ms
 
     def _rank(self) -> None:
         least = compared_ms(self._comparisons)

@@ -17,8 +17,9 @@ it is a candidate of its own.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from workbench.tune.lines import Comparison
@@ -246,6 +247,16 @@ def compared_ms(comparisons: Iterable[Comparison]) -> dict[int, float]:
 def latency_shown(record: Record, comparisons: Iterable[Comparison]) -> float | None:
     """Return the latency to show for a record, in milliseconds: the least of its own and in its comparisons."""
     return shown_ms(record.latency_ms, compared_ms(comparisons).get(record.trial))
+
+
+def lasting(course: Sequence[float | None]) -> list[float | None]:
+    """Return the best so far as it is known today, from who was thought the best after each trial of a task.
+
+    A time that a later measurement did not confirm never was the best, so the course only falls.
+    """
+    known = [ms for ms in course if ms is not None]
+    unknown = [None] * (len(course) - len(known))  # before the first valid trial
+    return [*unknown, *reversed(list(accumulate(reversed(known), max)))]
 
 
 def confirmed(comparisons: Iterable[Comparison]) -> set[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from workbench.analysis.curve import Curve, best_so_far
 from workbench.analysis.figures.parts import Part, alone, escaped
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+from workbench.markup import milliseconds
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -140,18 +140,12 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
     x, y = steps
     line = go.Scatter(
         x=x, y=y, mode="lines", name="best so far", line={"shape": "hv", "width": 2, "color": c.accent},
-        text=_rises(y), hovertemplate="best after %{x} trials<br>%{y:.4g} ms%{text}<extra></extra>",
+        hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>",
     )  # fmt: skip
     end = go.Scatter(
         x=x[-1:], y=y[-1:], mode="markers", name="best", marker={"size": 8, "color": c.accent}, hoverinfo="skip"
     )
     return [line, end]
-
-
-def _rises(best: NDArray[np.float64]) -> list[str]:
-    """Why the line rises where it does: nothing became slower, another one won side by side."""
-    rises = [f"<br>a comparison decided: {a:.3g} → {b:.3g} ms" if b > a else "" for a, b in itertools.pairwise(best)]
-    return ["", *rises] if len(best) else []
 
 
 def _failed(curve: Curve, most: int | None, c: Colours) -> Any:
@@ -192,7 +186,7 @@ def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, An
     """The value at the end of the line, or why there is none."""
     if len(curve.best_ms):
         best = float(curve.best_ms[-1])
-        return [{"x": curve.count, "y": math.log10(best), "text": f"<b>{best:.3g} ms</b>", "xanchor": "right",
+        return [{"x": curve.count, "y": math.log10(best), "text": f"<b>{milliseconds(best)}</b>", "xanchor": "right",
                  "yanchor": "bottom", "xshift": 0, "yshift": 6, "bgcolor": c.under,
                  "font": {"color": c.accent, "size": 13}}]  # fmt: skip
     text = "No valid trial yet"

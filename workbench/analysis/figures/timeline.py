@@ -127,8 +127,6 @@ def _told(turn: Turn) -> str:
 def _brought(turn: Turn) -> str:
     if turn.after_ms is None:
         return "none was valid"
-    if turn.before_ms is not None and turn.after_ms > turn.before_ms:
-        return f"a comparison decided: {turn.before_ms:.3g} → {turn.after_ms:.3g} ms"
     if turn.gain <= 0.0:
         return f"still {turn.after_ms:.3g} ms"
     return f"{100 * turn.gain:.3g} % faster, {turn.after_ms:.3g} ms"

@@ -68,11 +68,6 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
         <path class="swbl-cross" d={`M${scale.x(n) - 3} ${PAD.top - 11}l6 6m0 -6l-6 6`} />
       ))}
       <path class="swbl-best" d={steps(curve, scale, end)} />
-      {rises(curve).map(i => (
-        <circle cx={scale.x(curve.xs[i])} cy={scale.y(curve.ms[i])} r={6} fill="transparent">
-          <title>a comparison decided: {formatMs(curve.ms[i - 1])} → {formatMs(curve.ms[i])} ms</title>
-        </circle>
-      ))}
       <circle class="swbl-end" cx={end} cy={scale.y(best)} r={3.5} />
       <text class="swbl-value" x={end} y={scale.y(best) + 16} text-anchor="end">{formatMs(best)} ms</text>
     </svg>
@@ -105,8 +100,8 @@ function steps(curve: Curve, { x, y }: Scale, end: number): string {
   return `${d}H${end}`;
 }
 
-/** Where the line rises: nothing became slower, another one won side by side. */
-export const rises = ({ ms }: Curve): number[] => ms.flatMap((value, i) => (i > 0 && value > ms[i - 1] ? [i] : []));
+/** Whether dots lie below the line: times that no comparison confirmed. */
+export const doubted = (curve: Curve, dots: Curve): boolean => dots.ms.some(ms => ms < curve.ms[curve.ms.length - 1]);
 
 function thin(curve: Curve, most: number): Curve {
   const step = Math.ceil(curve.xs.length / most) || 1;

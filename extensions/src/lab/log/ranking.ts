@@ -163,8 +163,8 @@ function least(comparisons: readonly Comparison[]): Map<number, number> {
 }
 
 /**
- * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best; a trial's time is
- * the least one that is known of it.
+ * How the best changed, as in `workbench/analysis/claims.py`. A challenger that lost was never the best, nor was a time that
+ * did not last; a trial's time is the least one that is known of it.
  */
 function course(trials: readonly Timed[], newest: readonly Comparison[], told: ReadonlyMap<number, number>, end: number): Step[] {
   const won = new Set(newest.filter(one => one.winner !== one.trials[0]).map(one => one.winner));
@@ -211,5 +211,12 @@ function course(trials: readonly Timed[], newest: readonly Comparison[], told: R
       steps.push({ nth, at, ms: end });
     }
   }
-  return steps;
+  return lasting(steps);
+}
+
+/** The line only falls: a time that a later measurement did not confirm never was the best. */
+function lasting(steps: readonly Step[]): Step[] {
+  let floor = 0;
+  const known = steps.map(step => step).reverse().map(step => ({ ...step, ms: (floor = Math.max(floor, step.ms)) })).reverse();
+  return known.filter((step, i) => i === 0 || step.ms < known[i - 1].ms);
 }

@@ -1,7 +1,7 @@
 /** The viewer's page. Everything from the file goes in as text. */
 import { Fragment } from 'preact';
 import type { ComponentChildren, VNode } from 'preact';
-import { BestSoFar, rises } from './curve';
+import { BestSoFar, doubted } from './curve';
 import { Commands, FailureList, Facts, LastTrials } from './lists';
 import * as f from './format';
 import { SCHEMA, LogSummary, best, dots, mixedCaches, number, taskCurve, text, totalCurve } from './summary';
@@ -183,7 +183,7 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
-        {rises(curve).length > 0 && ' Where the line rises, another one won a comparison: nothing became slower.'}
+        {task && doubted(curve, dots(task)) && ' Dots below the line: times that no later measurement confirmed.'}
       </p>
     </Section>
   );
