@@ -57,7 +57,7 @@ def _best_ms(records: Iterable[Record], comparisons: Sequence[Comparison]) -> fl
 def claimed(trials: Sequence[Trial], told: Told) -> list[float]:
     """Return the latency of the best after each valid trial of one task, in milliseconds.
 
-    A challenger that lost was never the best, nor was a time that a later measurement did not confirm, so it only falls.
+    A challenger that lost was never the best, nor was a time that no later measurement confirmed, so it only falls.
     A trial's latency is the least one that is known of it: of its own, of those in its comparisons, and of what was
     measured again with the caches in the same state. The last value is the best one's. Who won a comparison is not
     ahead of trials that were timed under other conditions, which rank first.
