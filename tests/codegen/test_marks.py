@@ -22,6 +22,7 @@ from workbench.tune.default import default_schedule
 
 HERE = Target.host(threads=2)
 RAPIDS = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=sapphirerapids -threads=2")
+HASWELL = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell -threads=2")
 ARM = Target("llvm -mtriple=aarch64-unknown-linux-gnu -mcpu=neoverse-v1 -threads=2")
 
 
@@ -80,6 +81,91 @@ def check(func, target):
     return lines, asm
 
 
+def tiled_matmul(target):
+    s = Schedule(workloads.matmul(64, 64, 64), target)
+    s.split("j", [None, 16])
+    s.split("i", [None, 4])
+    s.split("k", [None, 8])
+    return s.reorder("i.0", "j.0", "k.0", "k.1", "i.1", "j.1").vectorize("j.1").unroll("i.1")
+
+
+def runs(listing):
+    """Rows in order, each run of lines once."""
+    return [row for k, (_, row) in enumerate(listing) if k == 0 or listing[k - 1][1] != row]
+
+
+@pytest.mark.parametrize("target", [HASWELL, ARM], ids=str)
+def test_the_instructions_of_a_tiled_product(target):
+    """Golden: where each loop begins and ends, where accumulators get their first values and where they are stored."""
+    s = tiled_matmul(target)
+    _, asm = check(s.func, target)
+    loops = ["i.0", "j.0", "k.0", "k.1"]
+    if target is HASWELL:  # the other machine's scheduler mixes what does not depend on each other
+        # fmt: off
+        assert runs(asm) == [
+            "", "i.0", "stmt:C", "j.0", "stmt:C", "init:C", "k.0", "stmt:C", "k.1", "stmt:C",
+            "k.1", "k.0", "stmt:C", "j.0", "i.0", "",
+        ]
+        # fmt: on
+    labels = [(line, row) for line, row in asm if not line.startswith("\t")][1:]
+    assert [row for _, row in labels] == loops
+    jumps = [row for line, row in asm if re.search(r"\.LBB\d+_\d+$", line)]
+    assert jumps == loops[::-1]
+    zeros = [row for line, row in asm if re.match(r"\t(vxorps|movi)\t", line)]
+    assert zeros == ["init:C"] * len(zeros)
+    assert len(zeros) == (8 if target is HASWELL else 16)
+    counters = [row for line, row in asm if re.match(r"\t(xorl\t|mov\tx\d+, xzr)", line)]
+    assert sorted(set(counters)) == loops
+    stores = [row for line, row in asm if re.match(r"\t(vmovups\t%ymm|st[pr]\tq)", line)]
+    assert set(stores) == {"stmt:C"}
+
+
+#: What LLVM may write: a counter, an accumulator that is spilled at once, a constant that lies on the stack, and a
+#: function that begins without any row.
+WRITTEN = """
+kernel:
+\t.loc\t1 1 0
+\tpushq\t%rbx
+\t.loc\t1 0 0
+\txorl\t%esi, %esi
+\tvxorps\t%xmm0, %xmm0, %xmm0
+\tvbroadcastss\t.LCPI0_0(%rip), %ymm9
+\tvmovaps\t%ymm9, 32(%rsp)
+\tvmovaps\t%ymm0, %ymm1
+.LBB0_1:
+\t.loc\t1 3 0
+\tvfmadd231ps\t(%rax,%rsi,4), %ymm2, %ymm0
+\tvaddps\t%ymm1, %ymm3, %ymm1
+\t.loc\t1 0 0
+\tvmovaps\t%ymm1, %ymm4
+\tvmovaps\t%ymm4, %ymm1
+\t.loc\t1 2 0
+\tincq\t%rsi
+\tjb\t.LBB0_1
+\t.loc\t1 4 0
+\tja\t.LBB0_3
+\tvmaxps\t32(%rsp), %ymm0, %ymm0
+.LBB0_3:
+\t.loc\t1 1 0
+\tpopq\t%rbx
+other:
+\tvxorps\t%xmm5, %xmm5, %xmm5
+"""
+EXPECTED = [
+    "kernel:|", "pushq|", "xorl|k", "vxorps|init:C", "vbroadcastss|stmt:relu", "vmovaps|stmt:relu", "vmovaps|init:C",
+    ".LBB0_1:|k", "vfmadd231ps|stmt:C", "vaddps|stmt:C", "vmovaps|stmt:C", "vmovaps|stmt:C", "incq|k", "jb|k",
+    "ja|stmt:relu", "vmaxps|stmt:relu", ".LBB0_3:|", "popq|", "other:|", "vxorps|",
+]  # fmt: skip
+
+
+def test_what_the_compiler_puts_there_belongs_to_whom_it_serves():
+    rows = ["", "k", "stmt:C", "stmt:relu"]
+    found = instructions(WRITTEN, lambda number: rows[number - 1], frozenset({"init:C"}))
+    assert [f"{line.split()[0]}|{row}" for line, row in found] == EXPECTED
+    found = instructions(WRITTEN, lambda number: rows[number - 1])
+    assert not any(row.startswith("init:") for _, row in found)  # a code without first values has none
+
+
 def test_every_loop_and_statement_of_a_convolution():
     func = conv().func
     lines, asm = check(func, HERE)
@@ -93,6 +179,9 @@ def test_every_loop_and_statement_of_a_convolution():
     assert sum("fmadd" in line for line in of["stmt:conv"]) in (7, 14, 28)  # seven accumulators, iterations at once
     assert not any("fmadd" in line for row, part in of.items() if row != "stmt:conv" for line in part)
     assert [row for line, row in lines if "br i1" in line and "label %c_" in line] == ["c"]
+    assert {row for line, row in asm if re.match(r"\tv?xorps\t", line)} == {"init:conv"}
+    heads = [row for line, row in asm if line.startswith(".L") and row and ":" not in row]
+    assert heads == ["h", "w.0", "pad_h", "pad_w", "pad_c", "o.0", "kh", "kw", "c"]
 
 
 @pytest.mark.parametrize(

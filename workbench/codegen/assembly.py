@@ -7,6 +7,7 @@ from collections.abc import Callable
 from difflib import SequenceMatcher
 
 from .lines import Named
+from .purposes import Told, settled
 
 _LOC = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
 _LABEL = re.compile(r"([^\s:]+):")
@@ -15,30 +16,35 @@ _SECTION = re.compile(r"\s+\.(?:text\b|section\s+(\S+))")
 _IDLE = re.compile(r"\.?L(?:(?:tmp|func_begin|func_end|FB|FE|VL|VU|debug|text|etext|ASF|info|line)\w*|B[BEI]\d+)")
 
 
-def instructions(assembly: str, row_of: Callable[[int], str | None] = lambda number: None) -> list[Named]:
+def instructions(
+    assembly: str, row_of: Callable[[int], str | None] = lambda number: None, inits: frozenset[str] = frozenset()
+) -> list[Named]:
     """Return functions, labels and instructions of an assembler's text; `row_of` gives the row of a line, from 1 on.
 
-    Where nobody knows what an instruction was made of (line 0, or no row), it goes with the one before.
+    Where nobody knows what an instruction was made of (line 0, or no row), `purposes` tells what it is for; `inits` are
+    the rows of first values.
     """
     out: list[Named] = []
-    row, code = "", True
+    function: list[Told] = []
+    row: str | None = ""
+    code = True
     for line in assembly.splitlines():
         if section := _SECTION.match(line):
             code = not section[1] or "text" in section[1]
         elif place := _LOC.match(line):
-            found = row_of(int(place[1])) if int(place[1]) else None
-            row = row if found is None else found
+            row = row_of(int(place[1])) if int(place[1]) else None
         elif not code or not line.strip() or re.match(r"\s+\.", line) or re.match(r"\s*[#/]", line):
             continue
         elif label := _LABEL.match(line):
             if _IDLE.fullmatch(label[1]):
                 continue
             if not label[1].startswith((".L", "L")):
-                row = ""
-            out.append((line, row))
+                out += settled(function, inits)
+                function, row = [], ""
+            function.append((line, row))
         else:
-            out.append((line, row))
-    return out
+            function.append((line, row))
+    return out + settled(function, inits)
 
 
 def aligned(plain: list[Named], marked: list[Named]) -> list[Named]:

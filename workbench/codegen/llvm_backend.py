@@ -51,7 +51,8 @@ class LlvmBackend(Backend):
     def asm_listing(self, func: Func, target: Target) -> list[Named]:
         code = self._marked(func, target)
         text, rows = code.with_locations()
-        marked = instructions(self.assembly(text, target), lambda number: rows[number - 1])
+        inits = frozenset(row for row in rows if row.startswith("init:"))
+        marked = instructions(self.assembly(text, target), lambda number: rows[number - 1], inits)
         return aligned(instructions(self.assembly(code.text(), target)), marked)
 
     def _marked(self, func: Func, target: Target) -> MarkedCode:

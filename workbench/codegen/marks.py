@@ -142,7 +142,8 @@ class _DebugInfo:
         """Give every instruction of a function its place."""
         name = body[0].partition("@")[2].partition("(")[0]
         scope = self._node(
-            f'distinct !DISubprogram(name: "{name}", file: !2, type: !5, unit: !3, spFlags: DISPFlagDefinition)'
+            f'distinct !DISubprogram(name: "{name}", file: !2, scopeLine: {self._number("")}, type: !5, unit: !3, '
+            "spFlags: DISPFlagDefinition)"
         )
         places: dict[str, int] = {}
         out = [f"{body[0][:-1]}!dbg !{scope} {{"]

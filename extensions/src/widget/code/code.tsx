@@ -38,7 +38,7 @@ function share(of: readonly string[], row: string, inside: ReadonlySet<string>):
   if (!row) return all;
   const own = of.filter(one => one === row).length;
   const below = of.filter(one => inside.has(one)).length;
-  return `${nameOf(row)}${own + below ? `: ${count(own)} of ${all}${below ? `, ${count(below)} inside` : ''}` : ' has no code of its own'}`;
+  return `${nameOf(row, new Set(of))}${own + below ? `: ${count(own)} of ${all}${below ? `, ${count(below)} inside` : ''}` : ' has no code of its own'}`;
 }
 
 /** Put text where it can be pasted from; pages that are not served securely have the old way only. */
