@@ -155,7 +155,7 @@ SCENES = {
 def record(scene: Scene) -> dict[str, Any]:
     """Open a session, take the steps, look at every row and ask the questions."""
 
-    def measure(view: Schedule, target: Target) -> Result:
+    def measure(view: Schedule, target: Target, *_: str) -> Result:
         ms, spread = scene.times[len(view.trace)] or (0.0, 0.0)
         return Result("ok", ms, spread, session.desk.infos[session.desk.index or 0].flops / (ms * 1e6))
 

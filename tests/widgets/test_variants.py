@@ -10,6 +10,7 @@ from workbench.runtime.contest import Contest
 from workbench.runtime.results import Measurement
 from workbench.schedule import Hole
 from workbench.session import contests
+from workbench.session.measuring import Result
 from workbench.widgets import Workbench
 
 
@@ -100,6 +101,35 @@ def test_a_contest_is_waited_for_and_kept(w, monkeypatch):
     assert info["text"] == "v2 is 2.00× as fast (between 2.00 and 2.00) as v1, sure"
     turned = w.contest(2, 1)
     assert turned.ratio(1) == pytest.approx(0.5), "measured anew, as asked for"
+
+
+def test_one_verdict_in_header_and_tree(w, monkeypatch):
+    """What a contest says goes before the times that each took by itself; these count beyond their spreads."""
+    desk = w.session.desk
+    history = lambda: w.session.shown()["history"]  # noqa: E731
+    take = lambda ms, spread, node: desk.history.results.__setitem__(  # noqa: E731
+        desk.tree.node(node).key, Result("ok", ms, spread)
+    )
+    w.goto(2)
+    for then, now, told in (
+        ((2.0, 0.1), (1.0, 0.1), "2.00× as fast as v0"),
+        ((2.0, 0.1), (1.9, 0.1), "cannot tell from v0"),
+        ((1.0, None), (1.04, 0.01), "cannot tell from v0"),
+        ((1.0, None), (3.0, None), "3.00× slower than v0"),
+    ):
+        w._ask(lambda then=then, now=now: (take(*then, 0), take(*now, 2)))
+        assert w._ask(lambda: history()["change"]) == {"text": told, "title": f"v0 took {then[0]:.3g} ms"}
+    assert "than" not in w._ask(lambda: history()["rows"][2])
+    noisy, quiet = (1.0, 9.0) * 4 + (5.0,), (2.5,) * 9
+    for costs, told in (((noisy, quiet), "cannot tell from v0"), (((2.0,) * 9, (1.0,) * 9), "2.00× as fast as v0")):
+        met = Contest(measurements=tuple(Measurement(status="ok", costs_ms=ms) for ms in costs))
+        monkeypatch.setattr(contests.services, "contest", lambda *_, met=met, **_how: met)
+        w.contest(0, 2)
+        assert w._ask(lambda: history()["change"])["text"] == told
+        assert w._ask(lambda: history()["rows"][2])["than"].startswith(told)
+    assert w._ask(lambda: history()["rows"][2])["than"] == "2.00× as fast as v0, sure"
+    w.goto(0)
+    assert w._ask(lambda: history()["change"]) is None
 
 
 def test_what_is_known_of_a_pair_can_be_seen_from_both_sides(w, monkeypatch):

@@ -30,6 +30,39 @@ def as_fast(ratio: float, width: float | None = None) -> str:
     return f"{told} (between {factor(times * math.exp(-width))} and {factor(times * math.exp(width))})"
 
 
+UNKNOWN = 0.1
+"""Counts as the spread of what was timed once."""
+
+
+def told_apart(before: float, after: float, spreads: tuple[float | None, float | None]) -> bool:
+    """Whether two times are further apart than the half spreads that stand beside them as ±."""
+    low, high = (UNKNOWN if spread is None else spread for spread in spreads)
+    return abs(after - before) > (before * low + after * high) / 2.0
+
+
+def against(whose: str, ratio: float, told: bool, sure: float | None = None) -> str:
+    """Say how fast something is beside `whose`, or that nobody can tell.
+
+    Parameters
+    ----------
+    ratio : float
+        Its time over that of the other one.
+    told : bool
+        Whether a comparison, or the spreads of both times, can tell the two apart.
+    sure : float, optional
+        How sure the comparison is of the faster one.
+
+    Examples
+    --------
+    >>> against("v2", 0.5, True), against("v2", 2.0, True, 0.985), against("v2", 1.01, False)
+    ('2.00× as fast as v2', '2.00× slower than v2, 98.5 % sure', 'cannot tell from v2')
+    """
+    if not told:
+        return f"cannot tell from {whose}"
+    said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
+    return said if sure is None else f"{said}, {how_sure(sure)}"
+
+
 def factor(times: float) -> str:
     """Write how many times: near one and below it with three digits behind the point, so that 0.4 % show."""
     if not math.isfinite(times):

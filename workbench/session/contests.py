@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import services
-from workbench.runtime.verdicts import as_fast, factor, how_sure
+from workbench.runtime.verdicts import against, as_fast, factor, how_sure, told_apart
 
 from .history import open_parts
 from .measuring import Key
@@ -48,6 +48,20 @@ class Match:
         if self.keys[0] == first:
             return self.contest
         return replace(self.contest, measurements=self.contest.measurements[::-1])
+
+    def against(self, whose: str, other: Key, sure: bool = False) -> str:
+        """Say how fast the other one of the two is beside `other`; "" until that is known.
+
+        Parameters
+        ----------
+        sure : bool
+            Whether to say how sure that is, too.
+        """
+        if self.contest is None or self.state:
+            return ""
+        seen = self.seen_from(other)
+        certain = seen.confidence(1) if seen.ratio(1) <= 1.0 else seen.confidence(0, 1)
+        return against(whose, seen.ratio(1), seen.differ(1), certain if sure else None)
 
     def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
         """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
@@ -87,6 +101,33 @@ def _alike(a: int, b: int, width: float) -> str:
     if width <= BUSY:
         return f"v{a} and v{b} take the same time: {least}"
     return f"cannot tell v{a} from v{b}: the machine is too busy{least and f' ({least})'}; try again when it is quiet"
+
+
+def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
+    """Say how fast a variant is beside another one: by their contest, else by the time that each took by itself."""
+    match: Match | None = history.contests.get(frozenset((node.key, other.key)))
+    if match is not None and (told := match.against(f"v{other.id}", other.key)):
+        return told
+    then, now = history.results[other.key], history.results[node.key]
+    assert then.ms
+    assert now.ms
+    return against(f"v{other.id}", now.ms / then.ms, told_apart(then.ms, now.ms, (then.spread, now.spread)))
+
+
+def change(history: History, tree: Tree) -> dict[str, str] | None:
+    """Say how fast the variant on show is beside those that it was made of: the last one and the first one with a time;
+    None where there is none.
+    """
+    path = [tree.nodes[id] for id in tree.path(tree.at)]
+    timed = [n for n in path if (found := history.results.get(n.key)) is not None and found.ms]
+    if len(timed) < 2 or timed[-1].id != tree.at:
+        return None
+    than = list({n.id: n for n in (timed[-2], timed[0])}.values())
+    told = [_versus(history, timed[-1], n) for n in than]
+    if all(" as fast " in text for text in told):
+        told[1:] = [text.replace("as fast ", "") for text in told[1:]]
+    title = ", ".join(f"v{n.id} took {history.results[n.key].ms:.3g} ms" for n in than)
+    return {"text": ", ".join(told), "title": title}
 
 
 def info(history: History, tree: Tree, a: int, b: int) -> dict[str, Any] | None:

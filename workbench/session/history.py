@@ -166,12 +166,15 @@ class History:
     ) -> dict[str, Any]:
         result, guess = self.results.get(node.key), self.estimates.get(node.key)
         said = (node.parent, node.edge, node.label, node.name, node.star, node.trial)
-        made_of = (said, place, undone, doing, result, guess)
+        parent = None if node.parent is None else tree.nodes[node.parent]
+        met = None if parent is None else self.contests.get(frozenset((node.key, parent.key)))
+        made_of = (said, place, undone, doing, result, guess, met)
         kept = old.get(node.key)
         if kept is None or kept[0] != made_of:
-            parent = None if node.parent is None else tree.nodes[node.parent]
             kept = (made_of, self._new_row(node, parent, place, result or Result(""), guess))
             kept[1].update(status=doing or kept[1]["status"], undone=undone)
+            if met is not None and parent is not None:
+                kept[1]["than"] = met.against(f"v{parent.id}", parent.key, sure=True)
         self._made[node.key] = kept
         return kept[1]
 

@@ -79,9 +79,6 @@ export function times(before: number, after: number): string {
   return !(n > 0) || !Number.isFinite(n) ? '' : n < 0.9995 ? `${factor(1 / n)}× slower` : `${factor(n)}× as fast`;
 }
 
-/** The same, said of what it is compared with. */
-export const against = (before: number, after: number, whose: string): string => `${times(before, after)} ${after * 0.9995 > before ? 'than' : 'as'} ${whose}`;
-
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */
 export const sureness = (confidence: number): string => (confidence >= 0.99 ? 'sure' : `${(Math.floor(1000 * confidence) / 10).toFixed(1)}${NBSP}% sure`);
 

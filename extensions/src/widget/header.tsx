@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../shared/a11y';
-import { against, count, duration, flop, milliseconds, percent, spread } from '../shared/format';
+import { count, duration, flop, milliseconds, percent, spread } from '../shared/format';
 import type { HeadSlice, HistorySlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
 import type { Store } from './store';
@@ -93,17 +93,6 @@ function Screens({ store }: { store: Store }) {
   return <Tabs<Tab> name="screens" label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
 
-/** How much faster or slower the variant on show is than those that it was made of: the last and the first with a time. */
-function Change({ history }: { history: HistorySlice | null }) {
-  const timed = (history?.path ?? []).flatMap(id => history!.rows.find(one => one.id === id && one.ms) ?? []);
-  const row = timed.pop();
-  if (!row || row.id !== history?.at || timed.length === 0) return null;
-  const than = [...new Set([timed[timed.length - 1]!, timed[0]!])];
-  const [one, other] = than.map(from => against(from.ms!, row.ms!, `v${from.id}`));
-  const both = other && one!.includes(' as fast ') ? other.replace('as fast ', '') : other;
-  return <span class="swb-cut" title={than.map(from => `v${from.id} took ${milliseconds(from.ms)} ms`).join(', ')}>{one}{both && `, ${both}`}</span>;
-}
-
 /** What the program as it was written is called beside its time: the table of tasks has that of the default schedule. */
 function Start({ history }: { history: HistorySlice | null }) {
   const row = history?.rows.find(one => one.id === history.at);
@@ -134,7 +123,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
       {now && est?.ms == null && (
         <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`Fastest of the repeated runs of one call; ± half the distance of the quartiles${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
           <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
-          <span>ms {spread(head.spread, head.ms)}</span><Change history={history} /><Start history={history} />
+          <span>ms {spread(head.spread, head.ms)}</span>{history?.change && <span class="swb-cut" title={history.change.title}>{history.change.text}</span>}<Start history={history} />
         </div>
       )}
       {now && ( // what comes last goes first where there is no room for all

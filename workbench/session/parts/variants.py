@@ -24,7 +24,7 @@ def history(look: Look) -> dict[str, Any]:
     if view is None:
         return {
             "rows": [], "at": 0, "path": [], "can_undo": False, "can_redo": False, "auto": desk.auto, "best": None,
-            "hidden": 0, "contests": [],
+            "hidden": 0, "contests": [], "change": None,
         }  # fmt: skip
     kept, tree = desk.history, desk.history.trees[view.key[0]]
     node = tree.nodes[view.node]
@@ -32,7 +32,7 @@ def history(look: Look) -> dict[str, Any]:
         "rows": kept.rows(tree, desk.doing), "at": view.node, "path": list(tree.path(view.node)),
         "can_undo": node.parent is not None, "can_redo": node.last_child is not None, "auto": desk.auto,
         "best": kept.fastest(tree), "hidden": kept.hidden.get(tree.task, 0),
-        "contests": contests.shown(kept, tree),
+        "contests": contests.shown(kept, tree), "change": contests.change(kept, tree),
     }  # fmt: skip
 
 

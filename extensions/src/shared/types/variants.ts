@@ -29,6 +29,8 @@ export interface VariantRow {
   readonly est_high: number | null;
   readonly status: string;
   readonly error: string;
+  /** What came of timing it against its parent. */
+  readonly than?: string;
   /** Whether redo leads there. */
   readonly undone: boolean;
 }
@@ -44,6 +46,8 @@ export interface HistorySlice {
   /** Variants that were let go because there were too many. */
   readonly hidden: number;
   readonly contests: readonly ContestInfo[];
+  /** How fast the variant on show is beside those that it was made of, as far as anybody can tell. */
+  readonly change?: { readonly text: string; readonly title: string } | null;
 }
 
 /** What came of taking a variant's steps on another task; with the note of the status. */

@@ -3,7 +3,7 @@
 import { signal, type Signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import { Button } from '../../shared/a11y';
-import type { HistorySlice } from '../../shared/types';
+import type { ContestInfo, HistorySlice } from '../../shared/types';
 import type { Store } from '../store';
 import { focusOn, type Ui } from '../ui';
 import { noKernel } from '../words';
@@ -72,10 +72,14 @@ export function useMarksOf(ui: Ui, task: number | null | undefined): void {
   }, [task]);
 }
 
+/** What is known of two variants against each other. */
+export const contestOf = (history: HistorySlice, [a, b]: readonly [number, number]): ContestInfo | undefined =>
+  history.contests.find(one => (one.a === a && one.b === b) || (one.a === b && one.b === a));
+
 /** Times two variants against each other, and says what came of it. */
 export function Timed({ store, history, pair }: { store: Store; history: HistorySlice; pair: readonly [number, number] }) {
   const [a, b] = pair;
-  const known = history.contests.find(one => (one.a === a && one.b === b) || (one.a === b && one.b === a));
+  const known = contestOf(history, pair);
   const open = history.rows.some(one => pair.includes(one.id) && one.holes > 0);
   const running = known?.state === 'running';
   return (

@@ -32,7 +32,7 @@ const origin = (row: VariantRow): string =>
 /** Everything that is known of it, for a title and for a screen reader. */
 export function words(row: VariantRow): string {
   const who = row.trial !== null ? `trial ${row.trial} of the tuner` : row.by === 'tuner' ? 'by the tuner' : 'by hand';
-  return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), spread(row.spread, row.ms),
+  return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), spread(row.spread, row.ms), row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`, row.gflops !== null && `${count(row.gflops)} GFLOP/s`, who, row.holes > 0 && `${row.holes} open numbers`,
     row.parent !== null && `from v${row.parent}`, row.undone && 'undone'].filter(Boolean).join(', ');
 }
@@ -65,7 +65,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
   return (
     <div class={`swb-step${state}`} role="none" style={{ left: `${left}px`, top: `${top}px` }}>
       <button type="button" role="treeitem" data-step={row.id} aria-level={row.x + 1} aria-posinset={place} aria-setsize={all} aria-current={current ? 'step' : undefined}
-        aria-selected={marked ? 'true' : 'false'} aria-label={about} tabIndex={stop ? 0 : -1} title={about}>
+        aria-selected={marked} aria-label={about} tabIndex={stop ? 0 : -1} title={about}>
         <span class="swb-step-id swb-cut">
           {row.star && <i>★ </i>}v{row.id}
           {best && <em> best{gain !== null && !row.name && ` ${signedPercent(gain)}`}</em>}{row.name && <b> {row.name}</b>}
