@@ -13,6 +13,7 @@ from workbench.ir.stmt import loops
 from workbench.schedule.legality import marks
 from workbench.schedule.moves import judge
 from workbench.schedule.primitive import registry
+from workbench.schedule.primitives import Bind, Fuse, Pad, Reorder, Split, Tile
 from workbench.schedule.primitives.annotation import mark
 from workbench.tune.default import default_schedule
 
@@ -61,8 +62,6 @@ def test_a_loop_that_is_used_in_parts_is_judged_factor_by_factor() -> None:
 
 @pytest.mark.parametrize("factors", [(None, 3), (4, None), (None, 2, 2)])
 def test_what_does_not_divide_or_is_cut_otherwise_speaks_for_itself(factors: tuple[int | None, ...]) -> None:
-    from workbench.schedule.primitives.split import Split
-
     func = workloads.matmul(64, 64, 64)
     assert Split("i", factors).alike(func) is None
     assert Split("i", (None, 4)).alike(func) == Split("i", (None, 16)).alike(func) is not None
@@ -71,7 +70,6 @@ def test_what_does_not_divide_or_is_cut_otherwise_speaks_for_itself(factors: tup
 
 def test_a_hole_is_judged_like_a_number_where_nothing_was_promised() -> None:
     from workbench.schedule import Hole
-    from workbench.schedule.primitives.split import Split, Tile
 
     open_, closed = Split("i", (None, Hole())), Split("i", (None, 4))
     func = workloads.matmul(64, 64, 64)
@@ -81,6 +79,53 @@ def test_a_hole_is_judged_like_a_number_where_nothing_was_promised() -> None:
     )
     marked = Schedule(func).parallel("i").func
     assert Split("j", (None, Hole())).alike(marked) is None, "a mark may be proved to hold for numbers only"
+
+
+def test_tails_are_alike_where_one_block_can_tell_where_it_is() -> None:
+    func = workloads.matmul(30, 50, 70)
+    for tail in ("guard", "peel"):
+        assert Split("i", (None, 4), tail).alike(func) == Split("k", (None, 16), tail).alike(func) is not None
+    schedule = Schedule(func)
+    inner = schedule.split("i", [None, 5])[1]
+    assert Split(inner, (None, 2), "guard").alike(schedule.func) is None, "it is not the outermost part of its axis"
+    parallel = Schedule(func).parallel("i").func
+    assert Split("j", (None, 4), "peel").alike(parallel) is None, "marks are asked about the rest too"
+    both = Schedule(nests.two_products())
+    first, second = both.blocks[0].name, both.blocks[1].name
+    both.compute_at(first, both.func.block(second)[1][0].name)
+    shared = both.func.block(second)[1][0].name
+    assert Split(shared, (None, 5), "guard").alike(both.func) is None, "two blocks would have to agree"
+
+
+def test_loops_may_change_places_alike_where_no_reduction_tells_them_apart() -> None:
+    schedule = Schedule(workloads.batch_matmul(4, 8, 8, 8))
+    func, (b, i, j, k) = schedule.func, (lp.name for lp in schedule.loops)
+    assert Reorder((i, b)).alike(func) == Reorder((j, i)).alike(func) is not None
+    assert Reorder((k, j)).alike(func) is None, "one of them adds up"
+    assert Reorder((b, j)).alike(func) is None, "they are not next to each other"
+    assert Fuse((b, i)).alike(func) == Fuse((i, j)).alike(func) is not None
+    unit = Schedule(func)
+    unit.blockize(k)
+    assert Reorder((i, b)).alike(unit.func) is None, "a unit stays as it is"
+    assert Fuse((b, i)).alike(schedule.parallel(b).func) is None
+
+
+def test_kinds_of_one_loop_are_alike_where_nothing_else_is_marked() -> None:
+    func = workloads.matmul(64, 64, 2000)
+    kinds = ("blockIdx.x", "threadIdx.x", "vthread")
+    assert len({Bind("i", kind).alike(func) for kind in kinds} - {None}) == 1
+    assert Bind("j", "blockIdx.x").alike(func) is None, "it is not outermost"
+    assert Bind("k", "threadIdx.x").alike(func) is None, "so many threads are asked one by one"
+    assert Bind("j", "vthread").alike(Schedule(func).parallel("i").func) is None
+
+
+def test_by_how_much_an_axis_is_padded_is_asked_where_it_might_get_too_large() -> None:
+    few, many = workloads.matmul(30, 30, 30), workloads.matmul(30_000, 30_000, 30_000)
+    block = Schedule(few).blocks[0]
+    name, axis = block.name, block.iters[0].name
+    assert Pad(name, axis, 32).alike(few) == Pad(name, axis, 48).alike(few) is not None
+    assert Pad(name, axis, 64).alike(few) is None
+    assert Pad(name, axis, 30_016).alike(many) is None
 
 
 def test_a_hint_is_looked_for_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,7 +247,7 @@ def split_base(form: Affine, inner: Mapping[str, Dim]) -> Affine:
             kept.append((digit, c))
         elif negative(c):
             const = const + c * (digit_extent(digit, inner) - 1)
-    return Affine.make(kept, const)
+    return Affine(tuple(kept), const)  # in order, as they were
 
 
 def bijective(form: Affine, extents: Mapping[str, Dim], total: Dim, relations: Sequence[Relation]) -> bool:

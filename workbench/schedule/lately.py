@@ -8,27 +8,34 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from ..ir.func import Func, Same
+
 if TYPE_CHECKING:
-    from ..ir.func import Func
     from .primitive import Applied, Primitive
 
 KEPT = 8
 
-_lock = threading.Lock()
-# The function that a step was taken on is held, so that its id stays its own.
-_table: OrderedDict[tuple[int, type[Primitive], str], tuple[Func, Applied]] = OrderedDict()
 
+class Lately:
+    """The last few steps that were taken on a schedule or a branch of it, which have one between them."""
 
-def run(step: Primitive, func: Func) -> Applied:
-    """Return what `step` makes of `func`; raises what `Primitive.run` does."""
-    key = (id(func), type(step), repr(step))  # equal numbers of different types are different steps
-    with _lock:
-        if (hit := _table.get(key)) is not None:
-            _table.move_to_end(key)
-            return hit[1]
-    made = step.run(func)
-    with _lock:
-        _table[key] = (func, made)
-        while len(_table) > KEPT:
-            _table.popitem(last=False)
-    return made
+    __slots__ = ("_lock", "_table")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # Equal numbers of different types are different steps, so it is their text that counts.
+        self._table: OrderedDict[tuple[Same, type[Primitive], str], Applied] = OrderedDict()
+
+    def run(self, step: Primitive, func: Func) -> Applied:
+        """Return what `step` makes of `func`; raises what `Primitive.run` does."""
+        key = (Same(func), type(step), repr(step))
+        with self._lock:
+            if (hit := self._table.get(key)) is not None:
+                self._table.move_to_end(key)
+                return hit
+        made = step.run(func)
+        with self._lock:
+            self._table[key] = made
+            while len(self._table) > KEPT:
+                self._table.popitem(last=False)
+        return made

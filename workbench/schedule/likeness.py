@@ -1,7 +1,6 @@
 """What decides whether steps are legal that differ in little: one of them then speaks for all (`Primitive.alike`).
 
-Most of it needs a plain nest, of which no earlier step was promised anything: what was promised of marked loops and
-units has to be asked of every step anew.
+Whatever was promised of loops has to be asked of every step anew, unless the step leaves it as it is.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ from typing import Any
 from ..ir.func import Func
 from ..ir.remembered import Remembered
 from ..ir.stmt import For, blocks, cut_axes
-from . import legality, limits
+from . import legality, limits, tails
 from .holes import Hole
 from .outline import Outline
 
 
-def plain(func: Func, loop: str, deeper: int = 0) -> bool:
-    """Whether the nest of a loop has unmarked loops and no units, and as many more loops may lie inside each other."""
+def outline_around(func: Func, loop: str) -> Outline:
+    """Outline of the nest that a loop is in."""
     lp, path = func.loop(loop)
-    outline = Outline.of_nest(path[0] if path else lp)
-    return outline.plain and outline.depth[0] + deeper <= limits.DEEPEST
+    return Outline.of_nest(path[0] if path else lp)
 
 
 def all_plain(func: Func) -> bool:
@@ -31,8 +29,7 @@ def all_plain(func: Func) -> bool:
 
 def used_whole(func: Func, loop: str) -> bool:
     """Whether no block uses digits of a loop, or of an axis that it drives."""
-    lp, _ = func.loop(loop)
-    return _WHOLE.about(lp, _used_whole)
+    return _WHOLE.about(func.loop(loop)[0], _used_whole)
 
 
 _WHOLE: Remembered[bool] = Remembered(1024)
@@ -48,39 +45,59 @@ def _used_whole(loop: For) -> bool:
 
 
 def just_cut(func: Func, loop: str, factors: tuple[Any, ...]) -> Hashable | None:
-    """What splits into two by whatever divides have in common: all of a plain nest, else those of one loop.
+    """What splits into two by whatever divides have in common: as a rule all of them, else those of one loop.
 
     How many iterations stay outside decides nothing: their number and order are the same, and so is every index. Only
-    where a block uses digits of the loop may a factor cut through one.
+    where a block uses digits of the loop may a factor cut through one, and a hole may leave undecided what is asked of
+    marked loops.
     """
     lp, _ = func.loop(loop)
-    free = plain(func, loop, 1)
+    outline = outline_around(func, loop)
     match factors:
         case (None, int(f)) if isinstance(lp.extent, int) and f > 0 and lp.extent % f == 0:
-            fits = True
-        case (None, Hole(None, None)) if isinstance(lp.extent, int):
-            fits = free  # what was promised might be proved for numbers only
+            free = outline.plain or not (outline.units or func.relations or lp.kind != "serial")
+        case (None, Hole(None, None)) if isinstance(lp.extent, int) and outline.plain:
+            free = True
         case _:
             return None
-    return (() if free else loop) if fits and used_whole(func, loop) else None
+    if not used_whole(func, loop):
+        return None
+    return () if free and outline.depth[0] + 2 <= limits.DEEPEST else loop
+
+
+def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
+    """Whether a loop is the outermost part of an axis of the one block in it: then it may have a tail of any length."""
+    lp, path = func.loop(loop)
+    inside = list(blocks(lp.body))
+    match factors:
+        case (None, int(f)) if isinstance(lp.extent, int) and 0 < f < lp.extent and lp.extent % f and len(inside) == 1:
+            if not all_plain(func) or Outline.of(func.body).depth[0] == limits.DEEPEST or not used_whole(func, loop):
+                return False
+            (block, rest), *_ = inside
+            return tails.part_of(func, block, (*path, lp, *rest), loop) is not None
+    return False
 
 
 def one_kind(func: Func, outer: str, inner: str) -> Hashable | None:
-    """What two loops of a plain nest directly inside each other have in common with others that no reduction tells
-    apart: the reductions inside. In which order such loops run does not matter to these.
+    """What two unmarked loops directly inside each other have in common with others that no reduction tells apart: the
+    reductions inside. In which order such loops run does not matter to these, nor to marks of other loops.
     """
     lp, _ = func.loop(outer)
     child = lp.body[0]
-    if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner or not plain(func, outer, 2):
+    if len(lp.body) != 1 or not isinstance(child, For) or child.name != inner or outline_around(func, outer).units:
         return None
-    return _KINDS.of((lp,), lambda: _reductions(lp, child))
+    return _KINDS.about(lp, _reductions)
 
 
 _KINDS: Remembered[frozenset[str] | None] = Remembered(1024)
 
 
-def _reductions(outer: For, inner: For) -> frozenset[str] | None:
-    """Names of the reductions inside two loops; None where one tells them apart."""
+def _reductions(outer: For) -> frozenset[str] | None:
+    """Names of the reductions inside a loop and the one in it; None where one tells them apart, or a loop is marked."""
+    inner = outer.body[0]
+    assert isinstance(inner, For)
+    if {outer.kind, inner.kind} - {"serial", "unroll"}:
+        return None
     found = [b for b, _ in blocks(inner.body) if b.is_reduction]
     for block in found:
         red, spa = legality.reduction_loops(block), legality.spatial_loops(block)

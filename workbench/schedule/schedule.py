@@ -11,7 +11,7 @@ from ..errors import ScheduleError, UsageError, WorkbenchError, did_you_mean
 from ..ir.func import Buffer, Func, HoleInfo
 from ..ir.stmt import Block, For, blocks, loops
 from . import holes as _holes
-from . import hooks, lately, primitives
+from . import hooks, primitives
 from .domain import Domain
 from .holes import Row
 from .moves import Move, Moves, judge_all, method_of
@@ -126,7 +126,7 @@ class Schedule(States):
             try:
                 closed = closed.resolve(self.func)
                 closed.require(self.target)
-                func, names = lately.run(closed, self.func)
+                func, names = self._lately.run(closed, self.func)
             except WorkbenchError as e:
                 first = first or e
                 continue

@@ -10,6 +10,7 @@ from ..arguments import is_a, shown, whole
 from ..errors import ScheduleError, UsageError
 from ..ir.func import Func
 from . import holes as _holes
+from .lately import Lately
 from .primitive import Primitive
 from .trace import Trace
 
@@ -48,6 +49,7 @@ class States:
         self._undone: tuple[State, ...] = ()
         self._lock = threading.RLock()
         self._watchers: tuple[Callable[[], object], ...] = ()
+        self._lately = Lately()
 
     # ----- where it stands
 
@@ -149,4 +151,6 @@ class States:
         return new
 
     def _fresh(self: S) -> S:
-        return type(self)(self._base, self.target, self.source)
+        new = type(self)(self._base, self.target, self.source)
+        new._lately = self._lately
+        return new

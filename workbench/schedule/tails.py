@@ -36,7 +36,7 @@ def split_guarded(func: Func, loop: str, names: Sequence[str], factors: Sequence
     NotRadix
     """
     lp, path = func.loop(loop)
-    parts = {b.name: _part(func, b, (*path, lp, *inner), loop) for b, inner in blocks(lp.body)}
+    parts = {b.name: part_of(func, b, (*path, lp, *inner), loop) for b, inner in blocks(lp.body)}
     for name, part in parts.items():
         if part is None:
             _refuse_tail(func, name, loop, "a condition on its axes cannot say where the rest ends")
@@ -74,7 +74,7 @@ def split_peeled(
     own -= {b.buffer for b, _ in blocks(lp.body) if loop in legality.reduction_loops(b)}
     parts: dict[str, _Part | None] = {}
     for b, inner in blocks(lp.body):
-        part = _part(func, b, (*path, lp, *inner), loop)
+        part = part_of(func, b, (*path, lp, *inner), loop)
         if b.buffer not in own:
             if part is None:
                 _refuse_tail(func, b.name, loop, "its part in the rest is not a part of one axis")
@@ -154,7 +154,7 @@ def _shrunk(block: Block, part: _Part, extent: Dim) -> Block:
     return replace(block, iters=tuple(iters))
 
 
-def _part(func: Func, block: Block, path: Sequence[For], loop: str) -> _Part | None:
+def part_of(func: Func, block: Block, path: Sequence[For], loop: str) -> _Part | None:
     """Axis of which the loop is the outermost part; None when there is none, or more than one."""
     found = [(it, b) for it, b in zip(block.iters, block.binds, strict=True) if loop in b.vars]
     if len(found) != 1:
@@ -198,7 +198,7 @@ def _refuse_tail(func: Func, block: str, loop: str, why: str) -> None:
     )
 
 
-__all__ = ["split_guarded", "split_peeled"]
+__all__ = ["part_of", "split_guarded", "split_peeled"]
 
 
 def even_so(func: Func, step: Any) -> str:

@@ -114,9 +114,9 @@ def _missing(func: Func, writer: _Placed, reader: _Placed, common: tuple[For, ..
             continue
         hulls = zip(_hull(func, r, rpath[len(common) :], acc.index), made, strict=True)
         for ((base, size), (wbase, wsize)), whole in zip(hulls, func.buffer(w.buffer).shape, strict=True):
-            if wbase == Affine() and equal(wsize, whole, func.relations):
+            if wbase.is_const and wbase.const == 0 and equal(wsize, whole, func.relations):
                 continue  # nothing else exists
-            shift = (base - wbase).subst(still).normal(func.relations)
+            shift = Affine() if base == wbase else (base - wbase).subst(still).normal(func.relations)
             inside = (
                 shift.is_const
                 and nonneg(shift.const, func.relations)

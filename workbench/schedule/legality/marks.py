@@ -17,15 +17,18 @@ from .independence import check_independent
 from .nest import reduction_loops
 
 
-def check_parallel(func: Func, loop: str, step: Collection[str] = ()) -> None:
+def check_parallel(func: Func, loop: str, step: Collection[str] = (), done: Collection[str] = ()) -> None:
     """Refuse unless `loop` may be marked parallel: outermost, above a perfect chain, with independent iterations.
 
-    `step` has all loops that the same step marks, for the way out that a refusal names.
+    `step` has all loops that the same step marks, for the way out that a refusal names; `done` those of them that may
+    be marked.
     """
-    _check_parallel(func, *func.loop(loop), step)
+    _check_parallel(func, *func.loop(loop), step, done)
 
 
-def _check_parallel(func: Func, lp: For, outer: tuple[For, ...], step: Collection[str] = ()) -> None:
+def _check_parallel(
+    func: Func, lp: For, outer: tuple[For, ...], step: Collection[str] = (), done: Collection[str] = ()
+) -> None:
     loop, path = lp.name, (*outer, lp)
 
     def independent() -> None:
@@ -33,7 +36,7 @@ def _check_parallel(func: Func, lp: For, outer: tuple[For, ...], step: Collectio
         check_independent(func, loop, "parallel", "running it in parallel", (lp, outer), way_out)
 
     for up, inner in itertools.pairwise(path):
-        if up.kind != "parallel":
+        if up.kind != "parallel" and up.name not in done:
             if _adds_up(lp):
                 independent()  # said first: no other place in the nest would help
             refuse(

@@ -12,7 +12,8 @@ from ...ir.poly import Dim, normal, product
 from ...ir.stmt import For, LoopKind, Note, as_marked, blocks, loops
 from .. import legality
 from ..fields import NestRef, NoteKey, NoteValue
-from ..likeness import all_plain, plain
+from ..likeness import outline_around
+from ..outline import Outline
 from ..primitive import Applied, LoopRef, LoopRefs, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_block, replace_loop
@@ -69,9 +70,10 @@ class Parallel(Primitive):
             where = self.loops or tuple(lp.name for lp, path in loops(func.body) if not path)
             text = f"parallel takes one or more different loops, not {list(self.loops)}."
             refuse("parallel.arity", text, where, "name the outermost loop: parallel('i')")
-        for name in self.loops:
+        for k, name in enumerate(self.loops):
             check_unmarked(func, name, "parallel")
-            legality.check_parallel(func, name, self.loops)
+            legality.check_parallel(func, name, self.loops, self.loops[:k])
+        for name in self.loops:
             func = mark(func, name, "parallel")
         return func, ()
 
@@ -148,9 +150,10 @@ class Unroll(Primitive):
         return func, ()
 
     def alike(self, func: Func) -> Hashable | None:
-        extent = func.loop(self.loop)[0].extent
-        few = isinstance(extent, int) and extent <= UNROLL_LIMIT
-        return () if few and plain(func, self.loop) else None
+        if func.loop(self.loop)[0].kind != "serial" or outline_around(func, self.loop).units:
+            return None
+        sizes = sizes_through(func, self.loop, {"unroll"})
+        return () if all(isinstance(n, int) and n <= UNROLL_LIMIT for n in sizes) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
@@ -204,7 +207,7 @@ class Annotate(Primitive):
 
     def alike(self, func: Func) -> Hashable | None:
         is_loop = any(lp.name == self.at for lp, _ in loops(func.body))
-        return (self.key, self.value) if is_loop and all_plain(func) else None
+        return (self.key, self.value) if is_loop and not Outline.of(func.body).units else None
 
     def _check(self, is_loop: bool) -> None:
         effect = EFFECTS.get(self.key)

@@ -11,7 +11,7 @@ from ...ir.func import Func
 from ...ir.poly import Dim, normal
 from ...ir.stmt import For, Stmt, as_marked, blocks, loops, subst_loops
 from .. import legality
-from ..likeness import one_kind, used_whole
+from ..likeness import one_kind, outline_around, used_whole
 from ..primitive import Applied, LoopRefs, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_loop
@@ -67,7 +67,8 @@ class Fuse(Primitive):
     def alike(self, func: Func) -> Hashable | None:
         if len(self.loops) != 2 or one_kind(func, *self.loops) is None:
             return None
-        return () if all(used_whole(func, name) for name in self.loops) else None
+        plain = outline_around(func, self.loops[0]).plain
+        return () if plain and all(used_whole(func, name) for name in self.loops) else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:

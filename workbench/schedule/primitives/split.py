@@ -13,7 +13,7 @@ from ...ir.func import Func, HoleInfo, subst_holes
 from ...ir.poly import Dim, Relation, divide, equal, hole, holes_of, normal, product, single_hole
 from ...ir.stmt import For, accesses, as_marked, blocks, loops
 from ..holes import Hole, hole_names, nearest, resolve_hole, unknown_hole
-from ..likeness import just_cut, one_kind
+from ..likeness import cut_off, just_cut, one_kind
 from ..primitive import Applied, Choice, Factors, LoopRef, Primitive, primitive
 from ..refusal import Advice, Refusal, refuse
 from ..rewrite import NotRadix, fresh_names, split_loop
@@ -97,7 +97,9 @@ class Split(Primitive):
         return func, names
 
     def alike(self, func: Func) -> Hashable | None:
-        return just_cut(func, self.loop, self.factors) if self.tail == "exact" else None
+        if self.tail == "exact":
+            return just_cut(func, self.loop, self.factors)
+        return self.tail if cut_off(func, self.loop, self.factors) else None
 
     def resolve(self, func: Func) -> Primitive:
         if "loop" in self.open_choices() or not any(isinstance(f, Hole) and f.name is None for f in self.factors):
@@ -329,7 +331,7 @@ class Tile(Primitive):
         cuts = just_cut(func, self.first, self.factors), just_cut(func, self.second, self.others)
         if None in cuts:
             return None
-        both = one_kind(func, self.first, self.second)
+        both = one_kind(func, self.first, self.second) if cuts == ((), ()) else None
         return (self.first, self.second) if both is None else both
 
     def resolve(self, func: Func) -> Primitive:

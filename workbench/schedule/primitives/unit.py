@@ -9,7 +9,7 @@ from typing import Annotated
 from ...ir.func import Func
 from ...ir.stmt import OWN_KINDS, For, as_marked, blocks, loops
 from .. import standing
-from ..likeness import plain
+from ..likeness import outline_around
 from ..primitive import Applied, LoopRef, Primitive, primitive
 from ..refusal import refuse
 from ..rewrite import replace_loop
@@ -65,7 +65,9 @@ class Blockize(Primitive):
         return func.with_body(replace_loop(func.body, self.loop, lambda x: (replace(x, notes=notes),))), (name,)
 
     def alike(self, func: Func) -> Hashable | None:
-        return () if plain(func, self.loop) else None
+        lp, _ = func.loop(self.loop)
+        own = lp.kind in OWN_KINDS and all(x.kind in OWN_KINDS for x, _ in loops(lp.body))
+        return () if own and not outline_around(func, self.loop).units else None
 
     @classmethod
     def candidates(cls, func: Func, target: object = None, at: str | None = None) -> Iterator[Primitive]:
