@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from session.fakes import FakeTuning
 
 from workbench import Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, UsageError
@@ -11,6 +12,7 @@ from workbench.runtime.results import Measurement
 from workbench.schedule import Hole
 from workbench.session import contests
 from workbench.session.measuring import Result
+from workbench.tune.default import default_schedule
 from workbench.widgets import Workbench
 
 
@@ -232,3 +234,24 @@ def test_what_differs_between_two(w):
     found = w.compare(0, 2)
     assert found.changed
     assert not w.compare(1, 1).changed
+
+
+def test_the_schedule_without_tuning_opens_as_a_branch(w):
+    w.open_default()
+    there = w.variants.at
+    row = w.variants.frame().loc[there]
+    assert (row.parent, row.edge, row.text) == (0, "steps", "default schedule")
+    assert w.schedule.to_json() == default_schedule(w.task, w.session.desk.target).to_json()
+    w.goto(2).open_default(0)
+    assert w.variants.at == there, "it is opened once"
+    run = FakeTuning([w.task])
+    run._traces[0][0] = tuple(w.schedule.to_json())  # its first trial
+    with_run = Workbench(run.feed(3), auto_measure=False)
+    try:
+        with_run.open_default()
+        row = with_run.variants.frame().loc[with_run.variants.at]
+        assert (row.text, row.trial) == ("default schedule", 0)
+        assert row.ms == pytest.approx(run.records[0].latency_ms, rel=1e-3)
+    finally:
+        with_run.close()
+        run.cancel()

@@ -54,6 +54,11 @@ class VariantTwins:
         self._session.run("open_trial", trial=trial, task=task)
         return self
 
+    def open_default(self: W, task: Task | int | str | None = None) -> W:
+        """Show the schedule that a task has without tuning, as a branch; that on show when `task` is left out."""
+        self._session.run("open_default", task=task)
+        return self
+
     def name(self: W, node: int, text: str) -> W:
         """Give a variant a name; "" takes it away."""
         self._session.run("name", node=node, text=text)

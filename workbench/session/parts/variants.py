@@ -7,11 +7,17 @@ from typing import Any
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.markup import clean
+from workbench.tune.default import default_schedule
 
 from .. import contests
 from ..acting import measure_new
+from ..notes import NO_PROGRAM_HINT
 from ..registry import Host, Look, command, slice_
 from ..replay import carry
+from ..tree import ROOT
+
+DEFAULT = "default schedule"
+"""What the schedule without tuning is called, as in the table of tasks."""
 
 LONGEST = 60
 """Letters of a name."""
@@ -103,6 +109,28 @@ def open_trial(host: Host, trial: int, task: object = None) -> None:
     """Show a trial's schedule as a branch, to go on with it by hand; without `task` the number says which it is."""
     number = whole("trial", trial, 0)
     host.desk.adopt(host.desk.task_of(number) if task is None else task, number)
+
+
+@command
+def open_default(host: Host, task: object = None) -> None:
+    """Show the schedule that a task has without tuning, as a branch; with its time where a run has measured it."""
+    desk = host.desk
+    index = desk.find(task)
+    info = desk.infos[index]
+    if info.task is None:
+        raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
+    known = [r for r in desk.stats.records if r.task_key == info.key and r.origin == "default" and r.ok]
+    if known:
+        desk.adopt(index, known[0].trial)
+    else:
+        found = default_schedule(info.task, info.task.target or desk.target)
+        found.target = info.task.target or desk.target
+        desk.open_task(index)
+        desk.go(desk.tree.add(ROOT, found, edge="steps", by="template", label=DEFAULT))
+    node = desk.variant()
+    if node.edge == "steps":
+        node.label = DEFAULT
+    measure_new(host)
 
 
 @command

@@ -30,6 +30,8 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
     <span class="swb-history-tools">
       {ready && <Button data-swb-do="adopt" title="Open the best schedule that was measured for this task as a branch"
         reason={stop} onPress={() => store.act('adopt', { task: head!.task })}>Use the tuner's best</Button>}
+      {head?.task != null && <Button data-swb-do="default" title="Open the schedule that the task has without tuning as a branch"
+        reason={stop} onPress={() => store.act('open_default', {})}>Default schedule</Button>}
       <label title="Measure after every step that is taken"><input type="checkbox" checked={history.auto} disabled={stop !== ''}
         onChange={event => store.act('auto_measure', { on: event.currentTarget.checked })} />Measure every step</label>
     </span>
