@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from plotly.offline import get_plotlyjs
 from session.fakes import FakeTuning
 
 from workbench import Schedule, Target, Task, workloads
-from workbench.analysis import roofline_figure, tuning_figure
+from workbench.analysis import best_so_far_figure, roofline_figure, tuning_figure
 
 PLOT = Path(__file__).parents[2] / "workbench" / "widgets" / "plot.js"
 ADDRESS = "http://workbench.test/"
@@ -24,7 +25,8 @@ const handlers = {};
 window.drawn = [];
 window.arrived = new Promise(done => { window.arrive = done; });
 const plotly = `await window.arrived;
-window.Plotly = { react: (el, data, layout) => window.drawn.push(structuredClone({ data, layout })),
+const react = (el, data, layout) => { el.on = () => {}; window.drawn.push(structuredClone({ data, layout })); };
+window.Plotly = { react,
                   purge: () => window.drawn.push('purged') };`;
 const numbers = (...values) => ({ dtype: 'float32', shape: [values.length],
     buffer: new DataView(new Float32Array([0, ...values, 0]).buffer, 4, 4 * values.length) });
@@ -177,3 +179,43 @@ def test_real_plotly_makes_a_picture_of_every_chart(page: Any) -> None:
         assert "rgb(1, 2, 3)" in found["svg"]
         assert found["ground"] == "rgba(0,0,0,0)"  # the plot itself stays as it is
     assert all(url.startswith((ADDRESS, "blob:")) for url in asked)
+
+
+DOTS = """async () => {
+    const el = [...document.querySelectorAll('.js-plotly-plot')].at(-1), path = el.querySelector('.swb-dots');
+    const trace = el.data.find(t => t.name === 'measured'), { xaxis, yaxis } = el._fullLayout;
+    const heard = new Promise(done => el.on('plotly_click', e => done(e.points[0].customdata)));
+    const at = k => [xaxis.d2p(trace.x[k]), yaxis.d2p(trace.y[k])];
+    const [x, y] = at(200), box = el.querySelector('.nsewdrag').getBoundingClientRect();
+    const where = { clientX: box.x + x, clientY: box.y + y, bubbles: true, view: window };
+    for (const type of ['mousemove', 'mousedown', 'mouseup']) {
+        document.elementFromPoint(where.clientX, where.clientY).dispatchEvent(new MouseEvent(type, where));
+        await new Promise(done => setTimeout(done, 100));
+    }
+    const before = path.getAttribute('d');
+    el.style.width = '500px';
+    dispatchEvent(new Event('resize'));
+    await new Promise(done => el.on('plotly_afterplot', done));
+    await new Promise(done => setTimeout(done, 100));
+    const after = el.querySelectorAll('.swb-dots');
+    return { clicked: await heard, wanted: trace.customdata[200], first: before.split('h0')[0], at: at(0),
+             dots: before.split('h0').length - 1, n: trace.x.length, own: el.querySelectorAll('.point').length,
+             paths: after.length, moved: after[0].getAttribute('d') !== before };
+}"""
+
+
+def test_very_many_points_are_one_element_and_each_is_still_clicked(page: Any) -> None:
+    page.route(ADDRESS + "plotly.js", lambda r: r.fulfill(body=get_plotlyjs(), content_type="text/javascript"))
+    task = Task.of_func(workloads.matmul(16, 32, 32), Target("llvm", cpu="x86-64-v3"))
+    figure = best_so_far_figure(FakeTuning([task]).feed(400).records, task)
+    figure.layout.update(height=None, autosize=True)
+    given = json.loads(figure.to_json())
+    for said, trace in zip(given["data"], figure.data, strict=True):  # as the widget has them, not packed for a file
+        said |= {name: np.array(trace[name]).tolist() for name in ("x", "y", "customdata") if trace[name] is not None}
+    svg = page.evaluate(REAL.replace("{ displayModeBar: false }", "{ responsive: true }"), given)
+    found = page.evaluate(DOTS)
+    assert found["clicked"] == found["wanted"]
+    assert found["dots"] == found["n"] > 300
+    assert found["own"] < 60  # the failed ones and the end of the line
+    assert (found["paths"], found["moved"]) == (1, True)
+    assert svg["svg"].count('class="point') > 300  # a picture is plotly's own
