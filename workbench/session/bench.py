@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from workbench.errors import LogError
 
 from . import measuring
 from .board import Board
 from .desk import Desk
 from .history import View
 from .measuring import Key, Result
+from .notes import note
+from .protocol import error_json
 from .worker import Lane, Worker
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.schedule import Schedule
+    from workbench.tune.record import Record
 
 
 class Bench:
@@ -51,7 +64,13 @@ class Bench:
         finally:
             if watch is not None and held:
                 watch.release()
+        self._keep(view.key, self._desk.infos[view.key[0]].task, view.schedule, result)
+        result = replace(result, measurement=None)
         self._worker.put(lambda: self._measured(view.key, result))
+
+    def _keep(self, key: Key | None, task: Task | None, schedule: Schedule, result: Result) -> None:
+        if task is not None and result.measurement is not None:
+            self._desk.by_hand.keep(key, task, schedule, result.measurement)
 
     def _measuring(self, key: Key, held: bool) -> None:
         if held or self._desk.doing.get(key) != "measuring":
@@ -61,6 +80,52 @@ class Bench:
     def _measured(self, key: Key, result: Result) -> None:
         self._desk.doing.pop(key, None)
         self._desk.history.results[key] = result
+        self._board.changed()
+        self.write()
+
+    def write(self) -> None:
+        """Bring what was measured into the log, beside the session's thread; a run that is under way keeps the log to
+        itself until it ends. Call it in the session's thread.
+        """
+        desk = self._desk
+        if desk.by_hand.waiting and desk.log_now is not None and (desk.watch is None or not desk.watch.live):
+            known = {info.key for info in desk.infos if desk.stats.of(info.key).untuned_ms is not None}
+            self._lane.submit("log", partial(self._write, desk.log_now, known))
+
+    def _write(self, path: str, known: set[str]) -> None:
+        desk = self._desk
+        for task, usual in desk.by_hand.yardsticks(known):
+            self._keep(None, task, usual, measuring.measure(usual, desk.target, desk.constants))
+        try:
+            written = desk.by_hand.write(path)
+        except LogError as error:
+            said = error_json(error)
+            about = note("error", said["message"], said["code"], said["hint"], said["where"])
+            self._worker.put(lambda: self._written([], about))
+            return
+        self._worker.put(lambda: self._written(written, None))
+
+    def close(self) -> None:
+        """Write what was not written yet; where a run goes on, when it ends."""
+        desk, watch = self._desk, self._desk.watch
+        path = desk.log_now
+        if not desk.by_hand.waiting or path is None:
+            return
+
+        def rest() -> None:
+            if watch is not None:
+                watch.tuning.join()
+            with suppress(LogError):
+                desk.by_hand.write(path)
+
+        if watch is not None and watch.live:
+            threading.Thread(target=rest, name="workbench-log", daemon=True).start()
+        else:
+            rest()
+
+    def _written(self, records: list[Record], about: dict[str, Any] | None) -> None:
+        self._desk.stats.add(records)
+        self._desk.note = about or self._desk.note
         self._board.changed()
 
     def _measure_peak(self) -> None:

@@ -15,6 +15,7 @@ from workbench.tune.replay import schedule_of
 from workbench.tune.selection import position
 from workbench.tune.session import TuningSession
 
+from .by_hand import ByHand
 from .charts import Shown, known_roofs
 from .drawings import Drawings
 from .estimates import Estimates
@@ -53,6 +54,8 @@ class Desk:
         if opened.graph is not None:
             self.drawings = Drawings(opened.graph, [t.task for t in opened.tasks if t.task is not None])
         self.history, self.stats = History(), Stats()
+        model = opened.graph.name if opened.graph is not None else ""
+        self.by_hand = ByHand(opened.tasks, model, self.target, self.constants)
         self.estimates = Estimates(self.history, self.target)
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = Shown(), known_roofs(self.target)
@@ -209,18 +212,24 @@ class Desk:
 
     def best(self, index: int) -> tuple[float | None, str | None]:
         """Return the best latency of a task and who found it."""
-        by_hand = self.history.best(index)
+        by_hand, logged = self.history.best(index), self.stats.best(self.infos[index].key)
+        finder = "hand" if logged is not None and logged.origin == "manual" else "tuner"
         found = [
             (ms, by)
             for ms, by in (
                 (by_hand.ms if by_hand is not None else None, "hand"),
-                (self.stats.best_ms(self.infos[index].key), "tuner"),
+                (self.stats.best_ms(self.infos[index].key), finder),
             )
             if ms is not None
         ]
         return min(found, default=(None, None))
 
     # ----- what the tuner found
+
+    @property
+    def log_now(self) -> str | None:
+        """The log that a run wrote last, else the one that was given."""
+        return (None if self.watch is None else self.watch.tuning.log) or self.log
 
     def attach(self, tuning: TuningSession, scope: str) -> None:
         """Follow a tuning run instead of the one before."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError, render
@@ -29,13 +29,16 @@ class Result:
     spread: float | None = None
     gflops: float | None = None
     error: str = ""
+    #: All of it, until it is in a log.
+    measurement: Measurement | None = field(default=None, compare=False, repr=False)
 
     @staticmethod
     def of(measurement: Measurement) -> Result:
         """Keep what is shown of a measurement."""
         if not measurement.ok:
-            return Result(measurement.status, error=measurement.error)
-        return Result("ok", measurement.min_ms, measurement.spread, measurement.gflops or None)
+            return Result(measurement.status, error=measurement.error, measurement=measurement)
+        gflops = measurement.gflops or None
+        return Result("ok", measurement.min_ms, measurement.spread, gflops, measurement=measurement)
 
     @staticmethod
     def of_record(record: Record) -> Result:

@@ -221,6 +221,7 @@ class Session:
         self._board.forget()
         self._lanes.close()
         self._worker.close(5.0)
+        self._bench.close()
         self.desk.close()
         with self._lock:  # those that come later see `_closed`
             calls, flushes = tuple(self._calls), tuple(self._flushes)
@@ -336,6 +337,7 @@ class Session:
             return True
         watch.told = True
         self.desk.stats.add(watch.fresh())
+        self._bench.write()
         if (error := watch.failure()) is not None:
             self.desk.note = note("error", error.message, error.code, error.hint, error.where)
         elif (self.desk.note or {}).get("code") == "session.resumed":

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.codegen import require_runnable
 
 from ..history import to_choose
 from ..registry import Host, Look, command, slice_
 from ..stats import rounded
+
+if TYPE_CHECKING:
+    from ..desk import Desk
+    from ..history import View
+    from ..measuring import Result
 
 
 @slice_("head")
@@ -28,8 +33,15 @@ def head(look: Look) -> dict[str, Any] | None:
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
-        "holes": to_choose(view.schedule) if view is not None else 0,
+        "holes": to_choose(view.schedule) if view is not None else 0, "logged": _logged(desk, view, result),
     }  # fmt: skip
+
+
+def _logged(desk: Desk, view: View | None, result: Result | None) -> str:
+    """Say where the time of a variant by hand is kept, where it matters: compiling a network takes those of a log."""
+    if view is None or result is None or desk.tree.nodes[view.node].by != "hand":
+        return ""
+    return desk.by_hand.place(view.key, desk.log_now) if desk.log_now or len(desk.infos) > 1 else ""
 
 
 @slice_("selection")
@@ -51,8 +63,7 @@ def status(look: Look) -> dict[str, Any]:
         busy = "measuring two variants against each other"
     if busy and desk.watch is not None and desk.watch.held:
         busy += "; tuning waits for it"
-    log = desk.watch.tuning.log if desk.watch is not None else desk.log
-    return {"busy": busy, "note": desk.note, "log": log or ""}
+    return {"busy": busy, "note": desk.note, "log": desk.log_now or ""}
 
 
 @command

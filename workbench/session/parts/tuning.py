@@ -41,12 +41,28 @@ def tasks(look: Look) -> dict[str, Any]:
     rows = [
         {**_task_row(desk, i, by_key.get(info.key)), **outlook.get(info.key, {})} for i, info in enumerate(desk.infos)
     ]
+    for row in rows if len(rows) > 1 else ():
+        _leave_out(desk, row)
     now = [(r["weight"], r["ms"]) for r in rows]
     for row, share in zip(rows, shares(now), strict=True):
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
     guess = _guess(desk, rows) if total(now) is None else None
     return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
+
+
+def _leave_out(desk: Desk, row: dict[str, Any]) -> None:
+    """Take away a time by hand that is in no log and more than the task should take without tuning: the network does
+    not become slower by what somebody has tried.
+    """
+    usual = desk.estimates.untuned(row["key"])
+    if (
+        row["ms"]
+        and desk.stats.best_ms(row["key"]) is None
+        and usual is not None
+        and (usual.ms or row["ms"]) < row["ms"]
+    ):
+        row.update(ms=None, gflops=None)
 
 
 def _guess(desk: Desk, rows: list[dict[str, Any]]) -> Any:
@@ -144,9 +160,10 @@ def tune(
     only = desk.infos[desk.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")
-    started = tuning.start(
-        what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source, desk.constants
-    )
+    with desk.by_hand.lock:  # what was measured is being written there
+        started = tuning.start(
+            what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source, desk.constants
+        )
     if known_trials := len(started.records) - started.new_trials:
         first = goes_first(started.snapshot().waiting)
         text = f"Tuning goes on with the {known_trials} trials that {started.log} holds already{first and f'; {first}'}"

@@ -1,0 +1,164 @@
+"""What is measured by hand is a trial of the log: compiling a network uses it, and a slow one makes nothing slower."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from graph.small import inner_value_is_an_output
+from session.conftest import matmul, split, until
+from session.fakes import FakeTuning
+
+from workbench import Target, Task, compile, read_log, workloads
+from workbench.runtime.results import Measurement
+from workbench.session.measuring import Result
+from workbench.tune.database import Database
+from workbench.tune.default import default_schedule
+from workbench.tune.log import Header
+from workbench.tune.log_writer import LogWriter
+
+
+def timed(ms):
+    """A measurement of so many milliseconds."""
+    return Result.of(Measurement(status="ok", costs_ms=(ms, ms), max_rel_error=0.0, flops=1000))
+
+
+def records(path):
+    return [json.loads(line) for line in path.read_text().splitlines()[1:]] if path.exists() else []
+
+
+def head(s):
+    return s.snapshot().slices["head"]
+
+
+def two():
+    host = Target.host(threads=1)
+    return [Task.of_func(workloads.matmul(n, 64, 64), host) for n in (32, 64)]
+
+
+def test_a_variant_is_a_trial_of_the_log_that_was_checked_against_the_oracle(session, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: records(path))
+    (line,) = records(path)
+    assert (line["origin"], line["status"], line["trial"], line["caches"]) == ("manual", "ok", 0, "warm")
+    assert line["max_rel_error"] is not None
+    assert line["latency_ms"] == pytest.approx(s.desk.history.best(0).ms)
+    until(lambda: head(s)["logged"] == "trial 0 of the log")
+    assert head(s)["best_by"] == "hand"
+    rebuilt = Database.load(path).best(s.task.key)
+    assert [step["primitive"] for step in rebuilt.trace] == ["split"]
+
+
+def test_a_wrong_answer_is_a_failed_trial(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    fake.result = Result.of(Measurement(status="wrong_answer", error="differs"))
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: records(path))
+    assert [line["status"] for line in records(path)] == ["wrong_answer"]
+
+
+def test_of_a_network_the_default_schedule_is_timed_too_and_a_slower_one_by_hand_is_not_used(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    tasks = two()
+    usual = {t.key: [str(p) for p in default_schedule(t, t.target).trace] for t in tasks}
+    s = session(tasks, log=path)
+    key = s.task.key
+    fake.result = lambda view: timed(1.0 if [str(p) for p in view.trace] == usual[key] else 8.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: len(records(path)) == 2)
+    assert [(line["origin"], line["latency_ms"]) for line in records(path)] == [("manual", 8.0), ("default", 1.0)]
+    assert Database.load(path).best(key).origin == "default"
+    until(lambda: s.snapshot().slices["tasks"]["rows"][s.desk.index]["ms"] == 1.0)
+    fake.result = timed(0.5)
+    s.run("apply", step=split("i", None, 16))
+    s.run("measure")
+    until(lambda: len(records(path)) == 3)
+    assert Database.load(path).best(key).latency_ms == 0.5, "the default is timed once"
+    assert [r["trial"] for r in records(path)] == [0, 1, 2]
+
+
+def test_without_a_log_it_says_so_and_a_slow_variant_does_not_raise_the_total(session, fake):
+    s = session(two())
+    s.flush(5)
+    until(lambda: s.snapshot().slices["tasks"]["est_ms"] is not None)
+    before = s.snapshot().slices["tasks"]["est_ms"]
+    fake.result = timed(500.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: head(s)["ms"] == 500.0)
+    assert head(s)["logged"] == "not in a log"
+    assert s.snapshot().slices["tasks"]["est_ms"] == before
+    fake.result = timed(1e-6)
+    s.run("measure")
+    until(lambda: head(s)["ms"] == 1e-6)
+    assert s.snapshot().slices["tasks"]["est_ms"] < before
+
+
+def test_while_a_run_holds_the_log_it_waits(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    task = matmul()
+    holder = LogWriter(path, Header(tasks=((task.key, task.name),)))
+    tuning = FakeTuning([task], log=str(path)).feed(3)
+    s = session(tuning)
+    fake.result = timed(1.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: head(s)["ms"] == 1.0)
+    assert head(s)["logged"] == "not yet in the log"
+    assert not records(path)
+    holder.close()
+    tuning.end()
+    until(lambda: [line["origin"] for line in records(path)] == ["manual"])
+
+
+@pytest.mark.parametrize("live", [False, True])
+def test_what_waits_is_written_when_the_session_is_closed(session, fake, tmp_path, live):
+    path = tmp_path / "mine.tunelog.jsonl"
+    task = matmul()
+    holder = LogWriter(path, Header(tasks=((task.key, task.name),)))
+    tuning = FakeTuning([task], log=str(path)).feed(1)
+    s = session(tuning)
+    fake.result = timed(1.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: head(s)["ms"] == 1.0)
+    if live:
+        s.close()
+    holder.close()
+    tuning.end()
+    if not live:
+        s.close()
+    until(lambda: len(records(path)) == 1)
+
+
+def test_another_models_log_is_told(session, fake, tmp_path):
+    path = tmp_path / "other.tunelog.jsonl"
+    s = session(log=path)
+    LogWriter(path, Header(tasks=(("other", "other"),))).close()
+    fake.result = timed(1.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: s.snapshot().slices["status"]["note"] is not None)
+    assert s.snapshot().slices["status"]["note"]["code"] == "log.other_model"
+    assert head(s)["logged"] == "not in a log"
+
+
+def test_a_network_is_compiled_with_what_was_made_by_hand(session, fake, tmp_path):
+    path = tmp_path / "net.tunelog.jsonl"
+    graph = inner_value_is_an_output()
+    s = session(graph, log=path, target=Target.host(threads=1))
+    fake.result = timed(1e-5)
+    loops = s.schedule.loops
+    s.run("apply", step=split(loops[0].name, None, 1))
+    s.run("measure")
+    until(lambda: any(line["origin"] == "manual" for line in records(path)))
+    s.close()
+    assert list(read_log(path)["origin"]).count("manual") == 1
+    net = compile(graph, str(path), Target.host(threads=1))
+    assert s.task.name not in net.untuned
