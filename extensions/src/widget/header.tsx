@@ -124,6 +124,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
         <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`Fastest of the repeated runs of one call; ± half the distance of the quartiles${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
           <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
           <span>ms {spread(head.spread, head.ms)}</span>{history?.change && <span class="swb-cut" title={history.change.title}>{history.change.text}</span>}<Start history={history} />
+          {head.logged && <span class="swb-cut" data-swb-value="logged" title="Compiling a network takes the schedules of its log">{head.logged}</span>}
         </div>
       )}
       {now && ( // what comes last goes first where there is no room for all

@@ -44,6 +44,8 @@ export interface HeadSlice {
   readonly best_by: 'hand' | 'tuner' | null;
   readonly est: EstimateInfo | null;
   readonly holes: number;
+  /** Where the time of a variant by hand is kept, where that matters. */
+  readonly logged?: string;
 }
 
 export interface SelectionSlice { readonly id: string }
