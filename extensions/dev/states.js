@@ -24,7 +24,7 @@ const expecting = slices => {
     const reason = known ? ['saves most', 'few rounds so far', 'recent progress', 'slower than similar tasks'][i % 4] : 'has not been tried yet';
     const optimism = known ? row.ms * row.weight * 0.01 * (1 + i % 3) : null;
     return { ...row, reason, confidence: known ? 0.998 - 0.01 * (i % 4) : null, compared: i % 6, spread: 0.02, optimism, backward: known ? row.ms * 0.002 * (i % 3) : 0,
-      similarity: i % 5 ? 0 : row.ms * 0.004, gain: optimism && optimism * 0.8, more: known ? 784 >> (1 + i % 9) : 32 };
+      similarity: i % 5 ? 0 : row.ms * 0.004, rounds: known ? 1 + i % 7 : 0, gain: optimism && optimism * 0.8, more: known ? 784 >> (1 + i % 9) : 32 };
   });
   return { ...slices, tasks: { ...slices.tasks, rows } };
 };

@@ -308,6 +308,7 @@ def expecting(trials: int = 96) -> Json:
         known = row["ms"] is not None
         terms = {"backward": 0.002 * (i % 3), "optimism": 0.03 / (i + 1), "similarity": 0.0}
         row |= terms if known else dict.fromkeys(terms)
+        row |= {"rounds": 3 + i if known else 0}
         row |= {"gain": 0.024 * row["weight"] / (i + 1) if known else None, "more": 10 * i, "confidence": 0.988}
         row |= {"reason": "few rounds so far" if known else "has not been tried yet", "compared": 5, "spread": 0.02}
     return slice_

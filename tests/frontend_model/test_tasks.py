@@ -44,7 +44,7 @@ def test_an_update_touches_the_changed_row_only(panels: Panels) -> None:
     panels.patch(changed(2, ms=0.391, trials=73))
     panels.settle()
     assert cell(panels, 2, 2).inner_text() == "0.391"
-    assert cell(panels, 2, 4).inner_text() == "73"
+    assert cell(panels, 2, 5).inner_text() == "73"
     assert panels.page.evaluate(SAME)
     assert panels.page.evaluate("[...window.touched]") == ["2"]
 
@@ -112,6 +112,12 @@ def test_headers_sort_and_say_so(panels: Panels) -> None:
     assert order(panels) == [r["id"] for r in reversed(known)] + unknown
     assert ms.get_attribute("aria-sort") == "ascending"
     assert panels.page.locator("th[aria-sort]").count() == 1
+    panels.page.locator("th", has_text="of peak").get_by_role("button").click()
+    panels.settle()
+    fast = sorted((r for r in rows if r["gflops"] is not None), key=lambda r: (-r["gflops"], r["id"]))
+    assert order(panels) == [r["id"] for r in fast] + [r["id"] for r in rows if r["gflops"] is None]
+    share = fast[0]["gflops"] / states.state()["meta"]["peak_gflops"]
+    assert cell(panels, fast[0]["id"], 4).inner_text() == f"{share:.1%}".replace("%", "\xa0%")
 
 
 def test_click_and_enter_open_a_task(panels: Panels) -> None:
@@ -136,16 +142,16 @@ def test_what_the_scheduler_expects_of_every_task_is_a_view_of_the_table(panels:
     view(panels, "Scheduler").click()
     panels.settle()
     heads = [h.inner_text().strip("↓↑ ") for h in panels.page.locator("th").all()]
-    assert heads == ["task", "×", "gain µs", "trials", "backward", "optimism", "similarity", "to come", "why"]
+    assert heads == ["task", "×", "gain µs", "trials", "rounds", "backward", "optimism", "similarity", "to come", "why"]
     rows = states.expecting()["rows"]
     by_gain = sorted(rows, key=lambda r: (r["gain"] is None, -(r["gain"] or 0), r["id"]))
     assert order(panels) == [r["id"] for r in by_gain]
     assert panels.page.evaluate(SAME)
-    texts = [cell(panels, 1, k).inner_text() for k in range(2, 9)]
-    assert texts == ["36.0", str(rows[1]["trials"]), "2.00", "15.0", "0", "10", "few rounds so far"]
+    texts = [cell(panels, 1, k).inner_text() for k in range(2, 10)]
+    assert texts == ["36.0", str(rows[1]["trials"]), "4", "2.00", "15.0", "0", "10", "few rounds so far"]
     fresh = next(r["id"] for r in rows if r["gain"] is None)
-    texts = [cell(panels, fresh, k).inner_text() for k in range(2, 9)]
-    assert texts == ["–", str(rows[fresh]["trials"]), "–", "–", "–", str(10 * fresh), "has not been tried yet"]
+    texts = [cell(panels, fresh, k).inner_text() for k in range(2, 10)]
+    assert texts == ["–", str(rows[fresh]["trials"]), "0", "–", "–", "–", str(10 * fresh), "has not been tried yet"]
     panels.page.locator("th", has_text="to come").get_by_role("button").click()
     panels.settle()
     assert order(panels)[0] == rows[-1]["id"]
@@ -162,7 +168,7 @@ def test_the_view_stays_when_the_run_is_over_and_there_is_none_without_one(panel
     over = states.expecting()
     panels.patch({"tasks": {"=": {**over, "rows": [{**row, "more": None} for row in over["rows"]]}}})
     panels.settle()
-    assert [cell(panels, 1, k).inner_text() for k in (2, 7)] == ["36.0", "–"]
+    assert [cell(panels, 1, k).inner_text() for k in (2, 8)] == ["36.0", "–"]
     panels.patch({"tasks": {"=": states.tasks()}})
     panels.settle()
     assert view(panels, "Scheduler").count() == 0
@@ -176,7 +182,7 @@ def test_shares_are_estimated_until_they_are_measured_and_say_so(panels: Panels)
     assert order(panels) == [r["id"] for r in sorted(rows, key=lambda r: -r["est_share"])]
     assert cell(panels, 0, 2).inner_text() == "≈ 0.412"
     assert "nothing was run" in cell(panels, 0, 2).get_attribute("title")
-    assert cell(panels, 0, 5).inner_text().replace("\xa0", " ") == "≈ 21.7 %"
+    assert cell(panels, 0, 6).inner_text().replace("\xa0", " ") == "≈ 21.7 %"
     assert panels.page.locator(".swb-share-bar.is-guess").count() == len(rows)
     assert panels.page.locator(".swb-total").inner_text() == "end to end ≈ 11.4 ms est."
     panels.patch({"tasks": {"=": states.tasks(200)}})
@@ -214,10 +220,10 @@ def test_a_table_that_scrolls_says_how_much_is_below(panels: Panels) -> None:
 
 def test_a_task_whose_round_is_held_is_not_called_measuring(panels: Panels) -> None:
     panels.open("tasks", states.state())
-    assert cell(panels, 3, 9).inner_text() == "measuring"
+    assert cell(panels, 3, 10).inner_text() == "measuring"
     panels.patch({"tuning": {"=": states.tuning("paused")}})
     panels.settle()
-    assert cell(panels, 3, 9).inner_text() == "on hold"
+    assert cell(panels, 3, 10).inner_text() == "on hold"
 
 
 def test_the_best_time_says_how_sure_it_is(panels: Panels) -> None:
@@ -240,7 +246,7 @@ def test_one_row_is_the_tab_stop(panels: Panels) -> None:
 
 def test_failures_name_their_kinds_and_long_names_are_whole_in_the_title(panels: Panels) -> None:
     panels.open("tasks", states.state())
-    assert cell(panels, 1, 8).get_attribute("title") == "11 timeouts, 4 wrong answers, 2 run errors"
+    assert cell(panels, 1, 9).get_attribute("title") == "11 timeouts, 4 wrong answers, 2 run errors"
     assert cell(panels, 4, 0).get_attribute("title") == states.tasks()["rows"][4]["name"]
 
 

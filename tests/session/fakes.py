@@ -306,7 +306,7 @@ class FakeTuning(TuningSession):
             k, task.key, task.name, task.weight, ms, speed(task.flops, ms), trials, failed, self._untuned[k], word,
             self.terms(k).reason, spread=0.02 if best else None, confidence=0.99 if best else None,
             compared=self._compared[k], quality=0.85 if trials > 3 else None, trial=best.trial if best else None,
-            origin=best.origin if best else "",
+            origin=best.origin if best else "", rounds=self._spent[k],
         )  # fmt: skip
 
     def __repr__(self) -> str:

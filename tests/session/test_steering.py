@@ -42,7 +42,8 @@ def test_forms_come_from_the_declarations(monkeypatch):
     by_name = {f["name"]: {x["name"]: x for x in f["fields"]} for f in forms()}
     assert not {"pause", "resume", "stop", "cancel"} & set(by_name), "those have buttons"
     assert by_name["pin"]["hole"] == {
-        "name": "hole", "widget": "text", "label": "the hole, by its name in the schedule", "required": True, "names": "hole",
+        "name": "hole", "widget": "text", "label": "the hole, by its name in the schedule", "required": True,
+        "names": "hole",
     }  # fmt: skip
     assert by_name["pin"]["value"]["of"] == "hole"
     assert by_name["forbid"]["values"]["widget"] == "numbers"

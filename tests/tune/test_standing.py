@@ -177,4 +177,6 @@ def test_a_session_says_why_and_explains():
     assert "best: trial" in text
     assert "against trial" in text
     assert "why it is where it is" in text
-    assert {"spread", "confidence", "quality", "why"} <= set(session.table().columns)
+    table = session.table()
+    assert {"spread", "confidence", "quality", "why"} <= set(table.columns)
+    assert table["rounds"].sum() == len(session.rounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -171,7 +171,7 @@ class TuningWatch:
             terms = [self.tuning.terms(row.id) for row in snapshot.rows]
             more = (None if over else forecast(snapshot, terms)) or (None,) * len(terms)
             found = {
-                row.key: {**{name: rounded(getattr(one, name), 3) for name in TERMS}, "more": n, "had": row.trials}
+                row.key: {**_terms(one, row.rounds), "more": n, "had": row.trials}
                 for row, one, n in zip(snapshot.rows, terms, more, strict=True)
             }
             self._outlook = made_of, found
@@ -194,13 +194,18 @@ def _taken_off(expected: Mapping[str, Any], trials: int, rest: int | None) -> di
 
 def remembered(rounds: Iterable[Round]) -> dict[str, dict[str, Any]]:
     """Return by the keys of the tasks what a log's scheduler expected of each before its last round."""
+    rounds = tuple(rounds)
+    lines = {line.task_key: line for line in rounds}
+    had = Counter(line.task_key for line in rounds)
     return {
-        line.task_key: {
-            **{name: rounded(getattr(line, name), 3) for name in TERMS}, "more": None,
-            "reason": f"before its last round: {line.reason}",
-        }
-        for line in rounds
-    }  # fmt: skip
+        key: {**_terms(line, had[key]), "more": None, "reason": f"before its last round: {line.reason}"}
+        for key, line in lines.items()
+    }
+
+
+def _terms(expected: object, rounds: int) -> dict[str, Any]:
+    """What the scheduler expects of a task, beside how many rounds it had."""
+    return {"rounds": rounds, **{name: rounded(getattr(expected, name), 3) for name in TERMS}}
 
 
 def start(

@@ -62,6 +62,8 @@ class TaskRow:
         Comparisons that were made.
     trial, origin : int or None, str
         Number of the best trial, and who proposed it.
+    rounds : int
+        Rounds that the task had: in each, a batch of candidates is proposed and measured.
     quality : float or None
         Rank correlation of the model's predictions with the measurements that came after them.
     """
@@ -83,6 +85,7 @@ class TaskRow:
     quality: float | None = None
     trial: int | None = None
     origin: str = ""
+    rounds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

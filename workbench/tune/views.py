@@ -74,6 +74,7 @@ def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
         quality=quality.spearman if quality is not None else None,
         trial=best.trial if best is not None else None,
         origin=best.origin if best is not None else "",
+        rounds=state.rounds,
     )
 
 
@@ -105,6 +106,7 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
         "latency_ms": "latency_ms",
         "gflops": "gflops",
         "trials": "trials",
+        "rounds": "rounds",
         "failed": "failed",
         "untuned_ms": "untuned_ms",
         "state": "state",
@@ -127,12 +129,12 @@ def why(loop: TuningLoop) -> str:
         told = end_text(loop.nothing_next(), given_up=bool(given_up))
         return f"No task goes next: {told}." + "".join(given_up)
     lines = [f"Next: task {index} {loop.tasks[index].name}: {scheduler.why(index)}."]
-    lines.append(f"{'ID':>4} {'gain':>10} {'backward':>10} {'optimism':>10} {'similarity':>10}  why")
+    lines.append(f"{'ID':>4} {'rounds':>6} {'gain':>10} {'backward':>10} {'optimism':>10} {'similarity':>10}  why")
     terms = {i: scheduler.terms(i) for i in scheduler.active}
     for i in sorted(terms, key=lambda i: (-terms[i].gain, i)):
         t = terms[i]
         numbers = " ".join(f"{x:>10.4g}" for x in (t.gain, t.backward, t.optimism, t.similarity))
-        lines.append(f"{i:>4} {numbers}  {scheduler.why(i)}")
+        lines.append(f"{i:>4} {scheduler.states[i].rounds:>6} {numbers}  {scheduler.why(i)}")
     return "\n".join(lines)
 
 

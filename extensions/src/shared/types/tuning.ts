@@ -25,6 +25,8 @@ export interface TaskRow {
   readonly confidence?: number | null;
   /** What the scheduler expects of one more round, while a run is on: in all, and the parts, in milliseconds. */
   readonly gain?: number | null;
+  /** Rounds that it had. */
+  readonly rounds?: number;
   readonly backward?: number | null;
   readonly optimism?: number | null;
   readonly similarity?: number | null;

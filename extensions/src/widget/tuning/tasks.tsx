@@ -70,7 +70,7 @@ function bestTitle({ ms, untuned_ms: untuned, spread: relative, confidence, comp
 }
 
 /** What was found so far. */
-function Results({ row, top, state }: { row: TaskRow; top: number; state: string }) {
+function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'state' | 'peak'>) {
   const guess = row.share == null;
   const share = known(shareOf(row), `${guess ? '≈ ' : ''}${percent(shareOf(row))}`);
   const est = row.ms == null && row.est != null;
@@ -80,6 +80,7 @@ function Results({ row, top, state }: { row: TaskRow; top: number; state: string
         {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
       <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
+      <Cell text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak)} name="swb-from-l" />
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       <Cell text={share} name={`swb-share${guess ? ' swb-mut' : ''}`} title={guess && row.est_share != null ? 'Of times that are in part estimates; it is measured once every task has a time' : undefined}>
         <ShareBar share={shareOf(row)} top={top} guess={guess} />
@@ -104,6 +105,7 @@ function Outlook({ row, top }: { row: TaskRow; top: number }) {
         <span>{micro(row.gain)}</span>
       </Cell>
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
+      <Cell text={known(row.rounds, count(row.rounds))} name="swb-from-l" />
       {TERMS.map(([key]) => <Cell key={key} text={micro(row[key])} name={`swb-from-l${row[key] ? '' : ' swb-faint'}`} />)}
       <Cell text={known(row.more, count(row.more))} name={row.more ? 'swb-strong' : 'swb-faint'} />
       <td class={`swb-l swb-from-m swb-state swb-why-next is-${row.state.replace(' ', '-') || 'none'}`} title={row.reason}>{row.reason}</td>
@@ -111,14 +113,14 @@ function Outlook({ row, top }: { row: TaskRow; top: number }) {
   );
 }
 
-interface RowProps { row: TaskRow; state: string; top: number; open: boolean; stop: boolean; next: boolean; onOpen: (id: number) => void }
+interface RowProps { row: TaskRow; state: string; top: number; peak: number | null; open: boolean; stop: boolean; next: boolean; onOpen: (id: number) => void }
 
-const Row = memo<RowProps>(({ row, state, top, open, stop, next, onOpen }) => (
+const Row = memo<RowProps>(({ row, state, top, peak, open, stop, next, onOpen }) => (
   <tr data-task={row.id} tabIndex={stop ? 0 : -1} aria-selected={open} onClick={() => onOpen(row.id)}
     class={`swb-task${state === 'tuning' ? ' is-tuning' : ''}`}>
     <td class="swb-l swb-name" title={row.name}><Name name={row.name} /></td>
     <td class="swb-mut">{row.weight}</td>
-    {next ? <Outlook row={row} top={top} /> : <Results row={row} top={top} state={state} />}
+    {next ? <Outlook row={row} top={top} /> : <Results {...{ row, top, state, peak }} />}
   </tr>
 ));
 
@@ -249,6 +251,7 @@ export function TasksPanel({ store }: PanelProps) {
   const open = store.slice('head').value?.task ?? null;
   const [wanted, setWanted] = useState(false);
   const expects = tasks?.rows.some(row => row.gain !== undefined) ?? false;
+  const peak = store.slice('meta').value?.peak_gflops ?? null;
   const paused = store.slice('tuning').value?.state === 'paused';
   const next = wanted && expects;
   const [tip, setTip] = useState('');
@@ -290,7 +293,7 @@ export function TasksPanel({ store }: PanelProps) {
           <Head {...{ columns, sort, onSort }} onTip={setTip} />
           <tbody onKeyDown={event => moveRow(event, onEnter)} onFocusIn={onFocus}
             onPointerEnter={() => setHeld(true)} onPointerLeave={() => setHeld(false)}>
-            {rows.map(row => <Row key={row.id} {...{ row, top, next, onOpen }} state={paused && row.state === 'tuning' ? 'paused' : row.state} open={row.id === open} stop={row.id === stop} />)}
+            {rows.map(row => <Row key={row.id} {...{ row, top, peak, next, onOpen }} state={paused && row.state === 'tuning' ? 'paused' : row.state} open={row.id === open} stop={row.id === stop} />)}
           </tbody>
         </table>
       </div>
