@@ -51,8 +51,9 @@ class Bench:
 
     def open(self, state: str = "normal", *, wait: bool = True, **options: str) -> Bench:
         query = urlencode({"bare": "1", "state": state, **options})
-        self.page.goto(f"{HOST}extensions/dev/index.html?{query}")
-        self.page.wait_for_function("() => window.settled")
+        if not self.page.evaluate("query => window.remount?.(query) ?? false", query):
+            self.page.goto(f"{HOST}extensions/dev/index.html?{query}")
+            self.page.wait_for_function("() => window.settled")
         if wait:
             self.page.evaluate("window.settled")
         return self
