@@ -200,7 +200,7 @@ def test_what_a_column_means_can_be_read_by_keyboard(panels: Panels) -> None:
     tip = panels.page.locator(".swb-tasks-tip")
     assert tip.inner_text().startswith("gain µs: What one more round")
     panels.page.keyboard.press("ArrowRight")
-    assert tip.inner_text().startswith("trials: Measured")
+    assert tip.inner_text().startswith("rounds: In a round")
     panels.page.keyboard.press("ArrowRight")
     assert tip.inner_text().startswith("to come: Trials that the task"), "columns that have no room are passed over"
     assert panels.page.locator("thead button[tabindex='0']").count() == 1

@@ -130,7 +130,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
       {now && ( // what comes last goes first where there is no room for all
         <>
           <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Share of the peak that was measured on this machine`}>
-            <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} peak`}</span>
+            <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} GFLOP/s peak`}</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
           <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak`}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>

@@ -80,7 +80,7 @@ function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'stat
         {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
       <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
-      <Cell text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak)} name="swb-from-l" />
+      <Cell text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak)} name="swb-from-m" />
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       <Cell text={share} name={`swb-share${guess ? ' swb-mut' : ''}`} title={guess && row.est_share != null ? 'Of times that are in part estimates; it is measured once every task has a time' : undefined}>
         <ShareBar share={shareOf(row)} top={top} guess={guess} />
@@ -104,8 +104,8 @@ function Outlook({ row, top }: { row: TaskRow; top: number }) {
         <ShareBar share={row.gain ?? null} top={top} />
         <span>{micro(row.gain)}</span>
       </Cell>
-      <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
-      <Cell text={known(row.rounds, count(row.rounds))} name="swb-from-l" />
+      <Cell text={count(row.trials)} name={`swb-from-l${row.trials ? '' : ' swb-faint'}`} />
+      <Cell text={known(row.rounds, count(row.rounds))} name="swb-from-m" />
       {TERMS.map(([key]) => <Cell key={key} text={micro(row[key])} name={`swb-from-l${row[key] ? '' : ' swb-faint'}`} />)}
       <Cell text={known(row.more, count(row.more))} name={row.more ? 'swb-strong' : 'swb-faint'} />
       <td class={`swb-l swb-from-m swb-state swb-why-next is-${row.state.replace(' ', '-') || 'none'}`} title={row.reason}>{row.reason}</td>
