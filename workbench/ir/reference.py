@@ -11,35 +11,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, assert_never
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ..errors import InputError, RunError, ShapeError
-from .affine import FREE, Affine, Digit
-from .dtypes import is_float
-from .expr import (
-    Binary,
-    Bound,
-    Cast,
-    Const,
-    Expr,
-    Index,
-    Load,
-    Pick,
-    Select,
-    Unary,
-    Where,
-    all_index_forms,
-    loads,
-)
+from ..errors import InputError, ShapeError
+from .affine import Affine, Digit
+from .expr import Binary, Expr, Load, all_index_forms, loads
 from .func import Func, pack
 from .poly import concrete
-from .reference_math import BINARY, UNARY, convert
+from .reference_math import convert
 from .reference_product import sum_of_products
+from .reference_values import Evaluator, compute_dtype
 from .stmt import Block, For, Iter, Stmt, map_block
 
 Array: TypeAlias = NDArray[Any]
@@ -88,7 +73,7 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
         )
     arrays: dict[str, Array] = {}
     for buffer in func.buffers:
-        dtype = _compute_dtype(buffer.dtype, precise)
+        dtype = compute_dtype(buffer.dtype, precise)
         if buffer.role in ("input", "const"):
             if buffer.name not in inputs:
                 raise InputError("reference.input", f"There is no array for the input {buffer.name!r}.", (buffer.name,))
@@ -108,13 +93,6 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
         for stmt in func.body:
             _run(_block_of(stmt), arrays, func, precise)
     return {b.name: arrays[b.name] if precise else arrays[b.name].astype(b.dtype, copy=False) for b in func.outputs}
-
-
-def _compute_dtype(dtype: str, precise: bool) -> np.dtype[Any]:
-    kind = np.dtype(dtype)
-    if not is_float(kind):
-        return kind
-    return np.dtype("float64") if precise or kind.itemsize > 4 else np.dtype("float32")
 
 
 def _block_of(stmt: Stmt) -> Block:
@@ -141,7 +119,7 @@ def _block_of(stmt: Stmt) -> Block:
 def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> None:
     block = split_digits(block)
     spatial = [it for it in block.iters if it.kind == "S"]
-    ev = _Evaluator(arrays, {it.name: concrete(it.extent) for it in block.iters}, precise)
+    ev = Evaluator(arrays, {it.name: concrete(it.extent) for it in block.iters}, precise)
     if block.init is None:
         value = ev.value(block.value)
     else:
@@ -149,7 +127,7 @@ def _run(block: Block, arrays: dict[str, Array], func: Func, precise: bool) -> N
         value = _REDUCE[op](ev.value(block.init), _reduce(ev, op, term, [it for it in block.iters if it.kind == "R"]))
         keep = tuple(0 if it.kind == "R" else slice(None) for it in block.iters)
         value = value[keep]
-    out = _Evaluator(arrays, {it.name: concrete(it.extent) for it in spatial}, precise)
+    out = Evaluator(arrays, {it.name: concrete(it.extent) for it in spatial}, precise)
     dtype = arrays[block.buffer].dtype
     value = convert(np.asarray(value), dtype)
     stored = func.buffer(block.buffer).dtype
@@ -200,141 +178,7 @@ def _digit_map(parts: list[tuple[str, int, int]], total: int) -> Callable[[Digit
     return form
 
 
-@dataclass(frozen=True, slots=True)
-class _Evaluator:
-    """Evaluates expressions over a domain; an axis in `fixed` has one value instead of a dimension's worth."""
-
-    arrays: dict[str, Array]
-    axes: dict[str, int]
-    precise: bool
-    fixed: Mapping[str, int] | None = None
-
-    def fix(self, values: Mapping[str, int]) -> _Evaluator:
-        """Return an evaluator for the slice of the domain where some axes have the given values."""
-        return _Evaluator(self.arrays, self.axes, self.precise, {**(self.fixed or {}), **values})
-
-    def size(self, axis: str) -> int:
-        return 1 if self.fixed and axis in self.fixed else self.axes[axis]
-
-    def value(self, e: Expr, used: Array | None = None) -> Array:
-        """Evaluate; under a `Select`, `used` says where the value counts: elsewhere loads may point outside."""
-        match e:
-            case Const(value, dtype):
-                return np.asarray(value, _compute_dtype(dtype, self.precise)).reshape((1,) * len(self.axes))
-            case Load():
-                return self.load(e, used)
-            case Index(form):
-                return self.form(form)
-            case Unary(op, a):
-                return np.asarray(UNARY[op](self.value(a, used)))
-            case Binary(op, a, b):
-                return np.asarray(BINARY[op](self.value(a, used), self.value(b, used)))
-            case Cast(dtype, a):
-                return convert(self.value(a, used), _compute_dtype(dtype, self.precise))
-            case Select(conds, a, b):
-                inside = self.mask(conds)
-                chosen, other = (inside, ~inside) if used is None else (inside & used, ~inside & used)
-                return np.where(inside, self.value(a, chosen), self.value(b, other))
-            case Where(cond, a, b):
-                return np.where(self.value(cond, used), self.value(a, used), self.value(b, used))
-        assert_never(e)
-
-    def mask(self, conds: tuple[Bound, ...]) -> Array:
-        out = np.ones((1,) * len(self.axes), bool)
-        for c in conds:
-            at = self.form(c.form)
-            out = out & (at >= concrete(c.lo)) & (at < concrete(c.hi))
-        return out
-
-    def form(self, form: Affine, picked: Mapping[str, Array] | None = None) -> Array:
-        """Value of an index form as int64, one dimension per axis; `picked` has the values of free digits."""
-        out = np.full((1,) * len(self.axes), concrete(form.const), np.int64)
-        for digit, c in form.terms:
-            if digit.free:
-                assert picked is not None
-                assert digit.extent is not None
-                out = out + picked[digit.var] // concrete(digit.lower) % concrete(digit.extent) * concrete(c)
-                continue
-            position = list(self.axes).index(digit.var)
-            shape = [1] * len(self.axes)
-            shape[position] = self.size(digit.var)
-            start = (self.fixed or {}).get(digit.var, 0)
-            values = np.arange(start, start + shape[position]) // concrete(digit.lower)
-            if digit.extent is not None:
-                values = values % concrete(digit.extent)
-            out = out + values.reshape(shape) * concrete(c)
-        return out
-
-    def view(self, load: Load) -> Array | None:
-        """Strided view of an access whose indices are plain and stay inside, else None."""
-        array = self.arrays[load.buffer]
-        strides, offset = dict.fromkeys(self.axes, 0), 0
-        for form, stride, extent in zip(load.index, array.strides, array.shape, strict=True):
-            low = high = concrete(form.const)
-            for digit, c in form.terms:
-                if not digit.plain:
-                    return None
-                step, start = concrete(c), (self.fixed or {}).get(digit.var, 0)
-                first, last = step * start, step * (start + self.size(digit.var) - 1)
-                low, high = low + min(first, last), high + max(first, last)
-                strides[digit.var] += step * stride
-                offset += first * stride
-            if low < 0 or high >= extent:
-                return None
-            offset += concrete(form.const) * stride
-        used = {d.var for f in load.index for d, _ in f.terms}
-        shape = [self.size(a) if a in used else 1 for a in self.axes]
-        base = np.ndarray((1,), array.dtype, array, offset)
-        return as_strided(base, shape, [strides[a] for a in self.axes])
-
-    def load(self, load: Load, used: Array | None) -> Array:
-        found = self.view(load)
-        return self.gather(load, used) if found is None else found
-
-    def gather(self, load: Load, used: Array | None) -> Array:
-        """Read by index arrays; whole trailing dimensions are copied as slices."""
-        array, names = self.arrays[load.buffer], list(self.axes)
-        picked = {f"{FREE}{k}": self.picked(p, used) for k, p in enumerate(load.at)}
-        picking = {v for p in load.at for form in all_index_forms(p.value) for v in form.vars}
-        tail: list[str] = []
-        for d in range(array.ndim - 1, -1, -1):
-            var = load.index[d].single_var()
-            others = {n for k, f in enumerate(load.index) if k != d for n in f.vars} | picking
-            if var is None or var in others or var in (self.fixed or ()) or self.size(var) != array.shape[d]:
-                break
-            tail.insert(0, var)
-        index = []
-        kept = tuple(k for k, n in enumerate(names) if n in tail)
-        for d, form in enumerate(load.index[: array.ndim - len(tail)]):
-            at = self.form(form, picked)
-            outside = (at < 0) | (at >= array.shape[d])
-            if (outside if used is None else outside & used).any():
-                raise RunError("reference.index", f"An access to {load.buffer!r} leaves dimension {d}.", (load.buffer,))
-            index.append(np.clip(at, 0, array.shape[d] - 1).squeeze(kept))
-        got: Array = array[tuple(index)]
-        order = [n for n in names if n not in tail] + tail
-        return got.transpose([order.index(n) for n in names])
-
-    def picked(self, pick: Pick, used: Array | None) -> Array:
-        """Numbers that the data give, cut to what there is."""
-        value = self.value(pick.value, used)
-        # Compared in their own type: the largest unsigned ones have no place among int64.
-        low, high = value < 0, value >= concrete(pick.extent)
-        return np.where(high, concrete(pick.extent) - 1, np.where(low, 0, value).astype(np.int64))
-
-    def store(self, target: Load, value: Array) -> None:
-        found = self.view(target)
-        if found is not None:
-            found[...] = value
-            return
-        array = self.arrays[target.buffer]
-        index = tuple(self.form(f) for f in target.index)
-        if any(at.min() < 0 or at.max() >= n for at, n in zip(index, array.shape, strict=True)):
-            raise RunError("reference.index", f"A store leaves buffer {target.buffer!r}.", (target.buffer,))
-        array[index] = value
-
-
-def _reduce(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
+def _reduce(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     """Reduce `term` over the reduction axes, which keep a dimension of size 1."""
     factors = _factors(term) if op == "add" else [term]
     if len(factors) > 1 and any(isinstance(x, Load) for f in factors for x in loads(f)):
@@ -344,10 +188,10 @@ def _reduce(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
 
 
 def _accumulate(
-    ev: _Evaluator,
+    ev: Evaluator,
     op: str,
     reduced: list[Iter],
-    part: Callable[[_Evaluator, list[Iter]], Array],
+    part: Callable[[Evaluator, list[Iter]], Array],
     size: int,
     short: int = 1,
 ) -> Array:
@@ -372,13 +216,13 @@ def _accumulate(
     return out
 
 
-def _points(ev: _Evaluator, loop: list[Iter]) -> Iterator[dict[str, int]]:
+def _points(ev: Evaluator, loop: list[Iter]) -> Iterator[dict[str, int]]:
     names = [it.name for it in loop]
     for values in itertools.product(*(range(ev.axes[n]) for n in names)):
         yield dict(zip(names, values, strict=True))
 
 
-def _fold(ev: _Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
+def _fold(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     """Evaluate the term over space and `reduced`, then fold; an axis that it ignores counts once per point."""
     value = ev.value(term)
     full = list(value.shape)
@@ -398,7 +242,7 @@ def _factors(term: Expr) -> list[Expr]:
     return [term]
 
 
-def _largest(ev: _Evaluator, factors: list[Expr]) -> int:
+def _largest(ev: Evaluator, factors: list[Expr]) -> int:
     """Number of elements of the largest operand once it is laid out for the matrix product."""
     sizes = []
     for f in factors:
@@ -408,7 +252,7 @@ def _largest(ev: _Evaluator, factors: list[Expr]) -> int:
     return max(sizes) // 4
 
 
-def _contract(ev: _Evaluator, factors: list[Expr], reduced: list[Iter]) -> Array:
+def _contract(ev: Evaluator, factors: list[Expr], reduced: list[Iter]) -> Array:
     """Sum of products over `reduced`, as one matrix product of two operands."""
     values = sorted((ev.value(f) for f in factors), key=lambda v: v.size)
     while len(values) > 2:
