@@ -10,6 +10,7 @@ from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType, list_passes, run_reference
 from workbench.graph.passes import DEFAULT, ORDER, Pass, base, passes, run_pass, select_passes
 from workbench.tune.compile import compile
+from workbench.turns import giving_way
 
 
 def make(nodes, constants=None, shape=(1, 4, 6, 6), outputs=("y",)):
@@ -299,3 +300,17 @@ def test_a_value_that_is_needed_elsewhere_is_not_fused_away():
 def test_broadcasting_that_grows_the_result_is_not_fused_into_a_convolution():
     nodes = [Node("g", "GlobalAveragePool", ("x",), ("a",)), Node("m", "Mul", ("x", "a"), ("y",))]
     assert groups(run(make(nodes), "fuse")) == ["g", "m"]
+
+
+def test_large_weights_are_worked_on_a_part_at_a_time():
+    """Others have their turn meanwhile, and the numbers are the same ones."""
+    w, constants = weights(640, 320, 3, 3), norm_constants(np.random.default_rng(0), "n", 640)
+    graph = make([conv("c", "x", "w", "t"), norm("n", "t", "y")], {"w": w, **constants}, (1, 320, 4, 4))
+    turns = []
+    with giving_way(lambda: turns.append(1)):
+        folded = run_pass(graph, "fold_batch_norm")
+    assert len(turns) > 20
+    scale, var = (constants[f"n.{k}"].astype("f8") for k in ("scale", "var"))
+    exact = w.astype("f8") * (scale / np.sqrt(var + 1e-5)).reshape(-1, 1, 1, 1)
+    assert ops(folded) == ["Conv"]
+    assert np.array_equal(folded.constants[folded.nodes[0].inputs[1]], exact.astype("f4"))

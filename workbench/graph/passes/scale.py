@@ -7,10 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from ...turns import pause
 from ..edit import GraphEditor
 from ..graph import Array, Graph, Node
 from ..infer import make_call
 from .base import because, graph_pass
+
+#: Weights that are worked out between two moments in which others may go first.
+_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,13 +37,16 @@ def fold_batch_norm(graph: Graph) -> Graph:
     folded = merged = 0
     done: set[str] = set()
     for node in graph.nodes:
+        pause()
         if node.name in done or channel_affine(graph, node) is None:
             continue
         chain, total = _chain(graph, node, consumers)
         done.update(n.name for n in chain)
         conv = producers.get(node.inputs[_data_input(graph, node)])
-        if conv is not None and _absorbs(graph, conv, consumers) and _fits(graph, conv, total):
-            _into_conv(graph, editor, conv, chain, total)
+        absorbs = conv is not None and _absorbs(graph, conv, consumers)
+        weights = _folded(graph.constants[conv.inputs[1]], total) if conv is not None and absorbs else None
+        if conv is not None and weights is not None:
+            _into_conv(editor, conv, chain, weights, total)
             folded += len(chain)
         elif len(chain) > 2 or any(n.op == "BatchNormalization" for n in chain):
             _as_scale_and_shift(graph, editor, chain, total)
@@ -58,14 +65,23 @@ def representable(exact: Array, dtype: np.dtype[Any]) -> bool:
     return bool(np.isfinite(size).all() and ((size >= np.finfo(dtype).tiny) | (exact == 0)).all())
 
 
-def _fits(graph: Graph, conv: Node, f: Affine) -> bool:
-    w = graph.constants[conv.inputs[1]]
-    return w.dtype.kind == "f" and representable(_scaled(w, f), w.dtype)
+def _folded(w: Array, f: Affine) -> Array | None:
+    """Weights of a convolution with the factor of each channel in them; None where one would leave its range.
 
-
-def _scaled(w: Array, f: Affine) -> Array:
-    """Weights of a convolution with the factor of each channel in them, in double precision."""
-    return np.asarray(w.astype(np.float64) * f.scale.reshape(-1, *(1,) * (w.ndim - 1)))
+    Worked out in double precision, some channels at a time.
+    """
+    if w.dtype.kind != "f":
+        return None
+    out = np.empty_like(w)
+    step = max(1, _AT_ONCE * len(w) // max(1, w.size))
+    for at in range(0, len(w), step):
+        pause()
+        some = slice(at, at + step)
+        exact = w[some].astype(np.float64) * f.scale[some].reshape(-1, *(1,) * (w.ndim - 1))
+        if not representable(exact, w.dtype):
+            return None
+        out[some] = exact
+    return out
 
 
 def channel_affine(graph: Graph, node: Node) -> Affine | None:
@@ -138,16 +154,14 @@ def _absorbs(graph: Graph, conv: Node, consumers: dict[str, list[Node]]) -> bool
     )
 
 
-def _into_conv(graph: Graph, editor: GraphEditor, conv: Node, chain: list[Node], f: Affine) -> None:
+def _into_conv(editor: GraphEditor, conv: Node, chain: list[Node], weights: Array, f: Affine) -> None:
     conv = next(n for n in editor.nodes if n.name == conv.name)
-    w = editor.constants[conv.inputs[1]]
     old = (
         editor.constants[conv.inputs[2]].astype(np.float64)
         if len(conv.inputs) > 2 and conv.inputs[2]
-        else np.zeros(w.shape[0])
+        else np.zeros(len(weights))
     )
-    weights = _scaled(w, f).astype(w.dtype)
-    bias = (old * f.scale + f.shift).astype(w.dtype)
+    bias = (old * f.scale + f.shift).astype(weights.dtype)
     inputs = (
         conv.inputs[0],
         editor.constant(f"{conv.inputs[1]}.folded", weights),
