@@ -29,7 +29,7 @@ MUTATIONS = (
     _m("places", "no lane is too many", "(hi, \"slt\", most >= hi)", "(hi, \"slt\", False)"),
     _m("exprs", "a page of zeros for every constant", "if other.value == 0:", "if True:"),
     _m("places", "a mask begins too late", '(lo, "sge", least < lo)', '(lo, "sgt", least < lo)'),
-    _m("nest", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
+    _m("pieces", "the rest of a vector is lost", "out.append((at, width, width))", "pass"),
     _m("exprs", "a page is always long enough", "if size > PAGE_BYTES:", "if False:"),
     _m("exprs", "a guard on lanes masks nothing", "self.both(self.mask, self._lanes_of(guard))", "self.mask"),
     _m("lanes", "an odd vector is lost", "parts = pairs + parts[len(pairs) * 2 :]", "parts = pairs"),

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 from ..errors import BuildError
 from ..ir.affine import Affine, Digit
-from ..ir.expr import Binary, Bound, Const, Expr, Load, Select, index_forms, walk
+from ..ir.expr import Bound, Const, Expr, Select, index_forms, walk
 from ..ir.func import Buffer
-from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops, touched
+from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops
 from .accumulators import Accumulators, Promotion, reducing_loops
 from .builder import FunctionBuilder, Value, index, literal
 from .exprs import ExprEmitter, Lanes
 from .lanes import across_lanes, conditions, reduced_vectors
+from .pieces import Pieces
 from .places import ALWAYS, Ahead, Guard
 from .streaming import Streams
 from .tensor import TensorEmitter, by_intrinsic
@@ -31,13 +32,8 @@ VECTORS_AT_ONCE = 4
 MAX_INNER_BODY = 64
 #: And by at most this factor.
 MAX_INNER_UNROLL = 4
-#: And not at all where a vector loop has that many pieces of different widths: two iterations of 4 x (4 vectors and a
-#: narrower one) keep none of their accumulators in a register (measured: 0.6 of the speed of one iteration).
-MANY_PIECES = 5
 #: Limit on emitted block instances, so that a nest cannot ask for an endless compile.
 MAX_INSTANCES = 20_000
-#: What takes one instruction for any number of lanes.
-_CHEAP = ("add", "sub", "mul", "max", "min")
 
 
 class NestEmitter:
@@ -54,14 +50,12 @@ class NestEmitter:
     ) -> None:
         self.fb = fb
         self.ex = ExprEmitter(fb, buffers, pointers, dict(extents), mask_bytes)
-        self._buffers, self._vector_bytes, self._mask_bytes = buffers, vector_bytes, mask_bytes
-        self._acc = Accumulators(fb, self.ex, buffers, lambda lp: len(self._pieces(lp)))
+        self._pieces = Pieces(self.ex.itemsize, vector_bytes, mask_bytes)
+        self._acc = Accumulators(fb, self.ex, buffers, lambda lp: len(self._pieces.of(lp)))
         self._reducing: list[str] = []
         self._instances = 0
         self._plain: dict[tuple[str, str], bool] = {}
         self._selects: dict[tuple[str, str], list[Select]] = {}
-        self._sizes: dict[str, frozenset[int]] = {}
-        self._cut: dict[str, list[tuple[int, int, int]]] = {}
         self._tensor = TensorEmitter(fb, self.ex, buffers)
         self._streams = Streams(fb, self.ex)
 
@@ -100,7 +94,7 @@ class NestEmitter:
         self.look_ahead(lp)
         if lp.kind == "vectorize":
             self._vectors(lp)
-        elif (across := across_lanes(self.ex, lp, self._lanes)) is not None:
+        elif (across := across_lanes(self.ex, lp, self._pieces.lanes)) is not None:
             self._across(lp, across)
         elif lp.kind == "unroll" or lp.extent == 1:
             self._iterations(lp, index(0), lp.extent)
@@ -157,19 +151,12 @@ class NestEmitter:
         count = sum(self._instances_of(s) for s in lp.body)
         if not count or not self._acc.open or any(self._instances_of(s) == 0 for s in lp.body):
             return 1
-        if any(self._is_ragged(inner) for inner, _ in loops(lp.body)):
+        if any(self._pieces.are_ragged(inner) for inner, _ in loops(lp.body)):
             return 1
         limit = min(MAX_INNER_UNROLL, MAX_INNER_BODY // count)
         dividing = next((f for f in range(limit, 1, -1) if extent % f == 0), 1)
         # What is left over is more code, but not in the loop.
         return limit if dividing == 1 and limit > 1 and extent > 4 * limit else dividing
-
-    def _is_ragged(self, lp: For) -> bool:
-        """Whether a vector loop has a narrower rest after many vectors."""
-        if lp.kind != "vectorize":
-            return False
-        widths = [width for _, width, _ in self._pieces(lp)]
-        return len(widths) >= MANY_PIECES and widths[0] != widths[-1]
 
     def _instances_of(self, s: Stmt) -> int:
         """Instances of blocks that a statement without an emitted loop becomes; 0 where it has one."""
@@ -181,7 +168,7 @@ class NestEmitter:
         inner = [self._instances_of(x) for x in s.body]
         if 0 in inner:
             return 0
-        return sum(inner) * (s.extent if s.kind == "unroll" else len(self._pieces(s)))
+        return sum(inner) * (s.extent if s.kind == "unroll" else len(self._pieces.of(s)))
 
     def _ends_cut(self, lp: For) -> bool:
         """Whether conditions hold in all iterations of an innermost loop but the last one."""
@@ -216,8 +203,8 @@ class NestEmitter:
                 (lp.name,),
                 "vectorize loops that hold one block and nothing else",
             )
-        pieces = self._pieces(lp)
-        lanes = self._lanes(lp)
+        pieces = self._pieces.of(lp)
+        lanes = self._pieces.lanes(lp)
         full = sum(width == active == lanes for _, width, active in pieces)
         if full > MAX_UNROLLED_VECTORS and not self._acc.open:
             many = full - full % VECTORS_AT_ONCE
@@ -234,31 +221,11 @@ class NestEmitter:
         for at, width, active in pieces:
             self._vector(lp, index(at), width, active)
 
-    def _pieces(self, lp: For) -> list[tuple[int, int, int]]:
-        """Cut a vector loop: first iteration, lanes, and lanes that run of each vector."""
-        if lp.name not in self._cut:
-            self._cut[lp.name] = self._cuts(lp)
-        return self._cut[lp.name]
-
-    def _cuts(self, lp: For) -> list[tuple[int, int, int]]:
-        assert isinstance(lp.extent, int)
-        lanes = self._lanes(lp)
-        full = lp.extent // lanes
-        out = [(k * lanes, lanes, lanes) for k in range(full)]
-        at, rest = full * lanes, lp.extent % lanes
-        if rest and rest & (rest - 1) and self._maskable(lp) and not _in_pieces(lp, rest):
-            return [*out, (at, 1 << rest.bit_length(), rest)]
-        while rest:
-            width = 1 << rest.bit_length() - 1
-            out.append((at, width, width))
-            at, rest = at + width, rest - width
-        return out
-
     def _vector(self, lp: For, base: Value, lanes: int, active: int) -> None:
         ex, block = self.ex, lp.body[0]
         assert isinstance(block, Block)
         ex.env[lp.name] = Lanes(base, lanes, active) if lanes > 1 else base
-        ex.lanes, ex.maskable = lanes, lanes > 1 and self._maskable(lp)
+        ex.lanes, ex.maskable = lanes, lanes > 1 and self._pieces.maskable(lp)
         if active < lanes:
             ex.mask = ex.fixed_mask([lane < active for lane in range(lanes)])
         if lanes > 1 and not self._stores_vector(block, lp.name):
@@ -286,18 +253,6 @@ class NestEmitter:
         parts: list[Value] = []
         self._one_by_one(var, lambda _: parts.append(self.ex.expr(e)))
         return self.fb.gather(parts + [parts[0]] * (self.ex.lanes - len(parts)))
-
-    def _lanes(self, lp: For) -> int:
-        return max(1, self._vector_bytes // max(self._item_sizes(lp), default=4))
-
-    def _maskable(self, lp: For) -> bool:
-        return self._item_sizes(lp) <= self._mask_bytes
-
-    def _item_sizes(self, lp: For) -> frozenset[int]:
-        if lp.name not in self._sizes:
-            names = {name for b, _ in blocks(lp.body) for name in touched(b)}
-            self._sizes[lp.name] = frozenset(self.ex.itemsize(n) for n in names)
-        return self._sizes[lp.name]
 
     def _stores_vector(self, b: Block, var: str) -> bool:
         """Whether the lanes write neighbours, under conditions that are the same for all or make a mask."""
@@ -414,23 +369,6 @@ class NestEmitter:
             if inner.name not in reduce:
                 stmt = For(inner.name, inner.extent, (stmt,), "vectorize" if inner.kind == "vectorize" else "serial")
         self.body((stmt,))
-
-
-def _in_pieces(lp: For, rest: int) -> bool:
-    """Whether narrow vectors do what is left over better than a masked one: where they hardly compute anything.
-
-    A masked store that crosses a line takes several times as long as a whole one (measured: 1.1 to 1.6 times for copies
-    with rests of 3 and 14 and epilogues with rests of 12).
-    """
-    b = lp.body[0]
-    if not isinstance(b, Block) or b.init is not None or b.guard or rest.bit_count() > 3:
-        return False
-    if isinstance(b.value, Load):
-        return True
-    if rest.bit_count() == 3:
-        return False
-    cheap = all(isinstance(e, Load | Const) or (isinstance(e, Binary) and e.op in _CHEAP) for e in walk(b.value))
-    return cheap and (rest & -rest >= 4 or rest == 3)
 
 
 def _masking(guard: Guard) -> Guard:
