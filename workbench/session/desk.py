@@ -68,6 +68,8 @@ class Desk:
         #: Names that the last step made.
         self.made: tuple[str, ...] = ()
         self.note: dict[str, Any] | None = None
+        #: Called in the session's thread whenever something may have changed.
+        self.onlookers: list[Callable[[], object]] = []
         #: State -> "measuring" or "queued".
         self.doing: dict[Key, str] = {}
         self.watch: TuningWatch | None = None

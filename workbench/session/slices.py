@@ -42,7 +42,10 @@ class Slices:
             self._fail("", error)
             return {**old, "status": {**old["status"], "note": self._desk.note}}
         self._recover("")
-        return {name: self._one(name, look, old) for name in self._order}
+        found = {name: self._one(name, look, old) for name in self._order}
+        for one in self._desk.onlookers:
+            one()
+        return found
 
     def _look(self) -> Look:
         """Look at the desk, after it was seen to that what is selected exists."""

@@ -195,15 +195,19 @@ class Tree:
     # ----- changing
 
     def add(
-        self, parent: int, schedule: Schedule, *, edge: EdgeKind, by: By, label: str, trial: int | None = None
-    ) -> int:
-        """Add a state below another one, or return the node that it has already."""
+        self, parent: int, schedule: Schedule, *, edge: EdgeKind, by: By, label: str, trial: int | None = None,
+        id: int | None = None,
+    ) -> int:  # fmt: skip
+        """Add a state below another one, or return the node that it has already; it gets the number `id` if that is
+        free.
+        """
         steps = len(schedule.trace)
         key = keys_of(self.task, schedule)[steps]
         node = self.find(key)
         if node is None:
-            node = TreeNode(self._next, self.node(parent).id, key, schedule, edge, by, label, steps)
-            self._next += 1
+            number = self._next if id is None or id in self._nodes else id
+            node = TreeNode(number, self.node(parent).id, key, schedule, edge, by, label, steps)
+            self._next = max(self._next, number + 1)
             self._nodes[node.id] = node
             self._by_key[key] = node.id
             self.changes += 1

@@ -16,6 +16,7 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
+from workbench.session.keeping import kept
 from workbench.session.parts.meta import PANELS
 
 from . import export as exporting
@@ -60,6 +61,9 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         "all", or the one part to show, see `PANELS`.
     auto_measure : bool
         Whether every step that is taken here is measured at once.
+    variants : path, optional
+        A file that keeps the variants of all tasks, with their times: what it holds is shown, and it is written when
+        something has changed, so that a restarted kernel goes on where the last one was.
 
     Attributes
     ----------
@@ -89,11 +93,13 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         target: Target | None = None,
         panel: str = "all",
         auto_measure: bool = True,
+        variants: str | os.PathLike[str] | None = None,
         **traits: Any,
     ) -> None:
         _check_panel(panel, ("all", *PANELS))
         given = isinstance(subject, Session)
         session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
+        self._let_go = kept(session, variants, not given)
         key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
         first = {"layout": _grows(), "selection": _selected(session)}
         super().__init__(panel=panel, key=key, model_id=key, **{**first, **traits})
@@ -251,6 +257,7 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         """Remove the widget and its parts from the page. Tuning that runs goes on; see `tuning`."""
         if getattr(self, "_unsubscribe", None) is not None:
             self._unsubscribe()
+            self._let_go()
             for panel in list(self._panels):
                 panel.close()
             self._figure.close()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench.arguments import is_a
+from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.func import Func
 from workbench.session import Session
 from workbench.session.acting import measure_new
+from workbench.session.keeping import load, save
 from workbench.session.replay import Replayed, carry
 from workbench.session.variants import Variants, variants
 
@@ -35,6 +38,27 @@ class VariantTwins:
     def variants(self) -> Variants:
         """All variants: a table, and ``w.variants[5]`` is a copy of the schedule of v5."""
         return self._ask(lambda: variants(self._session.desk))
+
+    def save_variants(self: W, path: str | os.PathLike[str]) -> W:
+        """Write the variants of all tasks, their names, stars and times to a JSON file.
+
+        ``Workbench(model, variants=path)`` does so by itself whenever something changes.
+        """
+        to = as_path("path", path)
+        self._session.run(lambda: save(self._session.desk, to))
+        return self
+
+    def load_variants(self: W, path: str | os.PathLike[str]) -> W:
+        """Take in what `save_variants` has written, and show what was on show then; what is here stays.
+
+        Raises
+        ------
+        UsageError
+            "variants.missing", "variants.file" for a file that is not there or holds something else.
+        """
+        at = as_path("path", path)
+        self._session.run(lambda: load(self._session.desk, at))
+        return self
 
     def goto(self: W, node: int) -> W:
         """Show a variant."""
