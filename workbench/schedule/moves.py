@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,22 +95,21 @@ def judge(func: Func, step: Primitive, target: object) -> Move:
     return Move(step.name, step.to_json()["args"], True, step)
 
 
-def judge_all(func: Func, steps: Iterable[Primitive], target: object) -> list[Move]:
-    """Judge many steps; of those that are alike (see `Primitive.alike`) one legal step speaks for the others."""
-    out: list[Move] = []
+def judge_all(func: Func, steps: Iterable[Primitive], target: object) -> Iterator[Move]:
+    """Judge steps in turn; of those that are alike (see `Primitive.alike`) one legal step speaks for the others."""
     legal: set[tuple[str, Hashable]] = set()
     known = _parts(func)
     for step in steps:
         common = step.alike(func)
         key = (step.name, common)
         if common is not None and key in legal:
-            out.append(Move(step.name, step.to_json()["args"], True, step))
+            yield Move(step.name, step.to_json()["args"], True, step)
             continue
         with trial(known):
-            out.append(judge(func, step, target))
-        if common is not None and out[-1].legal:
+            move = judge(func, step, target)
+        if common is not None and move.legal:
             legal.add(key)
-    return out
+        yield move
 
 
 def _parts(func: Func) -> frozenset[int]:

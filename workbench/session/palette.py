@@ -24,7 +24,7 @@ from workbench.schedule.fields import (
     Number,
 )
 from workbench.schedule.holes import divisors
-from workbench.schedule.moves import Move, judge, refused
+from workbench.schedule.moves import Move, judge, judge_all, refused
 from workbench.schedule.primitive import Json, Primitive, from_json, registry
 
 QUICK = 8
@@ -104,9 +104,8 @@ def palette(view: Schedule, selected: str, rows: Sequence[Mapping[str, Any]]) ->
 def _some(view: Schedule, cls: type[Primitive]) -> list[Move]:
     """Judge candidates all over the nest until a few legal ones are known."""
     out: list[Move] = []
-    func = view.func
-    for step in cls.candidates(func, view.target, None):
-        out.append(judge(func, step, view.target))
+    for move in judge_all(view.func, cls.candidates(view.func, view.target, None), view.target):
+        out.append(move)
         if len(out) == JUDGED or sum(m.legal for m in out) == QUICK_ANYWHERE:
             break
     return sorted(out, key=lambda m: not m.legal)[:QUICK_ANYWHERE]

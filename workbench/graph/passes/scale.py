@@ -43,8 +43,8 @@ def fold_batch_norm(graph: Graph) -> Graph:
         chain, total = _chain(graph, node, consumers)
         done.update(n.name for n in chain)
         conv = producers.get(node.inputs[_data_input(graph, node)])
-        absorbs = conv is not None and _absorbs(graph, conv, consumers)
-        weights = _folded(graph.constants[conv.inputs[1]], total) if conv is not None and absorbs else None
+        conv = conv if conv is not None and _absorbs(graph, conv, consumers) else None
+        weights = None if conv is None else _folded(graph.constants[conv.inputs[1]], total)
         if conv is not None and weights is not None:
             _into_conv(editor, conv, chain, weights, total)
             folded += len(chain)
