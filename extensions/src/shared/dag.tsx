@@ -221,9 +221,9 @@ function Search({ state }: { state: State }) {
 function Tools({ view }: { view: DagView }) {
   return (
     <div class="swb-dag-tools" role="group" aria-label="Zoom">
-      <button type="button" title="Show the whole graph (F or 0)" onClick={() => view.fit()}>Fit</button>
-      <button type="button" title="Zoom out (-)" aria-label="Zoom out" onClick={() => view.zoom(0.8)}>−</button>
-      <button type="button" title="Zoom in (+). Ctrl+wheel zooms as well." aria-label="Zoom in" onClick={() => view.zoom(1.25)}>+</button>
+      <button title="Show the whole graph (F or 0)" onClick={() => view.fit()}>Fit</button>
+      <button title="Zoom out (-)" aria-label="Zoom out" onClick={() => view.zoom(0.8)}>−</button>
+      <button title="Zoom in (+). Ctrl+wheel zooms as well." aria-label="Zoom in" onClick={() => view.zoom(1.25)}>+</button>
     </div>
   );
 }

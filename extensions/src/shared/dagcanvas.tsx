@@ -219,7 +219,7 @@ function MoreOn({ side, view, middles }: { side: keyof typeof ALONG; view: DagVi
     view.pan(axis === 'x' ? -sign * 0.7 * w : 0, axis === 'y' ? -sign * 0.7 * h : 0);
   };
   return (
-    <button type="button" class={`swb-dag-more is-${side}`} tabIndex={-1} aria-hidden="true" onClick={go}
+    <button class={`swb-dag-more is-${side}`} tabIndex={-1} aria-hidden="true" onClick={go}
       title={`${beyond} more ${where}. The wheel and a drag move the drawing, Fit shows it whole.`}>
       {arrow} {beyond}{axis === 'y' && ' more'}
     </button>

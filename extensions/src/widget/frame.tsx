@@ -45,7 +45,7 @@ function submits({ key, target }: KeyboardEvent): boolean {
 export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
   const root = useRef<HTMLDivElement>(null);
   const ui = useMemo(() => newUi(root), []);
-  const kind = store.slice('meta').value?.kind ?? '';
+  const kind = store.see('meta')?.kind ?? '';
   useEffect(() => { if (kind === 'tuning') ui.tab.value = 'tuning'; }, [kind]); // a run is opened to be watched
   useEffect(() => () => { store.marked.value = new Set(); }, []);
   useFocusKept(root, box => box.querySelector<HTMLElement>(`.swb-nest ${STOP}`));

@@ -33,7 +33,7 @@ function noMeasure(store: Store, head: HeadSlice | null): string {
 
 /** Whether the variant on show is being measured, or will be. */
 export function isMeasured(store: Store): boolean {
-  const history = store.slice('history').value;
+  const history = store.see('history');
   const status = history?.rows.find(row => row.id === history.at)?.status;
   return status === 'measuring' || status === 'queued' || store.pending.value.includes('measure');
 }
@@ -56,9 +56,9 @@ function Measure({ store, head }: { store: Store; head: HeadSlice }) {
 
 function Actions({ store }: { store: Store }) {
   const ui = useUi();
-  const meta = store.slice('meta').value;
-  const head = store.slice('head').value;
-  const history = store.slice('history').value;
+  const meta = store.see('meta');
+  const head = store.see('head');
+  const history = store.see('history');
   const stop = noKernel(store);
   const has = (panel: string): boolean => meta?.panels.includes(panel) ?? false;
   const holes = head?.holes ?? 0;
@@ -88,7 +88,7 @@ function Actions({ store }: { store: Store }) {
 
 function Screens({ store }: { store: Store }) {
   const { tab } = useUi();
-  const running = store.slice('tuning').value?.state === 'running';
+  const running = store.see('tuning')?.state === 'running';
   const dot = running && <span class="swb-dot" role="img" aria-label="running" title="running" />;
   return <Tabs<Tab> name="screens" label="Screens" tabs={[['schedule', 'Schedule'], ['tuning', <>Tuning{dot}</>]]} open={tab.value} onPick={one => { tab.value = one; }} />;
 }
@@ -144,8 +144,8 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
 }
 
 export function Header({ store }: { store: Store }) {
-  const meta = store.slice('meta').value;
-  const head = store.slice('head').value;
+  const meta = store.see('meta');
+  const head = store.see('head');
   const tuning = meta?.panels.includes('tuning');
   return (
     <header class="swb-header">
@@ -153,7 +153,7 @@ export function Header({ store }: { store: Store }) {
       {(tuning || head) && (
         <div class="swb-bar">
           {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
-          {head && <Figures head={head} history={store.slice('history').value} peak={meta?.peak_gflops ?? null} going={isMeasured(store)} />}
+          {head && <Figures head={head} history={store.see('history')} peak={meta?.peak_gflops ?? null} going={isMeasured(store)} />}
         </div>
       )}
     </header>

@@ -41,7 +41,7 @@ function LinkNote({ store }: { store: Store }) {
 }
 
 function Versions({ store }: { store: Store }) {
-  const python = store.slice('meta').value?.version;
+  const python = store.see('meta')?.version;
   const protocol = store.otherProtocol.value;
   if (protocol === null && (!python || python === __VERSION__)) return null;
   return (
@@ -51,7 +51,7 @@ function Versions({ store }: { store: Store }) {
 
 function Trouble({ store }: { store: Store }) {
   const ui = useUi();
-  const note = store.slice('status').value?.note ?? null;
+  const note = store.see('status')?.note ?? null;
   const problem = store.problem.value;
   const own: ErrorInfo | null = problem && problem.message !== note?.text && !problem.code.startsWith('link.') ? problem : null;
   const show = (where: readonly string[]): void => { ui.said.value = markRows(store, ui, where); };

@@ -29,7 +29,7 @@ function Pictures({ names, ...props }: PanelProps & { names: readonly string[] }
       {names.length > 1 && (
         <div class="swb-switch" role="group" aria-label="Which graph">
           {names.map(one => (
-            <button key={one} type="button" aria-pressed={one === name} onClick={() => { wanted.value = one; }}>
+            <button key={one} aria-pressed={one === name} onClick={() => { wanted.value = one; }}>
               {one === 'graph' ? 'Model' : 'Stages'}
             </button>
           ))}
@@ -97,8 +97,8 @@ function Tuning({ has, ...props }: PanelProps & { has: Has }) {
 
 function StatusBar({ store }: PanelProps) {
   const ui = useUi();
-  const meta = store.slice('meta').value;
-  const log = store.slice('status').value?.log ?? '';
+  const meta = store.see('meta');
+  const log = store.see('status')?.log ?? '';
   const words = linkWords(store);
   const caches = meta?.caches.map(cache => `${cache.name} ${capacity(cache.bytes)}`) ?? [];
   const target = [meta?.target, ...caches].filter(Boolean).join(' · ');
@@ -122,7 +122,7 @@ function Nothing() {
 
 export function Shell(props: PanelProps) {
   const ui = useUi();
-  const panels = props.store.slice('meta').value?.panels ?? [];
+  const panels = props.store.see('meta')?.panels ?? [];
   const has = (name: string): boolean => panels.includes(name);
   const tuning = has('tuning') ? ui.tab.value === 'tuning' : !has('nest');
   return (

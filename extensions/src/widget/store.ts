@@ -69,7 +69,7 @@ export class Store {
   readonly otherProtocol: ReadonlySignal<number | null> = this.#foreign;
   /** Id of the selected row: what was clicked, at once; then what the kernel says. */
   readonly selected: ReadonlySignal<string> = computed(
-    () => this.#ownSelection.value ?? (this.slice('selection').value?.id ?? '')
+    () => this.#ownSelection.value ?? (this.see('selection')?.id ?? '')
   );
   /** True while the kernel has not answered to the newest selection. */
   readonly selecting: ReadonlySignal<boolean> = this.#selectingNow;
@@ -92,6 +92,11 @@ export class Store {
   slice<K extends keyof Slices>(name: K): ReadonlySignal<Slices[K] | null> {
     const found = this.#forms.get(name) ?? this.#form(name);
     return found as ReadonlySignal<Slices[K] | null>;
+  }
+
+  /** What a slice says now; whoever draws from it is drawn again when that changes. */
+  see<K extends keyof Slices>(name: K): Slices[K] | null {
+    return this.slice(name).value;
   }
 
   /** Ask the kernel to do something; settled by a later patch. */

@@ -35,7 +35,7 @@ export function Tabs<T extends string>({ name, label, tabs, open, onPick }: Tabs
   return (
     <div class="swb-tabs" role="tablist" aria-label={label} onKeyDown={onKeyDown}>
       {tabs.map(([tab, text]) => (
-        <button key={tab} type="button" role="tab" id={`${id}-${tab}`} data-swb-tab={tab} aria-selected={tab === open} aria-controls={tab === open ? id : undefined}
+        <button key={tab} role="tab" id={`${id}-${tab}`} data-swb-tab={tab} aria-selected={tab === open} aria-controls={tab === open ? id : undefined}
           tabIndex={tab === open ? 0 : -1} onClick={() => onPick(tab)}>{text}</button>
       ))}
     </div>

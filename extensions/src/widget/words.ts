@@ -33,7 +33,7 @@ export function linkWords(store: Store): LinkWords {
     case 'static':
       return { short: 'no kernel', title: 'This page has no kernel', level: 'warn', text: 'Open the notebook and run the cell to work with this panel.' };
     default: {
-      const busy = store.slice('status').value?.busy;
+      const busy = store.see('status')?.busy;
       return { short: busy || (store.cellRuns.value ? 'kernel busy: a cell runs' : 'kernel idle'), title: '', text: '',
         level: busy || store.cellRuns.value ? 'busy' : 'ok' };
     }
@@ -48,7 +48,7 @@ function waiting(store: Store, pending: readonly string[]): LinkWords {
     return { short: `queued: the kernel is busy${list && ` (${list})`}`, title: 'The kernel is busy', level: 'busy',
       text: list ? text : 'It answers when the running cell is done.' };
   }
-  const busy = store.slice('status').value?.busy;
+  const busy = store.see('status')?.busy;
   // Drawings and questions come a moment later by themselves; only what was clicked is worth a note.
   return { short: list ? `queued: ${list}` : busy || 'working it out', title: list && 'The workbench is busy', level: 'busy',
     text: list && `${busy ? `It is ${busy}. ` : ''}${text}` };

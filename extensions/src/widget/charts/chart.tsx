@@ -11,9 +11,9 @@ const NO_TRIALS = ['No trials yet', 'Start a tuning run to see how the best time
 
 function TuningCharts(props: PanelProps) {
   const { store } = props;
-  const tuning = store.slice('tuning').value;
-  const head = store.slice('head').value;
-  const rows = store.slice('tasks').value?.rows ?? [];
+  const tuning = store.see('tuning');
+  const head = store.see('head');
+  const rows = store.see('tasks')?.rows ?? [];
   const trials = Math.max(tuning?.trials ?? 0, rows.reduce((sum, row) => sum + row.trials, 0));
   const says = `Charts of the tuning run: best so far of ${head?.name ?? 'all tasks'}, ${milliseconds(head?.best_ms ?? null)} ms after ${count(trials)} trials; where the trials went; predicted against measured. The table of tasks has the numbers.`;
   return <Figure {...props} chart="tuning" says={says} nothing={trials ? null : NO_TRIALS} more={`${trials} ${head?.task} ${tuning?.state}`} />;
@@ -21,7 +21,7 @@ function TuningCharts(props: PanelProps) {
 
 /** The button that has the roofs measured, which is never done unasked. */
 function Roofs({ store }: PanelProps) {
-  const roofs = store.slice('chart').value?.roofs;
+  const roofs = store.see('chart')?.roofs;
   if (roofs === 'measuring') return <span class="swb-faint" role="status">Measuring the roofs of this machine …</span>;
   if (roofs !== 'none') return null;
   const reason = isLive(store) ? '' : 'This needs a running kernel';
@@ -30,7 +30,7 @@ function Roofs({ store }: PanelProps) {
 
 export function Roofline(props: PanelProps) {
   const { store } = props;
-  const head = store.slice('head').value;
+  const head = store.see('head');
   const says = `Roofline of ${head?.name ?? 'the task'}: speed of every variant over its operations per byte. The variants have the numbers.`;
   return (
     <>
@@ -58,13 +58,13 @@ const CHARTS: readonly (readonly [ChartName, string])[] = [['tuning', 'Tuning'],
 /** The charts as a panel; by itself it can be switched to the roofline. */
 export function ChartPanel(props: PanelProps) {
   const wanted = useSignal<ChartName>('tuning');
-  const alone = props.model.get('panel') === 'chart' && (props.store.slice('meta').value?.panels.includes('variants') ?? false);
+  const alone = props.model.get('panel') === 'chart' && (props.store.see('meta')?.panels.includes('variants') ?? false);
   return (
     <section class="swb-chart" aria-label="Charts">
       {alone && (
         <div class="swb-switch" role="group" aria-label="Which chart">
           {CHARTS.map(([name, text]) => (
-            <button key={name} type="button" aria-pressed={wanted.value === name} onClick={() => { wanted.value = name; }}>{text}</button>
+            <button key={name} aria-pressed={wanted.value === name} onClick={() => { wanted.value = name; }}>{text}</button>
           ))}
         </div>
       )}

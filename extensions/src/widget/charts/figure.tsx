@@ -177,7 +177,7 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
   // The page says whether there is room around the task table: it knows where the figure stands.
   const sized = (): void => { wide.value = place.current != null && getComputedStyle(place.current).getPropertyValue('--swb-around') === '1'; };
   useEffect(sized, []);
-  const shown = store.slice('chart').value;
+  const shown = store.see('chart');
   const name = shown?.name;
   useEffect(() => {
     if (live && shown && (name !== chart || shown.wide !== wide.value)) store.act('chart', { name: chart, wide: wide.value });

@@ -68,7 +68,7 @@ function Copy({ listing }: { listing: Listing }) {
 export function CodePanel({ store }: PanelProps) {
   const ui = useUi();
   const kind = ui.code.value;
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   const { listing, problem } = usePages(store, kind);
   const selected = ui.lines.value || store.selected.value;
   const rows = nest?.rows ?? NONE;

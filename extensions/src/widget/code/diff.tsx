@@ -109,13 +109,13 @@ function Rows({ answer, narrow, stale, onRow }: RowsProps) {
 export function DiffPanel({ store }: PanelProps) {
   const ui = useUi();
   const kind = ui.code.value;
-  const history = store.slice('history').value;
-  const task = store.slice('head').value?.task;
+  const history = store.see('history');
+  const task = store.see('head')?.task;
   const all = useSignal(false);
   const inside = useSignal(false);
   const box = useRef<HTMLElement>(null);
   const narrow = useNarrow(box);
-  const selected = store.slice('nest').value?.rows.find(row => row.kind === 'loop' && row.id === store.selected.value)?.id;
+  const selected = store.see('nest')?.rows.find(row => row.kind === 'loop' && row.id === store.selected.value)?.id;
   const row = inside.value ? selected : undefined;
   useMarksOf(ui, task);
   const pair = pairOf(ui, history);

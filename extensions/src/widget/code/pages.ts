@@ -31,8 +31,8 @@ function rowsOf({ total, rows, runs }: CodeAnswer): string[] {
 
 /** The listing of the variant on show, once there is one, and why there is none. */
 export function usePages(store: Store, kind: CodeKind): { listing: Listing | null; problem: ErrorInfo | null } {
-  const node = store.slice('history').value?.at;
-  const key = `code ${store.slice('head').value?.task}`;
+  const node = store.see('history')?.at;
+  const key = `code ${store.see('head')?.task}`;
   const wanted = useSignal(0);
   const kept = useRef<{ head: CodeAnswer; lines: (string | undefined)[]; of: string[] } | null>(null);
   const { value: head, error } = useAnswer<CodeAnswer>(store, key, 'code', node === undefined ? null : { kind, node });

@@ -33,8 +33,8 @@ export function ExportDialog({ store }: { store: Store }) {
     plot.value = dialog.current?.closest('.swb')?.querySelector('.js-plotly-plot') ?? null;
   }, [open]);
   if (!open) return null;
-  const panels = store.slice('meta').value?.panels ?? [];
-  const step = store.slice('head').value?.step ?? '';
+  const panels = store.see('meta')?.panels ?? [];
+  const step = store.see('head')?.step ?? '';
   const has = (name: string): boolean => (name === CHART ? Boolean(plot.value?.picture) : panels.includes(name === 'trials' ? CHART : name));
   const drawings = DRAWINGS.filter(([name]) => has(name));
   const drawing = drawings.some(([name]) => name === picture.value) ? picture.value : (drawings[0]?.[0] ?? '');

@@ -23,7 +23,7 @@ type Show = 'kernels' | 'nodes' | 'passes';
 
 /** Where one looks: the level, the frames that are open, the pass and its side. */
 function useLook(store: Store) {
-  const about = store.slice('graph').value;
+  const about = store.see('graph');
   const key = about?.key ?? '';
   const show = useSignal<Show>('kernels');
   const expanded = useSignal<readonly string[]>([]);
@@ -101,8 +101,8 @@ function Missing({ drawing, passes }: { drawing: Asked<unknown>; passes: Asked<P
 
 /** Which rows of the table the nodes are, how they are coloured, and which of them are open. */
 function useNodes(store: Store, nodes: readonly DagNode[], mode: Mode) {
-  const tasks = store.slice('tasks').value;
-  const open = store.slice('head').value?.task ?? null;
+  const tasks = store.see('tasks');
+  const open = store.see('head')?.task ?? null;
   const rows = useMemo(() => new Map(tasks?.rows.map(row => [row.id, row])), [tasks?.rows]);
   const [tones, top] = useTones(nodes, rows, mode);
   const current = useMemo(

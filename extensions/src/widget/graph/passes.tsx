@@ -15,7 +15,7 @@ export function Sides({ side, onSide }: { side: Side; onSide: (side: Side) => vo
   return (
     <div class="swb-switch" role="group" aria-label="Side of the pass">
       {(['before', 'after'] as const).map(one => (
-        <button key={one} type="button" aria-pressed={one === side} onClick={() => onSide(one)}>
+        <button key={one} aria-pressed={one === side} onClick={() => onSide(one)}>
           {one === 'before' ? 'Before' : 'After'}
         </button>
       ))}
@@ -36,7 +36,7 @@ export function Passes({ answer, at, onPick }: PassesProps) {
   return (
     <div class="swb-passes" role="group" aria-label="Passes" onKeyDown={key}>
       {answer.passes.map((p, i) => (
-        <button key={i} type="button" aria-pressed={i === at} tabIndex={i === at ? 0 : -1} aria-label={said(p)} title={p.doc}
+        <button key={i} aria-pressed={i === at} tabIndex={i === at ? 0 : -1} aria-label={said(p)} title={p.doc}
           data-pass={i} class={signed(p) ? '' : 'is-idle'} onClick={() => onPick(i)}>
           <span class="swb-cut">{p.name}</span>
           <span class="swb-faint">{signed(p) || 'nothing'}</span>

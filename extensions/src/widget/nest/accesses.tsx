@@ -21,10 +21,10 @@ function Step({ says, step, inner, line }: Pick<AccessRow, 'says' | 'step'> & { 
 }
 
 export function AccessesPanel({ store }: PanelProps) {
-  const slice = store.slice('accesses').value;
+  const slice = store.see('accesses');
   if (!slice?.row) return <p class="swb-blank">Select a loop to see what its iterations read and write.</p>;
-  const line = store.slice('meta').value?.line ?? Infinity;
-  const inner = !store.slice('nest').value?.rows.some(row => row.kind === 'loop' && row.parent === slice.row);
+  const line = store.see('meta')?.line ?? Infinity;
+  const inner = !store.see('nest')?.rows.some(row => row.kind === 'loop' && row.parent === slice.row);
   return (
     <section class="swb-accesses" aria-label={`Accesses while ${slice.row} runs`}>
       <table>

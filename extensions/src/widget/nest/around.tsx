@@ -17,7 +17,7 @@ export function Buffers({ store, nest }: Pick<PanelProps, 'store'> & { nest: Nes
     <div ref={box} class="swb-buffers" role="group" aria-label="Buffers" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
       <span class="swb-faint">Buffers</span>
       {buffers.map(name => (
-        <button key={name} type="button" class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at} tabIndex={name === stop ? 0 : -1}
+        <button key={name} class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at} tabIndex={name === stop ? 0 : -1}
           title={[`Select buffer ${name}`, ...(nest.storage?.[name] ?? [])].join('\n')} onClick={() => store.select(name)}>{name}
           {nest.storage?.[name]?.map(one => <small key={one} class="swb-stored"> {one}</small>)}</button>
       ))}

@@ -19,7 +19,7 @@ export function Head({ scale, shows, onSwitch }: { scale: Scale; shows: Count; o
       <span role="columnheader">loop</span>
       <span role="columnheader" title="Iterations of one run of the loop">extent</span>
       <span role="columnheader" class="swb-col-iters">
-        <button type="button" class="swb-link is-quiet" title={`${about}; the bar is logarithmic.\nClick to see ${COUNTS[other][0]}`} onClick={() => onSwitch(other)}>{name}</button>
+        <button class="swb-link is-quiet" title={`${about}; the bar is logarithmic.\nClick to see ${COUNTS[other][0]}`} onClick={() => onSwitch(other)}>{name}</button>
       </span>
       <span role="columnheader" class="swb-col-bytes" title={BYTES}>traffic</span>
       <span role="columnheader" class="swb-col-ws" title="Bytes that one run of the loop touches, and the smallest level that holds them">
@@ -43,7 +43,7 @@ export function Steps({ store, history }: { store: Store; history: HistorySlice 
   return (
     <div ref={box} class="swb-trace" role="group" aria-label="Steps taken" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
       {steps.map((step, i) => (
-        <button key={step.id} type="button" class="swb-cut" data-swb-taken={step.id} title={`${step.text}\nBack to this step`} tabIndex={step.id === history.at ? 0 : -1}
+        <button key={step.id} class="swb-cut" data-swb-taken={step.id} title={`${step.text}\nBack to this step`} tabIndex={step.id === history.at ? 0 : -1}
           aria-current={step.id === history.at || undefined} onClick={() => store.act('goto', { step: step.id })}><small>{i + 1}</small> {step.text}</button>
       ))}
     </div>

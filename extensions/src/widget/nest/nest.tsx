@@ -35,9 +35,9 @@ const NO_SIGNS: ReadonlyMap<string, string> = new Map();
 /** The rows on show: those of the nest, or what a step would make of them. Bars keep the scale of the nest as it is. */
 function useNest({ store }: PanelProps, nest: NestSlice | null, moving: boolean) {
   const folded = useSignal<ReadonlySet<string>>(NONE);
-  const task = store.slice('head').value?.task;
+  const task = store.see('head')?.task;
   useLayoutEffect(() => { folded.value = NONE; }, [task]); // rows of another task may have the same names
-  const meta = store.slice('meta').value;
+  const meta = store.see('meta');
   const real = nest?.rows ?? [];
   const preview = store.ghost.value;
   // A row is moved among those that are there; and what was said of another nest says nothing of this one.
@@ -62,7 +62,7 @@ function Title({ store, nest, find, step }: Pick<PanelProps, 'store'> & { nest: 
       <h3 class="swb-h3">Loop nest</h3>
       {find !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find}▏</b></span>}
       {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
-      <Holes nest={nest} choices={(store.slice('head').value?.holes ?? 0) - nest.holes.length} />
+      <Holes nest={nest} choices={(store.see('head')?.holes ?? 0) - nest.holes.length} />
       <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
     </header>
   );
@@ -72,7 +72,7 @@ export function NestPanel(props: PanelProps) {
   const { store } = props;
   const ui = useUi();
   const grid = useRef<HTMLDivElement>(null);
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   const seen = useNest(props, nest, ui.moving.value !== '');
   const { places, folded, parents, scale, shown, selected, rows, described, flops, signs, step } = seen;
   const shows = useSignal<Count>('iters');
@@ -93,7 +93,7 @@ export function NestPanel(props: PanelProps) {
   return (
     <section class="swb-nest" aria-label="Loop nest">
       <Title store={store} nest={nest} find={find.value} step={step} />
-      <Steps store={store} history={store.slice('history').value} />
+      <Steps store={store} history={store.see('history')} />
       <div ref={grid} class={`swb-grid${moving.row ? ' has-moving' : ''}`} role="treegrid" aria-label="Loop nest" aria-rowcount={rows.length + nest.hidden + 1}
         aria-describedby={moving.row ? about : undefined} style={`${tickStyle(scale)};--swb-step:${stepOf(rows)}px${moving.effect && `;--swb-drop:"${moving.effect.split(' est.')[0]}"`}`}
         onClick={onClick} onKeyDown={onKeyDown} onBlur={() => { find.value = null; }} {...moving.pointer}>

@@ -23,9 +23,9 @@ function Link({ store, cure }: { store: Store; cure: Cure }) {
 }
 
 export function Why({ store }: Pick<PanelProps, 'store'>) {
-  const why = store.slice('why').value;
-  const node = store.slice('history').value?.at;
-  const { value: cures } = useAnswer<CuresAnswer>(store, `cures ${store.slice('head').value?.task}`, 'cures', why && node != null && !noKernel(store) ? { node } : null);
+  const why = store.see('why');
+  const node = store.see('history')?.at;
+  const { value: cures } = useAnswer<CuresAnswer>(store, `cures ${store.see('head')?.task}`, 'cures', why && node != null && !noKernel(store) ? { node } : null);
   if (!why) return null;
   return (
     <section class="swb-reasons" aria-label="What takes the time">

@@ -149,7 +149,7 @@ function useApply({ store, onDone }: FormProps, step: Step | null, failure: Sign
 
 export function PrimitiveForm(props: FormProps) {
   const { store, item, info, at, onShow } = props;
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   const { draft, set, over, failure, lacks, step, seen, verdict } = useDraft(props, nest);
   const sending = useSignal(false);
   const more = useSignal(false);

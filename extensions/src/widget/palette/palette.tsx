@@ -132,8 +132,8 @@ function Title({ palette, stale }: { palette: PaletteSlice; stale: boolean }) {
 
 /** Which form is open, if any; one that is drawn anew keeps the keyboard, and one that was meant for something else closes. */
 function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | null>): Signal<string> {
-  const palette = store.slice('palette').value;
-  const variant = store.slice('history').value?.at;
+  const palette = store.see('palette');
+  const variant = store.see('history')?.at;
   const opened = useSignal('');
   const had = box.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
@@ -218,8 +218,8 @@ function IllegalPart({ own, groups, rest, more, stop, common }: IllegalPartProps
 export function PalettePanel(props: PanelProps) {
   const { store } = props;
   const ui = useUi();
-  const palette = store.slice('palette').value;
-  const infos = store.slice('meta').value?.primitives ?? [];
+  const palette = store.see('palette');
+  const infos = store.see('meta')?.primitives ?? [];
   const tabStop = useSignal('');
   const more = useSignal(false);
   const box = useRef<HTMLElement>(null);

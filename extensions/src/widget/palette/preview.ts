@@ -113,7 +113,7 @@ function previewsOf(store: Store): Previews {
 export function usePreview(store: Store, step: Step | null, then: readonly Step[] = []): Previewed | null {
   const seen = useSignal<Previewed | null>(null);
   const wish = useRef<Wish | null>(null);
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   const steps: Steps | null = step && [step, ...then];
   const text = steps ? stepsText(steps) : '';
   useEffect(() => {

@@ -109,7 +109,7 @@ export function WitnessBox({ store }: { store: Store }) {
   const shown = ui.shown.value;
   const box = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLElement | null>(null);
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   useEffect(() => () => { ui.shown.value = null; }, [nest]); // what was said of another nest
   useLayoutEffect(() => {
     if (shown) {

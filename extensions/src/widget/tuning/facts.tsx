@@ -55,10 +55,10 @@ type Failure = NonNullable<SteeringSlice['task']>['failures'][number];
 
 export function Facts({ store, needs, live }: { store: Store; needs: string; live: boolean }) {
   const ui = useUi();
-  const steering = store.slice('steering').value;
-  const tuning = store.slice('tuning').value;
-  const head = store.slice('head').value;
-  const row = store.slice('tasks').value?.rows.find(one => one.id === head?.task);
+  const steering = store.see('steering');
+  const tuning = store.see('tuning');
+  const head = store.see('head');
+  const row = store.see('tasks')?.rows.find(one => one.id === head?.task);
   const task = steering?.task;
   const open = (trial: number): void => {
     store.problem.value = null;
@@ -72,7 +72,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
     const title = `The newest is trial ${trial}: ${error}`;
     return <span key={kind}>{i > 0 && ', '}{opens ? link(trial, words, title) : <span title={title}>{words}</span>}</span>;
   };
-  const rows = store.slice('tasks').value?.rows ?? [];
+  const rows = store.see('tasks')?.rows ?? [];
   const left = tuning?.total == null ? null : Math.max(0, tuning.total - tuning.trials);
   if (!steering || !tuning || (!steering.next && !task && !rows.length)) return null;
   const last = task?.last;

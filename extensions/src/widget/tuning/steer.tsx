@@ -33,9 +33,9 @@ function useSpace(store: Store, order: OrderInfo, task: string) {
 }
 
 function OrderForm({ store, order, needs, onClose }: { store: Store; order: OrderInfo; needs: string; onClose: () => void }) {
-  const tasks = store.slice('tasks').value?.rows ?? [];
-  const head = store.slice('head').value;
-  const now = store.slice('steering').value?.values[order.name] ?? {};
+  const tasks = store.see('tasks')?.rows ?? [];
+  const head = store.see('head');
+  const now = store.see('steering')?.values[order.name] ?? {};
   const shown = tasks.find(row => row.id === head?.task)?.key ?? tasks[0]?.key ?? '';
   const draft = useSignal<OrderDraft>(blankOrder(order, shown));
   const refused = useSignal<ErrorInfo | null>(null);
@@ -132,9 +132,9 @@ function Asked({ steering }: { steering: SteeringSlice }) {
 export function Steer({ store, needs, live }: { store: PanelProps['store']; needs: string; live: boolean }) {
   const open = useSignal('');
   const bar = useRef<HTMLDivElement>(null);
-  const steering = store.slice('steering').value;
-  const orders = store.slice('meta').value?.orders ?? [];
-  const many = (store.slice('tasks').value?.rows.length ?? 0) > 1;
+  const steering = store.see('steering');
+  const orders = store.see('meta')?.orders ?? [];
+  const many = (store.see('tasks')?.rows.length ?? 0) > 1;
   const order = orders.find(one => one.name === open.value);
   const close = (): void => {
     bar.current?.querySelector<HTMLElement>(`[data-swb-order=${open.value}]`)?.focus();
@@ -147,7 +147,7 @@ export function Steer({ store, needs, live }: { store: PanelProps['store']; need
         <div ref={bar} class="swb-orders" role="group" aria-label="Steer the run">
           <span class="swb-faint">Steer</span>
           {orders.map(one => (
-            <button key={one.name} type="button" class="swb-button" data-swb-order={one.name} aria-expanded={one.name === open.value}
+            <button key={one.name} class="swb-button" data-swb-order={one.name} aria-expanded={one.name === open.value}
               title={one.summary} onClick={() => { open.value = one.name === open.value ? '' : one.name; }}>{capital(one.name)}</button>
           ))}
         </div>

@@ -137,7 +137,7 @@ function Head({ columns, sort, onSort, onTip }: {
     const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
     return (
       <th key={key} scope="col" class={name} title={title} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
-        <button type="button" tabIndex={sorted ? 0 : -1} aria-description={column.title} onClick={() => onSort(key)}
+        <button tabIndex={sorted ? 0 : -1} aria-description={column.title} onClick={() => onSort(key)}
           onFocus={event => onTip(event.currentTarget.matches(':focus-visible') ? `${column.text}: ${column.title}.` : '')} onBlur={() => onTip('')}>
           {sorted && !column.left && arrow}{column.text}{sorted && column.left && arrow}
         </button>
@@ -193,7 +193,7 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
       {next !== null && (
         <div class="swb-switch swb-from-m" role="group" aria-label="What the table shows">
           {VIEWS.map(([one, text, title]) => (
-            <button key={text} type="button" aria-pressed={one === next} title={title} onClick={() => onNext(one)}>{text}</button>
+            <button key={text} aria-pressed={one === next} title={title} onClick={() => onNext(one)}>{text}</button>
           ))}
         </div>
       )}
@@ -247,12 +247,12 @@ const first = (next: boolean): Sort => ({ key: next ? 'gain' : 'share', down: tr
 
 export function TasksPanel({ store }: PanelProps) {
   const ui = useUi();
-  const tasks = store.slice('tasks').value;
-  const open = store.slice('head').value?.task ?? null;
+  const tasks = store.see('tasks');
+  const open = store.see('head')?.task ?? null;
   const [wanted, setWanted] = useState(false);
   const expects = tasks?.rows.some(row => row.gain !== undefined) ?? false;
-  const peak = store.slice('meta').value?.peak_gflops ?? null;
-  const paused = store.slice('tuning').value?.state === 'paused';
+  const peak = store.see('meta')?.peak_gflops ?? null;
+  const paused = store.see('tuning')?.state === 'paused';
   const next = wanted && expects;
   const [tip, setTip] = useState('');
   const [chosen, setSort] = useState<Sort | null>(null);

@@ -90,7 +90,7 @@ function Problem({ title, text, hint, onClose }: { title: string; text: string; 
 
 function Best({ store, tuning, needs, refuse }: PanelProps & { tuning: TuningSlice; needs: string; refuse: (error: ErrorInfo) => void }) {
   const ui = useUi();
-  const head = store.slice('head').value;
+  const head = store.see('head');
   if (!head) return null;
   const adopt = (): void => void store.do('adopt', { task: head.task }).then(() => toNest(ui), refuse);
   const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : tuning.best_why);
@@ -102,8 +102,8 @@ function Best({ store, tuning, needs, refuse }: PanelProps & { tuning: TuningSli
 
 /** Makes the schedule on show a trial of the run. */
 function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning: TuningSlice; needs: string }) {
-  const head = store.slice('head').value;
-  const key = store.slice('tasks').value?.rows.find(row => row.id === head?.task)?.key;
+  const head = store.see('head');
+  const key = store.see('tasks')?.rows.find(row => row.id === head?.task)?.key;
   const sent = useSignal('');
   const refused = useSignal<ErrorInfo | null>(null);
   useEffect(() => { sent.value = ''; refused.value = null; }, [head?.task, head?.step]);
@@ -146,7 +146,7 @@ const ACTIVE = new Set(['running', 'paused', 'stopping']);
 
 export function TuningPanel(props: PanelProps) {
   const { store } = props;
-  const tuning = store.slice('tuning').value;
+  const tuning = store.see('tuning');
   const help = `${useUi().id}-help`;
   const section = useRef<HTMLElement>(null);
   const had = section.current?.contains(document.activeElement) ?? false;
@@ -163,7 +163,7 @@ export function TuningPanel(props: PanelProps) {
   };
   if (!tuning) return <Blank title="Nothing to tune">Open a task first: <code>Workbench(task)</code></Blank>;
   const active = ACTIVE.has(tuning.state);
-  const compared = (store.slice('tasks').value?.rows ?? []).reduce((sum, row) => sum + (row.compared ?? 0), 0);
+  const compared = (store.see('tasks')?.rows ?? []).reduce((sum, row) => sum + (row.compared ?? 0), 0);
   const started = tuning.state !== 'none' && tuning.state !== 'idle';
   const error = refused.value;
   return (

@@ -41,8 +41,8 @@ function choices(holes: number, open: boolean, tasks: number): Choice[] {
 export function StartForm({ store, needs, run, again }: {
   store: PanelProps['store']; needs: string; run: (cmd: string, args?: object) => void; again: boolean;
 }) {
-  const head = store.slice('head').value;
-  const tasks = store.slice('tasks').value?.rows.length ?? 0;
+  const head = store.see('head');
+  const tasks = store.see('tasks')?.rows.length ?? 0;
   const { wanted, unit, amount } = planOf(store);
   const options = choices(head?.holes ?? 0, head != null, tasks);
   const free = options.filter(option => !option.reason);

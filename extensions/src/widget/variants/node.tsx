@@ -64,7 +64,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
   const state = `${row.undone ? ' is-undone' : ''}${current ? ' is-current' : ''}${marked ? ' is-marked' : ''}`;
   return (
     <div class={`swb-step${state}`} role="none" style={{ left: `${left}px`, top: `${top}px` }}>
-      <button type="button" role="treeitem" data-step={row.id} aria-level={row.x + 1} aria-posinset={place} aria-setsize={all} aria-current={current ? 'step' : undefined}
+      <button role="treeitem" data-step={row.id} aria-level={row.x + 1} aria-posinset={place} aria-setsize={all} aria-current={current ? 'step' : undefined}
         aria-selected={marked} aria-label={about} tabIndex={stop ? 0 : -1} title={about}>
         <span class="swb-step-id swb-cut">
           {row.star && <i>★ </i>}v{row.id}

@@ -11,8 +11,8 @@ import { noKernel, sentence } from '../words';
 import { plain } from './node';
 
 export function ReplayForm({ store, row, onClose }: { store: Store; row: VariantRow; onClose: () => void }) {
-  const here = store.slice('head').value?.task;
-  const tasks = store.slice('tasks').value?.rows.filter(task => task.id !== here) ?? [];
+  const here = store.see('head')?.task;
+  const tasks = store.see('tasks')?.rows.filter(task => task.id !== here) ?? [];
   const task = useSignal(tasks[0]?.id ?? -1);
   const skip = useSignal(false);
   const stop = noKernel(store);
@@ -39,7 +39,7 @@ const SIGNS: Readonly<Record<string, readonly [sign: string, word: string]>> = {
 
 /** Every step with what came of it, as long as the note about it stands. */
 export function Report({ store, ui }: { store: Store; ui: Ui }) {
-  const report = store.slice('status').value?.note?.replay;
+  const report = store.see('status')?.note?.replay;
   if (!report || report.failed_at === null) return null;
   return (
     <section class="swb-why swb-report" aria-label={`Steps on ${report.onto}`}>

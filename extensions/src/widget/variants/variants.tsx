@@ -23,8 +23,8 @@ const Legend = () => (
 );
 
 function Tools({ store, history }: { store: Store; history: HistorySlice }) {
-  const head = store.slice('head').value;
-  const ready = store.slice('tuning').value?.best_ready && head?.task != null;
+  const head = store.see('head');
+  const ready = store.see('tuning')?.best_ready && head?.task != null;
   const stop = noKernel(store);
   return (
     <span class="swb-history-tools">
@@ -160,8 +160,8 @@ function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onName }: Dr
 
 export function VariantsPanel({ store }: PanelProps) {
   const ui = useUi();
-  const history = store.slice('history').value;
-  const task = store.slice('head').value?.task;
+  const history = store.see('history');
+  const task = store.see('head')?.task;
   const rows = history?.rows;
   const tree = useMemo(() => (rows?.length ? treeOf(rows) : null), [rows]);
   const picked = useSignal(-1);
