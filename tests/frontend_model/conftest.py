@@ -24,8 +24,10 @@ class Panels:
         self.page = page
 
     def load(self) -> None:
-        self.page.goto(ADDRESS)
-        self.page.wait_for_function("window.here === true")
+        """Show the page with nothing in it."""
+        if not self.page.evaluate("() => window.anew?.() ?? false"):
+            self.page.goto(ADDRESS)
+            self.page.wait_for_function("window.here === true")
 
     def open(self, panel: str, slices: Json, *, width: int = 860, height: int = 480) -> float:
         """Show a panel; returns the milliseconds until it was painted."""
