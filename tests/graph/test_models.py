@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 from graph.nets import close, random_feeds, run_groups
 
-from workbench.graph import extract_tasks, load_onnx, run_reference
+from workbench.graph import Graph, Node, TensorType, extract_tasks, load_onnx, run_reference
+from workbench.graph.edit import GraphEditor
 from workbench.graph.fill import fill_weights, save_onnx
 
 FAST = ["squeezenet", "resnet50"]
@@ -76,3 +80,30 @@ def test_statistics_are_calibrated_with_the_executor_that_is_given(light, filled
     norms = [n for n in graph.nodes if n.op == "BatchNormalization"]
     seen = run_reference(graph, random_feeds(graph, seed=5), [n.outputs[0] for n in norms[-5:]])
     assert all(0.2 < float(v.std()) < 3 for v in seen.values())  # neither vanished nor exploded
+
+
+def test_optimised_weights_are_kept_once(filled):
+    """Passes turn most weights around; what they were turned from is the same memory, which `Graph.origin` keeps."""
+    _, graph = filled("squeezenet")
+    weights = sum(c.nbytes for c in graph.constants.values())
+    tracemalloc.start()
+    try:
+        ready = graph.optimize()
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert sum(c.nbytes for c in ready.constants.values()) > 0.9 * weights
+    assert grown < 0.1 * weights
+
+
+def test_a_part_of_an_array_keeps_no_whole_one_alive():
+    editor = GraphEditor(Graph.make("g", [Node("n", "Relu", ("x",), ("y",))], {"x": TensorType((2,))}, ["y"]))
+    whole = np.arange(12.0).reshape(3, 4)
+    turned, part, spread = (
+        editor.constants[editor.constant("c", v)] for v in (whole.T, whole[:, :2], np.broadcast_to(whole[0], (3, 4)))
+    )
+    assert np.shares_memory(turned, whole)
+    assert not np.shares_memory(part, whole)
+    assert spread.flags.c_contiguous
+    assert spread.base is None or spread.base.nbytes == spread.nbytes

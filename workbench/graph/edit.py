@@ -10,6 +10,14 @@ import numpy as np
 from .graph import Array, AttrValue, Graph, Node, TensorType
 
 
+def _whole_view(value: Array) -> bool:
+    """Whether an array is a view that keeps no more memory alive than it shows."""
+    root = value
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    return root is not value and root.nbytes == value.nbytes
+
+
 class GraphEditor:
     """Mutable copy of a graph. `finish` drops what no output needs, sorts, checks and infers types again."""
 
@@ -30,9 +38,9 @@ class GraphEditor:
         return name
 
     def constant(self, base: str, value: Array) -> str:
-        """Add a constant; returns its name."""
+        """Add a constant; returns its name. All of another array in another order stays a view: nothing is copied."""
         name = self.fresh(base)
-        self.constants[name] = np.ascontiguousarray(value).reshape(value.shape)
+        self.constants[name] = value if _whole_view(value) else np.ascontiguousarray(value).reshape(value.shape)
         return name
 
     def make(

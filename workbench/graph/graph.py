@@ -108,8 +108,9 @@ class Graph:
     history : tuple of str
         One line per pass that ran, with what it changed.
     origin : Origin, optional
-        What `optimize` was called on. Constants that no pass touched are the same arrays in both; the others are kept
-        as they were for as long as this graph is, and ``graph.replace(origin=None)`` lets go of them.
+        What `optimize` was called on. Constants that no pass touched are the same arrays in both, those that were only
+        transposed or reshaped the same memory; the others (scaled by a normalisation, say) are kept as they were for as
+        long as this graph is, and ``graph.replace(origin=None)`` lets go of them.
     """
 
     name: str
