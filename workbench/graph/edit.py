@@ -11,10 +11,14 @@ from .graph import Array, AttrValue, Graph, Node, TensorType
 
 
 def _whole_view(value: Array) -> bool:
-    """Whether an array is a view that keeps no more memory alive than it shows."""
-    root = value
+    """Whether an array is another one in another order: a view that keeps no more memory alive than it shows."""
+    root, step = value, value.itemsize
     while isinstance(root.base, np.ndarray):
         root = root.base
+    for stride, extent in sorted((abs(s), n) for s, n in zip(value.strides, value.shape, strict=True) if n > 1):
+        if stride != step:  # elements that are shown twice or left out
+            return False
+        step *= extent
     return root is not value and root.nbytes == value.nbytes
 
 
