@@ -66,6 +66,17 @@ def test_a_stage_dropped_on_a_loop_is_computed_there(bench: Bench, way: Any) -> 
     assert applied(bench) == [{"primitive": "reverse_compute_at", "args": {"block": "relu", "loop": "h.0"}}]
 
 
+def test_a_stage_of_the_drawing_is_moved_into_a_loop_by_keys(bench: Bench) -> None:
+    page = bench.open().page
+    page.get_by_role("button", name="Stages", exact=True).click()
+    page.locator("[data-node='relu']").click()
+    page.wait_for_selector("[data-node='relu'][aria-current]")
+    page.keyboard.press("m")
+    page.wait_for_selector("[data-row='stmt:relu'].is-moving")
+    bench.wait_for(f"document.querySelector('{BAR}').textContent.startsWith('relu stays')")
+    assert bench.sent("ask")[-1]["args"] == {"row": "stmt:relu"}
+
+
 @pytest.mark.parametrize("way", [drag, by_keys])
 def test_where_it_cannot_go_says_why(bench: Bench, way: Any) -> None:
     page = bench.open().page

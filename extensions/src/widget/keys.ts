@@ -1,5 +1,6 @@
 // The keyboard: one table for the sheet, one function for what a key does. Keys belong to a view, never to the page.
 
+import { rowOf } from './nest/rows';
 import type { Store } from './store';
 import { focusOn, type Middle, type Ui } from './ui';
 import { noKernel } from './words';
@@ -22,7 +23,7 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['C', 'code', ui => go(ui, linesOf('code'), 'code')],
   ['D', 'diff with the variant before, or of the two marked', ui => go(ui, linesOf('diff'), 'diff')],
   ['V', 'variants', ui => go(ui, '.swb-slot-variants [tabindex="0"]')],
-  ['M', 'move the selected row; arrows choose, Enter drops', move],
+  ['M', 'move the selected row; arrows choose, Enter drops; a stage on a loop is computed there', move],
   ['1 … 9', 'open a legal primitive'],
   ['Shift Enter', 'mark a variant; two are compared'],
   ['B', 'name this variant, where a branch begins', ui => press(ui, '[data-swb-do=name]')],
@@ -41,10 +42,11 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
 /** Show the loop nest and go there. */
 export const toNest = (ui: Ui): boolean => go(ui, NEST, 'nest');
 
-/** Begin to move what is selected; the nest does the rest. */
+/** Begin to move what is selected, be it a stage of the drawing; the nest does the rest. */
 function move(ui: Ui, store: Store): boolean {
   const found = toNest(ui);
-  ui.moving.value = store.selected.peek();
+  const selected = store.selected.peek();
+  ui.moving.value = rowOf(store.slice('nest').peek()?.rows ?? [], selected)?.id ?? selected;
   return found;
 }
 

@@ -28,9 +28,9 @@ function Stage({ node }: { node: DagNode }) {
 /** Where there is one statement alone there is little to see: the drawing is folded away, and small. */
 export function StagesPanel({ store, model }: PanelProps) {
   const unfolded = useSignal(false);
-  const stages = store.slice('stages').value;
+  const stages = store.see('stages');
   const selected = store.selected.value;
-  const nest = store.slice('nest').value;
+  const nest = store.see('nest');
   const nodes = stages?.nodes ?? [];
   const current = useMemo(() => {
     // A loop of a block is selected far more often than the block itself: outline the block that holds it.
@@ -43,7 +43,7 @@ export function StagesPanel({ store, model }: PanelProps) {
   const drawing = (
     <Dag
       graph={stages} title="Stages" mono current={current} tones={NO_TONES}
-      label={`Stages of the task, ${nodes.length} blocks and buffers. Arrow keys follow the edges, Enter selects.`}
+      label={`Stages of the task, ${nodes.length} blocks and buffers. Arrow keys follow the edges, Enter selects, M then moves a block into a loop.`}
       legend={<span class="swb-faint">{nodes.length === 1 ? '1 block' : `${nodes.length} nodes`}</span>}
       words={node => [node.label, node.sub, KINDS[node.kind] ?? ''].filter(Boolean).join(', ')} text={text}
       openable={() => true} readout={node => <Stage node={node} />}
