@@ -71,7 +71,7 @@ def cut_off(func: Func, loop: str, factors: tuple[Any, ...]) -> bool:
     inside = list(blocks(lp.body))
     match factors:
         case (None, int(f)) if isinstance(lp.extent, int) and 0 < f < lp.extent and lp.extent % f and len(inside) == 1:
-            if not all_plain(func) or Outline.of(func.body).depth[0] == limits.DEEPEST or not used_whole(func, loop):
+            if not all_plain(func) or Outline.of(func.body).depth[0] >= limits.DEEPEST or not used_whole(func, loop):
                 return False
             (block, rest), *_ = inside
             return tails.part_of(func, block, (*path, lp, *rest), loop) is not None

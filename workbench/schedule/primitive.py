@@ -115,8 +115,8 @@ class Primitive:
         raise NotImplementedError
 
     def alike(self, func: Func) -> Hashable | None:
-        """Say what this step has in common with others that differ from it in numbers alone, where all of them are
-        legal on `func` if one is; None when that cannot be told without trying.
+        """Say what this step has in common with others of its kind, where all of them are legal on `func` if one is;
+        None when that cannot be told without trying (`workbench.schedule.likeness`).
         """
         return None
 
