@@ -140,7 +140,7 @@ def test_the_figure_shows_points_line_end_and_crosses():
     assert (list(failed.customdata), failed.text) == ([1, 6], ("timeout", "timeout"))
     assert len(by_hand.x or ()) == len(peak.x or ()) == 0
     assert fig.layout.yaxis.type == "log"
-    assert "2 ms" in fig.layout.annotations[0].text
+    assert "2.00\u202fms" in fig.layout.annotations[0].text
     assert fig.layout.annotations[0].y == pytest.approx(np.log10(2.0))
     assert fig.layout.paper_bgcolor == "rgba(0,0,0,0)"
 
@@ -152,3 +152,11 @@ def test_the_figure_always_has_the_same_traces():
     assert (
         best_so_far_figure(RECORDS, tasks=["a", "q"]).layout.annotations[0].text.startswith("No total yet: 1 task has")
     )
+
+
+def test_a_point_stands_at_the_least_time_of_its_trial():
+    lines = [record(0, "a", 4.0), record(1, "a", 3.0)]
+    won = Comparison(task_key=lines[0].task_key, task="a", trials=(0, 1), latency_ms=(4.5, 2.0), winner=1)
+    curve = best_so_far([*lines, won], lines[0].task_key)
+    assert curve.latency_ms.tolist() == [4.0, 2.0]
+    assert curve.best_ms.tolist() == [4.0, 2.0]

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +269,8 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     task = {"task_key": "key-matmul", "task": "matmul"}
     lines = [
         record(0, "matmul", 4.0),
-        record(1, "matmul", 3.0),
+        replace(record(1, "matmul", 3.0), task="by another name"),
+        Command(name="start", args={"trials": 4, "tasks": ["key-matmul"]}),
         Comparison(**task, trials=(0, 1), latency_ms=(4.1, 4.6), ratio=1.12, confidence=0.01, winner=0),
         Round(**task, round=0, spearman=0.87),
         Command(name="pin", args={"task": "key-matmul", "hole": "i_0", "value": 4}, source="widget", elapsed_s=12.0),
@@ -285,7 +287,7 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     log.write_text("".join([*map(line, lines), *(json.dumps(one) + "\n" for one in odd)]))
     open_lab(page, address)
     page.locator(".jp-DirListing-item", has_text="e.tunelog").dblclick()
-    shows(page, "3 lines could not be read: 7, 8, 9.")
+    shows(page, "3 lines could not be read: 8, 9, 10.")
     shown = text(page)
     assert "4.00 ms" in page.locator(".swbl-summary").inner_text(), "trial 1 lost; trial 0 has the least of its times"
     assert "1, none with a new best" in page.locator(".swbl-summary").inner_text()
@@ -296,6 +298,8 @@ def test_comparisons_rounds_and_commands_are_shown(page: Any, address: str, fold
     assert "from 4.00 to 4.00 ms in 2 trials" in curve, "what lost was never the best"
     table = page.get_by_role("region", name="List of commands").inner_text()
     assert "pin matmul, hole = i_0, value = 4" in table
+    assert "start matmul, trials = 4" in table
+    assert "another name" not in shown, "a task keeps its first name"
     assert "widget" in table
     assert "refused: no such hole" in table
     assert f"pin matmul, hole = {MARKUP}\t" in table

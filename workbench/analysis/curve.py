@@ -37,7 +37,7 @@ class Curve:
         Number in the log of every trial that the curve has a value for, and the how-manieth trial of the task (of the
         log, for all tasks together) it is, from 1.
     latency_ms : array of float
-        What these trials measured; empty for all tasks together.
+        What these trials took, each the least that is known of it; empty for all tasks together.
     best_ms : array of float
         Best so far: a trial that lost a comparison never was. For all tasks: the sum of each task's best, times its
         weight, from the trial on after which every task has one.
@@ -91,9 +91,16 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
             "curve.task", f"No trial is of a task {task_key!r}.", (), did_you_mean(task_key, names, "tasks")
         )
     valid = [(n, t) for n, t in enumerate(mine, 1) if t.ok]
-    latency = np.array([t.latency_ms for _, t in valid], np.float64)
+    shown = told[mine[0].key].shown if mine and mine[0].key in told else {}
+    latency = np.array([_least(t, shown) for _, t in valid], np.float64)
     best = np.array(_claims(mine, told, mine[0].key) if mine else (), np.float64)
     return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1)
+
+
+def _least(t: Trial, shown: Mapping[int, float]) -> float:
+    """The least time that is known of a trial; of two that have one number, comparisons are about the first."""
+    own = t.latency_ms or 0.0
+    return own if t.program else min(own, shown.get(t.trial, own))
 
 
 def _total(trials: Sequence[Trial], keys: Sequence[str], told: Mapping[str, Told]) -> Curve:

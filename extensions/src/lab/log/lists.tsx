@@ -6,6 +6,8 @@ import { Failure, LogSummary, Message, Task, Trial, ranking } from './summary';
 
 /** Different messages of a kind that are shown, the most frequent first. */
 const MESSAGES = 8;
+/** Letters of an error beside its trial; all of it stands under the failures. */
+const LINE = 120;
 
 /** Failures by kind; the full text of the errors opens below each. */
 export function FailureList({ log }: { log: LogSummary }): VNode {
@@ -121,14 +123,16 @@ export function LastTrials({ log }: { log: LogSummary }): VNode {
 }
 
 function LastTrial({ trial }: { trial: Trial }): VNode {
-  const line = trial.error.split('\n', 1)[0];
+  const lines = trial.error.trim().split('\n');
+  const all = lines[0].startsWith('Traceback') ? lines[lines.length - 1] : lines[0]; // where Python says what it was
+  const line = all.length > LINE ? `${all.slice(0, LINE)}…` : all;
   return (
     <tr>
       <td class="swbl-num">{trial.trial}</td>
-      <th scope="row" title={trial.task.name}>{trial.task.name}</th>
+      <th scope="row" class="swbl-cut" title={trial.task.name}>{trial.task.name}</th>
       <td>{trial.origin || f.UNKNOWN}</td>
       <td class="swbl-num swbl-strong">{f.ms(trial.ms)}</td>
-      <td class={trial.ms === null ? 'swbl-bad' : ''}>{f.outcome(trial.status)}{line && `: ${line}`}</td>
+      <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>{f.outcome(trial.status)}{line && `: ${line}`}</td>
     </tr>
   );
 }

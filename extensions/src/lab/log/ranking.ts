@@ -154,7 +154,7 @@ function leads(behind: ReadonlyMap<number, ReadonlySet<number>>, from: number, t
 }
 
 /** The least time of each trial in comparisons: whatever disturbs a machine only adds to it. */
-function least(comparisons: readonly Comparison[]): Map<number, number> {
+export function least(comparisons: readonly Comparison[]): Map<number, number> {
   const out = new Map<number, number>();
   for (const { trials, ms } of comparisons) {
     trials.forEach((trial, i) => out.set(trial, Math.min(ms[i] ?? Infinity, out.get(trial) ?? Infinity)));

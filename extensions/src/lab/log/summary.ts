@@ -1,5 +1,5 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
-import { rank, type Comparison, type Ranking, type Timed } from './ranking';
+import { least, rank, type Comparison, type Ranking, type Timed } from './ranking';
 
 export const SCHEMA = 1;
 /** Different messages kept for one kind of failure; the count goes on. */
@@ -344,9 +344,10 @@ export function taskCurve(task: Task): Curve {
   return { xs: steps.map(step => step.nth), ms: steps.map(step => step.ms) };
 }
 
-/** Every trial of a task that counts. */
+/** Every trial of a task that counts, each with the least time that is known of it. */
 export function dots(task: Task): Curve {
-  return { xs: task.timed.map(one => one.nth), ms: task.timed.map(one => one.ms) };
+  const told = least(task.comparisons);
+  return { xs: task.timed.map(one => one.nth), ms: task.timed.map(one => Math.min(one.ms, told.get(one.trial) ?? one.ms)) };
 }
 
 /** Sum of weight × best so far, from the trial on at which every task that has a result has one. */

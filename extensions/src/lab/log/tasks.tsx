@@ -42,7 +42,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
             <th scope="col" class="swbl-num">Best ms</th>
             <th scope="col" class="swbl-num" title="Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak">GFLOP/s</th>
             <th scope="col" class="swbl-num" title="× times best, of the sum over all tasks with a result">Share</th>
-            {log.failed > 0 && <th scope="col">Failed</th>}
+            {log.failed > 0 && <th scope="col" class="swbl-num">Failed</th>}
           </tr>
         </thead>
         <tbody onKeyDown={move}>
@@ -59,6 +59,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
 function Row({ task, total, failed, on, select }: { task: Task; total: number; failed: boolean; on: boolean; select: (key: string) => void }): VNode {
   const share = total ? cost(task) / total : 0;
   const ms = best(task);
+  const kinds = [...task.failures];
   const toggle = (): void => select(on ? '' : task.key);
   return (
     <tr class={on ? 'swbl-on' : ''} onClick={toggle}>
@@ -79,7 +80,9 @@ function Row({ task, total, failed, on, select }: { task: Task; total: number; f
       <td class="swbl-num swbl-share">
         {ms === null ? f.UNKNOWN : <><i style={{ width: `${Math.round(36 * share)}px` }} />{f.percent(share)}</>}
       </td>
-      {failed && <td>{[...task.failures].map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}</td>}
+      {failed && <td class="swbl-num" title={kinds.map(([kind, n]) => `${f.count(n)} ${f.outcome(kind, n)}`).join(', ')}>
+        {f.count(kinds.reduce((sum, [, n]) => sum + n, 0))}
+      </td>}
     </tr>
   );
 }

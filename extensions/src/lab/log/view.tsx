@@ -125,11 +125,11 @@ function Summary({ log }: { log: LogSummary }): VNode {
     ? `${f.ms(log.total)} ms${complete ? '' : ` for ${log.measured.length} of ${log.tasks.length} tasks`}`
     : `${f.ms(log.tasks[0] ? best(log.tasks[0]) : null)} ms`;
   const items: [string, ComponentChildren][] = [
-    ['Model', text(header.model) || 'not named'],
+    ['Model', <span title={text(header.model)}>{text(header.model) || 'not named'}</span>],
     ['Target', where ? <span title={where}>{f.target(where)}</span> : 'not given'],
     ['Trials', `${f.count(log.trials)}${log.failed ? `, ${f.count(log.failed)} failed` : ''}`],
     ...(log.comparisons ? [['Comparisons', <span title={COMPARED}>{compared(log)}</span>] as [string, ComponentChildren]] : []),
-    ['Time', log.trials ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
+    ['Time', log.elapsed ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
     ['Written', span(created, log.lastTime)],
     [many ? `Best, ${text(header.model) ? 'whole model' : 'all tasks'}` : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{result}</span>]
   ];
@@ -179,12 +179,12 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
         trials={task ? task.trials : log.trials}
       />
       {task && <Facts task={task} />}
-      <p class="swbl-legend">
+      {curve.xs.length > 0 && <p class="swbl-legend">
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
         {task && doubted(curve, dots(task)) && ' Dots below the line: times that no later measurement confirmed.'}
-      </p>
+      </p>}
     </Section>
   );
 }
