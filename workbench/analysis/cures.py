@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -34,8 +34,17 @@ SIMPLER = 1.25
 TRIED = 16
 """Ways that are tried for one reason."""
 
+MARKS = ("vectorize", "unroll", "parallel")
+"""Steps that say how loops run; a loop that has been told is in the way of steps that would change it."""
+
 SHORT = 16
 """Most iterations of a loop that is unrolled."""
+
+VECTORS = (4, 2, 1)
+"""Vectors of a part that is split off a loop to run as vectors, the longest part first."""
+
+FULL = 4
+"""More vectors of one loop than the registers divided by this are too many: they do not fit beside what they are of."""
 
 TILES, BLOCKS = (8, 4), (64, 128)
 """Iterations of the parts that are split off a loop: for registers, and for a cache."""
@@ -53,14 +62,20 @@ class Cure:
         In their order; each is legal after those before it.
     gain : float
         How many times as fast the schedule is after all of them.
+    without : tuple of int
+        Steps of the schedule that have to be taken back before them, by their places in its trace.
+    back : str
+        The same in words.
     """
 
     steps: tuple[Primitive, ...]
     gain: float
+    without: tuple[int, ...] = ()
+    back: str = ""
 
     def __str__(self) -> str:
         gain = f"{self.gain:.0f}" if self.gain >= 10 else f"{self.gain:.1f}" if self.gain >= 2 else f"{self.gain:.2f}"
-        return f"{' + '.join(map(_said, self.steps))} ≈ {gain}×"
+        return f"{self.back}{' + '.join(map(_said, self.steps))} ≈ {gain}×"
 
     @property
     def row(self) -> str:
@@ -74,7 +89,8 @@ class Cure:
     def to_json(self) -> dict[str, Any]:
         """Return what a front end shows and sends back."""
         first, *rest = (step.to_json() for step in self.steps)
-        return {"step": first, "then": rest, "label": str(self), "row": self.row}
+        back = {"without": list(self.without)} if self.without else {}
+        return {"step": first, "then": rest, "label": str(self), "row": self.row, **back}
 
 
 def _said(step: Primitive) -> str:
@@ -99,6 +115,27 @@ def cycles_of(schedule: Schedule, machine: Machine) -> float:
     return float(np.ravel(total)[0])
 
 
+def marking(schedule: Schedule, loops: Collection[str]) -> tuple[int, ...]:
+    """Return the places in the trace of the steps that said how loops run: as vectors, unrolled, on several cores."""
+    marked = {name for name in loops if any(lp.name == name and lp.kind != "serial" for lp in schedule.loops)}
+    named = [_names(step) if step.name in MARKS else set() for step in schedule.trace]
+    return tuple(k for k, names in enumerate(named) if names & marked)
+
+
+def _names(step: Primitive) -> set[str]:
+    found = step.args.get("loop") or step.args.get("loops") or ()
+    return {found} if isinstance(found, str) else set(found)
+
+
+def replayed(schedule: Schedule, without: Collection[int]) -> Schedule:
+    """Return a schedule with all steps but some; raises what the first step does that is not legal without them."""
+    after = schedule.prefix(min(without, default=len(schedule.trace)))
+    for k, step in enumerate(schedule.trace):
+        if k >= len(after.trace) and k not in without:
+            after.apply(step)
+    return after
+
+
 class Cures:
     """Looks for cures of one statement.
 
@@ -115,25 +152,37 @@ class Cures:
         self._schedule, self._target, self._machine = schedule, target, Machine.of(target)
         self._place = _Place(schedule.func, block, target)
         self._before = cycles_of(schedule, self._machine)
-        self._known: dict[Way, float] = {}
+        self._known: dict[tuple[Way, tuple[int, ...]], float] = {}
 
     def of(self, code: str, row: str) -> Cure | None:
         """Return the best cure for a reason, a short one rather than one that is little faster; None without any."""
         ways = itertools.islice(_possible(_FOR.get(code, ()), self._place, row), TRIED)
         found = [Cure(way, gain) for way in dict.fromkeys(ways) if (gain := self._gain(way)) >= LEAST]
+        if code == "spill":
+            found += self._shorter(row)
         return max(found, key=lambda one: one.gain / SIMPLER ** len(one.steps), default=None)
 
-    def _gain(self, way: Way) -> float:
+    def _shorter(self, row: str) -> Iterator[Cure]:
+        """Yield what takes a mark of a loop back that is too long for the registers, and marks a part of it."""
+        places = marking(self._schedule, [row])
+        if len(places) != 1:
+            return
+        mark = self._schedule.trace[places[0]].name
+        for way in _remarked(self._place, row, mark):
+            if (gain := self._gain(way, places)) >= LEAST:
+                yield Cure(way, gain, places, f"{mark} {row} taken back: ")
+
+    def _gain(self, way: Way, without: tuple[int, ...] = ()) -> float:
         """How many times as fast the schedule is after a way; 0 where it cannot be gone."""
-        if way not in self._known:
-            after = self._schedule.copy()
+        if (way, without) not in self._known:
             try:
+                after = replayed(self._schedule, without) if without else self._schedule.copy()
                 for step in way:
                     after.apply(step)
-                self._known[way] = self._before / max(cycles_of(after, self._machine), 1.0)
+                self._known[way, without] = self._before / max(cycles_of(after, self._machine), 1.0)
             except WorkbenchError:
-                self._known[way] = 0.0
-        return self._known[way]
+                self._known[way, without] = 0.0
+        return self._known[way, without]
 
 
 class _Place:
@@ -145,6 +194,7 @@ class _Place:
         self.names = [lp.name for lp in self.path]
         self.spatial = set(spatial_loops(self.block))
         self.sums = [lp.name for lp in self.path if lp.name not in self.spatial and lp.extent != 1]
+        self.lanes = target.lanes(func.buffer(self.block.buffer).dtype)
         self.serial = [lp for lp in self.path if lp.kind == "serial" and lp.extent != 1]
 
     @cached_property
@@ -175,16 +225,31 @@ def innermost(func: Func, target: Target, block: Block, path: tuple[For, ...], l
     def there(name: str) -> Way:
         return (*((_step("reorder", *after, name),) if after else ()), _step("vectorize", name))
 
-    yield there(loop.name)
     lanes = target.lanes(func.buffer(block.buffer).dtype)
-    if isinstance(loop.extent, int) and loop.extent > lanes > 1 and loop.extent % lanes == 0:
-        yield (_step("split", loop.name, [None, lanes]), *there(halves(func, loop.name)[1]))
+    found = parts(loop, lanes)
+    if not found or not too_long(loop, lanes, target):
+        yield there(loop.name)
+        found = found[-1:]  # all of it fits: less is a vector
+    for n in found:
+        yield (_step("split", loop.name, [None, n]), *there(halves(func, loop.name)[1]))
+
+
+def too_long(loop: For, lanes: int, target: Target) -> bool:
+    """Whether a loop makes far more vectors than registers hold beside what they are made of."""
+    return isinstance(loop.extent, int) and loop.extent > lanes * (target.vector_registers // FULL)
+
+
+def parts(loop: For, lanes: int) -> list[int]:
+    """Return how long a part of a loop may be that runs as a few vectors, the longest first."""
+    n = loop.extent
+    return [k * lanes for k in VECTORS if lanes > 1 and isinstance(n, int) and n > k * lanes and n % (k * lanes) == 0]
 
 
 def _vectors(at: _Place, row: str) -> Iterator[Way]:
     """Vectors of the loop, or of another one over results."""
     for lp in sorted(at.free, key=lambda lp: lp.name != row):
-        yield (_step("vectorize", lp.name),)
+        if not (too_long(lp, at.lanes, at.target) and parts(lp, at.lanes)):
+            yield (_step("vectorize", lp.name),)
         yield from innermost(at.func, at.target, at.block, at.path, lp)
 
 
@@ -256,6 +321,23 @@ def _blocked(at: _Place, row: str) -> Iterator[Way]:
         for n in BLOCKS:
             if isinstance(lp.extent, int) and lp.extent > n and lp.extent % n == 0 and before:
                 yield (_step("split", lp.name, [None, n]), _step("reorder", halves(at.func, lp.name)[0], *before))
+
+
+def _remarked(at: _Place, row: str, mark: str) -> Iterator[Way]:
+    """A few vectors of a loop that was marked whole, inside of the sum; some results of a loop around beside them."""
+    outer, inner = halves(at.func, row)
+    before = at.names[: at.names.index(row)]
+    sums = [name for name in at.sums if name in before]
+    for n in parts(at.func.loop(row)[0], at.lanes):
+        first, last = _step("split", row, [None, n]), _step(mark, inner)
+        yield (first, *((_step("reorder", outer, *before[before.index(sums[0]) :]),) if sums else ()), last)
+        for lp in at.free if sums else ():
+            between = before[before.index(lp.name) + 1 :] if lp.name in before else []
+            tiles = [k for k in TILES if isinstance(lp.extent, int) and lp.extent > k and lp.extent % k == 0]
+            for k in tiles if sums[0] in between else ():
+                part = halves(at.func, lp.name)[1]
+                order = (*(name for name in between if name not in sums), outer, *sums, part)
+                yield (first, _step("split", lp.name, [None, k]), _step("reorder", *order), last, _step("unroll", part))
 
 
 def _padded(at: _Place, row: str) -> Iterator[Way]:

@@ -10,6 +10,8 @@ from workbench.errors import UsageError
 from .notes import NO_PROGRAM_HINT
 
 if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+
     from .history import View
     from .registry import Host
 
@@ -29,6 +31,23 @@ def listed(steps: object) -> list[object]:
     if not isinstance(steps, list):
         raise UsageError("session.arguments", f"The steps to take then are a list, not {shown(steps)}")
     return steps
+
+
+def taken_back(schedule: Schedule, places: object) -> Schedule:
+    """Return a copy of a schedule without the steps at these places of its trace; none for None.
+
+    Raises
+    ------
+    UsageError
+        "session.arguments" for what are no places; else what a later step raises that needs one of them.
+    """
+    from workbench.analysis.cures import replayed
+
+    if places is None:
+        return schedule.copy()
+    if not isinstance(places, list) or not all(type(k) is int and 0 <= k < len(schedule.trace) for k in places):
+        raise UsageError("session.arguments", f"The steps to take back are a list of places, not {shown(places)}")
+    return replayed(schedule, places)
 
 
 def measure_new(host: Host) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench.analysis.cures import marking, replayed
 from workbench.analysis.touched import itemsize
 from workbench.errors import WorkbenchError
 from workbench.ir.compact import compact
+from workbench.schedule.primitive import registry
+from workbench.schedule.rewrite import fresh_names
 
 from .estimates import estimated
 from .palette import say
@@ -52,15 +55,20 @@ class Offer:
 
     steps: tuple[Primitive, ...]
     estimate: Estimate | None
+    #: Steps that are taken back before them: their places in the trace, and what they are.
+    without: tuple[int, ...] = ()
+    back: tuple[Primitive, ...] = ()
 
     def __str__(self) -> str:
-        return ", then ".join(map(say, self.steps))
+        taken = [f"take {', '.join(map(say, self.back))} back"] if self.back else []
+        return ", then ".join([*taken, *map(say, self.steps)])
 
     def to_json(self) -> dict[str, Any]:
         """Return the way as it travels."""
         first, *rest = (step.to_json() for step in self.steps)
         ms = None if self.estimate is None else self.estimate.to_json()["ms"]
-        return {"step": first, "then": rest, "label": str(self), "est": ms}
+        back = {"without": list(self.without)} if self.without else {}
+        return {"step": first, "then": rest, "label": str(self), "est": ms, **back}
 
 
 def instead(view: Schedule, move: Move, target: Target | None = None, peak: float | None = None) -> tuple[Offer, ...]:
@@ -89,6 +97,8 @@ def instead(view: Schedule, move: Move, target: Target | None = None, peak: floa
     found = trial.good(ways(wanted, move.code))
     if len(found) < MOST:
         found += [one for one in trial.good(elsewhere(wanted)) if one not in found]
+    if not found:
+        found = trial.unmarked()
     return tuple(found[:MOST])
 
 
@@ -107,11 +117,31 @@ class _Trial:
         good = [offer for steps in tried if (offer := self._offer(steps)) is not None]
         return sorted(good, key=lambda one: 0.0 if one.estimate is None else one.estimate.cycles)
 
-    def _offer(self, steps: Way) -> Offer | None:
-        if steps[0] == self._refused:
+    def unmarked(self) -> list[Offer]:
+        """Return the refused step itself where a mark of an earlier one is all that is in its way, with the mark on the
+        part of the loop that it makes. It may be slower: who takes a mark back knows that this step is not the last.
+        """
+        self._longest = math.inf
+        step, func = self._refused, self._view.func
+        loops = [name for value in step.args.values() for name in (value if isinstance(value, tuple) else (value,))]
+        places = marking(self._view, [name for name in loops if isinstance(name, str)])
+        if not places or step in (self._view.trace[k] for k in places):
+            return []
+        back = tuple(self._view.trace[k] for k in places)
+        found: list[Offer | None] = []
+        if step.name == "split" and len(back) == 1:
+            outer, *_, inner = fresh_names(func, [f"{step.args['loop']}.{k}" for k in range(len(step.args["factors"]))])
+            again = registry[back[0].name].make(outer if back[0].name == "parallel" else inner)
+            found.append(self._offer((step, again), places))
+        if found in ([], [None]):
+            found = [self._offer((step,), places)]
+        return [replace(one, without=places, back=back) for one in found if one is not None]
+
+    def _offer(self, steps: Way, without: tuple[int, ...] = ()) -> Offer | None:
+        if steps[0] == self._refused and not without:
             return None
-        after = self._view.copy()
         try:
+            after = replayed(self._view, without) if without else self._view.copy()
             for step in steps:
                 after.apply(step)
         except WorkbenchError:

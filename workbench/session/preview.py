@@ -105,6 +105,7 @@ def preview(
     then: Sequence[Primitive] = (),
     peak_gflops: float | None = None,
     present: Estimate | None = None,
+    base: Schedule | None = None,
 ) -> Preview:
     """Work out what a step would do, without taking it.
 
@@ -122,6 +123,8 @@ def preview(
         Multiply-add rate of one core, for the estimate; what was measured before when left out.
     present : Estimate, optional
         That of the schedule as it is, where it is known already.
+    base : Schedule, optional
+        What the step is taken on where that is not `view` itself: without a step that is to be taken back.
     """
     from workbench.analysis import nest_rows
     from workbench.target import Target as TargetType
@@ -129,14 +132,15 @@ def preview(
     machine = target or view.target or TargetType.host()
 
     def work_out() -> Preview:
-        move, after, names = attempt(view, step, *then)
+        move, after, names = attempt(view if base is None else base, step, *then)
         if after is None:
             return Preview(move)
         before, rows = nest_rows(view.func, machine).rows, nest_rows(after.func, machine).rows
         now = present if present is not None else _estimate(view, machine, peak_gflops)
         return Preview(move, names, before, rows, _estimate(after, machine, peak_gflops), now)
 
-    return _SEEN.of((view.func, machine), (*map(str, (step, *then)), peak_gflops), work_out)
+    objects = (view.func, machine, None if base is None else base.func)
+    return _SEEN.of(objects, (*map(str, (step, *then)), peak_gflops), work_out)
 
 
 def _estimate(schedule: Schedule, target: Target, peak: float | None) -> Estimate | None:

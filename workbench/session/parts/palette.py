@@ -8,7 +8,7 @@ from typing import Any
 from workbench.schedule.primitive import from_json
 
 from .. import palette as moves
-from ..acting import listed, on_show
+from ..acting import listed, on_show, taken_back
 from ..forms import relative
 from ..instead import instead
 from ..preview import preview as work_out
@@ -38,13 +38,16 @@ def judge(host: Host, args: Mapping[str, Any]) -> Any:
 
 @question("preview", lane="preview")
 def preview(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
-    """Say what ``step``, and the steps ``then`` right after it, would make of the nest."""
+    """Say what ``step``, and the steps ``then`` right after it, would make of the nest, with those at the places
+    ``without`` of the trace taken back before.
+    """
     steps, shown, desk = (needed(args, "preview", "step"), *listed(args.get("then"))), on_show(host), host.desk
     view, target, peak, present = shown.schedule, desk.target, desk.peak, desk.estimates.known(shown, desk.peak)
+    base = taken_back(view, args["without"]) if args.get("without") else None
 
     def work() -> dict[str, Any]:
         first, *then = map(from_json, steps)
-        return work_out(view, first, target, then=then, peak_gflops=peak, present=present).to_json()
+        return work_out(view, first, target, then=then, peak_gflops=peak, present=present, base=base).to_json()
 
     return work
 

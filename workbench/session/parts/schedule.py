@@ -13,7 +13,7 @@ from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks
 from workbench.schedule.primitive import from_json
 
-from ..acting import listed, measure_new, on_show
+from ..acting import listed, measure_new, on_show, taken_back
 from ..gestures import drops
 from ..history import open_parts
 from ..nest import accesses_slice, known, loop_of
@@ -72,17 +72,20 @@ def select(host: Host, id: str) -> None:
 
 
 @command
-def apply(host: Host, step: object, then: object = None) -> None:
+def apply(host: Host, step: object, then: object = None, without: object = None) -> None:
     """Take a step, given in its JSON form, and those of the list `then` right after it; only their end is measured.
 
-    Of several steps all are taken, or none.
+    Of several steps all are taken, or none. The steps at the places `without` of the trace are taken back before.
     """
     steps = [from_json(one) for one in (step, *listed(then))]
-    trial, schedule = on_show(host).schedule.copy(), host.desk.schedule
+    trial, schedule = taken_back(on_show(host).schedule, without), host.desk.schedule
     assert schedule is not None
-    for one in steps if then else ():
-        trial.apply(one)
-    host.desk.made = tuple(name for one in steps for name in schedule.apply(one))
+    names = [name for one in steps for name in trial.apply(one)] if then or without else []
+    if without:
+        schedule.go_to(trial)
+    else:
+        names = [name for one in steps for name in schedule.apply(one)]
+    host.desk.made = tuple(names)
     measure_new(host)
 
 

@@ -91,6 +91,8 @@ export interface Offer {
   readonly step: Step;
   /** Taken after `step`, in this order: only with them is it what was meant. */
   readonly then: readonly Step[];
+  /** Steps to take back before, by their places in the trace. */
+  readonly without?: readonly number[];
   /** All of them in words: "reorder(k, j), then vectorize(j)". */
   readonly label: string;
   /** Estimated milliseconds after all of them; null where no estimate is at hand. The fastest offer comes first. */

@@ -13,8 +13,8 @@ import { noKernel } from '../words';
 /** One step opens its form with these very values; several are previewed and taken together. */
 function Link({ store, cure }: { store: Store; cure: Cure }) {
   const ui = useUi();
-  const { step, then, label, row } = cure;
-  if (then.length > 0) return <OfferButton store={store} offer={{ step, then, label, est: null }} />;
+  const { step, label, row } = cure;
+  if (cure.then.length > 0) return <OfferButton store={store} offer={{ ...cure, est: null }} />;
   const open = (): void => {
     store.select(row);
     ui.wanted.value = { row, step };

@@ -38,7 +38,7 @@ export type Steps = readonly [Step, ...Step[]];
 export const stepsText = (steps: Steps): string => steps.map(one => stepText(one.primitive, one.args)).join(', then ');
 
 /** Somebody who wants to know what steps would do: a form, or a list of steps to take instead. */
-interface Wish { steps: Steps | null; asked: boolean; readonly seen: Signal<Previewed | null> }
+interface Wish { steps: Steps | null; without?: readonly number[]; asked: boolean; readonly seen: Signal<Previewed | null> }
 
 /**
  * All who preview in one store. One question is under way at a time, and when it is answered the newest wish follows: a
@@ -63,8 +63,9 @@ class Previews {
     this.#show();
   }
 
-  want(wish: Wish, steps: Steps | null): void {
+  want(wish: Wish, steps: Steps | null, without?: readonly number[]): void {
     wish.steps = steps;
+    wish.without = without;
     wish.asked = false;
     if (steps) this.#wishes.push(...this.#wishes.splice(this.#wishes.indexOf(wish), 1)); // the newest counts
     else this.#take(wish, null);
@@ -94,7 +95,7 @@ class Previews {
       this.#ask();
     };
     this.#asking = wish.asked = true;
-    this.store.ask('preview', then.length > 0 ? { step, then } : { step }).then(
+    this.store.ask('preview', then.length > 0 || wish.without ? { step, then, without: wish.without } : { step }).then(
       (answer: PreviewAnswer) => done(whole(answer, of)),
       (error: ErrorInfo) => done(/superseded$|^closed$/.test(error.code) ? null : nothing(refused(error)))
     );
@@ -110,7 +111,7 @@ function previewsOf(store: Store): Previews {
 }
 
 /** The newest answer about the step that is wanted; null while there is none about this step and this nest. */
-export function usePreview(store: Store, step: Step | null, then: readonly Step[] = []): Previewed | null {
+export function usePreview(store: Store, step: Step | null, then: readonly Step[] = [], without?: readonly number[]): Previewed | null {
   const seen = useSignal<Previewed | null>(null);
   const wish = useRef<Wish | null>(null);
   const nest = store.see('nest');
@@ -121,7 +122,7 @@ export function usePreview(store: Store, step: Step | null, then: readonly Step[
     const own = (wish.current = previews.join(seen));
     return () => previews.leave(own);
   }, []);
-  useEffect(() => previewsOf(store).want(wish.current!, steps), [JSON.stringify(steps), nest]);
+  useEffect(() => previewsOf(store).want(wish.current!, steps, without), [JSON.stringify(steps), nest]);
   const { value } = seen;
   return value?.step === text && value.of === nest ? value : null;
 }

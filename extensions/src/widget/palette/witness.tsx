@@ -67,14 +67,14 @@ function Meeting({ witness }: { witness: WitnessInfo }) {
 /** Legal steps: the pointer or the focus previews them, Enter takes them. */
 export function OfferButton({ store, offer, onTake }: { store: Store; offer: Offer; onTake?: () => void }) {
   const over = useSignal(false);
-  const { step, then, label, est } = offer;
-  usePreview(store, over.value ? step : null, then);
+  const { step, then, without, label, est } = offer;
+  usePreview(store, over.value ? step : null, then, without);
   const show = (): void => { over.value = true; };
   const end = (): void => { over.value = false; };
   return (
     <button type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
       onMouseEnter={show} onMouseLeave={end} onFocus={show} onBlur={end}
-      onClick={() => { store.act('apply', then.length > 0 ? { step, then } : { step }); onTake?.(); }}>
+      onClick={() => { store.act('apply', then.length > 0 || without ? { step, then, without } : { step }); onTake?.(); }}>
       <span class="swb-cut">{label}</span>{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
     </button>
   );
