@@ -41,6 +41,7 @@ def test_the_helper_makes_that_spread():
         ((0.90, 0.0), (1.0, 0.1), "same", 0),
         ((1.10, 0.0), (1.0, None), "same", 0),
         ((1.20, 0.0), (1.0, None), "slower", 1),
+        ((1.05, 0.3), (1.0, 0.4), "same", 0),
         ((1.10, 0.3), (1.0, 0.4), "unclear", 2),
         ((1.90, 0.3), (1.0, 0.4), "slower", 1),
     ],
@@ -51,9 +52,10 @@ def test_the_tolerance_is_made_of_both_spreads(now, recorded, verdict, code):
 
 
 def test_it_is_symmetrical_and_named():
-    found = Reproduction(took(1.0, 0.02), 1.0, 0.03)
+    found = Reproduction(took(1.1, 0.02), 1.0, 0.03)
     assert found.tolerance == pytest.approx(FLOOR + 0.05)
-    assert str(found) == "measured 1 ms, spread 2 %, recorded 1 ms, spread 3 %: the same within ±13 %"
+    assert str(found) == "measured 1.1 ms, spread 2 %, recorded 1 ms, spread 3 %: the same within ±13 %"
+    assert str(Reproduction(took(1.0, 0.02), 1.0, 0.03)).endswith("the same within ±8 %")
     assert Reproduction(took(1.0), 1.0).tolerance == pytest.approx(FLOOR + UNKNOWN)
     slow = str(Reproduction(took(3.0), 1.0, 0.0))
     assert slow.endswith("3.00× slower than recorded, beyond ±8 %")

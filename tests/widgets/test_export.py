@@ -86,7 +86,7 @@ def test_a_script_says_what_was_measured_and_how(session):
     [
         (0.25, 0.01, "2.05× as fast as recorded", 2),
         (2.0, 0.01, "3.90× slower than recorded", 1),
-        (0.5, 0.01, "the same within ±9 %", 0),
+        (0.5, 0.01, "the same within ±8 %", 0),
         (0.7, 0.01, "1.37× slower than recorded", 1),
         (0.7, 0.3, "the same within ±39 %", 0),
     ],

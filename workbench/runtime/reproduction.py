@@ -74,11 +74,16 @@ class Reproduction:
         """What can be said: ``unclear`` where machine or record are too restless to tell."""
         if not self.found.ok:
             return "failed"
-        if abs(math.log(self.ratio)) <= math.log1p(self.tolerance):
+        if self._near(FLOOR):  # two fastest repetitions meet by chance on no machine, however restless
+            return "same"
+        if self._near(self.tolerance):
             return "same" if self.tolerance <= WIDEST else "unclear"
         if self.ratio < 1.0:
             return "faster"
         return "unclear" if self.load > BUSY and self.ratio < SHARED * (1.0 + self.load) else "slower"
+
+    def _near(self, within: float) -> bool:
+        return abs(math.log(self.ratio)) <= math.log1p(within)
 
     @property
     def exit_code(self) -> int:
@@ -92,7 +97,7 @@ class Reproduction:
         return f"{numbers}: {self._said()}"
 
     def _said(self) -> str:
-        within = f"±{100 * self.tolerance:.0f} %"
+        within = f"±{100 * (FLOOR if self._near(FLOOR) else self.tolerance):.0f} %"
         if self.verdict == "same":
             return f"the same within {within}"
         if self.verdict == "faster":
