@@ -151,7 +151,8 @@ function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | 
   useLayoutEffect(() => {
     if (last.current !== variant) {
       opened.value = ''; // a form was meant for the variant that it was opened at
-      box.current?.closest('.swb-area-palette')?.scrollTo(0, 0);
+      // Not at once: the page would be laid out now, and again for the panels that are drawn after this one.
+      requestAnimationFrame(() => { box.current?.closest('.swb-area-palette')?.scrollTo(0, 0); });
     }
     last.current = variant;
   }, [variant]);
