@@ -94,7 +94,7 @@ def use(subject: object, held: Held) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted by /proc")
-@pytest.mark.parametrize("many", [10, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("many", [4, pytest.param(50, marks=pytest.mark.slow)])
 def test_many_workbenches_leave_nothing_behind(comms, many):
     found = task()
     use(found, Held())  # what is made once and kept may stay
@@ -110,7 +110,7 @@ def test_a_schedule_and_a_run_do_not_remember_who_looked(comms):
     for subject in (schedule, tuning):
         use(subject, Held())
     held = Held()
-    for _ in range(5):
+    for _ in range(2):
         use(schedule, held)
         use(tuning, held)
     assert held.left() == {}
