@@ -99,7 +99,7 @@ def test_a_row_without_code_of_its_own_says_so(bench: Bench) -> None:
     row = parents.pop()
     bench.click(f'[data-row="{row}"]')
     show_again(bench, "asm")
-    assert bench.text(".swb-slot-code [role=status]") == f"{row.removeprefix('init:')} has no code of its own"
+    assert bench.text(".swb-slot-code [role=status]") == f"{row.removeprefix('init:')} (init) has no code of its own"
 
 
 def show_again(bench: Bench, kind: str) -> None:
