@@ -73,7 +73,7 @@ def test_a_run_is_steered_from_the_panel(page: Any, address: str, lab_folder: Pa
     held.click()
     held.wait_for(state="detached", timeout=LONG)
     notebook.say("w.session.tuning.forbid(0, variant=0)")
-    view.see(".swb-asked summary", re.compile(r"last: forbid variant 0 .*by python"))
+    view.see(".swb-asked summary", re.compile(r"last: forbid sketch 0 .*by python"))
     view.find(".swb-asked summary").click()
     _picture(page, "lab-asked")
     _wait_logged(page, lab_folder / "steer.tunelog.jsonl", "manual")
