@@ -195,6 +195,8 @@ def test_damaged_log_is_shown_as_far_as_it_goes(page: Any, address: str, folder:
     assert not page.evaluate("window.broken")
     page.locator(".jp-DirListing-item", has_text="c.tunelog").dblclick()
     shows(page, "The file is empty.")
+    (folder / "c.tunelog.jsonl").write_text('{"i": [["[]", "llvm"], [[], []]], "r": [[0.1], 0, 1, 2], "v": "v0.5"}\n')
+    shows(page, "This is a log of TVM")
 
 
 def drawn(seed: int) -> tuple[str, list[Record], list[Comparison]]:

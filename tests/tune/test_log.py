@@ -11,7 +11,7 @@ import pytest
 
 from workbench.errors import LogError
 from workbench.tune.database import Database, compatible
-from workbench.tune.log import COLUMNS, Header, load_log, read_log, write_log
+from workbench.tune.log import COLUMNS, Header, iter_log, load_log, read_log, write_log
 from workbench.tune.log_writer import LogWriter
 from workbench.tune.record import Record
 
@@ -277,3 +277,19 @@ def test_numbers_that_cannot_be_measured_are_told(name, value):
     with pytest.raises(LogError) as caught:
         Record.from_json(data)
     assert caught.value.code == "log.corrupt"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '# A comment.\n# Another.\n{"i": [["[1]", "llvm"], [[], []]], "r": [[0.1], 0, 1, 2], "v": "v0.5"}\n',
+        '{"input": ["llvm -keys=cpu", "dense_nopack.x86", []], "config": {}, "result": [[3e-05], 0, 2, 1]}',
+    ],
+)
+def test_a_log_of_tvm_is_no_damaged_one(tmp_path, text):
+    log = tmp_path / "tvm.json"
+    log.write_text(text)
+    with pytest.raises(LogError) as caught:
+        list(iter_log(log))
+    assert caught.value.code == "log.foreign"
+    assert "TVM" in str(caught.value)

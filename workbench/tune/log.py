@@ -14,6 +14,7 @@ import dataclasses
 import json
 import math
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -129,15 +130,24 @@ def reason_of(error: OSError | ValueError) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
+#: How a log of AutoTVM or of the auto-scheduler begins, after its comments, and how much of a file is looked at for it.
+_TVM, _HEAD = re.compile(rb'(?:#[^\n]*\n|\s)*\{"(?:i": \[\[|input": \[")'), 4096
+
+
 def iter_log(path: str | os.PathLike[str]) -> Iterator[Header | AnyLine | str]:
     """Stream a log: the header, then its lines; a torn last line comes as its text.
 
     Raises
     ------
     LogError
-        ``log.missing``; ``log.corrupt`` with the line number when a complete line is not what its kind says.
+        ``log.missing``; ``log.foreign`` for a log of TVM; ``log.corrupt`` with the line number when a complete line is
+        not what its kind says.
     """
     with open_for_reading(path) as file:
+        if _TVM.match(file.read(_HEAD)):
+            hint = "its schedules are TVM's own; tune the same network here, and compare the times"
+            raise LogError("log.foreign", "This is a log of TVM, which cannot be read here", [str(path)], hint)
+        file.seek(0)
         for number, raw in enumerate(file, 1):
             if not raw.endswith(b"\n"):
                 torn = _complete(raw)

@@ -36,6 +36,7 @@ line without it is a trial. This is version {SCHEMA} of the format.
 - **Nothing in a log is ever executed**: there is no pickle in it and no expression; a schedule is a list of primitives
   with their numbers, and is checked like one that a user types.
 - **Damage is named.** A complete line that is not what its kind says is an error with its line number (`log.corrupt`).
+  A log of TVM is told from a damaged one (`log.foreign`).
 - Numbers are finite: `NaN` is damage. Where something is not known there is `null`, or the field is missing.
 - Times end with their unit: `_ms` in milliseconds, `_s` in seconds. `elapsed_s` counts the tuning time of the log over
   all runs, pauses left out; `timestamp` is in seconds since 1970 (UTC).

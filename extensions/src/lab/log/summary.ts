@@ -101,6 +101,8 @@ export class LogSummary {
   lines = 0;
   badLines: number[] = [];
   badCount = 0;
+  /** Whether there are lines as AutoTVM and TVM's auto-scheduler write them. */
+  foreign = false;
   elapsed = 0;
   firstTime: number | null = null;
   lastTime: number | null = null;
@@ -117,6 +119,7 @@ export class LogSummary {
     }
     const data = parse(line);
     const good = data !== null && this.take(data);
+    this.foreign ||= !good && data !== null && (Array.isArray(data.i) || Array.isArray(data.input));
     if (!good) {
       this.badCount++;
       if (this.badLines.length < BAD_LINES_KEPT) {

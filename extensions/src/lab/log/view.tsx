@@ -90,6 +90,8 @@ function remarks({ log, size, torn }: ViewState): Notice[] {
   const out: Notice[] = [];
   if (size === 0) {
     out.push({ level: 'info', text: 'The file is empty.', hint: 'The first trials appear here as soon as they are written.' });
+  } else if (!log.trials && log.foreign) {
+    return [{ level: 'warn', text: 'This is a log of TVM, which cannot be read here.', hint: "Its schedules are TVM's own; tune the same network here, and compare the times." }];
   } else if (!log.header && log.trials === 0) {
     out.push({ level: 'warn', text: 'The file holds no trial and no header of a tuning log.', hint: 'Is it the right file?' });
   } else if (log.trials === 0) {
