@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from workbench.analysis.estimate import evaluated
+from workbench.analysis.offered import Offered
 from workbench.errors import WorkbenchError
 from workbench.ir.stmt import Block, For
 from workbench.schedule.legality import spatial_loops
@@ -53,19 +54,15 @@ Way: TypeAlias = tuple[Primitive, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Cure:
+class Cure(Offered):
     """Steps that make the schedule faster by the estimate.
 
     Attributes
     ----------
-    steps : tuple of Primitive
-        In their order; each is legal after those before it.
     gain : float
         How many times as fast the schedule is after all of them.
-    without : tuple of int
-        Steps of the schedule that have to be taken back before them, by their places in its trace.
     back : str
-        The same in words.
+        What has to be taken back, in words.
     """
 
     steps: tuple[Primitive, ...]
@@ -86,11 +83,9 @@ class Cure:
         named = args.get("loop") or args.get("loops") or ""
         return str((named[-1] if self.steps[0].name == "reorder" else named[0]) if isinstance(named, tuple) else named)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return what a front end shows and sends back."""
-        first, *rest = (step.to_json() for step in self.steps)
-        back = {"without": list(self.without)} if self.without else {}
-        return {"step": first, "then": rest, "label": str(self), "row": self.row, **back}
+    def told(self) -> dict[str, Any]:
+        """Return the row."""
+        return {"row": self.row}
 
 
 def _said(step: Primitive) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.cures import marking, replayed
+from workbench.analysis.offered import Offered
 from workbench.analysis.touched import itemsize
 from workbench.errors import WorkbenchError
 from workbench.ir.compact import compact
@@ -42,20 +43,19 @@ LARGER = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Offered):
     """A way to what was meant.
 
     Attributes
     ----------
-    steps : tuple of Primitive
-        In their order; each is legal after the ones before it.
     estimate : Estimate or None
-        Of the schedule after all of them; None where a choice of structure is open.
+        Of the schedule after all of the steps; None where a choice of structure is open.
+    back : tuple of Primitive
+        The steps that are taken back.
     """
 
     steps: tuple[Primitive, ...]
     estimate: Estimate | None
-    #: Steps that are taken back before them: their places in the trace, and what they are.
     without: tuple[int, ...] = ()
     back: tuple[Primitive, ...] = ()
 
@@ -63,12 +63,9 @@ class Offer:
         taken = [f"take {', '.join(map(say, self.back))} back"] if self.back else []
         return ", then ".join([*taken, *map(say, self.steps)])
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the way as it travels."""
-        first, *rest = (step.to_json() for step in self.steps)
-        ms = None if self.estimate is None else self.estimate.to_json()["ms"]
-        back = {"without": list(self.without)} if self.without else {}
-        return {"step": first, "then": rest, "label": str(self), "est": ms, **back}
+    def told(self) -> dict[str, Any]:
+        """Return the estimate."""
+        return {"est": None if self.estimate is None else self.estimate.to_json()["ms"]}
 
 
 def instead(view: Schedule, move: Move, target: Target | None = None, peak: float | None = None) -> tuple[Offer, ...]:
