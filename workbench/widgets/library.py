@@ -14,6 +14,9 @@ class Library(Widget):  # type: ignore[misc]  # ipywidgets has no types
 
     text = traitlets.Unicode().tag(sync=True)
 
+    def __repr__(self) -> str:
+        return f"Library({len(self.text)} characters)"
+
 
 _turn = threading.Lock()
 _users = 0
