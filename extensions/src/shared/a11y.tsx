@@ -22,7 +22,7 @@ export function Button({ reason = '', onPress, title, type = 'button', class: na
 /** A word with an explanation. The keyboard reaches it, and the style shows it there. */
 export const Explained = ({ says, children }: { says: string; children: ComponentChildren }) => <abbr tabIndex={0} title={says}>{children}</abbr>;
 
-export const Key = ({ children }: { children: string }) => <kbd class="swb-key" aria-hidden="true">{children}</kbd>;
+export const Key = ({ children }: { children: string }) => <kbd class="swb-key" aria-hidden>{children}</kbd>;
 
 const STEPS: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 

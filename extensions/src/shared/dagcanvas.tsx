@@ -176,7 +176,7 @@ export function Minimap({ graph, blocks, view }: { graph: DagData; blocks: Block
   };
   return (
     <svg class="swb-minimap" width={w} height={h} viewBox={`0 0 ${graph.width} ${graph.height}`} preserveAspectRatio="none"
-      aria-hidden="true" onPointerDown={go} onPointerMove={go}>
+      aria-hidden onPointerDown={go} onPointerMove={go}>
       {blocks.map(([look, d]) => <path key={look} class={`swb-block ${look}`} d={d} />)}
       <rect class="swb-minimap-frame" x={left} y={top} width={Math.max(0, right - left)} height={Math.max((3 / h) * graph.height, bottom - top)} />
     </svg>
@@ -219,7 +219,7 @@ function MoreOn({ side, view, middles }: { side: keyof typeof ALONG; view: DagVi
     view.pan(axis === 'x' ? -sign * 0.7 * w : 0, axis === 'y' ? -sign * 0.7 * h : 0);
   };
   return (
-    <button class={`swb-dag-more is-${side}`} tabIndex={-1} aria-hidden="true" onClick={go}
+    <button class={`swb-dag-more is-${side}`} tabIndex={-1} aria-hidden onClick={go}
       title={`${beyond} more ${where}. The wheel and a drag move the drawing, Fit shows it whole.`}>
       {arrow} {beyond}{axis === 'y' && ' more'}
     </button>

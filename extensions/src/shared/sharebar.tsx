@@ -12,7 +12,7 @@ export function ShareBar({ share, top, guess }: { share: number | null; top: num
   if (share == null) return null;
   const width = top > 0 ? Math.max(2, (share / top) * 100) : 0;
   return (
-    <span class="swb-share-track" aria-hidden="true">
+    <span class="swb-share-track" aria-hidden>
       <i class={`swb-share-bar swb-bg${Math.max(3, shareStep(share, top))}${guess ? ' is-guess' : ''}`} style={{ width: `${width}%` }} />
     </span>
   );

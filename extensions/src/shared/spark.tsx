@@ -15,7 +15,7 @@ export function Spark({ values, live }: { values: readonly number[]; live: boole
   const last = logs.length - 1;
   const dot = live || known.length === 1;
   return (
-    <svg class={`swb-spark${live ? ' is-live' : ''}`} width={W} height={H} aria-hidden="true">
+    <svg class={`swb-spark${live ? ' is-live' : ''}`} width={W} height={H} aria-hidden>
       <path d={d} />
       {dot && <circle cx={x(last)} cy={y(logs[last] ?? 0)} r="2" />}
     </svg>

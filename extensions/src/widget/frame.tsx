@@ -64,7 +64,7 @@ export function Frame({ store, model, panel }: PanelProps & { panel: string }) {
     <UiContext.Provider value={ui}>
       <div ref={root} class={`swb${panel === 'all' ? '' : ' swb-single'}`} data-swb-theme={store.theme.value} role="region"
         aria-label={NAMES[panel] ?? panel} tabIndex={-1} data-lm-suppress-shortcuts="true" onKeyDown={onKeyDown} onPointerDown={onPointerDown}>
-        {busy && <div class="swb-pulse" aria-hidden="true"><i /></div>}
+        {busy && <div class="swb-pulse" aria-hidden><i /></div>}
         {!store.ready.value && <Notes store={store} />}
         {!store.ready.value ? <Waiting store={store} />
           : panel === 'all' ? <Shell store={store} model={model} />

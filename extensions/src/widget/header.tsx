@@ -17,7 +17,7 @@ function Crumb({ meta, head }: { meta: MetaSlice | null; head: HeadSlice | null 
   const facts = [head?.weight != null && head.weight > 1 && `called ${head.weight} times`, head?.flops != null && `${flop(head.flops)} per call`];
   return (
     <nav class="swb-crumb" aria-label="What is open">
-      {title && title !== name && <><span class="swb-mut swb-cut" title={title}>{title}</span>{name && <span class="swb-faint" aria-hidden="true">›</span>}</>}
+      {title && title !== name && <><span class="swb-mut swb-cut" title={title}>{title}</span>{name && <span class="swb-faint" aria-hidden>›</span>}</>}
       {(name || !title) && <b class="swb-cut" title={name}>{name || 'Schedule Workbench'}</b>}
       <span class="swb-faint swb-nowrap">{facts.filter(Boolean).join(' · ')}</span>
     </nav>
@@ -131,7 +131,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
         <>
           <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Share of the peak that was measured on this machine`}>
             <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} GFLOP/s peak`}</span>
-            {head.peak_share != null && <span class="swb-peak" aria-hidden="true"><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
+            {head.peak_share != null && <span class="swb-peak" aria-hidden><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
           <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak`}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
         </>

@@ -14,5 +14,5 @@ const PATHS: Readonly<Record<string, string>> = {
 };
 
 export function Icon({ name, size = 14 }: { name: string; size?: number }) {
-  return <svg class="swb-icon" width={size} height={size} viewBox="0 0 14 14" aria-hidden="true"><path d={PATHS[name] ?? ''} /></svg>;
+  return <svg class="swb-icon" width={size} height={size} viewBox="0 0 14 14" aria-hidden><path d={PATHS[name] ?? ''} /></svg>;
 }

@@ -99,7 +99,7 @@ function Rows({ answer, narrow, stale, onRow }: RowsProps) {
         </div>
       </div>
       <p class="swb-more" role="status">{plural(answer.changed, 'changed row')}{answer.cut && `; ${answer.cut}`}</p>
-      <div class="swb-diff-here" aria-hidden="true">
+      <div class="swb-diff-here" aria-hidden>
         {told.map(([name, line]) => line && <p key={name}><span class="swb-faint">{name}</span> <Text line={line} kind={kind} /></p>)}
       </div>
     </>

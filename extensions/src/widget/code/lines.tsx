@@ -22,8 +22,8 @@ interface LineProps { at: number; total: number; line?: string; kind: CodeKind; 
 const Line = memo(({ at, total, line = '…', kind, row, name, first, lit, cursor, id }: LineProps) => (
   <div role="option" id={id} class={`swb-text ${lit}`} data-line={at} data-of={row} aria-selected={cursor} aria-posinset={at + 1} aria-setsize={total}
     title={name && `of ${name}`}>
-    <span class="swb-ln" aria-hidden="true">{at + 1}</span>
-    <span class="swb-of" aria-hidden="true">{first ? name : ''}</span>
+    <span class="swb-ln" aria-hidden>{at + 1}</span>
+    <span class="swb-of" aria-hidden>{first ? name : ''}</span>
     <Text line={line} kind={kind} />
   </div>
 ));

@@ -23,7 +23,7 @@ export function Head({ scale, shows, onSwitch }: { scale: Scale; shows: Count; o
       </span>
       <span role="columnheader" class="swb-col-bytes" title={BYTES}>traffic</span>
       <span role="columnheader" class="swb-col-ws" title="Bytes that one run of the loop touches, and the smallest level that holds them">
-        working set <span class="swb-ticks" aria-hidden="true">{headTicks(scale)}</span>
+        working set <span class="swb-ticks" aria-hidden>{headTicks(scale)}</span>
       </span>
     </div>
   );

@@ -41,7 +41,7 @@ const part = (value: number, scale: readonly [number, number]): string => (value
 
 /** A bar is the background of one element: a nest has many rows. What is inside the loops of an open row is drawn fainter. */
 function Bar({ of, own = of, scale, name = '' }: { of: number | null; own?: number | null; scale: readonly [number, number]; name?: string }) {
-  return <i class={`swb-barbox${name}`} style={of === null ? undefined : `--swb-at:${part(of, scale)};--swb-own:${part(own ?? 0, scale)}`} aria-hidden="true" />;
+  return <i class={`swb-barbox${name}`} style={of === null ? undefined : `--swb-at:${part(of, scale)};--swb-own:${part(own ?? 0, scale)}`} aria-hidden />;
 }
 
 /** Places of the ticks, for the style of the whole grid. */
@@ -149,7 +149,7 @@ export const Row = memo(function Row({ row, place, scale, shows, ownFlops, open,
     <div class={`swb-row ${looks}`} role="row" data-row={row.id} tabIndex={stop ? 0 : -1} aria-label={`${sign && `${sign}: `}${words(row)}`}
       aria-rowindex={place} aria-level={row.depth + 1} aria-expanded={open ?? undefined} aria-selected={selected}>
       <span class="swb-cell-name" role="gridcell" title={title} style={row.depth ? `--swb-depth:${row.depth}` : undefined}>
-        <span class="swb-twist" aria-hidden="true">{open === null ? '' : open ? '▾' : '▸'}</span>
+        <span class="swb-twist" aria-hidden>{open === null ? '' : open ? '▾' : '▸'}</span>
         {loop ? <b class="swb-loop swb-cut" title={`${row.name}\nDrag it, or press M, to move it`}>{row.name}</b> : <span class="swb-code swb-cut"><WithHoles text={row.text} /></span>}
         {row.chips.map((chip, i) => <Chip key={chip} text={chip} kind={row.kinds?.[i]} reduce={row.reduce} />)}
         {sign && <span class="swb-sum swb-previews">{sign}</span>}

@@ -60,7 +60,7 @@ function Illegal({ item, info, at, open, stop, onToggle, onDone, show, ...props 
   const links = stop || open ? 0 : -1; // Tab goes on from the primitive to its own links, not through those of all
   return (
     <li class={`swb-illegal${open ? ' is-open' : ''}${told ? ' is-told' : ''}`}>
-      <button type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={() => { pressed.value = !pressed.value; onShow(); }}
+      <button type="button" aria-disabled data-swb-item={item.id} tabIndex={stop ? 0 : -1} onClick={() => { pressed.value = !pressed.value; onShow(); }}
         aria-expanded={told} aria-label={`${item.id}, not legal here: ${item.reason}`} title={`Not legal here: ${item.reason}`}><s>{item.id}</s></button>
       <p><span title={told ? undefined : `${item.reason} ${sentence(item.hint)}`} onClick={() => { pressed.value = !pressed.value; }}>{item.reason} {told && item.hint && <span class="swb-faint">{sentence(item.hint)} </span>}</span>
         {visible && <><Button class="swb-link" data-swb-show={item.id} tabIndex={links} aria-label={`Show me why ${item.id} is not legal`} onPress={onShow}>Show me</Button>{' '}</>}
@@ -80,7 +80,7 @@ function Elsewhere({ items, stop }: { items: readonly PaletteItem[]; stop: strin
     <li class="swb-illegal is-group">
       <span class="swb-names">
         {items.map(item => (
-          <button key={item.id} type="button" aria-disabled="true" data-swb-item={item.id} tabIndex={item.id === stop ? 0 : -1}
+          <button key={item.id} type="button" aria-disabled data-swb-item={item.id} tabIndex={item.id === stop ? 0 : -1}
             aria-label={`${item.id}, not legal here: ${item.reason}`} title="Not legal here"><s>{item.id}</s></button>
         ))}
       </span>
@@ -188,7 +188,7 @@ function LegalPart({ sorts, at, common }: { sorts: [string, PaletteItem[]][]; at
       {legal.length === 0 && <p class="swb-pal-none">{at ? 'Nothing: the reasons are below. Select another row, or undo a step.' : 'Select a loop or a statement first.'}</p>}
       {sorts.map(([title, items]) => (
         <div key={title} role="group" aria-label={title}>
-          {sorts.length > 1 && <p class="swb-pal-sort" aria-hidden="true">{title}</p>}
+          {sorts.length > 1 && <p class="swb-pal-sort" aria-hidden>{title}</p>}
           {items.map(item => <Legal key={item.id} {...common(item)} place={legal.indexOf(item) + 1} />)}
         </div>
       ))}

@@ -53,7 +53,7 @@ function Meeting({ witness }: { witness: WitnessInfo }) {
           <Iteration name={one} block={named ? blocks[0] : ''} at={first} other={second} />
           {never ? <div class="swb-iteration"><b>nothing writes it</b></div> : <Iteration name={two} block={named ? blocks[1] : ''} at={second} other={first} />}
         </div>
-        <svg viewBox="0 0 48 100" preserveAspectRatio="none" aria-hidden="true"><path d="M0 24C30 24 20 50 48 50M0 76C30 76 20 50 48 50" /></svg>
+        <svg viewBox="0 0 48 100" preserveAspectRatio="none" aria-hidden><path d="M0 24C30 24 20 50 48 50M0 76C30 76 20 50 48 50" /></svg>
         <div>
           <div class="swb-element" title={element}><span class="swb-mono">{element}</span><small>{what}</small></div>
           {effect && <p class="swb-effect" title="The two terms alone, with inputs that were made up">in order {number(effect.order)}<br /><b>at once {effect.otherwise.map(number).join(' or ')}</b></p>}

@@ -104,7 +104,7 @@ function Held({ store, held, needs, live, many }: { store: Store; held: Steering
       {held.map(one => (
         <Button key={`${one.task} ${one.text}`} class="swb-mini is-wide" reason={reason} title={`Take back: ${one.text}, of ${one.task}`}
           aria-label={`Release ${one.text}${many ? ` of ${one.task}` : ''}`} onPress={() => store.act('steer', { name: 'release', args: one.args })}>
-          {one.text}{many && <span class="swb-faint"> {one.task.split(' + ')[0]}</span>} <span aria-hidden="true">×</span>
+          {one.text}{many && <span class="swb-faint"> {one.task.split(' + ')[0]}</span>} <span aria-hidden>×</span>
         </Button>
       ))}
     </div>

@@ -134,7 +134,7 @@ function Head({ columns, sort, onSort, onTip }: {
     const name = `${column.left ? 'swb-l ' : ''}swb-from-${column.from}${key === 'name' || key === 'share' ? ` swb-${key}` : ''}`;
     const title = key === 'spark' ? column.title : `${column.title}. Click to sort.`;
     if (key === 'spark') return <th key={key} scope="col" class={name} title={title}>{column.text}</th>;
-    const arrow = <i aria-hidden="true">{sort.down ? '↓' : '↑'}</i>;
+    const arrow = <i aria-hidden>{sort.down ? '↓' : '↑'}</i>;
     return (
       <th key={key} scope="col" class={name} title={title} aria-sort={sorted ? (sort.down ? 'descending' : 'ascending') : undefined}>
         <button tabIndex={sorted ? 0 : -1} aria-description={column.title} onClick={() => onSort(key)}
@@ -297,7 +297,7 @@ export function TasksPanel({ store }: PanelProps) {
           </tbody>
         </table>
       </div>
-      {below > 0 && <p class="swb-below" aria-hidden="true">↓ {plural(below, 'more task')} below</p>}
+      {below > 0 && <p class="swb-below" aria-hidden>↓ {plural(below, 'more task')} below</p>}
     </section>
   );
 }

@@ -43,7 +43,7 @@ interface ShapeProps { row: Pick<VariantRow, 'by' | 'holes' | 'status'>; current
 export function Shape({ row, current }: ShapeProps) {
   const bad = failed(row);
   return (
-    <svg class={`swb-shape${current ? ' is-current' : ''}${row.holes > 0 ? ' is-open' : ''}${bad ? ' is-failed' : ''}`} width="22" height="22" aria-hidden="true">
+    <svg class={`swb-shape${current ? ' is-current' : ''}${row.holes > 0 ? ' is-open' : ''}${bad ? ' is-failed' : ''}`} width="22" height="22" aria-hidden>
       {current && <circle class="swb-halo" cx="11" cy="11" r="9.5" />}
       {row.by === 'tuner' ? <rect x="6.5" y="6.5" width="9" height="9" transform="rotate(45 11 11)" /> : <circle cx="11" cy="11" r="5.5" />}
       {bad && <path d="M8.5 8.5l5 5m0-5l-5 5" />}

@@ -107,7 +107,7 @@ const BUTTONS: Readonly<Record<string, string>> = { F2: 'name', Delete: 'forget'
 function Edges({ tree, path }: { tree: Tree; path: readonly number[] }) {
   const shown = new Set(path);
   return (
-    <svg class="swb-edges" width={tree.width} height={tree.height} aria-hidden="true">
+    <svg class="swb-edges" width={tree.width} height={tree.height} aria-hidden>
       {tree.order.filter(row => row.parent !== null).map(row => (
         <path key={row.id} d={edge(tree, row)} class={row.undone ? 'is-undone' : shown.has(row.id) ? 'is-path' : ''} />
       ))}
