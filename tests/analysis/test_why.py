@@ -29,7 +29,8 @@ def codes(schedule: Schedule) -> dict[str, Any]:
 
 def test_a_product_as_written_goes_one_by_one_and_steps_through_a_matrix() -> None:
     found = codes(matmul())
-    assert next(iter(found)) == "scalar"
+    assert next(iter(found)) == "stride", "rows of a power of two: each element waits for a line in 2 sets"
+    assert next(iter(codes(matmul(500)))) in ("scalar", "latency")
     assert found["scalar"].row == "j"
     assert str(found["scalar"].cure).startswith("split j by 64 + reorder k, j.1 + vectorize j.1 ≈ ")
     assert "a vector holds 16" in found["scalar"].says
@@ -42,7 +43,10 @@ def test_a_product_as_written_goes_one_by_one_and_steps_through_a_matrix() -> No
 def test_after_a_reorder_the_steps_are_short_but_sums_go_through_memory() -> None:
     found = codes(matmul().reorder("k", "j"))
     assert "stride" not in found
-    assert "k is outside of j" in found["reload"].says
+    assert "reload" not in found, "one element an iteration: there is time to load and store it"
+    found = codes(tiled())
+    assert "stride" not in found
+    assert "k is outside of j.1" in found["reload"].says
 
 
 def test_after_vectors_lanes_and_after_threads_cores_are_no_reason_any_more() -> None:
@@ -141,7 +145,7 @@ def test_every_cure_can_be_taken_and_gains_what_it_says(make: Any) -> None:
 def test_sums_in_memory_are_cured_by_registers_and_not_by_moving_the_sum_out() -> None:
     found = codes(tiled())["reload"]
     assert [str(step) for step in found.cure.steps] == ["unroll('i.1')"]
-    assert 5.0 < found.cure.gain < 20.0
+    assert 1.5 < found.cure.gain < 6.0, "measured: 2.8 to 3.5"
     assert str(found.cure).startswith("unroll i.1 ≈ ")
 
 

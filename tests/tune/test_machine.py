@@ -72,7 +72,7 @@ def test_a_process_keeps_to_the_constants_that_it_has_seen(measured):
 def test_slow_caches_cost_those_who_need_them():
     slow, fast = Machine.of(TARGET), Machine.of(TARGET)
     object.__setattr__(slow, "pace", (1.0, 0.25))
-    variant = make_space(workloads.matmul(512, 512, 512, constant_b=True), TARGET).variants[0]
+    variant = make_space(workloads.matmul(1024, 1024, 1024, constant_b=True), TARGET).variants[0]
     columns = variant.sampler.columns(variant.sampler.draw(256, np.random.default_rng(0)))
     a, b = (features(variant.plan, columns, 256, m) for m in (slow, fast))
     lost = b[:, INDEX["speed"]] - a[:, INDEX["speed"]]

@@ -24,6 +24,7 @@ from workbench.tune.machine import Machine
 from workbench.tune.population import Telling, Values
 from workbench.tune.roofline import Cycles, block_cycles, program_cycles
 from workbench.tune.space import space_from_schedule
+from workbench.tune.traffic import LEVELS
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
 LOW, HIGH = 0.1, 0.9
 """Quantiles over the rows of a schedule with open numbers that `Estimate.low_ms` and `Estimate.high_ms` are."""
-
-LEVELS = ("l1", "l2", "l3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +197,7 @@ def _rows(found: Iterable[Evaluated], telling: Telling | None, n: int, machine: 
         # What one waits for while the other goes on is the time of both, in proportion.
         part = cycles.both / np.maximum(cycles.compute + cycles.memory, 1e-30)
         table = np.stack([cycles.both, facts.tasks, cycles.compute * part, cycles.memory * part,
-                          *(facts.traffic[level] for level in LEVELS)])  # fmt: skip
+                          *(facts.traffic.total[level] for level in LEVELS)])  # fmt: skip
         if telling is not None:
             table = telling.of(facts.plan.holes).spread(np.ascontiguousarray(table.T)).T
         both.append(table[0])

@@ -16,10 +16,12 @@ import numpy as np
 
 from workbench.analysis.accesses import accesses
 from workbench.analysis.cures import Cure, Cures
-from workbench.analysis.estimate import LEVELS, evaluated
-from workbench.tune.facts import OCCUPANCY, STRAIGHT, BlockFacts
+from workbench.analysis.estimate import evaluated
+from workbench.tune.facts import STRAIGHT, BlockFacts
+from workbench.tune.footprint import WAYS
 from workbench.tune.machine import Machine
-from workbench.tune.roofline import Cycles, body_parts, fitted_for, program_cycles, tile_cycles
+from workbench.tune.roofline import Cycles, body_parts, fitted_for, program_cycles, waiting
+from workbench.tune.traffic import LEVELS, OCCUPANCY
 
 if TYPE_CHECKING:
     from workbench.analysis.accesses import AccessRow
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 _DOING = {"compute": "computing", "memory": "waiting for memory", "launch": "starting tasks"}
 _TOLD = 0.1
+#: Sets of the first cache in which so few lines fit that it is worth saying.
+_FEW = 8
 
 MOST = 4
 """Reasons that are given."""
@@ -194,15 +198,20 @@ class _Main:
         if self._scalar:
             text = f"one element at a time; a vector holds {f.lanes}"
             yield self._reason("scalar", text, self._lane(), self.compute * (1.0 - 1.0 / f.lanes))
-        wait = bodies * (_one(n["latency"]) - max(_one(n[name]) for name in ("ports", "issue", "stores")))
-        if wait > 0.0:
+        wait = bodies * (_one(n["latency"]) - max(_one(n[name]) for name in ("ports", "issue", "stores", "turn")))
+        kept = body_parts(f, self._machine, c, kept=True)
+        if wait > 0.0 and _one(kept["latency"]) < _one(n["latency"]):
+            text = f"sums go to memory and are read back {_count(_one(f.apart), 'iteration')} later: that waits"
+            yield self._reason("latency", text, self._free(), wait)
+        elif wait > 0.0:
             results = max(1, round(_one(f.vectors) / max(_one(f.chain), 1.0)))
             text = f"sums wait for those before: {results} in flight, {round(2.0 * c.latency)} would hide it"
             yield self._reason("latency", text, self._free(), wait)
-        if _one(f.reloads) > 0.0 and _one(f.visits) >= bodies:
+        if _one(f.apart) > 0.0 and _one(f.visits) >= bodies:
             loop = next((lp.name for lp in reversed(self._loops) if lp.reduces), "")
             text = f"sums go to memory each time: {loop} is outside of {self._inner}"
-            yield self._reason("reload", text, loop, _one(f.visits) * _one(tile_cycles(f, c)))
+            more, less = (max(_one(x) for name, x in parts.items() if name != "spilled") for parts in (n, kept))
+            yield self._reason("reload", text, loop, bodies * (more - less))
 
     def _issuing(self) -> Iterator[Reason]:
         """What the core has to do beside the arithmetic."""
@@ -255,12 +264,10 @@ class _Main:
 
     def _waiting(self) -> Iterator[Reason]:
         """What is fetched from further away, and why so much: long steps, or more than the cache keeps."""
-        near, far = self._machine.pace
-        rates = {"l1": self._c.l1 * near, "l2": self._c.l2 * far, "l3": self._c.l3}
-        fetching = {name: _one(self._f.traffic[name]) / rate for name, rate in rates.items()}
+        fetching = {name: _one(x) for name, x in waiting(self._f, self._machine, self._c).items()}
         level = max(LEVELS, key=lambda name: fetching[name])
         moved: dict[str, float] = defaultdict(float)
-        for x, a in zip(self._f.moved[level], self._f.plan.accesses, strict=True):
+        for x, a in zip(self._f.traffic.moved[level], self._f.plan.accesses, strict=True):
             moved[a.buffer] += _one(x)
         steps = {r.buffer: abs(r.step_bytes or 0) for r in self._steps(self._inner)}
         # Of those that move about as much, the one with the longest steps.
@@ -271,6 +278,8 @@ class _Main:
         text = f"{level.upper()} fetches {_size(sum(moved.values()))} from {below}, {share} for {buffer}"
         if (step := steps.get(buffer, 0)) >= self._target.line_bytes:
             text += f": {self._inner} steps through it by {_size(step)}, a cache line for each element"
+            if level == "l1" and (sets := WAYS[0] // min(step & -step, WAYS[0])) <= _FEW:
+                text += f", all in {_count(sets, 'set')} of {WAYS[0] // self._target.line_bytes}"
             yield self._reason("stride", text, self._inner, fetching[level])
         elif (large := self._too_large(level)) is not None:
             loop, touched, fits = large
@@ -283,23 +292,15 @@ class _Main:
         found = accesses(self._schedule.func, loop, self._target) if loop else ()
         return [row for row in found if row.block == self._f.plan.name]
 
-    @cached_property
-    def _fetching(self) -> dict[str, float]:
-        """Cycles that each level waits for the next one."""
-        near, far = self._machine.pace
-        rates = {"l1": self._c.l1 * near, "l2": self._c.l2 * far, "l3": self._c.l3}
-        return {name: _one(self._f.traffic[name]) / rate for name, rate in rates.items()}
-
     def _too_large(self, level: str) -> tuple[str, float, bool] | None:
         """The innermost loop of which one run takes more room than a cache has, how much it touches, and whether that
         alone would fit.
         """
         k, machine = LEVELS.index(level), self._machine
         room = (machine.l1, machine.l2, machine.l3)[k] * OCCUPANCY
-        taken = np.sum([fp.room[k] if k < 2 else fp.bytes for fp in self._f.prints], axis=0)
         touched = np.sum([fp.bytes for fp in self._f.prints], axis=0)
         for at, loop in reversed(list(enumerate(self._f.plan.loops))):
-            if _one(taken[at]) > room and self._extent(loop) > 1:
+            if _one(self._f.traffic.filled[k, at]) > 1.0 and self._extent(loop) > 1:
                 return loop.name, _one(touched[at]), _one(touched[at]) <= room
         return None
 

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from workbench.codegen.lowering import task_limit
 from workbench.tune.footprint import LINE, Evaluate, Footprint, footprint
 from workbench.tune.machine import Machine
 from workbench.tune.nestplan import AccessPlan, BlockPlan, NestPlan
 from workbench.tune.population import Array, Level, Levels, Values, column
+from workbench.tune.traffic import Traffic, total, traffic
 
-#: Share of a cache that one block may count on.
-OCCUPANCY = 0.8
 #: Cycles that a link of `BlockFacts.chain` stands for: those of a vector multiply-add.
 LATENCY = 4.0
 #: Loops that are straight-line code.
@@ -55,14 +53,13 @@ class BlockFacts:
     visits: Array
     reloads: Array
     chain: Array
+    apart: Array
     registers: Array
     inner_trips: Array
     tasks: Array
     share: Array
     outer: Array
-    working: dict[str, Array]
-    traffic: dict[str, Array]
-    moved: dict[str, list[Array]]
+    traffic: Traffic
     prints: list[Footprint]
     body_level: Level
     tile_working: Array
@@ -102,7 +99,7 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
     tile, first = _tile_levels(nest)
     loads = _loads(nest, known, body, vector, pieces)
     write, acc_vectors, none = prints[0], np.zeros(n, np.float32), np.zeros(n, np.float32)
-    visits, reloads, stores, chain = none, none, none, none
+    visits, reloads, stores, chain, apart = none, none, none, none, none
     own = _store_vectors(nest, b.accesses[0], write, body, vector, pieces)
     kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     if b.is_reduction:
@@ -115,18 +112,18 @@ def block_facts(b: BlockPlan, value: Evaluate, n: int, machine: Machine) -> Bloc
         visits = at.pick(nest.outer)
         reloads = np.where(promoted & (tile <= first), _ZERO, _ONE)
         chain = np.where(own > 0, vectors / np.maximum(own, 1.0), _ONE)
+        apart = _apart(nest, body, bodies) if (visits >= bodies).any() else none
         kept = nest.at(np.where(tile < nest.depth, tile, body.level))
     else:
         stores = own
-    traffic, moved, working = _traffic(nest, known, machine)
+    moving = traffic(b, known, nest.outer, kept if b.is_reduction else None, machine)
     tasks, share = _parallel(nest, machine)
-    tile_working = _total([kept.pick(fp.bytes) for fp in known], b.same)
+    tile_working = total([kept.pick(fp.bytes) for fp in known], b.same)
     regs = acc_vectors + np.minimum(loads[0], vector / lanes) + 1.0
     facts = BlockFacts(
         b, points, bodies, body_points, vector, vectors, vectors * b.ops, vectors * b.fma, *loads,
-        stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, regs,
-        _inner_trips(nest, body.level), tasks, share, points, working, traffic, moved, prints, body,
-        tile_working, lanes,
+        stores, *_guards(nest, body.level, lanes), acc_vectors, visits, reloads, chain, apart, regs,
+        _inner_trips(nest, body.level), tasks, share, points, moving, prints, body, tile_working, lanes,
     )  # fmt: skip
     return facts if b.intrinsic is None else _called(facts, kept)
 
@@ -158,7 +155,7 @@ class _Nest:
 
     def full(self, x: Array) -> Array:
         """Array [1] or [N] as [N]."""
-        return np.broadcast_to(x, (self.n,))
+        return x if len(x) == self.n else np.broadcast_to(x, (self.n,))
 
     def at(self, level: Levels) -> Level:
         """Pick rows of a level ``[1]`` or ``[N]``."""
@@ -216,14 +213,6 @@ def vector_pieces(extent: Array, lanes: int) -> Array:
     return result
 
 
-def _total(parts: Sequence[Array], same: Sequence[int]) -> Array:
-    """Sum over all accesses of a block of what is known for the distinct ones."""
-    out = parts[same[0]].copy()
-    for k in same[1:]:
-        out += parts[k]
-    return out
-
-
 def _body_level(nest: _Nest) -> Levels:
     """First level inside which every loop is unrolled, vectorised or runs once."""
     level = nest.levels(nest.depth)
@@ -269,8 +258,8 @@ def _loads(
         leaves = np.where(stays, _ZERO, one)
         counts[k] = [leaves * (step == 1.0), leaves * (step == 0.0), leaves * (step > 1.0), one - leaves]
     for k in reads:
-        for total, count in zip(out, counts[k], strict=True):
-            total += count
+        for found, count in zip(out, counts[k], strict=True):
+            found += count
     return out[0], out[1], out[2], out[3]
 
 
@@ -283,35 +272,14 @@ def _store_vectors(nest: _Nest, acc: AccessPlan, fp: Footprint, level: Level, ve
     return result
 
 
-def _traffic(
-    nest: _Nest, known: Sequence[Footprint], machine: Machine
-) -> tuple[dict[str, Array], dict[str, list[Array]], dict[str, Array]]:
-    """Bytes that each cache has to fetch from the next one, in all and per access.
-
-    Below the outermost level whose working set fits, everything is fetched once; the loop just outside of it keeps
-    what it does not move, because the distance of that reuse is the same working set.
-    """
-    same = nest.plan.same
-    working = _total([fp.bytes for fp in known], same)
-    total: dict[str, Array] = {}
-    moved: dict[str, list[Array]] = {}
-    fitting: dict[str, Array] = {}
-    rooms = (_total([fp.room[0] for fp in known], same), _total([fp.room[1] for fp in known], same), working)
-    for name, size, room in zip(("l1", "l2", "l3"), (machine.l1, machine.l2, machine.l3), rooms, strict=True):
-        level = nest.at(_outermost(room <= size * OCCUPANCY))
-        times, reuse = level.pick(nest.outer), _Reuse(nest, level)
-        parts = [level.pick(fp.bytes) * times / reuse.again(fp) for fp in known]
-        total[name], moved[name], fitting[name] = _total(parts, same), [parts[k] for k in same], level.pick(working)
-    fitting["all"] = working[0]
-    return total, moved, fitting
-
-
-def _outermost(fits: NDArray[np.bool_]) -> Levels:
-    """First level per row that fits; the innermost one always counts as fitting."""
-    level = np.full(fits.shape[1], len(fits) - 1, np.intp)
-    for k in range(len(fits) - 2, -1, -1):
-        np.copyto(level, k, where=fits[k])
-    return level
+def _apart(nest: _Nest, body: Level, bodies: Array) -> Array:
+    """Bodies from one update of an element to the next one, by the innermost serial loop that reduces; 0 without it."""
+    level = nest.levels(0)
+    for k, lp in enumerate(nest.plan.loops):
+        if lp.reduces:
+            level = np.where(nest.runs[k] & (k < body.level), k + 1, level)
+    result: Array = np.where(level > 0, bodies / nest.at(level).pick(nest.outer), _ZERO)
+    return result
 
 
 def _parallel(nest: _Nest, machine: Machine) -> tuple[Array, Array]:

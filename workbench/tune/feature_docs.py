@@ -51,9 +51,17 @@ it but trees whose every number was looked at; what is wrong with a file is told
 
 _CONSTANTS = """## Constants of the estimate
 
+A body takes what is longest of its loads and arithmetic (`ports`), its instructions (`issue`), its stores, its loop
+(`turn`) and the wait of sums for those before. Sums in registers wait for each other, but those of the next register
+tile go ahead as far as `window` reaches; sums in memory wait for their last update only (`forward`), so a sum outside
+of a long independent loop waits for nothing. A cache delivers what comes in order at its rate; a line at the end of a
+long step (down the columns of a matrix) costs `walk`, `far` or `memory` besides, and up to `crowded` where steps are a
+power of two and all lines fall into few sets. What the last cache holds is not fetched from memory again.
+
 Fitted twice: for cores with two multiply-adds of 512 bits per tick, and for cores that execute such vectors in
-two halves (recognised by a first level of 32 KiB beside bfloat16 instructions). `l1` and `l2` are scaled by the reading
-rates of the second and third level where these were measured on this machine (`measure_pace(target)` in
+two halves (recognised by a first level of 32 KiB beside bfloat16 instructions). What a single store, turn, chain or
+walk costs was measured alone on the second kind only; on the first it is what is documented. What comes from the second
+and third level is scaled by their reading rates where these were measured on this machine (`measure_pace(target)` in
 `workbench.tune.machine` measures them once and keeps them); the model's version, which is in every record, ends with
 "fitted" or with the scales, and with "halves" on the second kind of core.
 """

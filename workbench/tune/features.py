@@ -22,7 +22,7 @@ from workbench.tune.population import Array, Distinct, Telling, Values
 from workbench.tune.roofline import block_cycles, program_cycles
 
 #: Changes whenever a column is added, removed or computed differently.
-VERSION = "5"
+VERSION = "6"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ def _main(out: NDArray[np.float32], block: _Block, machine: Machine) -> None:
     flops = np.maximum(f.points * float(f.plan.flops), 1.0)
     loads = f.contiguous + f.broadcast + f.strided
     pieces = f.vectors * f.vector / f.body_points
-    called = f.plan.intrinsic
+    called, moved, working = f.plan.intrinsic, f.traffic.total, f.traffic.working
     values: dict[str, Any] = {
         "cycles_body": cycles.body, "efficiency": f.fma / (2.0 * cycles.body), "fma": f.fma,
         "arithmetic": f.arithmetic, "contiguous": f.contiguous, "broadcast": f.broadcast, "strided": f.strided,
@@ -212,9 +212,9 @@ def _main(out: NDArray[np.float32], block: _Block, machine: Machine) -> None:
         "reloads": f.reloads, "guards": f.guards, "ahead": float(sum(lp.ahead for lp in f.plan.loops)),
         "tasks": f.tasks, "share": f.share, "task_points": f.points / f.tasks, "compute": cycles.compute,
         "memory": cycles.memory, "balance": np.log2((cycles.compute + 1.0) / (cycles.memory + 1.0)),
-        "l1_bytes": f.traffic["l1"], "l2_bytes": f.traffic["l2"], "l3_bytes": f.traffic["l3"],
-        "l1_intensity": flops / (f.traffic["l1"] + 1.0), "l2_intensity": flops / (f.traffic["l2"] + 1.0),
-        "l1_working": f.working["l1"], "l2_working": f.working["l2"], "footprint": f.working["all"],
+        "l1_bytes": moved["l1"], "l2_bytes": moved["l2"], "l3_bytes": moved["l3"],
+        "l1_intensity": flops / (moved["l1"] + 1.0), "l2_intensity": flops / (moved["l2"] + 1.0),
+        "l1_working": working["l1"], "l2_working": working["l2"], "footprint": working["all"],
         "tile_working": f.tile_working,
     }  # fmt: skip
     table = np.zeros((out.shape[1], len(f.points)), np.float32)
@@ -242,7 +242,7 @@ _LOG_RUNS = _log_runs([c.log for c in COLUMNS[_FIRST_MAIN:_FIRST_BEFORE]])
 def _access(table: NDArray[np.float32], f: BlockFacts, k: int) -> None:
     fp = f.prints[k]
     lane = next((j for j, lp in enumerate(f.plan.loops) if lp.kind == "vectorize"), None)
-    table[0], table[1] = f.moved["l1"][k], f.moved["l2"][k]
+    table[0], table[1] = f.traffic.moved["l1"][k], f.traffic.moved["l2"][k]
     table[2], table[3] = fp.bytes[0], f.body_level.pick(fp.elements)
     table[4] = f.points / fp.elements[0]
     if lane is not None:
@@ -251,8 +251,8 @@ def _access(table: NDArray[np.float32], f: BlockFacts, k: int) -> None:
 
 def _others(out: NDArray[np.float32], blocks: Sequence[_Block]) -> None:
     for number, b in enumerate(blocks):
-        f, c = b.facts, b.cycles
-        part = b.spread(c.compute, c.memory, f.points, f.bodies, f.traffic["l1"], f.traffic["l2"], f.vector, f.tasks)
+        f, c, moved = b.facts, b.cycles, b.facts.traffic.total
+        part = b.spread(c.compute, c.memory, f.points, f.bodies, moved["l1"], moved["l2"], f.vector, f.tasks)
         if not number:
             out[...] = part
         else:

@@ -73,9 +73,10 @@ def footprint(acc: AccessPlan, depth: int, value: Evaluate, n: int) -> Footprint
     matrices = []
     for matrix in _size([w for w, _ in spans], [c for _, c in spans], shape, acc.itemsize):
         # Only loops that move the access make a difference: worked out for these levels, then spread over all.
-        few = np.broadcast_to(matrix, (len(moving) + 1, matrix.shape[1]))
-        full = np.empty((depth + 1, n), np.float32)
-        full[...] = few.take(below, axis=0)
+        few = matrix if len(matrix) > len(moving) else np.broadcast_to(matrix, (len(moving) + 1, matrix.shape[1]))
+        full = few.take(below, axis=0)
+        if full.shape[1] != n:
+            full = np.repeat(full, n, axis=1)
         matrices.append(full)
     elements, lines, near, far = matrices
     moves = tuple(k in acc.loops for k in range(depth)) or (True,)
@@ -114,19 +115,19 @@ def _size(
     rest = np.ones((1, 1), np.float32)
     step = shape[-1].astype(np.float64) * itemsize
     full = run == shape[-1]
-    apart: Array = _lowest_bit(step)
+    apart: Array = lowest_bit(step)
     for d in range(len(span) - 2, -1, -1):
         run = np.where(full, run * wide[d], run)
         rest = np.where(full, rest, rest * span[d])
         step = step * shape[d]
-        apart = np.where(full, _lowest_bit(step), apart)
+        apart = np.where(full, lowest_bit(step), apart)
         full = full & (wide[d] == shape[d])
     pieces: Array = np.ceil(run * np.float32(itemsize / LINE)) * np.float32(LINE)
     lines = np.minimum(rest * pieces, elements * LINE)
     return elements, lines, lines * _crowding(apart, pieces, rest, 0), lines * _crowding(apart, pieces, rest, 1)
 
 
-def _lowest_bit(pitch: Any) -> Array:
+def lowest_bit(pitch: Any) -> Array:
     """Largest power of two that divides a distance in bytes, at most the larger way: exact as float32."""
     whole = pitch.astype(np.int64)
     bit: Array = np.minimum(whole & -whole, WAYS[1]).astype(np.float32)
@@ -137,7 +138,8 @@ def _crowding(apart: Array, run: Array, pieces: Array, way: int) -> Array:
     """How many times its size a set of `pieces` runs of bytes takes in a cache, whose distance `apart` divides."""
     if way == 0:
         apart = np.minimum(apart, np.float32(WAYS[0]))
-    crowded: Array = np.maximum(1.0, np.minimum(apart / run, pieces * (apart * (1.0 / WAYS[way]))))
+    # Runs that come back to the first one's set take whole ways, the gaps between them included.
+    crowded: Array = np.where(pieces * apart > WAYS[way], np.maximum(apart / run, 1.0), np.float32(1.0))
     return crowded
 
 
