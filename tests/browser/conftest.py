@@ -65,11 +65,10 @@ def page(pages: Pages, failed: Callable[[], bool]) -> Any:
     page.outside.clear()
     page.errors.clear()
     yield page
-    keep = False
-    if not failed() and not getattr(page, "spoiled", False):
-        with contextlib.suppress(Exception):
-            keep = clear(page)
-    if not keep:
+    cleared = False
+    with contextlib.suppress(Exception):  # also after a failure: a run that goes on takes its time from the next test
+        cleared = clear(page)
+    if failed() or not cleared or getattr(page, "spoiled", False):
         pages.drop()
 
 

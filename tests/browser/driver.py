@@ -183,7 +183,8 @@ OPEN = "path => window.jupyterapp.commands.execute('docmanager:open', { path, fa
 CLEAR = """async () => { const app = window.jupyterapp;
     if (!app?.serviceManager) return false;
     for (const shown of [...app.shell.widgets('main')]) shown.dispose();
-    await app.serviceManager.sessions.shutdownAll();
+    const late = new Promise(done => setTimeout(done, 20000));
+    await Promise.race([app.serviceManager.sessions.shutdownAll(), late]);
     return !document.querySelector('.jp-Dialog, .swb'); }"""
 
 
