@@ -324,3 +324,21 @@ def test_a_scope_is_seen_where_a_temporary_lives():
     s.compute_at("add", "relu_i")
     s.set_scope("add", "local")
     assert nest_rows(s.func).row("relu_i").chips == ("add 12 · local",)
+
+
+def test_what_a_sum_starts_from_is_told_for_the_tile_that_it_is_set_for():
+    s = wb.Schedule(workloads.matmul(64, 64, 64))
+    assert nest_rows(s.func, TARGET).row("init:C").text == "C[i, j] = 0"
+    s.split("i", [None, 8])
+    s.split("j", [None, 4, 4])
+    s.reorder("i.0", "j.0", "k", "i.1", "j.1", "j.2")
+    assert nest_rows(s.func, TARGET).row("init:C").text == "C[i.0*8:i.0*8+8, j.0*16:j.0*16+16] = 0"
+    s.reorder("k", "i.0", "j.0", "i.1", "j.1", "j.2")
+    assert nest_rows(s.func, TARGET).row("init:C").text == "C[:, :] = 0"
+
+
+def test_a_start_is_no_statement_and_numbers_that_follow_are_not_open():
+    s = wb.Schedule(workloads.matmul(64, 64, 64))
+    s.split("i", [wb.Hole(), wb.Hole()])
+    view = nest_rows(s.func, TARGET)
+    assert (view.statements, len(view.holes), view.free) == (1, 2, 1)

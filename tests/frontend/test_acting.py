@@ -64,6 +64,16 @@ def test_leave_open_makes_a_hole(bench: Bench) -> None:
     assert step == {"primitive": "split", "args": {"loop": "c", "factors": [None, {"hole": None}]}}
 
 
+def test_of_a_peeled_rest_the_form_says_what_the_nest_will_show(bench: Bench) -> None:
+    page = bench.open().page
+    bench.click(SPLIT)
+    page.locator(".swb-factor .swb-size").fill("3")
+    tail = page.locator(".swb-form").get_by_label("where the factors do not divide").locator("select")
+    for choice, said in (("guard", "c.0 6 × c.1 3"), ("peel", "c.0 5 × c.1 3 + c.rest 1")):
+        tail.select_option(choice)
+        bench.wait_for(f"document.querySelector('.swb-equation').innerText === 'c → {said}'")
+
+
 def test_several_factors(bench: Bench) -> None:
     page = bench.open().page
     bench.click(SPLIT)

@@ -110,7 +110,9 @@ class NestRow:
 
 @dataclass(frozen=True, slots=True)
 class NestView:
-    """Rows in program order; `hidden` more were left out. `loops` and `statements` count all of them."""
+    """Rows in program order; `hidden` more were left out. `loops` and `statements` count all of them; what a sum starts
+    from is no statement of its own.
+    """
 
     rows: tuple[NestRow, ...]
     loops: int
@@ -118,6 +120,8 @@ class NestView:
     hidden: int
     buffers: tuple[str, ...] = ()
     holes: tuple[tuple[str, tuple[int, ...] | None], ...] = ()
+    #: How many of the holes are chosen: one number of every split follows from the others.
+    free: int = 0
 
     def row(self, id: str) -> NestRow:
         """Return a row by id; `InputError` "nest.row" when it is not shown."""
@@ -132,6 +136,7 @@ class NestView:
         return {
             "rows": [r.to_json() for r in self.rows], "loops": self.loops, "statements": self.statements,
             "hidden": self.hidden, "buffers": list(self.buffers), "holes": holes,
+            "free": self.free,
         }  # fmt: skip
 
 
@@ -161,8 +166,9 @@ def nest_rows(func: Func, target: Target | None = None, limit: int = 400) -> Nes
     total = n_loops + len(heads) + n_inits
     holes = tuple((h.name, h.choices) for h in func.holes)
     return NestView(
-        tuple(rows), n_loops, len(heads) + n_inits, total - len(rows), tuple(b.name for b in func.buffers), holes
-    )
+        tuple(rows), n_loops, len(heads), total - len(rows), tuple(b.name for b in func.buffers), holes,
+        max(len(holes) - len(func.relations), min(len(holes), 1)),
+    )  # fmt: skip
 
 
 def _first_roots(func: Func, limit: int) -> Func:
@@ -307,7 +313,7 @@ class _Rows:
     def _init(self, block: Block, own: Block, path: tuple[For, ...], first: int) -> None:
         if len(self.rows) >= self.limit:
             return
-        outer, inside = path[:first], [lp.name for lp in path[first:]]
+        outer, inside = path[:first], {lp.name: lp.extent for lp in path[first:]}
         count = starts(block, path, self.part.relations)
         item = itemsize(self.buffers[block.buffer].dtype)
         self.rows.append(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, loads
+from workbench.ir.poly import Dim
 from workbench.ir.printer import INFIX, affine_text, bound_text
 from workbench.ir.stmt import Block
 from workbench.markup import shortened
@@ -47,19 +48,30 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
     return shortened(body, LONGEST)
 
 
-def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Collection[str]) -> str:
-    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, :] = 0``.
+def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Mapping[str, Dim]) -> str:
+    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, j.0*8:j.0*8+8] = 0``.
 
-    A reduction that goes on with what another block has stored says so.
+    `inside` has the loops' extents. A reduction that goes on with what another block has stored says so.
     """
     assert block.init is not None
     kept = shrunk.get(block.buffer)
     shown = block.index if kept is None else own.index
     dims = range(len(shown)) if kept is None else kept
-    index = [":" if own.index[d].vars & set(inside) else _form(shown[d]) for d in dims]
+    index = [_range(own.index[d], inside) if own.index[d].vars & set(inside) else _form(shown[d]) for d in dims]
     elements = f"{block.buffer}{_brackets(index)}"
     text = f"goes on from {elements}" if block.resumes else f"{elements} = {_expr(block.init, 0, {})}"
     return shortened(text, LONGEST)
+
+
+def _range(x: Affine, inside: Mapping[str, Dim]) -> str:
+    """What loops walk over of a dimension: ``:`` where they reach all of it that there is."""
+    base = Affine(tuple(term for term in x.terms if term[0].var not in inside), x.const)
+    if base.is_const:
+        return ":"
+    steps = [(digit, c, inside[digit.var]) for digit, c in x.terms if digit.var in inside]
+    if not all(digit.plain and isinstance(c, int) and isinstance(n, int) for digit, c, n in steps):
+        return f"{_form(base)}:…"
+    return f"{_form(base)}:{_form(base + (1 + sum(c * (n - 1) for _, c, n in steps)))}"
 
 
 def _form(x: Affine, at: Sequence[Pick] = ()) -> str:

@@ -74,6 +74,8 @@ export interface NestSlice {
   readonly hidden: number;
   readonly buffers: readonly string[];
   readonly holes: readonly HoleInfo[];
+  /** How many of them are chosen: the others follow from these. */
+  readonly free?: number;
   /** Axes of every block, outermost first. */
   readonly axes?: Readonly<Record<string, readonly string[]>>;
   /** How buffers lie in memory, where that is not as usual. */

@@ -27,11 +27,11 @@ export function Buffers({ store, nest }: Pick<PanelProps, 'store'> & { nest: Nes
 
 /** What is left open: numbers, which the nest shows as "?", and choices, of which it shows the first. */
 export function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {
-  const { holes } = nest;
+  const { holes, free = holes.length } = nest;
   const names = holes.map(hole => `?${hole.name}${hole.choices ? ` of ${hole.choices.join(', ')}` : ''}`).join('; ');
   return (
     <>
-      {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(holes.length, 'open number')}</span>}
+      {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(free, 'open number')}</span>}
       {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first choice that is legal">{plural(choices, 'open choice')}</span>}
     </>
   );

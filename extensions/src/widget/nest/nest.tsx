@@ -62,7 +62,7 @@ function Title({ store, nest, find, step }: Pick<PanelProps, 'store'> & { nest: 
       <h3 class="swb-h3">Loop nest</h3>
       {find !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find}▏</b></span>}
       {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
-      <Holes nest={nest} choices={(store.see('head')?.holes ?? 0) - nest.holes.length} />
+      <Holes nest={nest} choices={(store.see('head')?.holes ?? 0) - (nest.free ?? nest.holes.length)} />
       <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
     </header>
   );

@@ -109,11 +109,13 @@ export function divisors(n: number): readonly number[] {
   return found.sort((a, b) => a - b);
 }
 
-/** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open; with a `tail` the last iteration may run short. */
-export function splitParts(loop: string, extent: number | null, inner: readonly Json[], tail = false): readonly { name: string; size: string }[] {
+/** `ic → ic.0 4 × ic.1 16`, with "?" for what is left open; with the tail "guard" the last iteration runs short, with "peel" it is `loop.rest`. */
+export function splitParts(loop: string, extent: number | null, inner: readonly Json[], tail: Json = 'exact'): readonly { name: string; size: string }[] {
   const numbers = inner.every(one => typeof one === 'number');
   const product = numbers ? (inner as number[]).reduce((a, b) => a * b, 1) : NaN;
   const even = extent !== null && extent % product === 0;
-  const rest = extent !== null && product >= 1 && (even || tail) ? String(Math.ceil(extent / product)) : '?';
-  return [rest, ...inner.map(one => (isHole(one) ? '?' : valueText(one)))].map((size, i) => ({ name: `${loop}.${i}`, size }));
+  const peel = tail === 'peel';
+  const outer = extent !== null && product >= 1 && (even || tail !== 'exact') ? String((peel ? Math.floor : Math.ceil)(extent / product)) : '?';
+  const parts = [outer, ...inner.map(one => (isHole(one) ? '?' : valueText(one)))].map((size, i) => ({ name: `${loop}.${i}`, size }));
+  return peel && outer !== '?' && !even ? [...parts, { name: `${loop}.rest`, size: String(extent! % product) }] : parts;
 }

@@ -61,7 +61,6 @@ export function FactorsField({ field, value, draft, nest, loop, divisors, onChan
   const inner = innerOf(value, extent);
   const set = (next: readonly Json[]): void => onChange([null, ...next]);
   const place = (i: number, next: Json): readonly Json[] => inner.map((old, j) => (j === i ? next : old));
-  const tail = draft.tail !== undefined && draft.tail !== 'exact';
   const choices = (i: number): readonly number[] => {
     const others = inner.filter((one, j): one is number => j !== i && typeof one === 'number').reduce((a, b) => a * b, 1);
     if (inner.length === 1 && divisors?.length) return divisors;
@@ -76,8 +75,8 @@ export function FactorsField({ field, value, draft, nest, loop, divisors, onChan
           onRemove={inner.length > 1 ? () => set(inner.filter((_, j) => j !== i)) : undefined} />
       ))}
       <p class="swb-equation" aria-live="polite">
-        {loop} → {splitParts(loop, extent, inner, tail).map((part, i) => (
-          <span key={part.name}>{i > 0 && ' × '}{part.name} <b class={part.size === '?' ? 'swb-hole' : ''}>{part.size}</b></span>
+        {loop} → {splitParts(loop, extent, inner, draft.tail).map((part, i) => (
+          <span key={part.name}>{i > 0 && (i > inner.length ? ' + ' : ' × ')}{part.name} <b class={part.size === '?' ? 'swb-hole' : ''}>{part.size}</b></span>
         ))}
       </p>
       <Button class="swb-link" data-swb-more onPress={() => set([...inner, 1])}>Add another loop</Button>
