@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from session.conftest import until
 
-from workbench import Target
+from workbench import Schedule, Target, workloads
+from workbench.analysis import why
+from workbench.session import palette as moves
 from workbench.session.measuring import Result
 
 
@@ -54,3 +56,28 @@ def test_cures_are_worked_out_when_asked_for_and_can_be_applied_as_they_come(ses
     assert len(s.schedule.trace) == 1 + len(best["then"])
     after = s.snapshot().slices["head"]["est"]
     assert before["ms"] is None or after["ms"] < before["ms"]
+
+
+def test_the_offer_that_gains_most_comes_first_and_none_that_it_undoes(session):
+    s = session(Schedule(workloads.matmul(512, 512, 512), Target("llvm", cpu="x86-64-v3", threads=2)))
+    found: list[Any] = []
+    done = threading.Event()
+    s.ask("cures", {}, lambda message: (found.append(message), done.set()))
+    assert done.wait(20)
+    first, *rest = found[0]["value"]["rows"]
+    reasons = {one.code: one.cure for one in why(s.schedule, s.desk.target).reasons if one.cure}
+    assert first["label"] == str(max(reasons.values(), key=lambda cure: cure.gain))
+    assert len(rest) + 1 < len(reasons), "what is the same, or not legal any more, is not offered beside it"
+    assert len({one["label"] for one in (first, *rest)}) == len(rest) + 1
+    s.run("apply", step=first["step"], then=first["then"])
+    for one in rest:
+        assert moves.verdict(s.schedule, one["step"])["legal"], one["label"]
+
+
+def test_a_small_share_of_the_peak_is_not_nothing(session, fake, monkeypatch):
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    s = session()
+    until(lambda: (s.snapshot().slices["head"]["est"] or {}).get("ms"))
+    fake.result = Result("ok", s.snapshot().slices["head"]["est"]["ms"] * 9, 0.01, 0.2)
+    s.run("measure")
+    until(lambda: said(s).startswith("Measured: 0.2 % of peak"))

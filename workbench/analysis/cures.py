@@ -131,6 +131,22 @@ def replayed(schedule: Schedule, without: Collection[int]) -> Schedule:
     return after
 
 
+def beside(schedule: Schedule, first: Cure | None, other: Cure | None, target: Target) -> bool:
+    """Whether a cure is legal after another one, and still gains: the two do not pull apart."""
+    if first is None or other is None or other.without:
+        return False
+    machine, after = Machine.of(target), replayed(schedule, first.without)
+    try:
+        for step in first.steps:
+            after.apply(step)
+        before = cycles_of(after, machine)
+        for step in other.steps:
+            after.apply(step)
+    except WorkbenchError:
+        return False
+    return before >= LEAST * cycles_of(after, machine)
+
+
 class Cures:
     """Looks for cures of one statement.
 

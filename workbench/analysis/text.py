@@ -49,7 +49,7 @@ def update_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]]) -
 
 
 def init_text(block: Block, own: Block, shrunk: Mapping[str, Sequence[int]], inside: Mapping[str, Dim]) -> str:
-    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[:, j.0*8:j.0*8+8] = 0``.
+    """The first value of a reduction, for all elements that the loops `inside` walk over: ``acc[j.0*8:j.0*8+8] = 0``.
 
     `inside` has the loops' extents. A reduction that goes on with what another block has stored says so.
     """

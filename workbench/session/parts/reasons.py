@@ -44,7 +44,7 @@ def _measured(look: Look) -> str:
     wrong = max(off, 1.0 / off)
     if share < NEAR_PEAK and wrong <= APART:
         return ""
-    told = [f"{round(100 * share)} % of peak"] if share else []
+    told = [f"{100 * share:.{1 if share < 0.095 else 0}f} % of peak"] if share else []
     if wrong > APART:
         told.append(f"the estimate is {wrong:.1f}× too {'slow' if off > 1.0 else 'fast'} here")
     return f"Measured: {'; '.join(told)}."
@@ -53,15 +53,18 @@ def _measured(look: Look) -> str:
 @question("cures", lane="cures")
 def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
-    that has some.
+    that has some: the one that gains most first, and none that it would make useless.
     """
     from workbench.analysis import why
+    from workbench.analysis.cures import beside
 
     view, target = host.desk.variant(args.get("node")).schedule, host.desk.target
 
     def work() -> dict[str, Any]:
         found = why(view, target) if view.is_concrete else None
         reasons = found.reasons if found is not None else ()
-        return {"rows": [{"id": one.code, **one.cure.to_json()} for one in reasons if one.cure is not None]}
+        cured = sorted((r for r in reasons if r.cure is not None), key=lambda r: -r.cure.gain if r.cure else 0.0)
+        rows = [r for r in cured if r is cured[0] or beside(view, cured[0].cure, r.cure, target)]
+        return {"rows": [{"id": one.code, **one.cure.to_json()} for one in rows if one.cure is not None]}
 
     return work
