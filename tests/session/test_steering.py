@@ -214,7 +214,7 @@ def test_a_trial_that_lost_is_not_the_best():
     line = against(0, 0, 1, ms=(4.1, 4.5))
     stats.add([line, line])
     task = stats.of("t")
-    assert (task.best.trial, task.best_ms, task.curve) == (0, 4.1, [4.2, 4.1])
+    assert (task.best.trial, task.best_ms, task.course) == (0, 4.1, [4.2, 4.1])
     stats.add([trial(2, 3.5)])
     assert stats.best_ms("t") == 4.1, "it is behind the place of what the best one beat, and was not compared"
     stats.add([against(2, 0, 2, ms=(4.0, 3.6))])
@@ -228,7 +228,7 @@ def test_a_comparison_in_a_restless_minute_makes_nothing_slower():
     stats.add([trial(0, 0.83, origin="default"), trial(1, 0.8), against(0, 0, 1, ms=(0.775, 0.79))])
     stats.add([trial(2, 0.81), against(0, 0, 2, ms=(1.63, 1.64))])
     task = stats.of("t")
-    assert (task.best.trial, task.best_ms, task.untuned_ms, task.curve) == (0, 0.775, 0.775, [0.83, 0.775, 0.775])
+    assert (task.best.trial, task.best_ms, task.untuned_ms, task.course) == (0, 0.775, 0.775, [0.83, 0.775, 0.775])
 
 
 def row(n, ms):
