@@ -128,6 +128,15 @@ def test_by_how_much_an_axis_is_padded_is_asked_where_it_might_get_too_large() -
     assert Pad(name, axis, 30_016).alike(many) is None
 
 
+def test_what_is_refused_for_two_reasons_can_be_looked_at() -> None:
+    schedule = Schedule(workloads.conv2d_nhwc(8, 8, 4, 4, relu=True))
+    schedule.fuse("kh", "kw")
+    schedule.reverse_compute_at("relu", "h")
+    move = next(m for m in schedule.moves("kh.kw") if m.primitive == "rfactor")
+    assert move.code == "rfactor.consumers"
+    assert move.to_json()["witness"] is None
+
+
 def test_a_hint_is_looked_for_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from workbench.schedule.primitives import split
 

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ...errors import ScheduleError
 from ...ir.affine import Affine, bijective
 from ...ir.expr import Binary, Load
 from ...ir.func import Buffer, Func
@@ -14,7 +15,7 @@ from ...ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
 from ...ir.types import dtype_of, neutral
 from .. import legality
 from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from ..refusal import Refusal, Search, refuse
+from ..refusal import Refusal, Search, Witness, refuse
 from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
 
 
@@ -228,9 +229,16 @@ class RFactor(Primitive):
                 f"{inside[0]!r} reads {block.buffer!r} in the same nest, before it would be complete.",
                 (block.name, *inside),
                 f"take this step before moving {inside[0]!r}",
-                Search(lambda: legality.early(self._made(func, block)[0], block.buffer, inside[0])),
+                Search(lambda: self._early(func, block, inside[0])),
             )
         return block
+
+    def _early(self, func: Func, block: Block, reader: str) -> Witness | None:
+        try:
+            new, _ = self._made(func, block)
+        except ScheduleError:  # the axis does not fall apart at the loop either
+            return None
+        return legality.early(new, block.buffer, reader)
 
     def _apart(self, func: Func, block: Block) -> tuple[Block, str]:
         """The block with an axis of its own for the loop, and that axis."""
