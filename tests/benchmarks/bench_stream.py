@@ -128,7 +128,9 @@ def stream(notebook: Notebook, trials: int, rate: float, shots: Path | None) -> 
 
 def cells(view: View) -> list[str]:
     """The column of trials of the task table."""
-    js = """rows => rows.map(r => r.cells[4].textContent.replace(/\\D/g, '') || '0')"""
+    js = """rows => { const heads = [...rows[0].closest('table').tHead.rows[0].cells];
+        const at = heads.findIndex(head => head.textContent.trim() === 'trials');
+        return rows.map(r => r.cells[at].textContent.replace(/\\D/g, '') || '0'); }"""
     found: list[str] = view.find(".swb-tasks tbody tr[data-swb-task], .swb-tasks tbody tr").evaluate_all(js)
     return found
 
@@ -161,8 +163,12 @@ def summary(
 
 
 def middle_and_most(values: list[float]) -> dict[str, float]:
-    """Median and maximum."""
-    return {"median": round(sorted(values)[len(values) // 2], 1), "max": round(max(values), 1)}
+    """Median, 95th percentile and maximum."""
+    order = sorted(values)
+    return {
+        name: round(order[min(int(share * len(order)), len(order) - 1)], 1)
+        for name, share in (("median", 0.5), ("p95", 0.95), ("max", 1.0))
+    }
 
 
 def pictures(notebook: Notebook, view: View, to: Path) -> None:
