@@ -21,8 +21,11 @@ def test_an_open_form_previews_its_step_and_a_closed_one_does_not(bench: Bench) 
     page.wait_for_selector(EFFECT)
     assert asked(bench) == [4]
     assert "→" in bench.text(EFFECT)
+    for old in (".swb-nest .swb-panel-head", ".swb-buffers", ".swb-accesses caption", ".swb-reasons"):
+        assert "before this step" in bench.text(old), old
     bench.click(SPLIT)
     assert page.locator(EFFECT).count() == 0
+    assert "before this step" not in page.inner_text("body"), "nothing is previewed any more"
 
 
 def test_the_slider_goes_over_the_divisors_and_previews_the_newest_while_one_is_under_way(bench: Bench) -> None:

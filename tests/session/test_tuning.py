@@ -367,6 +367,7 @@ def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):
     s.run("apply", step=split("j", None, {"hole": "tj"}))
     s.run("tune", scope="schedule", trials=3)
     finished(s)
+    assert slice_of(s, "steering")["task"]["chosen"].startswith("tj = "), "the number, not who proposed it"
     s.run("adopt")
     rows = slice_of(s, "history")["rows"]
     assert [r["by"] for r in rows] == ["hand", "hand", "hand", "tuner"]

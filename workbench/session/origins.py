@@ -38,7 +38,7 @@ def origin(tree: Tree, found: Schedule, record: Record, keys: Mapping[int, str])
     filled = [(node, numbers) for node in alike if (numbers := filling(node.schedule.to_json(), steps))]
     if filled:
         node, numbers = filled[-1]
-        return node.id, "fill", _numbers(numbers)
+        return node.id, "fill", numbered(numbers)
     states = keys_of(tree.task, found)[: len(steps)] or (tree.nodes[ROOT].key,)  # a trial may be the program as written
     node = next(n for key in reversed(states) if (n := tree.find(key)) is not None)
     more = len(steps) - node.steps
@@ -69,5 +69,6 @@ def _fits(before: Any, after: Any, out: dict[str, Any]) -> bool:
     return bool(before == after)
 
 
-def _numbers(values: Mapping[str, Any]) -> str:
+def numbered(values: Mapping[str, Any]) -> str:
+    """Write which number has which value."""
     return ", ".join(f"{name} = {value}" for name, value in values.items())

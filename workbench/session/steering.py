@@ -14,6 +14,7 @@ from workbench.tune.session import TuningSession
 from workbench.tune.standing import START
 
 from .history import open_parts
+from .origins import filling, numbered
 from .stats import rounded
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
     return {
-        **_best(desk, row),
+        **_best(desk, row), **_chosen(desk, row.key),
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
         "waiting": len(tuning.held(row.id).added), **_told(desk, row.key, lines),
     }  # fmt: skip
@@ -169,6 +170,16 @@ def _best(desk: Desk, row: TaskRow) -> dict[str, Any]:
         "trial": best.trial, "ms": rounded(desk.stats.best_ms(row.key)), "spread": rounded(best.spread, 3),
         "origin": best.origin, "run": {"trial": row.trial, "ms": rounded(row.latency_ms)},
     }  # fmt: skip
+
+
+def _chosen(desk: Desk, key: str) -> dict[str, str]:
+    """Say which numbers the best trial has where open ones of a variant were tuned."""
+    found, tree = desk.stats.best(key), desk.history.trees.get(-1 if desk.index is None else desk.index)
+    if found is None or tree is None or desk.watch is None or desk.watch.scope != "schedule":
+        return {}
+    alike = [node.schedule for node in tree.nodes.values() if node.steps == len(found.trace) and node.trial is None]
+    filled = [numbers for one in alike if (numbers := filling(one.to_json(), found.trace))]
+    return {"chosen": numbered(filled[-1])} if filled else {}
 
 
 def _remembered(desk: Desk) -> dict[str, Any] | None:

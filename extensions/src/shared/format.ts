@@ -76,7 +76,7 @@ const factor = (n: number): string => n < 1.1 ? n.toFixed(3) : n.toFixed(n < 9.9
 /** From one time to another: how many times as fast, or slower. */
 export function times(before: number, after: number): string {
   const n = before / after;
-  return !(n > 0) || !Number.isFinite(n) ? '' : n < 0.9995 ? `${factor(1 / n)}× slower` : `${factor(n)}× as fast`;
+  return !(n > 0) || !Number.isFinite(n) ? '' : Math.abs(n - 1) < 0.01 ? 'the same' : n < 1 ? `${factor(1 / n)}× slower` : `${factor(n)}× as fast`;
 }
 
 /** How sure a comparison is; the tuner believes what it is 99 % sure of. */

@@ -95,7 +95,7 @@ export interface SteeringSlice {
   } | null;
   /** The task on show. */
   readonly task: {
-    readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string;
+    readonly trial: number | null; readonly ms: number | null; readonly spread: number | null; readonly origin: string; readonly chosen?: string;
     /** The best of the run, where the log has a better one that was timed under other conditions. */
     readonly run: { readonly trial: number | null; readonly ms: number | null } | null;
     readonly quality: number | null; readonly reason: string; readonly resting: boolean; readonly compared: number;

@@ -3,6 +3,7 @@
 import { bytes } from '../../shared/format';
 import type { AccessRow } from '../../shared/types';
 import type { PanelProps } from '../panel';
+import { Before } from './around';
 
 /**
  * What a step means: the fact, then what follows from it. In an innermost loop steps of a cache line or more cost, further
@@ -28,7 +29,7 @@ export function AccessesPanel({ store }: PanelProps) {
   return (
     <section class="swb-accesses" aria-label={`Accesses while ${slice.row} runs`}>
       <table>
-        <caption>Accesses while <b class="swb-mono">{slice.row}</b> runs</caption>
+        <caption>Accesses while <b class="swb-mono">{slice.row}</b> runs<Before store={store} /></caption>
         <thead>
           <tr>
             <th scope="col">element</th><th scope="col">kind</th><th scope="col">from one iteration to the next</th>

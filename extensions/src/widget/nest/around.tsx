@@ -15,7 +15,7 @@ export function Buffers({ store, nest }: Pick<PanelProps, 'store'> & { nest: Nes
   const stop = buffers.includes(at) ? at : buffers[0];
   return (
     <div ref={box} class="swb-buffers" role="group" aria-label="Buffers" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
-      <span class="swb-faint">Buffers</span>
+      <span class="swb-faint">Buffers<Before store={store} /></span>
       {buffers.map(name => (
         <button key={name} class="swb-mini is-wide" data-buffer={name} aria-pressed={name === at} tabIndex={name === stop ? 0 : -1}
           title={[`Select buffer ${name}`, ...(nest.storage?.[name] ?? [])].join('\n')} onClick={() => store.select(name)}>{name}
@@ -24,6 +24,9 @@ export function Buffers({ store, nest }: Pick<PanelProps, 'store'> & { nest: Nes
     </div>
   );
 }
+
+/** While a step is previewed in the nest, what stands beside it is of the nest as it is. */
+export const Before = ({ store }: Pick<PanelProps, 'store'>) => (store.ghost.value ? <em> · before this step</em> : null);
 
 /** What is left open: numbers, which the nest shows as "?", and choices, of which it shows the first. */
 export function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {

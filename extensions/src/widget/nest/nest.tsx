@@ -7,7 +7,7 @@ import { count, plural } from '../../shared/format';
 import type { NestSlice } from '../../shared/types';
 import type { PanelProps } from '../panel';
 import { useUi } from '../ui';
-import { Buffers, Holes } from './around';
+import { Before, Buffers, Holes } from './around';
 import { useGlide } from './glide';
 import { Head, Steps } from './head';
 import { useMoving } from './moving';
@@ -63,7 +63,7 @@ function Title({ store, nest, find, step }: Pick<PanelProps, 'store'> & { nest: 
       {find !== null && <span class="swb-previews" role="status">find <b class="swb-mono">{find}▏</b></span>}
       {step && <span class="swb-previews" role="status">preview of <b class="swb-mono">{step}</b></span>}
       <Holes nest={nest} choices={(store.see('head')?.holes ?? 0) - (nest.free ?? nest.holes.length)} />
-      <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}</span>
+      <span class="swb-faint">{plural(nest.loops, 'loop')} · {plural(nest.statements, 'statement')}<Before store={store} /></span>
     </header>
   );
 }

@@ -7,6 +7,7 @@ import { OfferButton } from '../palette/witness';
 import { nameOf } from '../palette/args';
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
+import { Before } from './around';
 import { useUi } from '../ui';
 import { noKernel } from '../words';
 
@@ -29,11 +30,11 @@ export function Why({ store }: Pick<PanelProps, 'store'>) {
   if (!why) return null;
   return (
     <section class="swb-reasons" aria-label="What takes the time">
-      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b> <span class="swb-mut">Estimated: {why.text}</span>{why.measured && <b> {why.measured}</b>}</p>
+      <p title="By a model of the machine; nothing was run"><b>What takes the time?</b><Before store={store} /> <span class="swb-mut">Estimated: {why.text}</span>{why.measured && <b> {why.measured}</b>}</p>
       <ul>
         {why.rows.map(({ id, says }) => {
           const cure = cures?.rows.find(one => one.id === id);
-          return <li key={id} data-reason={id}>{says}{' '}{cure && <Link key={cure.label} store={store} cure={cure} />}</li>;
+          return <li key={id} data-reason={id}>{says}{' '}{cure && cures!.rows.length > 1 && cure === cures!.rows[0] && <b>first: </b>}{cure && <Link key={cure.label} store={store} cure={cure} />}</li>;
         })}
       </ul>
     </section>
