@@ -114,6 +114,16 @@ def test_predictions_are_told_in_the_unit_of_the_measurements(monkeypatch):
     assert "<b>rank correlation -1.00</b>" in notes(prediction_figure(opposite))
 
 
+def test_the_rank_correlation_of_a_task_is_that_of_its_rounds(run):
+    key, other = run.tasks[0].key, run.tasks[1].key
+    mine = [r.round for r in run.rounds if r.task_key == key]
+    told = {mine[0]: 0.3, mine[-2]: 0.61, max(r.round for r in run.rounds if r.task_key == other): 0.9}
+    rounds = [dataclasses.replace(r, spearman=told.get(r.round)) for r in run.rounds]
+    lines = [*run.records, *rounds]
+    assert "<b>rank correlation 0.61</b>" in notes(prediction_figure(lines, key))
+    assert "<b>rank correlation 0.90</b>" not in notes(prediction_figure(lines))  # of all tasks no round tells
+
+
 def test_without_a_clock_predictions_are_ranks(run, monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: None)
     figure = prediction_figure(run, run.tasks[0])

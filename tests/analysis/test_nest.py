@@ -216,7 +216,8 @@ def test_a_tile_says_what_a_person_wants_to_know():
     assert rows["conv_c"].chips == ("sum",)
     assert rows["conv_c"].reduce
     assert rows["conv_c"].level == "L1"  # a loop cannot step through registers, however little it touches
-    assert rows["relu_o.0"].chips == ("parallel · 2 threads",)
+    assert rows["relu_n"].chips == ("parallel · 2 threads",)  # one round of it, two of the other: they run as one loop
+    assert rows["relu_o.0"].chips == ("parallel with relu_n",)
     assert rows["init:conv"].parent == "conv_w"
     assert rows["init:conv"].text == "conv[:] = 0"
     assert rows["stmt:conv"].text == "conv[conv_o] += pad(X[n, h+kh-1, kw+w-1, c]) * W[kh, kw, c, o]"

@@ -28,7 +28,11 @@ def test_the_figure_is_asked_for_and_shown_when_it_comes(panels: Panels) -> None
 def test_without_trials_nothing_is_asked_until_there_are_some(panels: Panels) -> None:
     panels.open("chart", states.state(tuning=states.tuning("none"), tasks=states.tasks(measured=False)))
     assert panels.sent == []
+    panels.page.evaluate("kernel.trait('figure', 'IPY_MODEL_abc')")  # it was made for the roofline
+    panels.settle()
     assert "No trials yet" in panels.page.locator(".swb-blank").inner_text()
+    assert panels.page.locator(".figure").count() == 0
+    panels.page.evaluate("kernel.trait('figure', '')")
     panels.patch({"tuning": {"=": states.tuning(trials=1)}})
     panels.settle()
     assert panels.sent == [("figure", {})]

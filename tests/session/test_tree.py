@@ -174,7 +174,7 @@ def test_a_trial_hangs_on_what_it_was_derived_from_else_on_what_it_fills_else_on
     far.split("i", [None, 8])
     far.split("k", [None, 4])
     far.unroll("k.1")
-    assert origin(tree, far, record(far.to_json()), {}) == (1, "steps", "2 steps")
+    assert origin(tree, far, record(far.to_json()), {}) == (1, "steps", "2 steps by the tuner")
     assert origin(tree, far.prefix(2), record(far.prefix(2).to_json()), {})[1] == "step"
 
 

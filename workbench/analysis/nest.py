@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, Literal
 
 from workbench.analysis.text import init_text, update_text
@@ -15,7 +16,7 @@ from workbench.ir.flops import expr_flops
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal
 from workbench.ir.printer import dim_text
-from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
+from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops, parallel_chain
 from workbench.schedule.standing import unit_regions
 from workbench.target import Target
 
@@ -215,6 +216,7 @@ class _Rows:
         self.below: dict[str, _Below] = {}
         self.inits: dict[str, list[tuple[Block, Block, tuple[For, ...], int]]] = {}
         self.homes: dict[str, list[str]] = {}
+        self.chains: dict[str, For] = {}
 
     def build(self) -> list[NestRow]:
         for name, scope in scopes(self.part).items():
@@ -288,8 +290,7 @@ class _Rows:
         out = [("reduce", below.reduces)] if below.reduces else []
         extent = loop.extent
         if loop.kind == "parallel":
-            threads = min(self.target.threads, extent) if isinstance(extent, int) else self.target.threads
-            out.append(("run", f"parallel · {threads} thread{'s' if threads != 1 else ''}"))
+            out.append(("run", self._parallel(loop)))
         elif loop.kind == "vectorize":
             lanes = f" · {_lanes(extent, below.lanes)} lanes" if isinstance(extent, int) else ""
             out.append(("run", f"vectorize{lanes}"))
@@ -301,6 +302,17 @@ class _Rows:
         if loop.note("block") is not None:
             out.append(("unit", self._unit(loop)))
         return out + [("buffer", _lives(self.buffers[b])) for b in self.homes.get(loop.name, ())]
+
+    def _parallel(self, loop: For) -> str:
+        """Say how many threads a parallel nest has, at its first loop; the others run as one loop with that."""
+        if loop.name not in self.chains:
+            self.chains.update((inner.name, loop) for inner in parallel_chain(loop))
+        first = self.chains.get(loop.name, loop)
+        if first.name != loop.name:
+            return f"parallel with {first.name}"
+        size = prod(n if isinstance(n := one.extent, int) else self.target.threads for one in parallel_chain(loop))
+        threads = max(1, min(self.target.threads, size))
+        return f"parallel · {threads} thread{'s' if threads != 1 else ''}"
 
     def _unit(self, loop: For) -> str:
         """What one run of a unit reads and writes: ``C.unit: A 4×8, B 8×8 → C 4×8``."""

@@ -44,7 +44,7 @@ def origin(tree: Tree, found: Schedule, record: Record, keys: Mapping[int, str])
     more = len(steps) - node.steps
     if more == 1:
         return node.id, "step", str(found.trace[-1])
-    return node.id, "steps", f"{more} steps"
+    return node.id, "steps", f"{more} steps by the tuner"
 
 
 def filling(open_: Sequence[Mapping[str, Any]], closed: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

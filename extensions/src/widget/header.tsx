@@ -4,6 +4,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../shared/a11y';
 import { count, duration, flop, milliseconds, percent, spread } from '../shared/format';
+import { FLOPS } from '../shared/taskorder';
 import type { HeadSlice, HistorySlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
 import type { Store } from './store';
@@ -76,7 +77,7 @@ function Actions({ store }: { store: Store }) {
         onPress={() => { ui.exporting.value = true; }}>Export<Key>E</Key></Button>
       {head && has('nest') && <Measure store={store} head={head} />}
       {has('tuning') && ui.tab.value === 'schedule' && (
-        <Button class="swb-button is-large is-primary" data-swb-do="tune" title="Choose what to tune and for how long"
+        <Button class="swb-button is-large is-primary" data-swb-do="tune" title="Choose what to tune and for how long" reason={stop}
           onPress={() => {
             ui.tab.value = 'tuning';
             requestAnimationFrame(() => focusOn(ui, '[data-action=start], [data-action=pause], [data-action=resume]'));
@@ -112,6 +113,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
   const now = head.step !== '';
   const est = head.ms === null ? head.est : null;
   const rate = rateOf(head, est?.ms, peak);
+  const about = rate.title ? `${rate.title}. ` : '';
   const wide = est?.low != null && est.high != null && est.low < est.high;
   return (
     <div class="swb-figures">
@@ -129,11 +131,11 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
       )}
       {now && ( // what comes last goes first where there is no room for all
         <>
-          <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Share of the peak that was measured on this machine`}>
+          <div class="swb-figure" title={`${about}Share of the peak that was measured on this machine. ${FLOPS}`}>
             <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} GFLOP/s peak`}</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
-          <div class="swb-figure" title={`${rate.title ? `${rate.title}. ` : ''}Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak`}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
+          <div class="swb-figure" title={about + FLOPS}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
         </>
       )}
       <div class={`swb-figure${now ? '' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>

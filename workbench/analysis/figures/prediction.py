@@ -79,7 +79,7 @@ def prediction_part(
     end = {"rangemode": "tozero"}
     return Part(
         traces, axis(c, f"predicted {unit}", showgrid=False, **end), axis(c, "", **end),
-        _notes(predicted, measured, newest, c), None, title, f"{unit} · {few}n = {len(mine)}",
+        _notes(predicted, measured, newest, c, _judged(lines, mine)), None, title, f"{unit} · {few}n = {len(mine)}",
     )  # fmt: skip
 
 
@@ -116,8 +116,18 @@ def _diagonal(x: NDArray[np.float64], y: NDArray[np.float64], c: Colours) -> Any
     )
 
 
+def _judged(lines: Lines, mine: Sequence[Trial]) -> float | None:
+    """The rank correlation that the rounds of a task tell, as the panel says it; None for several tasks, or no round.
+
+    It is within rounds: between them the model has learned, so one number over all points would tell of another thing.
+    """
+    keys = {t.key for t in mine}
+    known = (r.spearman for r in reversed(lines.rounds) if r.task_key in keys and r.spearman is not None)
+    return next(known, None) if len(keys) == 1 else None
+
+
 def _notes(
-    x: NDArray[np.float64], y: NDArray[np.float64], newest: NDArray[np.bool_], c: Colours
+    x: NDArray[np.float64], y: NDArray[np.float64], newest: NDArray[np.bool_], c: Colours, judged: float | None
 ) -> list[dict[str, Any]]:
     """The rank correlations, or what is missing."""
     from workbench.tune.cost_model.quality import spearman
@@ -125,7 +135,10 @@ def _notes(
     if not len(x):
         text, new = "No trial with a prediction yet", ""
     else:
-        text, new = (_said(spearman(x, y), len(x)), _said(spearman(x[newest], y[newest]), int(newest.sum())))
+        text, new = (
+            _said(spearman(x, y) if judged is None else judged, len(x)),
+            _said(spearman(x[newest], y[newest]), int(newest.sum())),
+        )
         text, new = f"<b>rank correlation {text}</b>", f"● newest round {new}"
     common = {"x": 0.02, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
               "bgcolor": c.under}  # fmt: skip

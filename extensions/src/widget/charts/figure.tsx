@@ -187,7 +187,7 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
   useEffect(() => {
     if (live && props.model.get(FIGURE)) store.do('theme', { theme }).catch(() => undefined);
   }, [live, theme]);
-  useFigure(props, place, phase, live, sized);
+  useFigure(props, place, phase, live && !nothing, sized); // one with other charts may be there already
   useRequest(props, phase, live && !nothing, more);
   const near = useClicks(props);
   const failed = phase.value !== 'waiting' && phase.value !== 'shown';

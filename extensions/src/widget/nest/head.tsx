@@ -44,7 +44,7 @@ export function Steps({ store, history }: { store: Store; history: HistorySlice 
     <div ref={box} class="swb-trace" role="group" aria-label="Steps taken" onKeyDown={event => { if (box.current) walk(event, box.current, 'button'); }}>
       {steps.map((step, i) => (
         <button key={step.id} class="swb-cut" data-swb-taken={step.id} title={`${step.text}\nBack to this step`} tabIndex={step.id === history.at ? 0 : -1}
-          aria-current={step.id === history.at || undefined} onClick={() => store.act('goto', { step: step.id })}><small>{i + 1}</small> {step.text}</button>
+          aria-current={step.id === history.at || undefined} onClick={() => store.act('goto', { step: step.id })}><small>{i + 1}:</small> {step.text}</button>
       ))}
     </div>
   );

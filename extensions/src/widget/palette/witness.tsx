@@ -110,7 +110,7 @@ export function WitnessBox({ store }: { store: Store }) {
   const box = useRef<HTMLDivElement>(null);
   const back = useRef<HTMLElement | null>(null);
   const nest = store.see('nest');
-  useEffect(() => () => { ui.shown.value = null; }, [nest]); // what was said of another nest
+  useEffect(() => () => { ui.shown.value = null; }, [nest, ui.tab.value]); // what was said of another nest
   useLayoutEffect(() => {
     if (shown) {
       const active = document.activeElement;

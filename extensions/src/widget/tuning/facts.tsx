@@ -101,7 +101,7 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
         </Row>
       )}
       {task && task.quality != null && (
-        <Row name="Model"><Explained says="Spearman's rank correlation of what the model predicted and what was measured afterwards: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</Explained>
+        <Row name="Model"><Explained says="Spearman's rank correlation of what the model predicted and what was measured afterwards, within its last rounds: 1 is the right order, 0 is guessing">rank correlation {task.quality.toFixed(2)}</Explained>
           <span class="swb-faint"> · how well the model of speed orders candidates before they are measured</span></Row>
       )}
       {its && task?.reason && (
