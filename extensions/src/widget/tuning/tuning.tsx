@@ -172,7 +172,7 @@ export function TuningPanel(props: PanelProps) {
         <b class="swb-tuning-state" role="status">{tuning.end === 'stopped' ? 'Stopped' : STATE_WORDS[tuning.state] ?? tuning.state}</b>
         {!started && tuning.trials > 0 && <span class="swb-mut">{plural(tuning.trials, 'trial')} in the log, which a run goes on with</span>}
         {started && <><Progress tuning={tuning} compared={compared} /><Pace tuning={tuning} /></>}
-        {!started && tuning.trials > 0 && <><span class="swb-mut swb-nowrap">{plural(tuning.trials, 'trial')} in the log</span><Pace tuning={tuning} /></>}
+        {!started && tuning.trials > 0 && <Pace tuning={tuning} />}
         {active && <Actions {...{ tuning, needs, run }} help={help} />}
       </div>
       {tuning.state === 'failed' && <Problem title="The tuning run ended early." text={tuning.message || 'The note above says why.'} />}
