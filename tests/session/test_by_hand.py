@@ -52,6 +52,20 @@ def test_a_variant_is_a_trial_of_the_log_that_was_checked_against_the_oracle(ses
     assert [step["primitive"] for step in rebuilt.trace] == ["split"]
 
 
+def test_a_run_begins_with_the_default_schedule_whatever_was_measured_by_hand(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    s = session(log=path)
+    fake.result = timed(8.0)
+    s.run("apply", step=split("j", None, 16))
+    s.run("measure")
+    until(lambda: records(path))
+    s.run("tune", scope="task", trials=2)
+    assert s.tuning.wait(60)
+    found = [line for line in records(path) if line["kind"] == "trial"]
+    assert [line["trial"] for line in found] == [0, 1, 2]
+    assert [line["origin"] for line in found][:2] == ["manual", "default"]
+
+
 def test_a_wrong_answer_is_a_failed_trial(session, fake, tmp_path):
     path = tmp_path / "mine.tunelog.jsonl"
     s = session(log=path)

@@ -131,7 +131,7 @@ class Rounds:
         seen = self._standing.measured[task.key]
         batch: list[Any] = []
         key = f"default:{task.key}"
-        if self._baseline and self._scheduler.states[index].rounds == 0 and key not in seen:
+        if self._baseline and key not in seen and self._untried(task):
             batch.append(Given(key, "default"))
         batch += self._by_hand(index)
         batch = batch[: max(1, count)]
@@ -144,6 +144,10 @@ class Rounds:
             batch += fresh[: count - len(batch)]
             attempts = 0 if fresh and attempts == 0 else attempts + 1
         return batch
+
+    def _untried(self, task: Task) -> bool:
+        """Whether no run has tried anything of a task, whatever a person may have measured."""
+        return all(r.origin == "manual" for r in self._standing.records if r.task_key == task.key)
 
     def _by_hand(self, index: int) -> list[Any]:
         task = self._tasks[index]
