@@ -48,7 +48,7 @@ def test_every_kind_is_asked_for_and_saved(bench: Bench, label: str) -> None:
 def test_pixels_are_made_of_the_drawing(bench: Bench) -> None:
     bench.open(theme="dark")
     bench.click("[data-swb-do=export]")
-    bench.page.select_option(".swb-export select", "stages")
+    bench.page.select_option("[aria-label='What to draw']", "stages")
     path = saved(bench, "PNG")
     assert path.name == "stages.png"
     head = path.read_bytes()[:24]
@@ -90,6 +90,35 @@ def test_a_library_is_always_kept(bench: Bench) -> None:
     assert exports(bench) == [{"what": "library", "theme": "light", "keep": True}]
 
 
+def test_a_faster_schedule_is_offered_beside_that_on_show(bench: Bench) -> None:
+    bench.open()
+    page = bench.page
+    row = page.evaluate("kernel.slices.history.rows.find(row => row.id === kernel.slices.history.at)")
+    page.evaluate(FASTER, [row["ms"], row["id"]])
+    bench.click("[data-swb-do=export]")
+    which = page.locator("[aria-label='Which schedule']")
+    shown = which.locator("option").all_inner_texts()
+    assert [text.split(",")[0] for text in shown] == ["v7 on show", "v2 best by hand", "trial 90 the tuner's best"]
+    assert "a faster one is known" in bench.text(".swb-export")
+    which.select_option("tuner")
+    assert "a faster one is known" not in bench.text(".swb-export")
+    assert "rebuilds trial 90" in bench.text(".swb-export")
+    saved(bench, "Python script")
+    which.select_option("2")
+    saved(bench, "Steps")
+    assert [one.get("node") for one in exports(bench)] == ["tuner", 2]
+
+
+FASTER = """([ms, at]) => {
+    const {history, tuning} = kernel.slices;
+    const rows = history.rows.map(row => ({...row, ms: {2: ms / 2, [at]: ms}[row.id] ?? null}));
+    kernel.patch(model, {history: {'=': {...history, rows}}, tuning: {'=': {...tuning, best_ready: true}},
+        steering: {'=': {next: null, held: [], values: {}, commands: [], count: 0, refused: 0, task: {
+            trial: 90, ms: ms / 4, spread: 0.01, origin: 'sketch', run: null, quality: 0.6, reason: '', resting: false,
+            waiting: 0, failures: [], compared: 0, won: 0, last: null}}}});
+}"""
+
+
 CHART = "<svg xmlns='http://www.w3.org/2000/svg' width='30' height='10'/>"
 PLOT = """svg => {
     const plot = document.createElement('div');
@@ -105,7 +134,7 @@ def test_the_chart_on_show_is_a_drawing_of_its_own(bench: Bench) -> None:
     name = page.evaluate("kernel.slices.chart.name")
     page.evaluate(PLOT, CHART)
     bench.click("[data-swb-do=export]")
-    page.select_option(".swb-export select", label="Chart on show")
+    page.select_option("[aria-label='What to draw']", label="Chart on show")
     assert saved(bench, "SVG").read_text() == CHART
     assert page.evaluate("ground") == page.evaluate("getComputedStyle(document.querySelector('.swb')).backgroundColor")
     pixels = saved(bench, "PNG")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 
@@ -71,6 +72,21 @@ def test_the_fastest_of_each_task_whoever_found_it(session):
     ]  # fmt: skip
     assert [step["primitive"] for step in found[1].trace] == ["parallel"]
     assert [r.task_key for r in found] == [t.key for t in session.tasks[:-1]]
+
+
+def test_the_best_of_the_tuner_is_exported_without_being_opened(session):
+    session.run("open_task", task=1)
+    before = session.desk.variant().id
+    script = made(session, {"what": "script", "node": "tuner"})
+    best = session.desk.stats.best(session.tasks[1].key)
+    assert script.name.endswith(f".trial-{best.trial}.py")
+    assert f"Measured there: {best.latency_ms:.5g} ms" in script.text
+    steps = json.loads(made(session, {"what": "trace", "node": "tuner"}).text)
+    assert (steps["trace"], steps["variant"]) == (list(best.trace), None)
+    assert session.desk.variant().id == before
+    session.run("open_task", task=4)
+    with pytest.raises(UsageError, match="No trial of this task was valid"):
+        made(session, {"what": "script", "node": "tuner"})
 
 
 def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys):

@@ -244,6 +244,18 @@ class Desk:
         """Show the tuner's best schedule of a task, or that of a trial, as a branch of its variants."""
         index = self.find(item)
         info = self.infos[index]
+        found, record = self.tuned(index, trial)
+        self.open_task(index)
+        tree = self.tree
+        parent, edge, label = origin(tree, found, record, self._open_trials(info.key, tree))
+        node = tree.add(parent, found, edge=edge, by="tuner", label=label, trial=record.trial)
+        self.history.results[tree.node(node).key] = Result.of_record(record)
+        self.go(node)
+        self.selected, self.fresh = "", True
+
+    def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:
+        """Return the tuner's best schedule of a task, or that of a trial, and its line with the time that is shown."""
+        info = self.infos[index]
         record = self.stats.best(info.key) if trial is None else self._trial(info.key, trial)
         if info.task is None:
             raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
@@ -252,14 +264,7 @@ class Desk:
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [info.name], hint)
         found = schedule_of(info.task, record)
         found.target = info.task.target or self.target
-        self.open_task(index)
-        tree = self.tree
-        parent, edge, label = origin(tree, found, record, self._open_trials(info.key, tree))
-        node = tree.add(parent, found, edge=edge, by="tuner", label=label, trial=record.trial)
-        shown = replace(record, latency_ms=self.stats.of(info.key).shown_ms(record))
-        self.history.results[tree.node(node).key] = Result.of_record(shown)
-        self.go(node)
-        self.selected, self.fresh = "", True
+        return found, replace(record, latency_ms=self.stats.of(info.key).shown_ms(record))
 
     def _open_trials(self, key: str, tree: Tree) -> dict[int, str]:
         """Keys of the programs of the trials that are open."""

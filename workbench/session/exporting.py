@@ -96,19 +96,23 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """``v5``."""
-        return f"v{self.row['id']}"
+        """``v5``, or ``trial-90`` of one that is no variant."""
+        return f"trial-{self.row['trial']}" if self.row["id"] is None else f"v{self.row['id']}"
 
 
 def variant(host: Host, node: object = None) -> Variant:
-    """Return a variant by its number; that on show for None.
+    """Return a variant by its number; that on show for None, the tuner's best of the task on show for "tuner".
 
     Raises
     ------
     UsageError
-        "session.variant" when there is none of that number, "session.no_program".
+        "session.variant" when there is none of that number, "session.no_program", "usage.nothing_measured".
     """
     desk = host.desk
+    if node == "tuner" and desk.index is not None:
+        schedule, best = desk.tuned(desk.index)
+        timed = {"ms": rounded(best.latency_ms), "spread": rounded(best.spread, 3)}
+        return Variant(schedule, {"id": None, "name": "", "status": best.status, "trial": best.trial, **timed})
     found = desk.variant(node)
     rows = desk.history.rows(desk.tree, desk.doing)
     return Variant(found.schedule.copy(), next(row for row in rows if row["id"] == found.id))

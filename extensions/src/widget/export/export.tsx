@@ -3,6 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key, walk } from '../../shared/a11y';
+import { milliseconds } from '../../shared/format';
 import type { ErrorInfo, ExportAnswer, ExportKind } from '../../shared/types';
 import type { Store } from '../store';
 import { useUi } from '../ui';
@@ -16,25 +17,45 @@ const DRAWINGS: Named = [['nest', 'Loop nest'], ['variants', 'Variants'], ['grap
 
 /** A plot that can be had as SVG. */
 interface Plot extends HTMLElement { picture?(background: string): Promise<string> }
-interface Wanted { readonly what: ExportKind; readonly panel?: string; readonly theme?: string; readonly charts?: boolean }
+interface Wanted { readonly what: ExportKind; readonly panel?: string; readonly theme?: string; readonly charts?: boolean; readonly node?: string | number }
+
+/** The schedule on show, then those that are faster: value for the kernel, name, the rest of the words. */
+function schedules(store: Store): (readonly [node: string | number, name: string, text: string])[] {
+  const history = store.see('history');
+  const task = store.see('steering')?.task;
+  const now = history?.rows.find(row => row.id === history.at);
+  if (!now) return [];
+  const faster = (ms: number | null): ms is number => ms != null && (now.ms == null || ms < 0.99 * now.ms);
+  const timed = (ms: number | null): string => (ms == null ? '' : `, ${milliseconds(ms)} ms`);
+  const hand = history!.rows.filter(row => row.by !== 'tuner' && faster(row.ms)).sort((a, b) => a.ms! - b.ms!)[0];
+  const tuner = store.see('tuning')?.best_ready && task?.trial != null && task.trial !== now.trial && faster(task.ms);
+  return [
+    ['', `v${now.id}`, `${now.edge === 'start' ? ' as written' : ' on show'}${timed(now.ms)}`],
+    ...(hand ? [[hand.id, `v${hand.id}`, ` best by hand${timed(hand.ms)}`] as const] : []),
+    ...(tuner ? [['tuner', `trial ${task.trial}`, ` the tuner's best${timed(task.ms)}`] as const] : [])
+  ];
+}
 
 export function ExportDialog({ store }: { store: Store }) {
   const ui = useUi();
   const dialog = useRef<HTMLDialogElement>(null);
   const said = useSignal('');
   const picture = useSignal('');
+  const wanted = useSignal('');
   const charts = useSignal(true);
   const here = useSignal(false);
   const plot = useSignal<Plot | null>(null);
   const open = ui.exporting.value;
   useEffect(() => {
-    said.value = '';
+    said.value = wanted.value = '';
     if (open && !dialog.current?.open) dialog.current?.showModal();
     plot.value = dialog.current?.closest('.swb')?.querySelector('.js-plotly-plot') ?? null;
   }, [open]);
   if (!open) return null;
   const panels = store.see('meta')?.panels ?? [];
-  const step = store.see('head')?.step ?? '';
+  const offered = store.see('head')?.step ? schedules(store) : [];
+  const [node, step] = offered.find(([id]) => String(id) === wanted.value) ?? offered[0] ?? ['', ''];
+  const of = node === '' ? {} : { node };
   const has = (name: string): boolean => (name === CHART ? Boolean(plot.value?.picture) : panels.includes(name === 'trials' ? CHART : name));
   const drawings = DRAWINGS.filter(([name]) => has(name));
   const drawing = drawings.some(([name]) => name === picture.value) ? picture.value : (drawings[0]?.[0] ?? '');
@@ -76,12 +97,18 @@ export function ExportDialog({ store }: { store: Store }) {
       onKeyDown={event => { event.stopPropagation(); if (!(event.target as Element).matches('select')) walk(event, event.currentTarget, 'button'); }}>
       <h3 class="swb-h3">Export</h3>
       <dl>
-        {step && <div><dt>{one('script', 'Python script')}</dt><dd>rebuilds {step} and measures it again</dd></div>}
-        {step && <div><dt>{one('trace', 'Steps')}</dt><dd>JSON: the steps of {step}, and what every variant measured</dd></div>}
+        {offered.length > 1 && <div><dt>Schedule</dt><dd class="swb-export-line">
+          <select aria-label="Which schedule" value={String(node)} onChange={event => { wanted.value = event.currentTarget.value; }}>
+            {offered.map(([id, name, text]) => <option key={id} value={id}>{name}{text}</option>)}
+          </select>
+          {node === '' && <span class="swb-careful">a faster one is known</span>}
+        </dd></div>}
+        {step && <div><dt>{one('script', 'Python script', of)}</dt><dd>rebuilds {step} and measures it again</dd></div>}
+        {step && <div><dt>{one('trace', 'Steps', of)}</dt><dd>JSON: the steps of {step}, and what every variant measured</dd></div>}
         {has('graph') && <div><dt>Whole network</dt><dd class="swb-export-line">{one('network', 'Script')}{one('library', 'Library')}<span>compiled with the fastest schedules known</span></dd></div>}
         <div>
           <dt>{one('html', 'Page', { charts: charts.value, theme: 'auto' })}</dt>
-          <dd>HTML: all this to look at without a kernel or a network{tick(charts, 'with charts (5 MB)')}</dd>
+          <dd>HTML, to look at without a kernel: the open task with its variants{has('graph') && ', graph and table of all tasks'}{tick(charts, 'with charts (5 MB)')}</dd>
         </div>
         <div><dt>Table</dt><dd class="swb-export-line">{TABLES.filter(([name]) => has(name)).map(([name, label]) => one('csv', label, { panel: name }))}<span>CSV</span></dd></div>
         {drawing && <div><dt>Drawing</dt><dd class="swb-export-line">
