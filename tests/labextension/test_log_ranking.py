@@ -6,7 +6,9 @@ import json
 import random
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,13 +22,17 @@ from workbench.tune.record import Record
 SOURCES = Path(__file__).parents[2] / "extensions"
 
 ENTRY = """
-import { LogSummary, mixedCaches, ranking, taskCurve } from %r;
+import { taskCurve } from './log/curves';
+import { LogSummary, mixedCaches, ranking } from './log/summary';
+import { words } from './log/trials';
 import { readFileSync } from 'fs';
 console.log(JSON.stringify(process.argv.slice(2).map(path => {
   const log = new LogSummary();
   readFileSync(path, 'utf8').split('\\n').forEach(line => log.add(line));
   const tasks = log.tasks.map(task => ({ key: task.key, best: ranking(task).best, curve: taskCurve(task) }));
-  return { tasks, mixed: mixedCaches(log) };
+  const newest = [...log.tasks, undefined].map(task => log.newest(task).map(one => one.trial));
+  const steps = log.all.map(one => words(one.trace));
+  return { tasks, mixed: mixedCaches(log), newest, steps, untuned: log.untuned };
 })));
 """
 
@@ -66,21 +72,31 @@ AGAIN = [
 ]  # fmt: skip
 
 
-def test_both_name_the_same_best_and_the_same_curve(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Path]], Any]:
+    """What the viewer says of logs."""
     node, esbuild = shutil.which("node"), SOURCES / "node_modules" / ".bin" / "esbuild"
     if node is None or not esbuild.exists():
         pytest.skip("the viewer cannot be run: Node or extensions/node_modules is missing")
-    (tmp_path / "entry.ts").write_text(ENTRY % str(SOURCES / "src/lab/log/summary"))
-    made = tmp_path / "entry.js"
-    subprocess.run([esbuild, tmp_path / "entry.ts", "--bundle", "--platform=node", f"--outfile={made}"], check=True,
-                   capture_output=True)  # fmt: skip
+    made = tmp_path_factory.mktemp("viewer") / "entry.js"
+    command = [esbuild, "--bundle", "--platform=node", "--loader=tsx", "--jsx=automatic", "--jsx-import-source=preact",
+               f"--outfile={made}"]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES / "src/lab", input=ENTRY.encode())
+
+    def told(paths: list[Path]) -> Any:
+        return json.loads(subprocess.run([node, made, *paths], check=True, capture_output=True).stdout)
+
+    return told
+
+
+def test_both_name_the_same_best_and_the_same_curve(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
     paths = []
     for number, lines in enumerate([AGAIN, *map(some_log, range(60))]):
         paths.append(tmp_path / f"{number}.tunelog.jsonl")
         write_log(paths[-1], Header(tasks=()), [])
         with paths[-1].open("a") as file:
             file.writelines(json.dumps(line.to_json()) + "\n" for line in lines)
-    told = json.loads(subprocess.run([node, made, *paths], check=True, capture_output=True).stdout)
+    told = viewer(paths)
     warned = 0
     for path, said in zip(paths, told, strict=True):
         database, frame, records = Database.load(path), read_log(path), load_log(path).records
@@ -100,3 +116,23 @@ def test_both_name_the_same_best_and_the_same_curve(tmp_path: Path) -> None:
             )
     assert 0 < warned < len(told)
     assert [task["best"] for task in told[0]["tasks"]] == [{"trial": 1, "ms": 0.42}, {"trial": 2, "ms": 0.9}]
+
+
+def test_the_best_is_in_sight_with_its_gain_and_steps(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
+    split = {"primitive": "split", "args": {"loop": "i", "factors": [None, 8]}}
+    inline = {"primitive": "fuse", "args": {"loops": ["i", "j"]}}
+    late = [trial(n, "a", 3.0 if n % 2 else None, f"p{n}", weight=2) for n in range(2, 30)]
+    lines = [
+        trial(0, "a", 4.0, "d", origin="default", weight=2), trial(1, "a", 1.0, "q", weight=2, trace=[split, inline]),
+        *late, against("a", 1, [0, 1], [3.5, 1.0], 1.0), trial(30, "b", 0.5, "r", origin="default"),
+    ]  # fmt: skip
+    paths = [tmp_path / "whole.tunelog.jsonl", tmp_path / "unknown.tunelog.jsonl"]
+    for path, extra in zip(paths, ([], [trial(31, "c", 1.0, "s", origin="sketch")]), strict=True):
+        path.write_text("".join(json.dumps(line.to_json()) + "\n" for line in [*lines, *extra]))
+    whole, unknown = viewer(paths)
+    first, second, every = whole["newest"]
+    assert (first, second) == ([1, *range(29, 10, -1)], [30]), "the task's best first, then its newest"
+    assert every == list(range(30, 10, -1)), "of all tasks the newest"
+    assert whole["steps"][:3] == [[], ["split(i, [rest, 8])", "fuse(i, j)"], []]
+    assert whole["untuned"] == 2 * 3.5 + 0.5, "the default schedule's least time, as the session has it"
+    assert unknown["untuned"] is None, "one task's time before is not known"

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { VNode } from 'preact';
 import { count, ms as formatMs, plural } from './format';
-import type { Curve } from './summary';
+import type { Curve } from './curves';
 
 const HEIGHT = 250;
 const PAD = { left: 52, right: 18, top: 22, bottom: 34 };
@@ -12,6 +12,8 @@ const DOTS = 600;
 /** The axis reaches from the least time to so many times it at least. */
 const ROOM = 1.6;
 const CROSSES = 80;
+/** So near to a dot a click means it. */
+const REACH = 9;
 
 export interface CurveProps {
   title: string;
@@ -19,6 +21,10 @@ export interface CurveProps {
   dots: Curve;
   failedAt: number[];
   trials: number;
+  /** Place of the chosen trial among those of the curve, 0 for none. */
+  chosen?: number;
+  /** A dot was clicked. */
+  choose?: (nth: number) => void;
 }
 
 interface Scale {
@@ -27,7 +33,7 @@ interface Scale {
 }
 
 /** Best latency so far over the trials; the vertical axis is logarithmic. */
-export function BestSoFar({ title, curve, dots, failedAt, trials }: CurveProps): VNode {
+export function BestSoFar({ title, curve, dots, failedAt, trials, chosen, choose }: CurveProps): VNode {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(600);
   useEffect(() => {
@@ -41,13 +47,13 @@ export function BestSoFar({ title, curve, dots, failedAt, trials }: CurveProps):
       {empty ? (
         <p class="swbl-quiet">{trials ? 'No trial has a time yet, so there is no curve.' : 'No trials yet, so there is no curve.'}</p>
       ) : (
-        <Picture {...{ title, curve, dots, failedAt, trials, width }} />
+        <Picture {...{ title, curve, dots, failedAt, trials, chosen, choose, width }} />
       )}
     </div>
   );
 }
 
-function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & { width: number }): VNode {
+function Picture({ title, curve, dots, failedAt, trials, chosen, choose, width }: CurveProps & { width: number }): VNode {
   const first = curve.ms[0];
   const best = curve.ms[curve.ms.length - 1];
   const low = curve.ms.reduce((a, b) => Math.min(a, b), best); // timed again, the best may have got slower
@@ -60,8 +66,15 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
   };
   const label = `Best so far, ${title}: from ${formatMs(first)} to ${formatMs(best)} ms in ${plural(trials, 'trial')}`;
   const end = scale.x(trials);
+  const ring = dots.xs.indexOf(chosen ?? 0);
+  const pick = (event: MouseEvent): void => {
+    const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
+    const away = shown.xs.map((n, i) => Math.hypot(left + scale.x(n) - event.clientX, top + scale.y(shown.ms[i]) - event.clientY));
+    const near = away.reduce((a, b) => Math.min(a, b), REACH);
+    if (near < REACH) choose?.(shown.xs[away.indexOf(near)]);
+  };
   return (
-    <svg width={width} height={HEIGHT} role="img" aria-label={label}>
+    <svg width={width} height={HEIGHT} role="img" aria-label={label} onClick={pick}>
       <Axes scale={scale} low={low} high={high} trials={trials} width={width} />
       {shown.ms.map((v, i) => <circle class="swbl-dot" cx={scale.x(shown.xs[i])} cy={scale.y(v)} r={1.8} />)}
       {thin({ xs: failedAt, ms: failedAt }, CROSSES).xs.map(n => (
@@ -69,6 +82,7 @@ function Picture({ title, curve, dots, failedAt, trials, width }: CurveProps & {
       ))}
       <path class="swbl-best" d={steps(curve, scale, end)} />
       <circle class="swbl-end" cx={end} cy={scale.y(best)} r={3.5} />
+      {ring >= 0 && <circle class="swbl-ring" cx={scale.x(dots.xs[ring])} cy={scale.y(dots.ms[ring])} r={5} />}
       <text class="swbl-value" x={end} y={scale.y(best) + 16} text-anchor="end">{formatMs(best)} ms</text>
     </svg>
   );

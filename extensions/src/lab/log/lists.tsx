@@ -2,12 +2,10 @@ import type { VNode } from 'preact';
 import { sureness, times } from '../../shared/format';
 import * as f from './format';
 import type { Comparison } from './ranking';
-import { Failure, LogSummary, Message, Task, Trial, ranking } from './summary';
+import { Failure, LogSummary, Message, Task, champion, ranking, untuned } from './summary';
 
 /** Different messages of a kind that are shown, the most frequent first. */
 const MESSAGES = 8;
-/** Letters of an error beside its trial; all of it stands under the failures. */
-const LINE = 120;
 
 /** Failures by kind; the full text of the errors opens below each. */
 export function FailureList({ log }: { log: LogSummary }): VNode {
@@ -48,10 +46,12 @@ export function Facts({ task }: { task: Task }): VNode | null {
   if (!best) {
     return null;
   }
+  const before = untuned(task);
+  const gain = champion(task)?.origin === 'default' ? ', the default schedule' : before === null ? '' : `; untuned ${f.ms(before)} ms, ${times(before, best.ms)}`;
   const last = task.comparisons[task.comparisons.length - 1];
   return (
     <p class="swbl-facts">
-      <span>Best: trial {best.trial}, {f.ms(best.ms)} ms.</span>{' '}
+      <span>Best: trial {best.trial}, {f.ms(best.ms)} ms{gain}.</span>{' '}
       {last && <span>{f.plural(task.comparisons.length, 'comparison')}, the last one: {verdict(last)}.</span>}{' '}
       {task.quality !== null && <span>The model's rank correlation was {task.quality.toFixed(2)}.</span>}
     </p>
@@ -97,42 +97,5 @@ export function Commands({ log }: { log: LogSummary }): VNode {
         </tbody>
       </table>
     </div>
-  );
-}
-
-export function LastTrials({ log }: { log: LogSummary }): VNode {
-  if (!log.trials) {
-    return <p class="swbl-quiet">No trials yet.</p>;
-  }
-  return (
-    <div class="swbl-scroll" tabIndex={0} role="region" aria-label="Last trials">
-      <table class="swbl-table">
-        <thead>
-          <tr>
-            <th scope="col" class="swbl-num">Trial</th>
-            <th scope="col">Task</th>
-            <th scope="col">Proposed by</th>
-            <th scope="col" class="swbl-num">ms</th>
-            <th scope="col">Result</th>
-          </tr>
-        </thead>
-        <tbody>{log.lastTrials.map(trial => <LastTrial key={trial.trial} trial={trial} />)}</tbody>
-      </table>
-    </div>
-  );
-}
-
-function LastTrial({ trial }: { trial: Trial }): VNode {
-  const lines = trial.error.trim().split('\n');
-  const all = lines[0].startsWith('Traceback') ? lines[lines.length - 1] : lines[0]; // where Python says what it was
-  const line = all.length > LINE ? `${all.slice(0, LINE)}…` : all;
-  return (
-    <tr>
-      <td class="swbl-num">{trial.trial}</td>
-      <th scope="row" class="swbl-cut" title={trial.task.name}>{trial.task.name}</th>
-      <td>{trial.origin || f.UNKNOWN}</td>
-      <td class="swbl-num swbl-strong">{f.ms(trial.ms)}</td>
-      <td class={trial.ms === null ? 'swbl-bad swbl-wrap' : ''}>{f.outcome(trial.status)}{line && `: ${line}`}</td>
-    </tr>
   );
 }

@@ -30,7 +30,7 @@ export class LogPanel extends Widget {
     this.node.tabIndex = -1;
     this.reader = new LogReader(services.serverSettings);
     this.state = {
-      log: this.reader.log, loaded: false, size: 0, torn: '', follow: 'Reading…', notices: [], selected: '', allTasks: false
+      log: this.reader.log, loaded: false, size: 0, torn: '', follow: 'Reading…', notices: [], selected: '', allTasks: false, chosen: 0
     };
     context.pathChanged.connect(this.onPathChanged, this);
     document.addEventListener('visibilitychange', this.lookSoon);
@@ -114,6 +114,7 @@ export class LogPanel extends Widget {
     const { log, torn } = this.reader;
     this.refresh({
       log, torn, loaded: true, size: this.reader.size, follow: `following, updated ${clock(new Date())}`,
+      ...(log === this.state.log ? {} : { chosen: 0 }), // places in another file mean others
       // A log of one task has nothing else to show.
       ...(first && log.tasks.length === 1 ? { selected: log.tasks[0].key } : {})
     });
@@ -154,8 +155,9 @@ export class LogPanel extends Widget {
     if (this.isDisposed) {
       return;
     }
-    const select = (selected: string): void => this.refresh({ selected });
+    const select = (selected: string): void => this.refresh({ selected, chosen: 0 });
+    const choose = (chosen: number): void => this.refresh({ chosen });
     const showAll = (): void => this.refresh({ allTasks: true });
-    render(h(LogView, { state: this.state, select, showAll }), this.node);
+    render(h(LogView, { state: this.state, select, showAll, choose }), this.node);
   }
 }

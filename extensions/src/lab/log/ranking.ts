@@ -34,6 +34,8 @@ export interface Step {
 
 export interface Ranking {
   best: { trial: number; ms: number } | null;
+  /** Place of the best among the trials of the task: numbers may be there twice. */
+  nth: number | null;
   steps: Step[];
 }
 
@@ -72,9 +74,9 @@ export function rank(trials: readonly Timed[], comparisons: readonly Comparison[
   const newest = [...comparisons].sort((a, b) => -older(a.age, b.age));
   const best = leader(all, beaten(newest, all.known));
   if (best === null) {
-    return { best, steps: [] };
+    return { best, nth: null, steps: [] };
   }
-  return { best: { trial: best.trial, ms: best.ms }, steps: course(trials, newest, told, best.ms) };
+  return { best: { trial: best.trial, ms: best.ms }, nth: best.nth, steps: course(trials, newest, told, best.ms) };
 }
 
 /** The trial that ranks behind no other and has the best place: a winner takes that of what it beat. */

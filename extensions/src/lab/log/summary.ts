@@ -4,7 +4,9 @@ import { least, rank, type Comparison, type Ranking, type Timed } from './rankin
 export const SCHEMA = 1;
 /** Different messages kept for one kind of failure; the count goes on. */
 const MESSAGES_KEPT = 50;
-const LAST_KEPT = 20;
+const LAST_SHOWN = 20;
+/** Newest trials whose steps and errors are kept: a log may have many more than the page's memory should hold. */
+export const STEPS_KEPT = 20_000;
 const BAD_LINES_KEPT = 20;
 const COMMANDS_KEPT = 50;
 /** Tasks of a command that are named; of more it is said how many. */
@@ -43,16 +45,25 @@ export interface Task {
   /** Rank correlation of the model on candidates it had not seen, in the last round that knew it. */
   quality: number | null;
   failedAt: number[];
+  /** All of them, in order. */
+  all: Trial[];
 }
 
 export interface Trial {
   trial: number;
+  /** Its place among the trials of the log and of the task, from 1 on. */
+  at: number;
+  nth: number;
   /** Its name is the task's: a trial may have been written under another one. */
   task: Task;
   status: string;
   ms: number | null;
   origin: string;
   error: string;
+  round: number | null;
+  spread: number | null;
+  /** Its steps as JSON, '' where they are not kept. */
+  trace: string;
 }
 
 export interface Command {
@@ -84,6 +95,15 @@ export function mixedCaches({ caches }: LogSummary): string {
   return `Trials found different things in the caches (${parts}): their latencies are not comparable.`;
 }
 
+/** The trial that is the best of its task. */
+export const champion = (task: Task): Trial | undefined => task.all[(ranking(task).nth ?? 0) - 1];
+
+/** What a task took with its default schedule: the first time, or less where it was timed again beside others. */
+export function untuned(task: Task): number | null {
+  const first = task.all.find(one => one.origin === 'default' && one.ms !== null);
+  return first ? Math.min(first.ms!, least(task.comparisons).get(first.trial) ?? first.ms!) : null;
+}
+
 /** Time of a task's best trial in ms. */
 export const best = (task: Task): number | null => ranking(task).best?.ms ?? null;
 
@@ -91,8 +111,7 @@ export class LogSummary {
   header: Fields | null = null;
   readonly tasks: Task[] = [];
   readonly failures = new Map<string, Failure>();
-  last: Trial[] = [];
-  trials = 0;
+  readonly all: Trial[] = [];
   failed = 0;
   /** The newest commands. */
   commands: Command[] = [];
@@ -169,21 +188,25 @@ export class LogSummary {
     task.weight = number(data.weight) ?? task.weight ?? 1;
     task.flops = number(data.flops) ?? task.flops ?? 0;
     task.trials++;
-    this.trials++;
     this.takeTimes(data);
     const latency = number(data.latency_ms);
     const ms = status === 'ok' && latency !== null && latency > 0 ? latency : null;
     const error = text(data.error);
+    const [at, nth] = [this.all.length + 1, task.trials];
     if (ms === null) {
       this.takeFailure(task, status === 'ok' ? 'no time' : status, error, trial);
     } else {
       const caches = text(data.caches) || 'not told';
       this.caches.set(caches, (this.caches.get(caches) ?? 0) + 1);
-      task.timed.push({ trial, program: program(data), ms, warmth: warmth(text(data.caches)), nth: task.trials, at: this.trials });
+      task.timed.push({ trial, program: program(data), ms, warmth: warmth(text(data.caches)), nth, at });
     }
-    this.last.push({ trial, task, status, ms, origin: text(data.origin), error });
-    if (this.last.length > 4 * LAST_KEPT) {
-      this.last = this.last.slice(-LAST_KEPT);
+    const one: Trial = {
+      trial, at, nth, task, status, ms, origin: text(data.origin), error, round: number(data.round),
+      spread: number(data.spread), trace: Array.isArray(data.trace) ? JSON.stringify(data.trace) : ''
+    };
+    task.all.push(one);
+    if (this.all.push(one) > STEPS_KEPT) {
+      Object.assign(this.all[this.all.length - STEPS_KEPT - 1], { trace: '', error: '' });
     }
     return true;
   }
@@ -285,15 +308,27 @@ export class LogSummary {
       this.byKey.set(key, index);
       this.tasks.push({
         key, name, weight: null, flops: null, trials: 0, failures: new Map(), timed: [], comparisons: [],
-        quality: null, failedAt: []
+        quality: null, failedAt: [], all: []
       });
     }
     return index;
   }
 
-  /** The newest trials, newest first. */
-  get lastTrials(): Trial[] {
-    return this.last.slice(-LAST_KEPT).reverse();
+  get trials(): number {
+    return this.all.length;
+  }
+
+  /** The newest trials, newest first; of one task with its best, which comes before them. */
+  newest(task?: Task): Trial[] {
+    const found = (task ?? this).all.slice(-LAST_SHOWN).reverse();
+    const top = task && champion(task);
+    return top ? [top, ...found.filter(one => one !== top)].slice(0, LAST_SHOWN) : found;
+  }
+
+  /** What the tasks with a result took with their default schedule; null when the log does not say it of each. */
+  get untuned(): number | null {
+    const parts = this.measured.map(task => ({ weight: task.weight ?? 1, ms: untuned(task) }));
+    return parts.length && parts.every(one => one.ms !== null) ? parts.reduce((sum, one) => sum + one.weight * one.ms!, 0) : null;
   }
 
   /** Sum of weight × best over the tasks that have a result; null when none has. */
@@ -334,46 +369,6 @@ function warmth(caches: string): number {
 /** What a task costs in the model: weight × best. */
 export function cost(task: Task): number {
   return (task.weight ?? 1) * (best(task) ?? 0);
-}
-
-export interface Curve {
-  xs: number[];
-  ms: number[];
-}
-
-/** Best so far of a task: one point per change. */
-export function taskCurve(task: Task): Curve {
-  const { steps } = ranking(task);
-  return { xs: steps.map(step => step.nth), ms: steps.map(step => step.ms) };
-}
-
-/** Every trial of a task that counts, each with the least time that is known of it. */
-export function dots(task: Task): Curve {
-  const told = least(task.comparisons);
-  return { xs: task.timed.map(one => one.nth), ms: task.timed.map(one => Math.min(one.ms, told.get(one.trial) ?? one.ms)) };
-}
-
-/** Sum of weight × best so far, from the trial on at which every task that has a result has one. */
-export function totalCurve(log: LogSummary): Curve {
-  const out: Curve = { xs: [], ms: [] };
-  const now = new Map<Task, number>();
-  const tasks = log.measured;
-  const steps = tasks.flatMap(task => ranking(task).steps.map(({ at, ms }) => ({ at, ms, task })));
-  for (const { at, ms, task } of steps.sort((a, b) => a.at - b.at)) {
-    now.set(task, ms);
-    if (now.size < tasks.length) {
-      continue;
-    }
-    let sum = 0;
-    now.forEach((value, one) => { sum += (one.weight ?? 1) * value; });
-    if (out.xs[out.xs.length - 1] === at) {
-      out.ms[out.ms.length - 1] = sum;
-    } else {
-      out.xs.push(at);
-      out.ms.push(sum);
-    }
-  }
-  return out;
 }
 
 /** The object that a line holds, else null. */

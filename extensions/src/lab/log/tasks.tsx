@@ -45,7 +45,7 @@ export function TaskTable({ log, selected, select, all, showAll }: TaskTableProp
             {log.failed > 0 && <th scope="col" class="swbl-num">Failed</th>}
           </tr>
         </thead>
-        <tbody onKeyDown={move}>
+        <tbody class="swbl-rows" onKeyDown={move}>
           {shown.map(task => <Row key={task.key} task={task} total={total} failed={log.failed > 0} on={task.key === selected} select={select} />)}
         </tbody>
       </table>
@@ -87,8 +87,8 @@ function Row({ task, total, failed, on, select }: { task: Task; total: number; f
   );
 }
 
-/** Arrow keys go from task to task. */
-function move(event: KeyboardEvent): void {
+/** Arrow keys go from row to row. */
+export function move(event: KeyboardEvent): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) {
     return;

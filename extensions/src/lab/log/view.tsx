@@ -2,10 +2,13 @@
 import { Fragment } from 'preact';
 import type { ComponentChildren, VNode } from 'preact';
 import { BestSoFar, doubted } from './curve';
-import { Commands, FailureList, Facts, LastTrials } from './lists';
+import { dots, taskCurve, totalCurve } from './curves';
+import { Commands, FailureList, Facts } from './lists';
+import { times } from '../../shared/format';
 import * as f from './format';
-import { SCHEMA, LogSummary, best, dots, mixedCaches, number, taskCurve, text, totalCurve } from './summary';
+import { SCHEMA, LogSummary, best, champion, mixedCaches, number, text, untuned } from './summary';
 import { TaskTable } from './tasks';
+import { TrialDetails, TrialList } from './trials';
 
 const SUM = 'Sum over the tasks: how often a task occurs (×) times its best time.';
 
@@ -32,15 +35,18 @@ export interface ViewState {
   /** Key of the chosen task, '' for the whole model. */
   selected: string;
   allTasks: boolean;
+  /** Place in the log of the trial whose details are shown, 0 for none. */
+  chosen: number;
 }
 
 export interface ViewProps {
   state: ViewState;
   select: (key: string) => void;
   showAll: () => void;
+  choose: (at: number) => void;
 }
 
-export function LogView({ state, select, showAll }: ViewProps): VNode {
+export function LogView({ state, select, showAll, choose }: ViewProps): VNode {
   const { log, loaded } = state;
   return (
     <div class="swbl">
@@ -53,8 +59,9 @@ export function LogView({ state, select, showAll }: ViewProps): VNode {
             <Section title="Tasks" aside={tasksAside(log)}>
               <TaskTable log={log} selected={state.selected} select={select} all={state.allTasks} showAll={showAll} />
             </Section>
-            <CurveSection log={log} selected={state.selected} select={select} />
+            <CurveSection {...{ state, select, choose }} />
           </div>
+          <Trials {...{ state, choose }} />
           <Section title="Failures" aside={log.failed ? `${f.count(log.failed)} of ${f.plural(log.trials, 'trial')}` : ''}>
             <FailureList log={log} />
           </Section>
@@ -63,11 +70,22 @@ export function LogView({ state, select, showAll }: ViewProps): VNode {
               <Commands log={log} />
             </Section>
           )}
-          <Section title="Last trials" aside="newest first">
-            <LastTrials log={log} />
-          </Section>
         </>
       )}
+    </div>
+  );
+}
+
+function Trials({ state: { log, selected, chosen }, choose }: { state: ViewState; choose: (at: number) => void }): VNode {
+  const task = log.tasks.find(t => t.key === selected);
+  const trial = log.all[chosen - 1];
+  const order = !task ? 'of all tasks, newest first' : `of ${task.name}, ${champion(task) ? 'the best, then the newest first' : 'newest first'}`;
+  return (
+    <div class="swbl-pair">
+      <Section title="Newest trials" aside={order}><TrialList {...{ log, task, chosen, choose }} /></Section>
+      <Section title={trial ? `Trial ${trial.trial}` : 'One trial'} aside={trial && champion(trial.task) === trial ? '★ best of its task' : ''}>
+        <TrialDetails trial={trial} choose={choose} />
+      </Section>
     </div>
   );
 }
@@ -123,17 +141,18 @@ function Summary({ log }: { log: LogSummary }): VNode {
   const created = number(header.created) ?? log.firstTime;
   const complete = log.measured.length === log.tasks.length;
   const many = log.tasks.length > 1;
-  const result = many
-    ? `${f.ms(log.total)} ms${complete ? '' : ` for ${log.measured.length} of ${log.tasks.length} tasks`}`
-    : `${f.ms(log.tasks[0] ? best(log.tasks[0]) : null)} ms`;
+  const [before, after] = many ? [log.untuned, log.total] : log.tasks[0] ? [untuned(log.tasks[0]), best(log.tasks[0])] : [null, null];
+  const part = many && !complete ? ` for ${log.measured.length} of ${log.tasks.length} tasks` : '';
+  const gain = before !== null && after !== null;
+  const result = `${gain ? `${f.ms(before)} → ` : ''}${f.ms(after)} ms${part}${gain ? `, ${times(before, after)}` : ''}`;
   const items: [string, ComponentChildren][] = [
-    ['Model', <span title={text(header.model)}>{text(header.model) || 'not named'}</span>],
+    ...(text(header.model) ? [['Model', <span title={text(header.model)}>{text(header.model)}</span>] as [string, ComponentChildren]] : []),
     ['Target', where ? <span title={where}>{f.target(where)}</span> : 'not given'],
     ['Trials', `${f.count(log.trials)}${log.failed ? `, ${f.count(log.failed)} failed` : ''}`],
     ...(log.comparisons ? [['Comparisons', <span title={COMPARED}>{compared(log)}</span>] as [string, ComponentChildren]] : []),
     ['Time', log.elapsed ? `${f.duration(log.elapsed)} of tuning` : f.UNKNOWN],
     ['Written', span(created, log.lastTime)],
-    [many ? `Best, ${text(header.model) ? 'whole model' : 'all tasks'}` : 'Best', log.total === null ? 'no trial has a time yet' : <span title={SUM}>{result}</span>]
+    [many ? `Best, ${text(header.model) ? 'whole model' : 'all tasks'}` : 'Best', log.total === null ? 'no trial has a time yet' : <span title={`${many ? SUM : ''}${gain ? ' Before the arrow: with the default schedule.' : ''}`.trim()}>{result}</span>]
   ];
   return (
     <dl class="swbl-summary" aria-label="Summary">
@@ -158,7 +177,8 @@ function tasksAside(log: LogSummary): string {
   return missing ? `${missing} of ${f.plural(log.tasks.length, 'task')} without a result` : f.plural(log.tasks.length, 'task');
 }
 
-function CurveSection({ log, selected, select }: { log: LogSummary; selected: string; select: (key: string) => void }): VNode {
+function CurveSection({ state, select, choose }: Omit<ViewProps, 'showAll'>): VNode {
+  const { log, selected, chosen } = state;
   const task = log.tasks.find(t => t.key === selected);
   const whole = log.measured.length === log.tasks.length ? text(log.header?.model) ? 'Whole model' : 'All tasks' : `The ${log.measured.length} tasks with a result`;
   const title = task ? task.name : whole;
@@ -179,13 +199,15 @@ function CurveSection({ log, selected, select }: { log: LogSummary; selected: st
         dots={task ? dots(task) : none}
         failedAt={task?.failedAt ?? []}
         trials={task ? task.trials : log.trials}
+        chosen={log.all[chosen - 1]?.task === task ? log.all[chosen - 1]?.nth : 0}
+        choose={nth => task && choose(task.all[nth - 1].at)}
       />
       {task && <Facts task={task} />}
       {curve.xs.length > 0 && <p class="swbl-legend">
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
-        {task && doubted(curve, dots(task)) && ' Dots below the line: times that no later measurement confirmed.'}
+        {task && doubted(curve, dots(task)) && '. Dots below the line: times that no later measurement confirmed.'}
       </p>}
     </Section>
   );
