@@ -68,7 +68,7 @@ function Row({ trial, named, on, choose }: { trial: Trial; named: boolean; on: b
 const time = (trial: Trial): number | null =>
   trial.ms === null ? null : Math.min(trial.ms, least(trial.task.comparisons).get(trial.trial) ?? trial.ms);
 
-export function TrialDetails({ trial, choose }: { trial: Trial | undefined; choose: Choice['choose'] }): VNode {
+export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: Trial | undefined; choose: Choice['choose'] }): VNode {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (trial) box.current?.scrollIntoView({ block: 'nearest' });
@@ -80,7 +80,7 @@ export function TrialDetails({ trial, choose }: { trial: Trial | undefined; choo
   const around = [['Earlier', trial.task.all[trial.nth - 2]], ['Later', trial.task.all[trial.nth]]] as const;
   return (
     <div ref={box}>
-      <p>{trial.task.name}</p>
+      <p class="swbl-facts">{trial.task.name}</p>
       <dl class="swbl-summary">
         <div><dt>Time</dt><dd>{ms === null ? f.outcome(trial.status) : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : 'in a comparison'}`}</dd></div>
         <div><dt>Proposed by</dt><dd>{trial.origin || f.UNKNOWN}</dd></div>
@@ -90,16 +90,16 @@ export function TrialDetails({ trial, choose }: { trial: Trial | undefined; choo
         <button class="swbl-button" disabled={!other} onClick={() => other && choose(other.at)}>{word} trial</button>
       ))}
       {trial.error && <div class="swbl-example"><pre tabIndex={0}>{trial.error}</pre></div>}
-      <Steps trial={trial} />
+      <Steps trial={trial} kept={trial.at > log.trials - STEPS_KEPT} />
     </div>
   );
 }
 
-function Steps({ trial }: { trial: Trial }): VNode {
+function Steps({ trial, kept }: { trial: Trial; kept: boolean }): VNode {
   const steps = words(trial.trace);
   if (!steps.length) {
-    const none = trial.trace ? 'No steps: the program as it is written.' : 'The log does not give its steps, or they are not kept here: '
-      + `the page keeps steps and errors of the newest ${f.count(STEPS_KEPT)} trials.`;
+    const none = trial.trace ? 'No steps: the program as it is written.' : kept ? 'The log does not give its steps.'
+      : `This page keeps steps and errors of the newest ${f.count(STEPS_KEPT)} trials only; read_log has them all.`;
     return <p class="swbl-quiet">{none}</p>;
   }
   return <ol class="swbl-scroll swbl-steps" tabIndex={0} aria-label="Steps">{steps.map(step => <li>{step}</li>)}</ol>;

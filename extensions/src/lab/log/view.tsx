@@ -84,7 +84,7 @@ function Trials({ state: { log, selected, chosen }, choose }: { state: ViewState
     <div class="swbl-pair">
       <Section title="Newest trials" aside={order}><TrialList {...{ log, task, chosen, choose }} /></Section>
       <Section title={trial ? `Trial ${trial.trial}` : 'One trial'} aside={trial && champion(trial.task) === trial ? '★ best of its task' : ''}>
-        <TrialDetails trial={trial} choose={choose} />
+        <TrialDetails log={log} trial={trial} choose={choose} />
       </Section>
     </div>
   );
