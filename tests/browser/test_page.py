@@ -159,6 +159,10 @@ def test_what_would_change_something_says_why_not(reader: Reader, written: Path)
     assert measure.get_attribute("aria-disabled") == "true"
     assert "no kernel" in measure.get_attribute("title")
     assert page.locator("[data-swb-do=undo]").get_attribute("aria-disabled") == "true"
+    assert page.locator("[data-swb-do=tune]").get_attribute("aria-disabled") == "true"
+    page.click(".swb-task:not([aria-selected=true])")
+    page.wait_for_selector(".swb-note.is-error:has-text('another task')")
+    assert page.locator(".swb-note").count() == 1, "one that says both"
 
 
 def test_it_follows_the_system_or_what_was_asked_for(chrome: Any, written: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ const state = JSON.parse(text('swb-state'));
 const module = URL.createObjectURL(new Blob([text('swb-module')], { type: 'text/javascript' }));
 const widget = (await import(module)).default;
 URL.revokeObjectURL(module);
-const REASON = { code: 'page.static', where: [], message: 'This page has no kernel', hint: 'open the notebook to go on' };
+const REASON = { code: 'link.static', where: [], message: 'This page has no kernel', hint: 'open the notebook to go on' };
 const place = document.getElementById('swb');
 
 // ----- charts: one figure, as the kernel has it

@@ -31,7 +31,8 @@ export function linkWords(store: Store): LinkWords {
       return { short: 'silent: no answer from the kernel', title: 'No answer from the kernel', level: 'warn',
         text: `For 10 seconds nothing came back${list && `; waiting: ${list}`}. If a cell runs, the answer comes after it. If none does, run the cell again that shows this panel.` };
     case 'static':
-      return { short: 'no kernel', title: 'This page has no kernel', level: 'warn', text: 'Open the notebook and run the cell to work with this panel.' };
+      return { short: 'no kernel', title: 'This page has no kernel', level: store.problem.value ? 'error' : 'warn',
+        text: 'Open the notebook and run the cell to work with this panel; a saved page holds the open task with its variants, of another task only the tables.' };
     default: {
       const busy = store.see('status')?.busy;
       return { short: busy || (store.cellRuns.value ? 'kernel busy: a cell runs' : 'kernel idle'), title: '', text: '',
