@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from browser.driver import Notebook, new_notebook
 from browser.view import LONG, View
 

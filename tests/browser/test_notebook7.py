@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from browser.driver import NOTEBOOK, Notebook, new_notebook, notebook7, tiny_model
 from browser.view import LONG, View
 

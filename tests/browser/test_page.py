@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browser.driver import tiny_model
 
+from browser.driver import tiny_model
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
 from workbench.session.measuring import Result

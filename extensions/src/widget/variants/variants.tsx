@@ -119,7 +119,11 @@ function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onName }: Dr
   const box = useRef<HTMLDivElement>(null);
   const { at, best } = history;
   const here = tree.rows.get(at)!;
-  useEffect(() => { if (box.current) bringIn(box.current, cell(tree, here)); }, [at, here.x, here.y, tree.rows.size]);
+  useEffect(() => {
+    const look = new ResizeObserver(() => bringIn(box.current!, cell(tree, here))); // at once, and when there is less room
+    look.observe(box.current!);
+    return () => look.disconnect();
+  }, [at, here.x, here.y, tree.rows.size]);
   const focus = (row: VariantRow | undefined): void => {
     if (!row || !box.current) return;
     box.current.querySelector<HTMLElement>(`[data-step="${row.id}"]`)?.focus({ preventScroll: true });
