@@ -139,6 +139,10 @@ def test_what_is_not_legal_stays_focusable_with_its_reason_and_shows_the_conflic
     page.wait_for_selector(".swb-pop", state="detached")
     assert page.locator(".is-marked").count() == 0
     assert bench.focused("data-swb-item") == "parallel"
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".swb-pop")
+    page.get_by_role("tab", name="Tuning").click()
+    page.wait_for_selector(".swb-pop", state="detached")  # it is about what is not in sight any more
 
 
 def test_history_buttons_send_their_commands(bench: Bench) -> None:

@@ -22,6 +22,25 @@ def test_the_nest_is_a_tree_grid_with_costs_in_words_and_one_tab_stop(bench: Ben
     assert bench.text("[data-row='stmt:conv']").startswith("conv[h.1, w, o.1] += pad(X")
 
 
+@pytest.mark.parametrize("width", ["866", "700"])
+def test_the_best_stays_in_sight_beside_a_comparison(bench: Bench, width: str) -> None:
+    page = bench.open(width=width).page
+    line = page.locator(".swb-figures").bounding_box()
+    best = page.locator(".swb-figure", has_text="best").bounding_box()
+    assert line is not None
+    assert best is not None
+    assert best["y"] + best["height"] <= line["y"] + line["height"] + 1
+    assert best["x"] >= line["x"]
+
+
+def test_folded_stages_take_no_column_of_their_own(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    boxes = [page.locator(name).bounding_box() for name in (".swb-schedule", ".swb-area-nest", ".swb-area-left")]
+    whole, nest, left = (box or {} for box in boxes)
+    assert nest["x"] == whole["x"]
+    assert left["y"] >= nest["y"] + nest["height"]
+
+
 def test_numbers_of_the_header_come_from_the_kernel(bench: Bench) -> None:
     bench.open()
     head = bench.text(".swb-header")
