@@ -11,9 +11,9 @@
 .swbl-summary { display: flex; flex-wrap: wrap; gap: 8px 26px; margin: 8px 0 14px; }
 .swbl-summary div { min-width: 0; max-width: 100%; }
 .swbl-summary dt { font-size: var(--jp-ui-font-size0); color: var(--jp-ui-font-color2); }
-.swbl-summary dd { margin: 0; font-size: var(--jp-ui-font-size2); font-weight: 600; overflow-wrap: anywhere; }
-.swbl-columns { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 0 24px; }
-@container (max-width: 900px) { .swbl-columns { grid-template-columns: minmax(0, 1fr); } }
+.swbl-summary dd { margin: 0; font-size: var(--jp-ui-font-size2); font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.swbl-columns, .swbl-pair { display: grid; grid-template-columns: minmax(0, 3fr) minmax(0, 2fr); gap: 0 24px; }
+@container (max-width: 900px) { .swbl-columns, .swbl-pair { grid-template-columns: minmax(0, 1fr); } }
 .swbl-section { margin-top: 10px; padding-top: 8px; border-top: 1px solid var(--jp-border-color2); min-width: 0; }
 .swbl-section > header { display: flex; justify-content: space-between; gap: 12px; margin-bottom: 4px; }
 .swbl-section h2 { margin: 0; font-size: var(--jp-ui-font-size1); font-weight: 600; }
@@ -24,13 +24,13 @@
 .swbl-table thead th { position: sticky; top: 0; background: var(--jp-layout-color1); color: var(--jp-ui-font-color2); box-shadow: 0 1px var(--jp-border-color2); }
 .swbl-table .swbl-num { text-align: right; }
 .swbl-table .swbl-strong { font-weight: 600; }
-.swbl-table tbody tr:hover { background: var(--jp-layout-color2); }
-.swbl-columns tbody tr { cursor: pointer; }
+.swbl-rows tr:hover { background: var(--jp-layout-color2); }
+.swbl-rows tr { cursor: pointer; }
 .swbl-table tbody tr.swbl-on { background: var(--jp-layout-color2); box-shadow: inset 3px 0 var(--jp-brand-color1); }
 .swbl-share i { display: inline-block; height: 8px; margin-right: 6px; background: var(--jp-warn-color1); }
 .swbl-bad { color: var(--jp-error-color1); }
 .swbl-table .swbl-wrap { min-width: 220px; white-space: normal; overflow-wrap: anywhere; }
-.swbl-table th:has(.swbl-task) { width: 100%; max-width: 0; } .swbl-task { max-width: 100%; padding: 1px 4px; overflow: hidden; text-overflow: ellipsis; border: 0; background: none; color: inherit; font: inherit; text-align: left; cursor: pointer; vertical-align: bottom; }
+.swbl-table th:has(.swbl-task), .swbl-table .swbl-cut { width: 100%; min-width: 9em; max-width: 0; } .swbl-cut { overflow: hidden; text-overflow: ellipsis; } .swbl-task { max-width: 100%; padding: 1px 4px; overflow: hidden; text-overflow: ellipsis; border: 0; background: none; color: inherit; font: inherit; text-align: left; cursor: pointer; vertical-align: bottom; }
 .swbl-on .swbl-task { font-weight: 600; }
 .swbl-button { margin: 6px 8px; padding: 3px 10px; border: 1px solid var(--jp-border-color1); border-radius: 3px; background: var(--jp-layout-color1); color: inherit; font: inherit; cursor: pointer; }
 .swbl-pick { display: flex; gap: 8px; align-items: center; }
@@ -41,7 +41,8 @@
 .swbl-curve text { font-size: 11px; fill: var(--jp-ui-font-color2); }
 .swbl-axes line { stroke: var(--jp-border-color2); }
 .swbl-axes .swbl-base { stroke: var(--jp-border-color1); }
-.swbl-dot { fill: var(--jp-ui-font-color3); opacity: 0.75; }
+.swbl-dot { fill: var(--jp-ui-font-color3); opacity: 0.75; stroke: transparent; stroke-width: 8px; cursor: pointer; }
+.swbl-ring { fill: none; stroke: var(--jp-ui-font-color1); stroke-width: 1.5; pointer-events: none; }
 .swbl-cross { stroke: var(--jp-error-color1); stroke-width: 1.4; fill: none; }
 .swbl-best { fill: none; stroke: var(--jp-brand-color1); stroke-width: 2; }
 .swbl-end { fill: var(--jp-brand-color1); }
@@ -52,6 +53,8 @@
 .swbl-key-dot { width: 5px; height: 5px; border-radius: 50%; vertical-align: middle; background: var(--jp-ui-font-color3); }
 .swbl-key-cross { color: var(--jp-error-color1); }
 .swbl-failures summary { padding: 3px 0; cursor: pointer; }
+.swbl-steps { margin: 0; padding-left: 2.6em; font: var(--jp-code-font-size)/1.5 var(--jp-code-font-family); overflow-wrap: anywhere; }
+.swbl-button:disabled { color: var(--jp-ui-font-color2); cursor: default; }
 .swbl-example { margin: 4px 0 10px 16px; }
 .swbl-example pre { max-height: 220px; margin: 3px 0 0; padding: 8px; overflow: auto; border: 1px solid var(--jp-border-color2); background: var(--jp-layout-color0); font: var(--jp-code-font-size)/1.4 var(--jp-code-font-family); white-space: pre-wrap; overflow-wrap: anywhere; }
 .jp-ScheduleWorkbenchView-note { padding: 2px 0 6px; color: var(--jp-ui-font-color2); font-size: var(--jp-ui-font-size1); }
