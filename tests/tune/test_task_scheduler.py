@@ -8,7 +8,7 @@ import pytest
 from tune.fakes import FakeTask
 
 from workbench.errors import UsageError
-from workbench.tune.lines import Comparison
+from workbench.tune.lines import Comparison, Round
 from workbench.tune.record import Record
 from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
 from workbench.tune.task_state import PATIENCE, PLAY_OFF
@@ -384,3 +384,25 @@ def test_a_task_that_fails_rests_and_wakes_too():
     scheduler = GradientScheduler(tasks(), early_stop=2)
     _, order = drive(scheduler, lambda i, n: None if i == 0 else 1.0, 80)
     assert order.count(0) >= 5
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES))
+def test_what_was_timed_by_hand_before_a_run_is_no_round_of_it(name):
+    scheduler = STRATEGIES[name](tasks((1, 5, 3, 1)))
+    for trial, origin in enumerate(("default", "manual")):
+        scheduler.observe(replace(record(scheduler.tasks[1], 0, trial, 2.0 - trial), origin=origin))
+    assert (scheduler.states[1].rounds, scheduler.states[1].best_ms) == (0, 1.0)
+    assert (scheduler.next(), scheduler.why(1)) == (1, "has not been tried yet")
+    _, order = drive(scheduler, lambda i, n: 0.5, 4)
+    assert order == [1, 2, 0, 3]
+    state = scheduler.states[1]
+    scheduler.observe(replace(record(scheduler.tasks[1], 9, 90, 0.1), origin="manual"))
+    assert (state.rounds, state.history) == (1, [0.1])
+
+
+def test_a_round_of_a_run_counts_even_if_only_the_default_schedule_was_timed():
+    scheduler = RoundRobin(tasks())
+    scheduler.observe(replace(record(scheduler.tasks[0], 0, 0, 1.0), origin="default"))
+    scheduler.finish(Round(round=0, task_key="k0", task="conv0", trials=1, best_ms=1.0, total_ms=None))
+    assert (scheduler.states[0].rounds, scheduler.states[0].history) == (1, [1.0])
+    assert scheduler.next() == 1

@@ -147,6 +147,7 @@ class Standing:
                 self._default_again(line)
         elif isinstance(line, Round):
             self.rounds.append(line)
+            self.scheduler.finish(line)
             self.next_round = max(self.next_round, line.round + 1)
             if line.spearman is not None or line.tau is not None:
                 self.quality[line.task_key] = line

@@ -32,7 +32,7 @@ from workbench.tune.record import Record, speed
 from workbench.tune.task_state import TaskState
 
 if TYPE_CHECKING:
-    from workbench.tune.lines import Comparison
+    from workbench.tune.lines import Comparison, Round
     from workbench.tune.options import Objective
 
 
@@ -107,6 +107,12 @@ class TaskScheduler:
         index = self._index.get(record.task_key)
         if index is not None:
             self.states[index].observe(record, self.confirm)
+
+    def finish(self, line: Round) -> None:
+        """Take the end of a round into account: one in which nothing but the default schedule was timed counts, too."""
+        index = self._index.get(line.task_key)
+        if index is not None:
+            self.states[index].begin(line.round, self.confirm)
 
     def compare(self, line: Comparison) -> None:
         """Take one comparison into account; those of unknown tasks or trials are ignored."""

@@ -34,6 +34,10 @@ RIVAL = 1.1
 """A trial so many times slower than the champion's is no rival of it in a play-off."""
 
 
+GIVEN = ("manual", "default")
+"""Origins of trials that may stand in the log before any run: a round is one when a search proposes something, or ends it."""
+
+
 @dataclass(slots=True)
 class TaskState:
     """What has happened to one task so far.
@@ -50,8 +54,9 @@ class TaskState:
     history : list of float
         `best_ms` after each of its rounds; infinite while nothing was valid.
     savings : list of float
-        Milliseconds that each round saved, never negative; infinite for the one with the first valid trial. A champion
-        that is slower when it is timed again has lost nothing.
+        Milliseconds that each round saved, never negative; infinite for the one with the first valid trial, unless
+        one by hand or the default schedule's came before. A champion that is slower when it is timed again has lost
+        nothing.
     champion : int
         Trial number of the best; -1 while nothing was valid.
     valid, least : dict of int to float
@@ -117,14 +122,8 @@ class TaskState:
             say so: then it has to as soon as there was one comparison.
         """
         self.trials += 1
-        if record.round != self.last_round:
-            self.waited = self.waited + 1 if self.pending else 0
-            patience = 0 if confirm is False else 1 if confirm is None and not self.compared else PATIENCE
-            if self.waited >= patience:
-                self.settle()
-            self.last_round = record.round
-            self.savings.append(0.0)  # first: whoever looks on from another thread takes them by the history's length
-            self.history.append(self.best_ms)
+        if record.origin not in GIVEN:
+            self.begin(record.round, confirm)
         if not record.ok or record.latency_ms is None:
             self.failed += 1
             return
@@ -135,6 +134,24 @@ class TaskState:
                 self.pending[record.trial] = record.latency_ms
         elif record.latency_ms < self.place_ms:
             self._claim(record.trial)
+
+    def begin(self, number: int, confirm: bool | None) -> None:
+        """Count a round of a run, unless it is the one that is counted already; `confirm` as for `observe`."""
+        if number == self.last_round:
+            return
+        self.waited = self.waited + 1 if self.pending else 0
+        patience = 0 if confirm is False else 1 if confirm is None and not self.compared else PATIENCE
+        if self.waited >= patience:
+            self.settle()
+        self.last_round = number
+        self.savings.append(0.0)  # first: whoever looks on from another thread takes them by the history's length
+        self.history.append(self.best_ms)
+
+    def _gain(self, saved: float) -> None:
+        """Note what the round on hand saved; before the first one there is none that could have."""
+        if self.history:
+            self.savings[-1] += max(0.0, saved)
+            self.history[-1] = self.best_ms
 
     def settle(self) -> None:
         """Let the least latency count among those that wait for a comparison: nobody will make it."""
@@ -150,11 +167,11 @@ class TaskState:
     def _claim(self, trial: int) -> None:
         self.unsettled, self.waited = self.champion >= 0, 0
         ms = self.least[trial]
-        self.savings[-1] += max(0.0, self.best_ms - ms)
+        saved = self.best_ms - ms
         self.champion, self.measured_ms, self.latest_ms = trial, self.valid[trial], 0.0
         self.place_ms = self.best_ms = ms
         self.pending = {t: v for t, v in self.pending.items() if v < ms}
-        self.history[-1] = ms
+        self._gain(saved)
 
     def compare(self, line: Comparison) -> None:
         """Take a comparison into account; one without the champion, of a log that was merged, tells who has lost."""
@@ -175,17 +192,16 @@ class TaskState:
         for trial in line.trials:
             self.pending.pop(trial, None)
         self.confidence = line.confidence
-        before = self.best_ms
+        before, gain = self.best_ms, 0.0
         self.best_ms, self.latest_ms = self.least[line.winner], line.latency_of(line.winner) or 0.0
         if line.winner != self.champion:
             gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
-            self.savings[-1] += max(0.0, gain)
             self.champion, self.measured_ms = line.winner, self.valid[line.winner]
         else:
             self.confidence = None if line.confidence is None else 1.0 - line.confidence
             self._doubt(line)
         self.pending = {t: v for t, v in self.pending.items() if v < self._limit}
-        self.history[-1] = self.best_ms
+        self._gain(gain)
 
     def _doubt(self, line: Comparison) -> None:
         """Give those a second comparison that seemed faster, on a machine that was too restless to be sure of it."""
