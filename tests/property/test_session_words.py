@@ -49,6 +49,7 @@ FITS = {
     "name": st.sampled_from(["tuning", "roofline", "pin"]), "kind": st.sampled_from(["nest", "c", "llvm"]),
     "from": st.integers(0, 50), "count": st.integers(1, 50), "what": st.sampled_from(["script", "trace", "csv", "svg"]),
     "panel": st.sampled_from(["nest", "variants", "tasks", "stages"]), "theme": st.sampled_from(["light", "dark"]),
+    "change.step": NODES, "change.args": st.sampled_from([{"factors": [None, 2]}, {"loop": "k"}, {}]),
     "level": st.just("kernels"), "trial": NODES, "all": st.booleans(),
 }  # fmt: skip
 ARGUMENTS = {
@@ -56,6 +57,7 @@ ARGUMENTS = {
     "forget": ["node"], "goto": ["step"], "name": ["node", "text"], "open_task": ["task"], "redo": ["n"],
     "open_trial": ["trial", "task"], "replay": ["node", "task", "skip"], "select": ["id"], "star": ["node", "on"],
     "steer": ["name", "args"], "undo": ["n"], "unfold": ["node"], "code": ["kind", "node", "from", "count"],
+    "change": ["step", "args"],
     "diff": ["a", "b", "kind", "row", "all"], "drops": ["row"], "export": ["what", "panel", "theme", "node"],
     "graph": ["level"], "judge": ["step"], "preview": ["step"], "space": ["task"], "witness": ["step"],
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from .tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
+    from workbench.schedule.primitive import Primitive
 
     from .desk import Desk
 
@@ -102,9 +104,14 @@ def replay(schedule: Schedule, onto: Task | Func, *, skip: bool = False) -> Repl
     (1, 'split.divides')
     """
     there = Schedule(onto)
+    return Replayed(there, take(there, schedule.trace, skip=skip), getattr(onto, "name", "") or there.base.name)
+
+
+def take(there: Schedule, trace: Iterable[Primitive], *, skip: bool = False) -> tuple[ReplayStep, ...]:
+    """Take steps on a schedule until one is not legal, or with `skip` all that are; returns what came of each."""
     steps: list[ReplayStep] = []
     stopped = False
-    for step in schedule.trace:
+    for step in trace:
         if stopped:
             steps.append(ReplayStep(str(step), None))
             continue
@@ -115,7 +122,7 @@ def replay(schedule: Schedule, onto: Task | Func, *, skip: bool = False) -> Repl
             stopped = not skip
         else:
             steps.append(ReplayStep(str(step), True))
-    return Replayed(there, tuple(steps), getattr(onto, "name", "") or there.base.name)
+    return tuple(steps)
 
 
 def carry(desk: Desk, node: TreeNode, index: int, *, skip: bool = False) -> Replayed:

@@ -16,7 +16,7 @@ from .measuring import Key
 
 EdgeKind = Literal["start", "step", "steps", "fill", "replay"]
 """How a state came of the one before it: by one step, by several at once, by numbers put into its holes, by the steps
-of another task's schedule."""
+of another task's schedule, or of one with other numbers in a step."""
 
 By = Literal["hand", "tuner", "template"]
 

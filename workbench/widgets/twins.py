@@ -12,7 +12,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import RunError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.func import Func
-from workbench.session import Session
+from workbench.session import Session, changing
 from workbench.session.acting import measure_new
 from workbench.session.keeping import load, save
 from workbench.session.replay import Replayed, carry
@@ -120,6 +120,33 @@ class VariantTwins:
             task = Task.of_func(onto, desk.target) if isinstance(onto, Func) else onto
             index = desk.add_task(task) if isinstance(task, Task) else desk.find(task)
             out = carry(desk, found, index, skip=skip)
+            measure_new(self._session)
+            return out
+
+        return self._ask(work)
+
+    def change(self, step: int, /, **args: object) -> Replayed:
+        """Change arguments of an earlier step of the schedule on show, and take the later ones again, as a branch.
+
+        A later step that is not legal any more ends it: what was taken before stays, and the step is named.
+
+        Parameters
+        ----------
+        step : int
+            Which step of ``w.schedule.trace``, from 1.
+        **args
+            New values of that primitive's parameters, such as ``factors=[16, 2, 32]``; the others stay.
+
+        Raises
+        ------
+        UsageError, ScheduleError
+            "session.step" when there is no such step; "primitive.argument", or why the changed step itself is not
+            legal. Nothing has changed then.
+        """
+        desk = self._session.desk
+
+        def work() -> Replayed:
+            out = changing.change(desk, desk.variant(), step, args)
             measure_new(self._session)
             return out
 

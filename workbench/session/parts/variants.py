@@ -7,9 +7,10 @@ from typing import Any
 from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.markup import clean
+from workbench.schedule.fields import decode
 from workbench.tune.default import default_schedule
 
-from .. import contests
+from .. import changing, contests
 from ..acting import measure_new
 from ..notes import NO_PROGRAM_HINT
 from ..registry import Host, Look, command, slice_
@@ -140,6 +141,16 @@ def contest(host: Host, a: int, b: int | None = None) -> None:
 
 
 @command
+
+
+@command
+def change(host: Host, step: int, args: object, node: int | None = None) -> None:
+    """Take a variant's steps with other arguments in one of them (counted from 1), until one is not legal any more."""
+    found = host.desk.variant(node)
+    if not isinstance(args, dict) or not all(isinstance(name, str) for name in args):
+        raise UsageError("session.arguments", f"The arguments of a step are an object, not {shown(args)}")
+    changing.change(host.desk, found, step, {name: decode(value) for name, value in args.items()})
+    measure_new(host)
 def replay(host: Host, node: int | None, task: object, skip: bool = False) -> None:
     """Take a variant's steps on another task until one is not legal there; with `skip` all that are."""
     found = host.desk.variant(node)
