@@ -92,7 +92,7 @@ export class FakeKernel {
       csv: [`${panel}.csv`, 'text/csv', 'id\n0\n'], svg: [`${panel}.svg`, 'image/svg+xml', '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="20"><rect width="40" height="20" fill="#b4531f"/></svg>']
     };
     const [name, mime, text] = files[what];
-    return keep ? { name, path: `/home/me/${name}`, note: what === 'library' ? '2 of 5 tasks without a schedule that was measured' : '' } : { name, mime, text };
+    return keep ? { name, path: `/home/me/${name}`, beside: what === 'library' ? 'net.h' : '', note: what === 'library' ? '2 of 5 tasks without a schedule that was measured' : '' } : { name, mime, text };
   }
 
   /** A split of a loop as the kernel would preview it; of other steps only whether they are legal. */

@@ -71,6 +71,8 @@ def test_files_are_kept_beside_the_notebook(bench: Bench) -> None:
     bench.open()
     bench.click("[data-swb-do=export]")
     bench.click(BESIDE)
+    above = "tick => !!(tick.compareDocumentPosition(document.querySelector('.swb-export button')) & 4)"
+    assert bench.page.eval_on_selector(BESIDE, above), "it says where the files go: before the buttons that make them"
     bench.click(".swb-export button:text-is('Python script')")
     bench.wait_for(SAID.format("'Saved as /home/me/v7.py.'"))
     bench.click(".swb-export button:text-is('PNG')")
@@ -86,7 +88,9 @@ def test_a_library_is_always_kept(bench: Bench) -> None:
     bench.open()
     bench.click("[data-swb-do=export]")
     bench.click(".swb-export button:text-is('Library')")
-    bench.wait_for(SAID.format("'Saved as /home/me/net.so: 2 of 5 tasks without a schedule that was measured.'"))
+    bench.wait_for(
+        SAID.format("'Saved as /home/me/net.so and net.h: 2 of 5 tasks without a schedule that was measured.'")
+    )
     assert exports(bench) == [{"what": "library", "theme": "light", "keep": True}]
 
 
@@ -98,7 +102,7 @@ def test_a_faster_schedule_is_offered_beside_that_on_show(bench: Bench) -> None:
     bench.click("[data-swb-do=export]")
     which = page.locator("[aria-label='Which schedule']")
     shown = which.locator("option").all_inner_texts()
-    assert [text.split(",")[0] for text in shown] == ["v7 on show", "v2 best by hand", "trial 90 the tuner's best"]
+    assert [text.split(",")[0] for text in shown] == ["v7 on show", "v2 best by hand", "trial 90 best in the log"]
     assert "a faster one is known" in bench.text(".swb-export")
     which.select_option("tuner")
     assert "a faster one is known" not in bench.text(".swb-export")
@@ -179,6 +183,17 @@ def test_a_refusal_is_told_where_one_looks(bench: Bench) -> None:
     bench.click("[data-swb-do=export]")
     bench.click(".swb-export button:text-is('Python script')")
     bench.wait_for("document.querySelector('.swb-export-said').textContent === 'There is no schedule. Open a task.'")
+
+
+def test_what_a_script_still_needs_is_told(bench: Bench) -> None:
+    page = bench.open().page
+    file = {"name": "net.network.py", "mime": "text/x-python", "text": "#", "note": "it needs the model's file"}
+    told = {"q": "export", "args": {"theme": "light", "what": "network"}, "answer": {"ok": True, "value": file}}
+    page.evaluate("told => { kernel.answers.push(told); }", told)
+    bench.click("[data-swb-do=export]")
+    saved(bench, "Script")
+    said = r"Saved net.network.py: it is among your browser\'s downloads: it needs the model\'s file."
+    bench.wait_for(SAID.format(f"'{said}'"))
 
 
 def test_without_a_kernel_the_buttons_say_so(bench: Bench) -> None:

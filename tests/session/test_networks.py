@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 
@@ -13,10 +14,13 @@ from browser.driver import tiny_model
 from workbench import Session, Target, load_exported, load_onnx, workloads
 from workbench import compile as compile_network
 from workbench.errors import UsageError
+from workbench.graph.graph import Source
+from workbench.labs import example_model
 from workbench.runtime.export import linker
 from workbench.session import networks
 from workbench.session.measuring import Result
 from workbench.tune.default import default_schedule
+from workbench.tune.lines import Comparison
 from workbench.tune.record import Record
 from workbench.widgets.export import export, made
 
@@ -102,7 +106,7 @@ def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys)
 
     monkeypatch.setattr("workbench.compile", compiled)
     monkeypatch.setattr(sys, "argv", ["tiny.network.py"])
-    exec(compile(file.text, file.name, "exec"), {"__name__": "__main__"})
+    exec(compile(file.text, file.name, "exec"), {"__name__": "__main__", "__file__": file.name})
     assert given["target"] == str(TARGET)
     best = {r.task_key: r.trace for r in networks.fastest(session.desk)}
     assert {key: given["log"].best(key, str(TARGET)).trace for key in given["log"]} == best
@@ -151,15 +155,75 @@ def test_a_run_holds_while_the_network_is_compiled(session, monkeypatch):
     assert said == ["hold", "compile", "release"]
 
 
-def test_a_model_that_was_read_before_is_named_as_it_may_be(model):
-    graph = load_onnx(model).optimize(without="layout")
-    session = Session(graph, target=TARGET, auto_measure=False)
-    text = made(session, {"what": "network"}).text
-    session.close()
-    assert "None of its " in text
-    assert "MODEL = 'tiny.onnx'" in text
-    assert "else MODEL, {'x0': (1, 8, 24, 24)})" in text
-    assert "TARGET, without=['layout'])" in text
+def script_of(subject):
+    session = Session(subject, target=TARGET, auto_measure=False)
+    try:
+        return made(session, {"what": "network"})
+    finally:
+        session.close()
+
+
+def ran(file, folder, *arguments):
+    """Write a script and run it elsewhere, as it is; only the benchmark is left out."""
+    path = folder / file.name
+    path.write_text(file.text.replace("print(net.benchmark())", "print(sorted(graph.constants), len(net.untuned))"))
+    return subprocess.run([sys.executable, path, *arguments], cwd="/", capture_output=True, text=True, check=False)
+
+
+def test_the_script_finds_the_model_wherever_both_are(model, tmp_path, monkeypatch):
+    """One opened by a relative path, and read before; then moved together with the script."""
+    monkeypatch.chdir(model.parent)
+    graph = load_onnx("tiny.onnx").optimize(without="layout")
+    opened, read = script_of("tiny.onnx"), script_of(graph)
+    assert f"MODEL = {str(model)!r}" in opened.text
+    assert f"MODEL = {str(model)!r}" in read.text
+    assert "else model, {'x0': (1, 8, 24, 24)})" in read.text
+    assert "TARGET, without=['layout'])" in read.text
+    assert "None of its " in read.text
+    assert (opened.note, read.note) == ("", "")
+    done = ran(opened, tmp_path)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "moved.onnx").write_bytes(model.read_bytes())
+    gone = replace(read, text=read.text.replace(str(model), "/nowhere/moved.onnx"))
+    done = ran(gone, tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_script_of_an_example_fills_in_the_same_weights(model, tmp_path):
+    graph = example_model(str(model), seed=3, target=TARGET)
+    file = script_of(graph)
+    assert file.text.count("labs.example_model(model, 3, wb.Target(TARGET))") == 1
+    text = file.text.replace("    net = wb", "    print(float(graph.origin.graph.constants['w0'].sum()))\n    net = wb")
+    done = ran(replace(file, text=text), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) == pytest.approx(float(graph.origin.graph.constants["w0"].sum()))
+
+
+def test_a_model_of_the_onnx_package_stays_a_name(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert load_onnx("light_squeezenet").source == Source("light_squeezenet")
+
+
+def test_a_script_whose_model_was_never_a_file_says_what_it_needs(model, tmp_path):
+    """Nor is a graph that was changed since what the file holds."""
+    graph = load_onnx(model)
+    assert graph.with_outputs([graph.nodes[0].outputs[0]]).source is None
+    file = script_of(load_onnx(model.read_bytes()))
+    assert file.note == "it needs the model's file: python tiny.network.py MODEL.onnx"
+    done = ran(file, tmp_path)
+    assert (done.returncode, "say where it is: python tiny.network.py MODEL.onnx" in done.stderr) == (1, True)
+    done = ran(file, tmp_path, str(model))
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_least_time_known_is_written(session):
+    """That of a play-off, which the table shows, rather than of the trial before."""
+    desk, key = session.desk, session.tasks[3].key
+    line = Comparison(task_key=key, task="", trials=(3, 7), latency_ms=(0.04, 0.5), winner=3)
+    session.run(lambda: desk.stats.add([line]))
+    assert desk.best(3)[0] == 0.04
+    assert networks.fastest(desk)[3].latency_ms == 0.04
+    assert "'latency_ms': 0.04" in made(session, {"what": "network"}).text
 
 
 def test_without_a_model_there_is_none():

@@ -76,6 +76,22 @@ class FusedNodes:
     rules: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a graph was read from: a file, or the name of a model that the onnx package carries.
+
+    Attributes
+    ----------
+    path : str
+        Absolute, or that name.
+    seed : int, optional
+        Of its weights, where they were filled in.
+    """
+
+    path: str
+    seed: int | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Origin:
     """The graph that another one was optimised from, and how."""
@@ -111,6 +127,8 @@ class Graph:
         What `optimize` was called on. Constants that no pass touched are the same arrays in both, those that were only
         transposed or reshaped the same memory; the others (scaled by a normalisation, say) are kept as they were for as
         long as this graph is, and ``graph.replace(origin=None)`` lets go of them.
+    source : Source, optional
+        What reading it again needs; None for one from memory or one that was changed since.
     """
 
     name: str
@@ -122,6 +140,7 @@ class Graph:
     groups: tuple[FusedNodes, ...] = ()
     history: tuple[str, ...] = ()
     origin: Origin | None = None
+    source: Source | None = None
 
     @staticmethod
     def make(
@@ -226,8 +245,8 @@ class Graph:
         return explain(self, passes, without)
 
     def replace(self, **changes: Any) -> Graph:
-        """Copy with some fields replaced; the copy is not what `optimize` made, so it has no `origin`."""
-        return replace(self, **{"origin": None, **changes})
+        """Copy with some fields replaced; the copy is not what was read or optimised: no `origin`, no `source`."""
+        return replace(self, **{"origin": None, "source": None, **changes})
 
     def __str__(self) -> str:
         lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]

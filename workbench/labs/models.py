@@ -29,6 +29,10 @@ def example_model(name: str = "light_squeezenet", seed: int = 0, target: Target 
     """
     from workbench.graph import load_onnx
     from workbench.graph.fill import fill_weights
+    from workbench.graph.graph import Source
+    from workbench.graph.onnx.reader import source_of
     from workbench.tune.compile import execute
 
-    return load_onnx(fill_weights(name, seed, partial(execute, target=target))).optimize()
+    graph = load_onnx(fill_weights(name, seed, partial(execute, target=target)))
+    source = source_of(name)
+    return graph.replace(source=None if source is None else Source(source.path, seed)).optimize()

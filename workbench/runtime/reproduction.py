@@ -106,8 +106,10 @@ class Reproduction:
             )
         if self.verdict == "slower":
             return f"{as_fast(self.ratio)} than recorded, beyond {within}"
-        why = f"{self.load:.1f} busy programs for each core" if self.load > BUSY else "the times vary too much"
-        return f"no telling within {within}: {why}"
+        busy = f"{self.load:.1f} busy programs for each core"
+        if self._near(self.tolerance):
+            return f"no verdict: {busy if self.load > BUSY else 'the times vary too much'} ({within})"
+        return f"{100 * (self.ratio - 1.0):.0f} % slower than recorded, but the machine is busy ({busy}): no verdict"
 
 
 def _number(ms: float, spread: float | None) -> str:

@@ -79,7 +79,8 @@ def kept(work: Work) -> Callable[[], dict[str, str]]:
     def write() -> dict[str, str]:
         file = work()
         path = written(file, Path(".")).absolute()
-        return {"name": path.name, "path": str(path), "note": file.note}
+        beside = " and ".join(path.with_suffix(suffix).name for suffix in file.beside)
+        return {"name": path.name, "path": str(path), "beside": beside, "note": file.note}
 
     return write
 

@@ -45,7 +45,7 @@ class File:
         """
         if self.write is not None:
             raise UsageError("export.file", f"{self.name} is no text", (), "have it written: give a path")
-        return {"name": self.name, "mime": self.mime, "text": self.text}
+        return {"name": self.name, "mime": self.mime, "text": self.text, "note": self.note}
 
 
 def written(file: File, to: Path) -> Path:

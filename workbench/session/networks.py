@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
@@ -14,6 +16,8 @@ from .exporting import Work, exporter, slug
 from .files import File
 
 if TYPE_CHECKING:
+    from workbench.graph.graph import Source
+
     from .desk import Desk
     from .registry import Host
 
@@ -28,12 +32,15 @@ def fastest(desk: Desk) -> list[Record]:
 
 def _fastest(desk: Desk, index: int) -> Record | None:
     info, (_, by) = desk.infos[index], desk.best(index)
+    logged = desk.stats.best(info.key)
+    if logged is not None:  # with the least time known, which the table shows: a play-off may have found a lesser one
+        logged = replace(logged, latency_ms=desk.stats.best_ms(info.key))
     if by != "hand":
-        return desk.stats.best(info.key)
+        return logged
     found, key = desk.history.best(index), desk.history.best_key(index)
     node = None if key is None else desk.history.trees[index].find(key)
     if found is None or node is None:  # it was let go
-        return desk.stats.best(info.key)
+        return logged
     return Record(
         task_key=info.key, task=info.name, trial=-1, status="ok", target=str(desk.target), weight=info.weight,
         flops=info.flops, variant=-1, trace=tuple(node.schedule.to_json()), origin="manual", latency_ms=found.ms,
@@ -86,16 +93,19 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
     desk = _network(host)
     records, about = fastest(desk), list(_about(desk))
     name = slug(f"{slug(desk.opened.title)}.network")  # with a dot: a module of the model's name would hide others
-    model, loads = _loading(desk)
+    source = _source(desk)
+    note = "" if source else f"it needs the model's file: python {name}.py MODEL.onnx"
     lines = [
         *(f"# {' '.join(line.split())}" for line in about),
         "import sys",
+        *(["from pathlib import Path"] if source and os.path.isabs(source.path) else []),
         "",
         "import workbench as wb",
+        *(["from workbench import labs"] if source and source.seed is not None else []),
         "from workbench.tune.database import Database",
         "from workbench.tune.record import Record",
         "",
-        f"MODEL = {model!r}",
+        *([f"MODEL = {source.path!r}"] if source else []),
         f"TARGET = {str(desk.target)!r}",
         "",
         "# the fastest schedule of each task, as a line of a tuning log has it",
@@ -104,14 +114,14 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
         "]",
         "",
         'if __name__ == "__main__":',
-        f"    graph = wb.load_onnx(sys.argv[1] if sys.argv[1:] else MODEL{loads})",
+        *(f"    {line}" for line in _loading(desk, source, name)),
         '    best = Database(Record.from_json({"status": "ok", "target": TARGET, **line}) for line in SCHEDULES)',
         f"    net = wb.compile(graph, best, TARGET{_left_out(desk)})",
         "    for task in net.untuned:",
         '        print("not tuned:", task)',
         "    print(net.benchmark())  # of random inputs; net.run(...) takes your own, net.export(path) makes a library",
     ]
-    return lambda: File(f"{name}.py", "text/x-python", "\n".join([*lines, ""]))
+    return lambda: File(f"{name}.py", "text/x-python", "\n".join([*lines, ""]), note=note)
 
 
 def _kept(record: Record, target: str) -> dict[str, Any]:
@@ -131,14 +141,36 @@ def _about(desk: Desk) -> Iterator[str]:
     yield f"Schedules of {len(timed)} of its {tasks} tasks; their times there, as often as they occur: {total:.5g} ms."
 
 
-def _loading(desk: Desk) -> tuple[str, str]:
-    """Return the model's path, and what else `load_onnx` has to know, as Python."""
+def _source(desk: Desk) -> Source | None:
+    """Return where the model was read from, before anything was optimised."""
     graph = desk.opened.graph
     assert graph is not None
-    if desk.opened.path:
-        return desk.opened.path, ""
-    shapes = {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
-    return f"{graph.name}.onnx", f", {shapes!r}"
+    return graph.source if graph.origin is None else graph.origin.graph.source
+
+
+def _loading(desk: Desk, source: Source | None, name: str) -> Iterator[str]:
+    """Yield the lines that load the model: that of the command line, else the one that was open."""
+    graph = desk.opened.graph
+    assert graph is not None
+    shapes = {} if desk.opened.path else {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
+    given = f", {shapes!r}" if shapes else ""
+    if source is None:
+        yield "if not sys.argv[1:]:"
+        yield f'    sys.exit("The model was not read from a file, so say where it is: python {name}.py MODEL.onnx")'
+        yield f"graph = wb.load_onnx(sys.argv[1]{given})"
+        return
+    yield "model = MODEL"
+    if os.path.isabs(source.path):
+        yield "beside = Path(__file__).with_name(Path(MODEL).name)"
+        yield "if beside.exists() and not Path(MODEL).exists():  # script and model were moved together"
+        yield "    model = str(beside)"
+    if source.seed is None:
+        yield f"graph = wb.load_onnx(sys.argv[1] if sys.argv[1:] else model{given})"
+        return
+    yield "if sys.argv[1:]:"
+    yield f"    graph = wb.load_onnx(sys.argv[1]{given})"
+    yield "else:"
+    yield f"    graph = labs.example_model(model, {source.seed}, wb.Target(TARGET))  # with the same weights"
 
 
 def _left_out(desk: Desk) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ...arguments import ArgumentTypeError, is_a, whole
 from ...errors import InputError, ModelError, did_you_mean
-from ..graph import AttrValue, Graph, Node
+from ..graph import AttrValue, Graph, Node, Source
 from ..opdef import known, opdef
 from ..program import Declared, Program
 from .checks import check_attributes, check_texts, opset_of, opsets_of
@@ -26,13 +26,13 @@ from .wire import Data, diagnose, without_weights
 if TYPE_CHECKING:
     import onnx
 
-    Source: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
+    Model: TypeAlias = str | os.PathLike[str] | bytes | onnx.ModelProto
 
 #: Protocol buffers end here: no parser reads more.
 MAX_PROTO = 2**31 - 1
 
 
-def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
+def load_onnx(path_or_model: Model, shapes: Mapping[str, Sequence[int]] | None = None) -> Graph:
     """Read an ONNX model.
 
     Parameters
@@ -62,10 +62,19 @@ def load_onnx(path_or_model: Source, shapes: Mapping[str, Sequence[int]] | None 
     ModelWarning
         "model.nan_weights".
     """
-    return read_program(path_or_model).graph(_checked(shapes))
+    graph = read_program(path_or_model).graph(_checked(shapes))
+    return graph.replace(source=source_of(path_or_model))
 
 
-def read_program(path_or_model: Source) -> Program:
+def source_of(model: object) -> Source | None:
+    """Return what finds a model again, from any folder; None for one in memory."""
+    if not isinstance(model, str | os.PathLike):
+        return None
+    shipped = isinstance(model, str) and find_model(model) != Path(model)
+    return Source(os.fspath(model) if shipped else os.path.abspath(model))
+
+
+def read_program(path_or_model: Model) -> Program:
     """Read an ONNX model as its file has it, with open dimensions.
 
     Raises
@@ -130,7 +139,7 @@ def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
     return out
 
 
-def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
+def read_model(source: Model) -> tuple[onnx.ModelProto, Path | None, str]:
     """Parse a model without its external data.
 
     Returns
@@ -147,7 +156,7 @@ def read_model(source: Source) -> tuple[onnx.ModelProto, Path | None, str]:
     return model, None if path is None else path.parent, name
 
 
-def _open(source: Source, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
+def _open(source: Model, light: bool) -> tuple[onnx.ModelProto, Path | None, str, Data]:
     """Parse a model; `light` leaves weights of a file where they are, in the data that is given along."""
     import onnx
 

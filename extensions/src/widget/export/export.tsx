@@ -32,7 +32,7 @@ function schedules(store: Store): (readonly [node: string | number, name: string
   return [
     ['', `v${now.id}`, `${now.edge === 'start' ? ' as written' : ' on show'}${timed(now.ms)}`],
     ...(hand ? [[hand.id, `v${hand.id}`, ` best by hand${timed(hand.ms)}`] as const] : []),
-    ...(tuner ? [['tuner', `trial ${task.trial}`, ` the tuner's best${timed(task.ms)}`] as const] : [])
+    ...(tuner ? [['tuner', `trial ${task.trial}`, ` best in the log${timed(task.ms)}`] as const] : [])
   ];
 }
 
@@ -48,7 +48,10 @@ export function ExportDialog({ store }: { store: Store }) {
   const open = ui.exporting.value;
   useEffect(() => {
     said.value = wanted.value = '';
-    if (open && !dialog.current?.open) dialog.current?.showModal();
+    if (open && !dialog.current?.open) {
+      dialog.current?.showModal();
+      dialog.current?.querySelector('button')?.focus();
+    }
     plot.value = dialog.current?.closest('.swb')?.querySelector('.js-plotly-plot') ?? null;
   }, [open]);
   if (!open) return null;
@@ -79,8 +82,8 @@ export function ExportDialog({ store }: { store: Store }) {
   const get = async (args: Wanted): Promise<void> => {
     said.value = 'Being made…';
     try {
-      const { name, path, note } = await make(args, here.value || args.what === 'library');
-      said.value = path ? sentence(`Saved as ${path}${note && `: ${note}`}`) : `Saved ${name}: it is among your browser's downloads.`;
+      const { name, path, beside, note } = await make(args, here.value || args.what === 'library');
+      said.value = sentence((path ? `Saved as ${path}${beside ? ` and ${beside}` : ''}` : `Saved ${name}: it is among your browser's downloads`) + (note ? `: ${note}` : ''));
     } catch (error) {
       const { message, hint } = error as ErrorInfo;
       said.value = [message, hint].filter(Boolean).map(sentence).join(' ');
@@ -96,6 +99,7 @@ export function ExportDialog({ store }: { store: Store }) {
     <dialog ref={dialog} class="swb-sheet swb-export" aria-label="Export" onClose={() => { ui.exporting.value = false; }}
       onKeyDown={event => { event.stopPropagation(); if (!(event.target as Element).matches('select')) walk(event, event.currentTarget, 'button'); }}>
       <h3 class="swb-h3">Export</h3>
+      {tick(here, 'save beside the notebook instead of downloading')}
       <dl>
         {offered.length > 1 && <div><dt>Schedule</dt><dd class="swb-export-line">
           <select aria-label="Which schedule" value={String(node)} onChange={event => { wanted.value = event.currentTarget.value; }}>
@@ -118,7 +122,6 @@ export function ExportDialog({ store }: { store: Store }) {
           {one('svg', 'SVG', { panel: drawing })}{one('png', 'PNG', { panel: drawing })}
         </dd></div>}
       </dl>
-      {tick(here, 'save beside the notebook instead of downloading')}
       <p class="swb-export-said" role="status">{said.value}</p>
       <Button onPress={() => dialog.current?.close()}>Close<Key>Esc</Key></Button>
     </dialog>
