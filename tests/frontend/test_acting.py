@@ -148,7 +148,7 @@ def test_what_is_not_legal_stays_focusable_with_its_reason_and_shows_the_conflic
 def test_history_buttons_send_their_commands(bench: Bench) -> None:
     page = bench.open("mixed").page
     bench.click("[data-step='2']")
-    bench.click("text=Use the tuner's best")
+    bench.click("text=Use the best")
     bench.click("text=Measure every step")
     assert bench.commands() == [
         ("goto", {"step": 2}),

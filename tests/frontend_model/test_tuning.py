@@ -177,7 +177,7 @@ def test_comparisons_are_named_apart_and_the_end_of_a_run_says_what_it_does(pane
     panels.settle()
     assert "2\u202f001 trials" in line(panels)
     assert "of 2" not in line(panels), "never more than there should be"
-    assert "Use the tuner's best" in panels.page.locator(".swb-tuning-message").inner_text()
+    assert "Use the best" in panels.page.locator(".swb-tuning-message").inner_text()
 
 
 def test_the_form_says_when_the_trials_do_not_reach_all_tasks(panels: Panels) -> None:

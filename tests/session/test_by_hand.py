@@ -176,3 +176,47 @@ def test_a_network_is_compiled_with_what_was_made_by_hand(session, fake, tmp_pat
     assert list(read_log(path)["origin"]).count("manual") == 1
     net = compile(graph, str(path), Target.host(threads=1))
     assert s.task.name not in net.untuned
+
+
+def test_what_was_made_by_hand_comes_back_from_the_log_as_it_was(session, fake, tmp_path):
+    path, times = tmp_path / "mine.tunelog.jsonl", iter((8.0, 4.0, 2.0))
+    fake.result = lambda view: timed(next(times))
+    s = session(matmul(), log=path)
+    for step in ("i", "j"):
+        s.run("apply", step=split(step, None, 16))
+        s.run("measure")
+        until(lambda step=step: len(records(path)) == (1 if step == "i" else 2))
+    s.run("open_default")
+    s.run("measure")
+    until(lambda: len(records(path)) == 3)
+    s.close()
+    again = session(matmul(), log=path)
+    history = again.snapshot().slices["history"]
+    told = [(r["by"], r["text"], r["ms"], r["trial"]) for r in history["rows"][1:]]
+    assert [one[0] for one in told] == ["hand", "hand", "template"]
+    assert told[1][1] == "split('j', [None, 16])"
+    assert [one[2:] for one in told] == [(8.0, 0), (4.0, 1), (2.0, 2)]
+    assert (told[2][1], history["at"], again.schedule.trace) == ("default schedule", 0, ())
+    assert (head(again)["best_ms"], head(again)["best_by"]) == (2.0, "template")
+    again.run("adopt")
+    assert again.snapshot().slices["history"]["at"] == 3, "the variant that is there, and no other"
+    again.run("open_trial", trial=1)
+    after = again.snapshot().slices["history"]
+    assert (after["at"], [(r["by"], r["text"]) for r in after["rows"][1:]]) == (2, [one[:2] for one in told])
+    assert head(again)["logged"] == "trial 1 of the log"
+
+
+def test_using_the_best_says_nothing_else_of_a_variant_that_is_open(session, fake, tmp_path):
+    path = tmp_path / "mine.tunelog.jsonl"
+    fake.result = timed(4.0)
+    s = session(matmul(), log=path)
+    s.run("apply", step=split("i", None, 16))
+    s.run("measure")
+    until(lambda: records(path))
+    before = s.snapshot().slices["history"]["rows"][1]
+    s.run("undo")
+    s.run("adopt")
+    now = s.snapshot().slices["history"]
+    assert (now["at"], len(now["rows"])) == (1, 2)
+    assert [now["rows"][1][k] for k in ("by", "text", "edge")] == [before[k] for k in ("by", "text", "edge")]
+    assert before["by"] == "hand"

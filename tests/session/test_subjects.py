@@ -11,6 +11,7 @@ from session.conftest import Mirror, matmul, split
 from workbench import Schedule, Session, Target, load_onnx, read_log, tune, workloads
 from workbench.errors import LogError, ModelError, UsageError
 from workbench.graph.onnx.shipped import find_model
+from workbench.session.origins import BY
 from workbench.target import Target as TargetType
 from workbench.tune.record import Record
 
@@ -114,11 +115,12 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     s.run("open_task", task=0)
     before = s.schedule
     assert s.snapshot().slices["tuning"]["best_ready"]
-    assert s.snapshot().slices["head"]["best_by"] == "tuner"
+    by = BY.get(s.desk.stats.best(s.desk.infos[0].key).origin, "tuner")
+    assert s.snapshot().slices["head"]["best_by"] == by
     s.run("adopt", task=0)
     history = s.snapshot().slices["history"]
     root, best = history["rows"]
-    assert (root["by"], best["by"], best["parent"], best["edge"]) == ("hand", "tuner", 0, "steps")
+    assert (root["by"], best["by"], best["parent"], best["edge"]) == ("hand", by, 0, "steps")
     assert best["steps"] == len(s.schedule.trace) > 1
     assert history["at"] == best["id"] == 1
     assert s.snapshot().slices["head"]["ms"] == s.snapshot().slices["head"]["best_ms"]

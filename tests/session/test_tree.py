@@ -155,7 +155,7 @@ def test_what_can_be_forgotten():
 
 
 def record(trace, **more):
-    given = {"trial": 9, "parent": None, "mutation": None, **more}
+    given = {"trial": 9, "parent": None, "mutation": None, "origin": "random", **more}
     return SimpleNamespace(trace=trace, **given)
 
 
@@ -175,6 +175,8 @@ def test_a_trial_hangs_on_what_it_was_derived_from_else_on_what_it_fills_else_on
     far.split("k", [None, 4])
     far.unroll("k.1")
     assert origin(tree, far, record(far.to_json()), {}) == (1, "steps", "2 steps by the tuner")
+    for given, said in (("manual", "2 steps by hand"), ("default", "default schedule")):
+        assert origin(tree, far, record(far.to_json(), origin=given), {}) == (1, "steps", said)
     assert origin(tree, far.prefix(2), record(far.prefix(2).to_json()), {})[1] == "step"
 
 

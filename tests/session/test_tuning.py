@@ -15,6 +15,7 @@ from workbench import Target, tune
 from workbench.errors import UsageError
 from workbench.session import tuning
 from workbench.session.measuring import Result
+from workbench.session.origins import BY
 from workbench.session.stats import Stats
 from workbench.tune.conditions import mixed
 from workbench.tune.log import Header, write_log
@@ -59,7 +60,8 @@ def test_a_small_run_with_real_workers(session):
     assert tasks["total_ms"] == pytest.approx(sum(r["ms"] * r["weight"] for r in tasks["rows"]), rel=1e-3)
     until(lambda: mirror.agrees(s), 5)
     s.run("adopt", task=0)
-    assert slice_of(s, "head")["best_by"] == "tuner"
+    best = s.desk.stats.best(s.desk.infos[0].key)
+    assert slice_of(s, "head")["best_by"] == BY.get(best.origin, "tuner"), "the default schedule may be the fastest"
     s.run("undo")
     assert not s.schedule.trace
     assert sum(isinstance(line, Record) for line in s.curve_source()[0]) == 24

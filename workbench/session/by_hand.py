@@ -69,6 +69,10 @@ class ByHand:
         waits = log is not None and any(k == key for k, _ in self._waiting)
         return "not yet in the log" if waits else "not in a log"
 
+    def know(self, key: Key, trial: int) -> None:
+        """Note that a state is a trial of the log already."""
+        self._numbers[key] = trial
+
     def keep(self, key: Key | None, task: Task, schedule: Schedule, measurement: Measurement) -> None:
         """Note a measurement that is to be written; one that was cancelled says nothing."""
         if task.key not in self._tasks or measurement.status == "cancelled":

@@ -22,7 +22,8 @@ from .estimates import Estimates
 from .history import MOST, History, View
 from .measuring import Key, Result
 from .notes import NO_PROGRAM_HINT, note
-from .origins import origin
+from .origins import BY, origin
+from .recall import recall
 from .stats import Stats
 from .subject import Opened, TaskInfo
 from .tree import Tree, TreeNode, keys_of
@@ -73,6 +74,8 @@ class Desk:
         #: State -> "measuring" or "queued".
         self.doing: dict[Key, str] = {}
         self.watch: TuningWatch | None = None
+        #: Task -> how its tree was when what was made by hand had come back from the log.
+        self.recalled: dict[int, int] = {}
         self.index: int | None = None
         self.schedule: Schedule | None = None
         self._cursors: dict[int, Schedule] = {}
@@ -168,6 +171,8 @@ class Desk:
             self._cursors[index] = Schedule(task, task.target or self.target)
         self.index = index
         self._show(self._cursors.get(index))
+        if index not in self.recalled:
+            recall(self)
 
     def add_task(self, task: Task) -> int:
         """Make a task known that was not part of the subject; returns its number, as for one that is known."""
@@ -215,11 +220,11 @@ class Desk:
     def best(self, index: int) -> tuple[float | None, str | None]:
         """Return the best latency of a task and who found it."""
         by_hand, logged = self.history.best(index), self.stats.best(self.infos[index].key)
-        finder = "hand" if logged is not None and logged.origin == "manual" else "tuner"
+        finder: str = "tuner" if logged is None else BY.get(logged.origin, "tuner")
         found = [
             (ms, by)
             for ms, by in (
-                (by_hand.ms if by_hand is not None else None, "hand"),
+                (by_hand.ms if by_hand is not None else None, self.history.best_by(index)),
                 (self.stats.best_ms(self.infos[index].key), finder),
             )
             if ms is not None
@@ -241,20 +246,25 @@ class Desk:
         self.stats.add(self.watch.fresh())
 
     def adopt(self, item: object, trial: int | None = None) -> None:
-        """Show the tuner's best schedule of a task, or that of a trial, as a branch of its variants."""
+        """Show the best schedule of a task in the log, or that of a trial: the variant that has it, else a branch."""
         index = self.find(item)
-        info = self.infos[index]
         found, record = self.tuned(index, trial)
         self.open_task(index)
-        tree = self.tree
-        parent, edge, label = origin(tree, found, record, self._open_trials(info.key, tree))
-        node = tree.add(parent, found, edge=edge, by="tuner", label=label, trial=record.trial)
-        self.history.results[tree.node(node).key] = Result.of_record(record)
-        self.go(node)
+        self.go(self.hang(self.tree, found, record))
         self.selected, self.fresh = "", True
 
+    def hang(self, tree: Tree, found: Schedule, record: Record) -> int:
+        """Return the variant that has a trial's schedule, as it is, else a new one; it has the trial's time."""
+        parent, edge, label = origin(tree, found, record, self._open_trials(record.task_key, tree))
+        by = BY.get(record.origin, "tuner")
+        node = tree.node(tree.add(parent, found, edge=edge, by=by, label=label, trial=record.trial))
+        self.history.results[node.key] = Result.of_record(record)
+        if by == "hand":
+            self.by_hand.know(node.key, record.trial)
+        return node.id
+
     def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:
-        """Return the tuner's best schedule of a task, or that of a trial, and its line with the time that is shown."""
+        """Return a task's best schedule in the log, or that of a trial, and its line with the time that is shown."""
         info = self.infos[index]
         record = self.stats.best(info.key) if trial is None else self._trial(info.key, trial)
         if info.task is None:

@@ -105,6 +105,11 @@ class History:
             self.trees[task] = Tree(task, schedule)
         return self.trees[task]
 
+    def drop(self, task: int) -> None:
+        """Let all variants of a task go, but not what was measured."""
+        self.trees.pop(task, None)
+        self._places.pop(task, None)
+
     def best(self, task: int) -> Result | None:
         """Return the fastest result of a task that was measured by hand."""
         key = self.best_key(task)
@@ -114,6 +119,11 @@ class History:
         """Return the state that had it."""
         found = [(r.ms, k) for k, r in self.results.items() if k[0] == task and r.ms is not None]
         return min((one for one in found if self._by(one[1]) != "tuner"), default=(0.0, None))[1]
+
+    def best_by(self, task: int) -> By:
+        """Return who made that state."""
+        key = self.best_key(task)
+        return "hand" if key is None else self._by(key)
 
     def _by(self, key: Key) -> By:
         tree = self.trees.get(key[0])

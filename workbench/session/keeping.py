@@ -16,6 +16,7 @@ from workbench.schedule.primitive import from_json
 
 from .measuring import Key, Result
 from .notes import note
+from .recall import recall, untouched
 from .tree import ROOT, By, EdgeKind, Tree, TreeNode
 
 if TYPE_CHECKING:
@@ -216,6 +217,9 @@ def _sound(node: Mapping[str, Any]) -> bool:
 
 def _restore(desk: Desk, task: Mapping[str, Any], timed: bool) -> int:
     """Take the variants of the task on show in; return how many could not be."""
+    if untouched(desk):  # the file has more of them, and their numbers
+        desk.history.drop(desk.tree.task)
+        desk.recalled[desk.tree.task] = -1
     tree = desk.tree
     fresh = len(tree.nodes) == 1
     there = {ROOT: ROOT}
@@ -233,6 +237,7 @@ def _restore(desk: Desk, task: Mapping[str, Any], timed: bool) -> int:
                     trial=node["trial"], id=node["id"] if fresh else None,
                 )  # fmt: skip
             _mark(desk, tree.node(there[node["id"]]), node, timed)
+    recall(desk)
     if desk.opened.schedule is None and task.get("at") in there:
         desk.go(there[task["at"]])
     return len(task["nodes"]) - len({node["id"] for node in task["nodes"]} & there.keys())

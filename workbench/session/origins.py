@@ -1,15 +1,21 @@
-"""Which variant a trial of the tuner came of."""
+"""Which variant a trial of the log came of, and whose it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .tree import ROOT, EdgeKind, Tree, keys_of
+from .tree import ROOT, By, EdgeKind, Tree, keys_of
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.tune.record import Record
+
+BY: Mapping[str, By] = {"manual": "hand", "default": "template"}
+"""Who made a trial, by its origin; all others are the tuner's."""
+
+DEFAULT = "default schedule"
+"""What the schedule without tuning is called, as in the table of tasks."""
 
 
 def origin(tree: Tree, found: Schedule, record: Record, keys: Mapping[int, str]) -> tuple[int, EdgeKind, str]:
@@ -44,7 +50,8 @@ def origin(tree: Tree, found: Schedule, record: Record, keys: Mapping[int, str])
     more = len(steps) - node.steps
     if more == 1:
         return node.id, "step", str(found.trace[-1])
-    return node.id, "steps", f"{more} steps by the tuner"
+    told = {"default": DEFAULT, "manual": f"{more} steps by hand"}
+    return node.id, "steps", told.get(record.origin, f"{more} steps by the tuner")
 
 
 def filling(open_: Sequence[Mapping[str, Any]], closed: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ RIVAL = 1.1
 
 
 GIVEN = ("manual", "default")
-"""Origins of trials that may stand in the log before any run: a round is one when a search proposes something, or ends it."""
+"""Origins of trials that may stand in the log before any run: a search's proposal, or a round's end, makes a round."""
 
 
 @dataclass(slots=True)

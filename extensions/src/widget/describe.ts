@@ -21,7 +21,7 @@ export const stepText = (primitive: string, args: Dict): string =>
 
 const WORDS: Readonly<Record<string, string>> = {
   open_task: 'open the task', goto: 'go to a variant', measure: 'measure', auto_measure: 'measure every step', tune: 'tune',
-  adopt: "use the tuner's best", open_trial: 'open a trial', select: '', theme: '', figure: '', chart: '', measure_roofs: 'measure the roofs', dismiss: ''
+  adopt: 'use the best in the log', open_trial: 'open a trial', select: '', theme: '', figure: '', chart: '', measure_roofs: 'measure the roofs', dismiss: ''
 };
 
 /** What a command does; empty for those that are not worth a word. */

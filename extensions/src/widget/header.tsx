@@ -109,7 +109,7 @@ function rateOf(head: HeadSlice, est: number | null | undefined, peak: number | 
 
 /** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
 function Figures({ head, history, peak, going }: { head: HeadSlice; history: HistorySlice | null; peak: number | null; going: boolean }) {
-  const tuner = head.best_by === 'tuner' ? ' by the tuner' : '';
+  const tuner = { hand: ' by hand', tuner: ' by the tuner', template: ': default schedule', none: '' }[head.best_by ?? 'none'];
   const now = head.step !== '';
   const est = head.ms === null ? head.est : null;
   const rate = rateOf(head, est?.ms, peak);

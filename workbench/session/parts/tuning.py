@@ -129,7 +129,7 @@ def tuning_slice(look: Look) -> dict[str, Any]:
 
 
 def _ready(desk: Desk, view: View, key: str) -> dict[str, Any]:
-    """Say whether the tuner's best is faster than what is open, and why it cannot be used where it is not."""
+    """Say whether the best in the log is faster than what is open, and why it cannot be used where it is not."""
     best, found = desk.stats.best(key), desk.stats.best_ms(key)
     if best is None or found is None:
         return {}

@@ -41,7 +41,7 @@ export interface HeadSlice {
   readonly gflops: number | null;
   readonly peak_share: number | null;
   readonly best_ms: number | null;
-  readonly best_by: 'hand' | 'tuner' | null;
+  readonly best_by: 'hand' | 'tuner' | 'template' | null;
   readonly est: EstimateInfo | null;
   readonly holes: number;
   /** Where the time of a variant by hand is kept, where that matters. */

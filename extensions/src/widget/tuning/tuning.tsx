@@ -95,8 +95,8 @@ function Best({ store, tuning, needs, refuse }: PanelProps & { tuning: TuningSli
   const adopt = (): void => void store.do('adopt', { task: head.task }).then(() => toNest(ui), refuse);
   const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : tuning.best_why);
   return (
-    <Button data-action="adopt" reason={reason} title="Makes the best schedule that was measured for this task the current one. You can go back."
-      onPress={adopt}>Use the tuner's best</Button>
+    <Button data-action="adopt" reason={reason} title="Goes to the best schedule of this task in the log. You can go back."
+      onPress={adopt}>Use the best</Button>
   );
 }
 
@@ -179,7 +179,7 @@ export function TuningPanel(props: PanelProps) {
       {tuning.state !== 'failed' && tuning.message && <p class="swb-tuning-message">{tuning.message}</p>}
       {error && <Problem title="This was refused." text={error.message} hint={error.hint} onClose={() => { refused.value = null; }} />}
       {AFTER.has(tuning.state) && tuning.trials > 0 && (
-        <p class="swb-tuning-message"><b>What next?</b> <i>Use the tuner's best</i> shows the fastest schedule of the open task: look at it, change it, export it.
+        <p class="swb-tuning-message"><b>What next?</b> <i>Use the best</i> shows the fastest schedule of the open task: look at it, change it, export it.
           {' '}All trials are in the log file; <i>Start again</i> goes on from there.</p>
       )}
       <div class="swb-tuning-next">

@@ -27,11 +27,11 @@ export const plain = (text: string): string => text.replaceAll("'", '');
 const short = (row: VariantRow): string => row.short ?? plain(row.text);
 /** What led to it, in short: the trial's number says more than how many steps it took. */
 const origin = (row: VariantRow): string =>
-  row.trial !== null ? `trial ${row.trial}` : row.holes ? `${row.holes} open · ${short(row)}` : short(row);
+  row.trial !== null && row.by === 'tuner' ? `trial ${row.trial}` : row.holes ? `${row.holes} open · ${short(row)}` : short(row);
 
 /** Everything that is known of it, for a title and for a screen reader. */
 export function words(row: VariantRow): string {
-  const who = row.trial !== null ? `trial ${row.trial} of the tuner` : row.by === 'tuner' ? 'by the tuner' : 'by hand';
+  const who = [{ hand: 'by hand', tuner: 'by the tuner', template: '' }[row.by], row.trial !== null && `trial ${row.trial}`].filter(Boolean).join(', ');
   return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), spread(row.spread, row.ms), row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`, row.gflops !== null && `${count(row.gflops)} GFLOP/s`, who, row.holes > 0 && `${row.holes} open numbers`,
     row.parent !== null && `from v${row.parent}`, row.undone && 'undone'].filter(Boolean).join(', ');
@@ -68,7 +68,7 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
         aria-selected={marked} aria-label={about} tabIndex={stop ? 0 : -1} title={about}>
         <span class="swb-step-id swb-cut">
           {row.star && <i>★ </i>}v{row.id}
-          {best && <em> best{gain !== null && !row.name && ` ${signedPercent(gain)}`}</em>}{row.name && <b> {row.name}</b>}
+          {best && <em title={gain !== null ? 'The fastest measured: its time against the one on show' : undefined}> best{gain !== null && !row.name && ` ${signedPercent(gain)}`}</em>}{row.name && <b> {row.name}</b>}
         </span>
         <Shape row={row} current={current} />
         <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}${best ? ' is-best' : ''}`}>
