@@ -18,6 +18,7 @@ from workbench.graph.graph import Source
 from workbench.labs import example_model
 from workbench.runtime.export import linker
 from workbench.session import networks
+from workbench.session.exporting import kept
 from workbench.session.measuring import Result
 from workbench.tune.default import default_schedule
 from workbench.tune.lines import Comparison
@@ -117,7 +118,7 @@ def test_the_script_compiles_the_network_with_them(session, monkeypatch, capsys)
 
 
 @needs_linker
-def test_the_library_computes_what_the_network_does(session, model, tmp_path):
+def test_the_library_computes_what_the_network_does(session, model, tmp_path, monkeypatch):
     paths = [export(session, "library", tmp_path, {}) for _ in range(2)]
     names = ["tiny-2.h", "tiny-2.so", "tiny.h", "tiny.so"]
     assert [p.name for p in paths] == ["tiny.so", "tiny-2.so"]
@@ -130,6 +131,9 @@ def test_the_library_computes_what_the_network_does(session, model, tmp_path):
     (tmp_path / "x.so").write_text("old")
     assert export(session, "library", tmp_path / "x.so", {}) == tmp_path / "x.so"  # named by who asked: replaced
     assert load_exported(tmp_path / "x.so").run(image)
+    monkeypatch.chdir(tmp_path)
+    told = kept(networks._library(session, {}))()
+    assert (told["name"], told["beside"]) == ("tiny-3.so", "tiny-3.h"), "all that was written is named"
 
 
 @needs_linker
@@ -209,7 +213,7 @@ def test_a_script_whose_model_was_never_a_file_says_what_it_needs(model, tmp_pat
     graph = load_onnx(model)
     assert graph.with_outputs([graph.nodes[0].outputs[0]]).source is None
     file = script_of(load_onnx(model.read_bytes()))
-    assert file.note == "it needs the model's file: python tiny.network.py MODEL.onnx"
+    assert file.to_json()["note"] == "it needs the model's file: python tiny.network.py MODEL.onnx"
     done = ran(file, tmp_path)
     assert (done.returncode, "say where it is: python tiny.network.py MODEL.onnx" in done.stderr) == (1, True)
     done = ran(file, tmp_path, str(model))

@@ -45,7 +45,8 @@ class File:
         """
         if self.write is not None:
             raise UsageError("export.file", f"{self.name} is no text", (), "have it written: give a path")
-        return {"name": self.name, "mime": self.mime, "text": self.text, "note": self.note}
+        note = {"note": self.note} if self.note else {}
+        return {"name": self.name, "mime": self.mime, "text": self.text, **note}
 
 
 def written(file: File, to: Path) -> Path:
