@@ -118,6 +118,9 @@ def test_one_verdict_in_header_and_tree(w, monkeypatch):
         ((2.0, 0.1), (1.9, 0.1), "cannot tell from v0"),
         ((1.0, None), (1.04, 0.01), "cannot tell from v0"),
         ((1.0, None), (3.0, None), "3.00× slower than v0"),
+        ((1.61, 0.43), (0.774, 0.02), "cannot tell from v0"),  # timed while other programs ran, and in a quiet minute
+        ((1.61, 0.02), (0.774, 0.43), "cannot tell from v0"),
+        ((8.0, 0.43), (0.8, 0.02), "10.0× as fast as v0"),
     ):
         w._ask(lambda then=then, now=now: (take(*then, 0), take(*now, 2)))
         assert w._ask(lambda: history()["change"]) == {"text": told, "title": f"v0 took {then[0]:.3g} ms"}

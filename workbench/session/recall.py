@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
@@ -29,7 +30,7 @@ def recall(desk: Desk) -> None:
         except WorkbenchError:  # the log was written for another program, or by another version
             continue
         found.target = task.target or desk.target
-        desk.hang(tree, found, record)
+        desk.hang(tree, found, replace(record, latency_ms=desk.stats.of(task.key).shown_ms(record)))
     desk.recalled.setdefault(desk.index, tree.changes)
 
 

@@ -31,7 +31,8 @@ const origin = (row: VariantRow): string =>
 
 /** Everything that is known of it, for a title and for a screen reader. */
 export function words(row: VariantRow): string {
-  const who = [{ hand: 'by hand', tuner: 'by the tuner', template: '' }[row.by], row.trial !== null && `trial ${row.trial}`].filter(Boolean).join(', ');
+  const trial = row.trial !== null && `trial ${row.trial}`;
+  const who = row.by === 'tuner' ? (trial ? `${trial} of the tuner` : 'by the tuner') : [row.by === 'hand' && 'by hand', trial].filter(Boolean).join(', ');
   return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), spread(row.spread, row.ms), row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`, row.gflops !== null && `${count(row.gflops)} GFLOP/s`, who, row.holes > 0 && `${row.holes} open numbers`,
     row.parent !== null && `from v${row.parent}`, row.undone && 'undone'].filter(Boolean).join(', ');
