@@ -143,6 +143,11 @@ def test_a_thinned_curve_keeps_what_was_ever_the_best_and_the_newest():
     assert len(thinned(curve, None)) == len(curve.trials)
 
 
+def test_a_point_on_the_line_is_not_hidden_by_it(run):
+    assert best_so_far_figure(run, run.tasks[0]).data[1].hoverinfo == "skip"
+    assert best_so_far_figure(run).data[1].hoverinfo is None, "a sum has no points of its own"
+
+
 def test_lines_by_hand_and_of_the_peak_are_named(run):
     figure = best_so_far_figure(run, run.tasks[0], by_hand=("v5", 0.02), peak_ms=0.001)
     by_hand, peak = figure.data[4:]

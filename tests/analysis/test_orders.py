@@ -115,7 +115,7 @@ def test_steps_of_a_power_of_two_cost_what_their_sets_cost() -> None:
     assert found is not None
     assert found.bound == "memory"
     assert found.reasons[0].code == "stride"
-    assert "all in 2 sets of 64" in found.reasons[0].says
+    assert "which all go to 2 of the 64 sets of L1" in found.reasons[0].says
     plain = why(schedules(500)["jki"], cures=False)
     assert plain is not None
     assert not any("sets of" in one.says for one in plain.reasons)

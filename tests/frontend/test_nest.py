@@ -255,30 +255,36 @@ def test_what_takes_the_time_leads_to_the_very_step_that_was_estimated(bench: Be
     page.wait_for_selector(".swb-reasons", state="detached")
 
 
-def test_a_link_fills_the_form_with_the_values_that_were_estimated(bench: Bench) -> None:
+def test_an_offer_is_previewed_by_who_moves_there_and_taken_by_a_click(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     page.wait_for_selector("[data-reason=scalar] button")
     page.evaluate("""() => {
         const answer = kernel.answers.find(one => one.q === 'cures');
-        const step = { primitive: 'split', args: { loop: 'j', factors: [null, 32] } };
-        const rows = [{ id: 'scalar', row: 'j', step, then: [], label: 'split j by 32' }];
-        kernel.answers.push({ ...answer, args: { node: 0 }, answer: { ok: true, value: { rows } } });
+        const next = Math.max(...kernel.slices.history.rows.map(row => row.id)) + 1;
+        [[0, 32], [next, 64]].forEach(([node, n]) => {
+            const step = { primitive: 'split', args: { loop: 'j', factors: [null, n] } };
+            const rows = [{ id: 'scalar', row: 'j', step, then: [], label: `split j by ${n}`, or: n > 32 }];
+            kernel.answers.unshift({ ...answer, args: { node }, answer: { ok: true, value: { rows } } });
+        });
         kernel.put('history', { ...kernel.slices.history, at: 0 });
         kernel.put('why', { ...kernel.slices.why, measured: 'Measured: 89 % of peak.' });
         kernel.patch(model, kernel.changed);
     }""")
-    link = page.get_by_text("split j by 32")
-    for _ in range(2):  # every time, not only the first
-        link.click()
-        page.wait_for_selector(".swb-form[aria-label=split]")
-        page.click("[data-swb-item=split]")
-        page.wait_for_selector(".swb-form", state="detached")
-    link.click()
-    page.wait_for_selector(".swb-form[aria-label=split]")
-    assert "Measured: 89 % of peak." in bench.text(".swb-reasons")
-    page.click("[data-swb-apply]")
-    bench.wait_for("model.sent.some(m => m.cmd === 'apply')")
+    asked = "model.sent.filter(m => m.q === 'preview').length"
+    offer = page.get_by_text("split j by 32")
+    offer.hover()
+    bench.wait_for(f"{asked} === 1")
+    offer.click()
+    other = page.get_by_text("or split j by 64")  # slides under the pointer, which rests
+    other.wait_for()
+    before = page.evaluate(asked)
     assert bench.commands()[-1][1]["step"]["args"] == {"loop": "j", "factors": [None, 32]}
+    assert page.evaluate("document.activeElement.matches('.swb-nest [role=row][aria-selected=true]')")
+    page.wait_for_timeout(250)  # a browser tells some frames later what came under the pointer
+    assert page.evaluate(asked) == before
+    assert "Measured: 89 % of peak." in bench.text(".swb-reasons")
+    other.locator("button").hover(position={"x": 5, "y": 5})
+    bench.wait_for(f"{asked} > {before}")
 
 
 def test_what_was_unfolded_for_one_row_is_not_so_for_another(bench: Bench) -> None:

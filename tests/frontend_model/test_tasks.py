@@ -265,6 +265,8 @@ def test_a_narrow_table_keeps_task_calls_time_and_share(panels: Panels) -> None:
     assert cell(panels, 3, 0).inner_text() == "3x3 64 @56"
     table = panels.page.locator("table").bounding_box()
     assert table["width"] <= 248
+    names = panels.page.locator("td.swb-name").all()
+    assert min(one.bounding_box()["width"] for one in names) >= 84, "1x1 512→64 and 1x1 512→1000 are told apart"
 
 
 def test_the_header_stays_while_the_rows_scroll(panels: Panels) -> None:

@@ -23,6 +23,7 @@ def said(s: Any) -> str:
     ("times", "share", "wanted"),
     [
         (1.0, 0.3, ""),
+        (1.0, 0.85, "Measured: 85 % of peak."),
         (1.0, 0.9, "Measured: 90 % of peak."),
         (0.4, 0.9, "Measured: 90 % of peak; the estimate is 2.5× too slow here."),
         (2.5, 0.3, "Measured: 30 % of peak; the estimate is 2.5× too fast here."),
@@ -40,6 +41,8 @@ def test_what_was_measured_is_said_where_the_estimate_is_off_or_the_peak_is_near
     s.run("measure")
     until(lambda: s.snapshot().slices["head"]["ms"] is not None)
     assert said(s) == wanted
+    reasons = s.snapshot().slices["why"]
+    assert (reasons["rows"] == []) is reasons["text"].endswith("Near the peak: little is left.") is (share == 0.9)
 
 
 def test_cures_are_worked_out_when_asked_for_and_can_be_applied_as_they_come(session):
@@ -72,6 +75,23 @@ def test_the_offer_that_gains_most_comes_first_and_none_that_it_undoes(session):
     s.run("apply", step=first["step"], then=first["then"])
     for one in rest:
         assert moves.verdict(s.schedule, one["step"])["legal"], one["label"]
+
+
+def test_more_threads_are_offered_instead_where_they_do_not_go_with_the_first_offer(session):
+    schedule = Schedule(workloads.matmul(512, 512, 512), Target("llvm", cpu="x86-64-v3", threads=2, l2_bytes=1 << 20))
+    schedule.split("j", [None, 64])
+    schedule.reorder("k", "j.1").vectorize("j.1")
+    s = session(schedule)
+    found: list[Any] = []
+    done = threading.Event()
+    s.ask("cures", {}, lambda message: (found.append(message), done.set()))
+    assert done.wait(20)
+    first, *rest = found[0]["value"]["rows"]
+    assert first["step"]["primitive"] == "split"
+    assert "or" not in first
+    [threads] = [one for one in rest if one["id"] == "serial"]
+    assert threads["or"]
+    assert threads["label"].startswith("parallel i ")
 
 
 def test_a_small_share_of_the_peak_is_not_nothing(session, fake, monkeypatch):

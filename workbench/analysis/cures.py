@@ -168,7 +168,9 @@ class Cures:
     def of(self, code: str, row: str) -> Cure | None:
         """Return the best cure for a reason, a short one rather than one that is little faster; None without any."""
         ways = itertools.islice(_possible(_FOR.get(code, ()), self._place, row), TRIED)
-        found = [Cure(way, gain) for way in dict.fromkeys(ways) if (gain := self._gain(way)) >= LEAST]
+        # Another thread is offered whenever it is legal and no loss: the number says why it may not be worth it yet.
+        least = 1.0 if code == "serial" else LEAST
+        found = [Cure(way, gain) for way in dict.fromkeys(ways) if (gain := self._gain(way)) >= least]
         if code == "spill":
             found += self._shorter(row)
         return max(found, key=lambda one: one.gain / SIMPLER ** len(one.steps), default=None)

@@ -279,7 +279,7 @@ class _Main:
         if (step := steps.get(buffer, 0)) >= self._target.line_bytes:
             text += f": {self._inner} steps through it by {_size(step)}, a cache line for each element"
             if level == "l1" and (sets := WAYS[0] // min(step & -step, WAYS[0])) <= _FEW:
-                text += f", all in {_count(sets, 'set')} of {WAYS[0] // self._target.line_bytes}"
+                text += f", which all go to {sets} of the {WAYS[0] // self._target.line_bytes} sets of L1"
             yield self._reason("stride", text, self._inner, fetching[level])
         elif (large := self._too_large(level)) is not None:
             loop, touched, fits = large

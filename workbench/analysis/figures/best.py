@@ -138,9 +138,12 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
     import plotly.graph_objects as go
 
     x, y = steps
+    # Each of a task's corners is a trial, which says more and is what a click opens; those of a sum are not.
+    whole = curve.name == "end to end"
     line = go.Scatter(
         x=x, y=y, mode="lines", name="best so far", line={"shape": "hv", "width": 2, "color": c.accent},
-        hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>",
+        hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>" if whole else None,
+        hoverinfo=None if whole else "skip",
     )  # fmt: skip
     end = go.Scatter(
         x=x[-1:], y=y[-1:], mode="markers", name="best", marker={"size": 8, "color": c.accent}, hoverinfo="skip"

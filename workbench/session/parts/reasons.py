@@ -11,7 +11,10 @@ APART = 1.5
 """How many times longer or shorter than measured an estimate may be without being called so."""
 
 NEAR_PEAK = 0.8
-"""Share of the peak from which on there is little left to gain, whatever the estimate says."""
+"""Share of the peak from which on what was measured is said beside the estimate."""
+
+LITTLE_LEFT = (0.9, 1.05)
+"""Shares of the peak where little is left to gain; beyond, an algorithm does less than the operations that are counted."""
 
 
 @slice_("why", after=("head",))
@@ -22,14 +25,33 @@ def why_slice(look: Look) -> dict[str, Any] | None:
     view, target = look.view, look.desk.target
     if view is None or not view.schedule.is_concrete:
         return None
-    measured = _measured(look)
+    measured, near = _measured(look), _near(look)
 
     def make() -> dict[str, Any] | None:
         found = why(view.schedule, target, cures=False)
-        return None if found is None else {**found.to_json(), "measured": measured}
+        if found is None:
+            return None
+        told = found.to_json()
+        if near:
+            told = {"text": f"{told['text']} Near the peak: little is left.", "rows": []}
+        return {**told, "measured": measured}
 
-    said: dict[str, Any] | None = look.kept.of("why", (view.schedule.func, measured), make)
+    said: dict[str, Any] | None = look.kept.of("why", (view.schedule.func, measured, near), make)
     return said
+
+
+def _near(look: Look) -> bool:
+    """Whether the schedule on show is near the peak, as measured, else as estimated."""
+    desk, view = look.desk, look.view
+    top = desk.peak_of_all
+    if view is None or not top:
+        return False
+    result, guess = desk.history.results.get(view.key), desk.estimates.of(view, desk.peak)
+    speed = result.gflops if result is not None else None
+    if not speed and guess is not None and guess.ms:
+        speed = guess.flops / (guess.ms * 1e6)
+    low, high = LITTLE_LEFT
+    return bool(speed) and low <= (speed or 0.0) / top <= high
 
 
 def _measured(look: Look) -> str:
@@ -53,7 +75,8 @@ def _measured(look: Look) -> str:
 @question("cures", lane="cures")
 def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
-    that has some: the one that gains most first, and none that it would make useless.
+    that has some: the one that gains most first, and none that it would make useless; but for more threads, which come
+    with ``or`` then: that a thread rests is not said without the step.
     """
     from workbench.analysis import why
     from workbench.analysis.cures import beside
@@ -64,7 +87,11 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         found = why(view, target) if view.is_concrete else None
         reasons = found.reasons if found is not None else ()
         cured = sorted((r for r in reasons if r.cure is not None), key=lambda r: -r.cure.gain if r.cure else 0.0)
-        rows = [r for r in cured if r is cured[0] or beside(view, cured[0].cure, r.cure, target)]
-        return {"rows": [{"id": one.code, **one.cure.to_json()} for one in rows if one.cure is not None]}
+        rows = []
+        for one in cured:
+            other = one is not cured[0] and not beside(view, cured[0].cure, one.cure, target)
+            if one.cure is not None and (not other or one.code == "serial"):
+                rows.append({"id": one.code, **one.cure.to_json(), **({"or": True} if other else {})})
+        return {"rows": rows}
 
     return work

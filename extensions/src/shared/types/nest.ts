@@ -50,7 +50,9 @@ export interface WhySlice {
   readonly measured?: string;
 }
 /** Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. */
-export interface Cure { readonly id: string; readonly step: Step; readonly then: readonly Step[]; readonly without?: readonly number[]; readonly label: string; readonly row: string }
+export interface Cure { readonly id: string; readonly step: Step; readonly then: readonly Step[]; readonly without?: readonly number[]; readonly label: string; readonly row: string;
+  /** Taken instead of the first: it does not go on from it. */
+  readonly or?: boolean }
 /** Answer to the question "cures". */
 export interface CuresAnswer { readonly rows: readonly Cure[] }
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */

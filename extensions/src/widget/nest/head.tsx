@@ -36,7 +36,7 @@ export function Steps({ store, history }: { store: Store; history: HistorySlice 
     // Not at once: the page would be laid out now, and again for the panels that are drawn after this one.
     const frame = requestAnimationFrame(() => { if (box.current) box.current.scrollTop = box.current.scrollHeight; });
     return () => cancelAnimationFrame(frame);
-  }, [history?.at]);
+  }, [history?.path.join()]);
   const rows = new Map(history?.rows.map(row => [row.id, row]));
   const steps = (history?.path ?? []).slice(1).flatMap(id => rows.get(id) ?? []);
   if (!history || steps.length === 0) return null;
