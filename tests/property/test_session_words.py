@@ -57,7 +57,7 @@ ARGUMENTS = {
     "forget": ["node"], "goto": ["step"], "name": ["node", "text"], "open_task": ["task"], "redo": ["n"],
     "open_trial": ["trial", "task"], "replay": ["node", "task", "skip"], "select": ["id"], "star": ["node", "on"],
     "steer": ["name", "args"], "undo": ["n"], "unfold": ["node"], "code": ["kind", "node", "from", "count"],
-    "change": ["step", "args"],
+    "change": ["step", "args"], "step": ["node"],
     "diff": ["a", "b", "kind", "row", "all"], "drops": ["row"], "export": ["what", "panel", "theme", "node"],
     "graph": ["level"], "judge": ["step"], "preview": ["step"], "space": ["task"], "witness": ["step"],
 }  # fmt: skip

@@ -135,3 +135,14 @@ def test_in_python_the_outcome_is_a_value(steps):
         w.change(9)
     assert (e.value.code, e.value.hint) == ("session.step", "steps go from 1 to 3")
     w.close()
+
+
+def test_a_form_is_told_the_step_and_the_row_that_it_was_about(steps):
+    steps.run("apply", step={"primitive": "cache_read", "args": {"block": "C", "buffer": "A"}})
+    told = {}
+    for node in (2, 4, 0):
+        steps.ask("step", {"node": node}, lambda answer, node=node: told.update({node: answer}))
+        assert steps.flush(10), "a newer question takes the place of one that waits"
+    assert told[2]["value"] == {"row": "j", "place": 2, "step": split("j", None, 16)}
+    assert (told[4]["value"]["row"], told[4]["value"]["place"]) == ("stmt:C", 4)
+    assert told[0]["error"]["code"] == "session.step", "the program as it was written"

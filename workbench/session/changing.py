@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import whole
 from workbench.errors import UsageError
@@ -70,6 +70,23 @@ def changed(schedule: Schedule, step: int, args: Mapping[str, object]) -> Replay
     before = tuple(ReplayStep(str(one), True) for one in (*schedule.trace[:at], new))
     steps = before + take(after, schedule.trace[at + 1 :])
     return Replayed(after, steps, say(new))
+
+
+def last_step(node: TreeNode) -> dict[str, Any]:
+    """Return the last step of a variant, its place from 1, and the row of the nest before it that it is about.
+
+    Raises
+    ------
+    UsageError
+        "session.step" for the program as it was written.
+    """
+    place = position(node.schedule, max(1, node.steps)) + 1
+    step, before = node.schedule.trace[-1], node.schedule.prefix(place - 1)
+    rows = {b.name: b.name for b in before.buffers} | {b.name: f"stmt:{b.name}" for b in before.blocks}
+    rows |= {lp.name: lp.name for lp in before.loops}
+    named = [v for value in step.args.values() for v in (value if isinstance(value, tuple) else (value,))]
+    row = next((rows[v] for v in named if isinstance(v, str) and v in rows), "")
+    return {"row": row, "place": place, "step": step.to_json()}
 
 
 def change(desk: Desk, node: TreeNode, step: int, args: Mapping[str, object]) -> Replayed:

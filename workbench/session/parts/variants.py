@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.arguments import shown, whole
@@ -13,12 +14,10 @@ from workbench.tune.default import default_schedule
 from .. import changing, contests
 from ..acting import measure_new
 from ..notes import NO_PROGRAM_HINT
-from ..registry import Host, Look, command, slice_
+from ..origins import DEFAULT
+from ..registry import Host, Look, command, needed, question, slice_
 from ..replay import carry
 from ..tree import ROOT
-
-DEFAULT = "default schedule"
-"""What the schedule without tuning is called, as in the table of tasks."""
 
 LONGEST = 60
 """Letters of a name."""
@@ -101,7 +100,7 @@ def unfold(host: Host, node: int | None = None) -> None:
 
 @command
 def adopt(host: Host, task: object = None) -> None:
-    """Show the tuner's best schedule of a task."""
+    """Show the best schedule of a task in the log."""
     host.desk.adopt(task)
 
 
@@ -128,9 +127,6 @@ def open_default(host: Host, task: object = None) -> None:
         found.target = info.task.target or desk.target
         desk.open_task(index)
         desk.go(desk.tree.add(ROOT, found, edge="steps", by="template", label=DEFAULT))
-    node = desk.variant()
-    if node.edge == "steps":
-        node.label = DEFAULT
     measure_new(host)
 
 
@@ -141,6 +137,17 @@ def contest(host: Host, a: int, b: int | None = None) -> None:
 
 
 @command
+def replay(host: Host, node: int | None, task: object, skip: bool = False) -> None:
+    """Take a variant's steps on another task until one is not legal there; with `skip` all that are."""
+    found = host.desk.variant(node)
+    carry(host.desk, found, host.desk.find(task), skip=bool(skip))
+    measure_new(host)
+
+
+@question("step")
+def step(host: Host, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Answer which step a variant ends with, for a form that changes it."""
+    return changing.last_step(host.desk.variant(needed(args, "step", "node")))
 
 
 @command
@@ -150,9 +157,4 @@ def change(host: Host, step: int, args: object, node: int | None = None) -> None
     if not isinstance(args, dict) or not all(isinstance(name, str) for name in args):
         raise UsageError("session.arguments", f"The arguments of a step are an object, not {shown(args)}")
     changing.change(host.desk, found, step, {name: decode(value) for name, value in args.items()})
-    measure_new(host)
-def replay(host: Host, node: int | None, task: object, skip: bool = False) -> None:
-    """Take a variant's steps on another task until one is not legal there; with `skip` all that are."""
-    found = host.desk.variant(node)
-    carry(host.desk, found, host.desk.find(task), skip=bool(skip))
     measure_new(host)
