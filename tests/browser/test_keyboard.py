@@ -229,7 +229,8 @@ class Flow:
         keys.press("Enter")
         view.see("[role=tab][data-swb-tab=schedule][aria-selected=true]")
         keys.wait("e.closest('.swb-nest')")
-        assert "of the tuner" in str(view.see("[role=treeitem][aria-current=step]").get_attribute("aria-label"))
+        label = str(view.see("[role=treeitem][aria-current=step]").get_attribute("aria-label"))
+        assert re.search(r"\btrial \d+", label), "the default schedule's is not the tuner's"
 
     def export(self) -> None:
         """A script is saved; the focus returns to where it was."""
