@@ -212,6 +212,35 @@ def test_the_steps_are_taken_on_another_task_and_the_report_shows_what_failed(be
     page.wait_for_selector(".swb-report", state="detached")
 
 
+def test_an_earlier_step_is_changed_in_its_own_form_with_the_keyboard(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.evaluate("""() => {
+        const step = { primitive: 'split', args: { loop: 'j', factors: [null, 32] } };
+        const value = { row: 'j', place: 1, step };
+        kernel.answers.push({ q: 'step', args: { node: 1 }, answer: { ok: true, value } });
+        const later = { ...kernel.slices.history.rows[1], id: 2, parent: 1, x: 2, text: "unroll('j.1')" };
+        const rows = [...kernel.slices.history.rows, later];
+        kernel.put('history', { ...kernel.slices.history, rows, at: 2, path: [0, 1, 2] });
+        kernel.patch(model, kernel.changed);
+    }""")
+    page.locator(node(1)).focus()
+    page.locator("[data-swb-do=change]").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".swb-form[aria-label=split]")
+    apply = page.locator("[data-swb-apply]")
+    assert apply.inner_text().startswith("Change step 1 of v2"), "of what was on show"
+    assert page.get_by_role("radio", name="32", exact=True).get_attribute("aria-checked") == "true"
+    page.get_by_role("radio", name="16", exact=True).click()
+    page.keyboard.press("Enter")
+    bench.wait_for("model.sent.some(m => m.cmd === 'change')")
+    (_, goto), *_, (cmd, sent) = bench.commands()
+    assert (goto, cmd) == ({"step": 0}, "change")
+    assert (sent["node"], sent["step"], sent["args"]["loop"], sent["args"]["factors"]) == (2, 1, "j", [None, 16])
+    page.wait_for_selector(".swb-form", state="detached")
+    bench.click("[data-swb-item=split]")
+    assert apply.inner_text().startswith("Apply"), "a form that is opened by itself takes a step as ever"
+
+
 def test_unfold_is_offered_where_several_steps_were_taken_at_once(bench: Bench) -> None:
     page = opened(bench).page
     assert page.locator("[data-swb-do=unfold]").count() == 0

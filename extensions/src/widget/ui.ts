@@ -18,6 +18,8 @@ export interface Shown {
   /** Legal steps that do what was meant. */
   readonly instead?: WitnessAnswer['instead'];
 }
+/** A step of a variant that is to be changed: the form takes the later ones with it. */
+export interface Changing { readonly node: number; readonly step: number }
 export interface Ui {
   /** What the ids of its elements begin with: a page may have several views, each with a module of its own. */
   readonly id: string;
@@ -37,7 +39,7 @@ export interface Ui {
   readonly exporting: Signal<boolean>;
   readonly shown: Signal<Shown | null>;
   /** A step whose form is to open at a row, as soon as the palette is about that row; null when there is none. */
-  readonly wanted: Signal<{ readonly row: string; readonly step: Step } | null>;
+  readonly wanted: Signal<{ readonly row: string; readonly step: Step; readonly of?: Changing } | null>;
   /** What Escape closes beside the box with a reason, the last opened last. */
   readonly closers: (() => void)[];
   /** Read out by a screen reader when it changes. */

@@ -43,6 +43,8 @@ export interface WitnessInfo {
   readonly effect?: { readonly order: number; readonly otherwise: readonly number[] };
 }
 export interface Step { readonly primitive: string; readonly args: Args }
+/** Answer to `step`: the last step of a variant, which one it is (from 1), and the row that it was about. */
+export interface StepAnswer { readonly row: string; readonly place: number; readonly step: Step }
 /** A step on offer: legal where the primitive is, else the one that its reason is about. */
 export interface QuickMove { readonly args: Args; readonly label: string }
 export interface PaletteItem {

@@ -4,9 +4,9 @@ import { useSignal, type Signal } from '@preact/signals';
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { Button, Key } from '../../shared/a11y';
 import { bytes, milliseconds, times } from '../../shared/format';
-import type { Args, ErrorInfo, FieldInfo, Json, NestSlice, PaletteItem, PreviewAnswer, PrimitiveInfo, Step, Verdict } from '../../shared/types';
+import type { Args, ErrorInfo, FieldInfo, Json, NestSlice, PaletteItem, PreviewAnswer, PrimitiveInfo, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { focusOn, useUi } from '../ui';
+import { focusOn, useUi, type Changing } from '../ui';
 import { STOP } from '../keys';
 import { noKernel, sentence } from '../words';
 import { argsOf, missing, nameOf, namesIn, prefill, sameArgs, type Draft } from './args';
@@ -92,12 +92,12 @@ interface FormProps extends PanelProps {
 
 /** What the form holds: what somebody has put in, what the pointer is over, and what is thought of it. */
 function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) {
-  const own = useSignal<{ readonly at: string; readonly draft: Draft } | null>(null);
+  const own = useSignal<{ readonly at: string; readonly draft: Draft; readonly of?: Changing } | null>(null);
   const over = useSignal<Draft | null>(null);
   const failure = useSignal<ErrorInfo | null>(null);
   const suggestion = useMemo(() => prefill(info, item, at, nest), [item, at]);
   // What somebody has put in was meant for this selection; until then suggestions that arrive later replace others.
-  const draft = own.value?.at === at ? own.value.draft : suggestion;
+  const { draft, of } = own.value?.at === at ? own.value : { draft: suggestion };
   useLayoutEffect(() => {
     over.value = null;
     failure.value = null;
@@ -106,7 +106,7 @@ function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) 
   const wanted = ui.wanted.value;
   useLayoutEffect(() => {
     if (wanted?.step.primitive !== item.id || nameOf(wanted.row) !== at) return;
-    set({ ...suggestion, ...usual(info), ...wanted.step.args });
+    set({ ...suggestion, ...usual(info), ...wanted.step.args }, wanted.of);
     ui.wanted.value = null;
   }, [wanted, at]);
   const lacks = missing(info, draft);
@@ -116,23 +116,23 @@ function useDraft({ store, item, info, at }: FormProps, nest: NestSlice | null) 
   // While the pointer is over another value, the opinion stays that of what would be applied.
   const known = useRef<Verdict | null>(null);
   if (tried === step) known.current = step && item.quick.some(move => sameArgs(move.args, step.args)) ? ofItem(item) : (seen?.answer.verdict ?? null);
-  const set = (next: Draft): void => {
+  const set = (next: Draft, change = of): void => {
     over.value = null;
     failure.value = null;
-    own.value = { at, draft: next };
+    own.value = { at, draft: next, of: change };
   };
-  return { draft, set, over, failure, lacks, step, seen, verdict: known.current };
+  return { draft, of, set, over, failure, lacks, step, seen, verdict: known.current };
 }
 
 /** Takes the step of the form, and leaves the keyboard in the nest. */
-function useApply({ store, onDone }: FormProps, step: Step | null, failure: Signal<ErrorInfo | null>, sending: Signal<boolean>) {
+function useApply({ store, onDone }: FormProps, what: readonly [cmd: string, args: object], failure: Signal<ErrorInfo | null>, sending: Signal<boolean>) {
   const ui = useUi();
   const toNest = (): void => { if (!focusOn(ui, `.swb-nest ${STOP}`)) focusOn(ui, '.swb-pal [data-swb-legal]'); };
   return async (): Promise<void> => {
     sending.value = true;
     const inside = ui.root.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
     try {
-      await store.do('apply', { step });
+      await store.do(...what);
       onDone();
       // Nothing is drawn yet: a focused element that is taken away would have the whole page laid out in between. The row
       // that has it now may go too, so once more when all is drawn.
@@ -150,11 +150,11 @@ function useApply({ store, onDone }: FormProps, step: Step | null, failure: Sign
 export function PrimitiveForm(props: FormProps) {
   const { store, item, info, at, onShow } = props;
   const nest = store.see('nest');
-  const { draft, set, over, failure, lacks, step, seen, verdict } = useDraft(props, nest);
+  const { draft, of, set, over, failure, lacks, step, seen, verdict } = useDraft(props, nest);
   const sending = useSignal(false);
   const more = useSignal(false);
   const reason = noKernel(store) || lacks || (verdict?.legal === false ? 'it is not legal with these values' : sending.value ? 'it is being applied' : '');
-  const take = useApply(props, step, failure, sending);
+  const take = useApply(props, of ? ['change', { ...of, args: draft }] : ['apply', { step }], failure, sending);
   const apply = (): void => { if (!reason) void take(); };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.key !== 'Enter' || !(event.target as Element).matches('[role=radio]')) return;
@@ -166,7 +166,7 @@ export function PrimitiveForm(props: FormProps) {
   return (
     <form class="swb-form" aria-label={item.id} noValidate onKeyDown={onKeyDown} onSubmit={event => { event.preventDefault(); apply(); }}>
       <p class="swb-summary">{info.summary.split('``').map((part, i) => (i % 2 ? <code key={i} class="swb-mono">{part}</code> : part))}</p>
-      <Suggestions item={item} info={info} draft={draft} onPick={set} onOver={one => { over.value = one; }} />
+      <Suggestions item={item} info={info} draft={draft} onPick={one => set(one)} onOver={one => { over.value = one; }} />
       {info.fields.map(field => (
         <FieldInput key={field.name} field={field} value={draft[field.name] ?? null} draft={draft} item={item} nest={nest} loop={loopOf(field)}
           divisors={loopOf(field) === at ? item.divisors : null} more={more.value} onChange={(value: Json) => set({ ...draft, [field.name]: value })}
@@ -179,7 +179,7 @@ export function PrimitiveForm(props: FormProps) {
         <Effects seen={seen} />
         <Opinion verdict={verdict} lacks={lacks} onShow={one => onShow(argsOf(info, draft), one)} />
         {failure.value && <p class="swb-opinion is-not" role="alert"><b>Not applied.</b> {failure.value.message} {sentence(failure.value.hint ?? '')}</p>}
-        <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>Apply<Key>Enter</Key></Button>
+        <Button type="submit" class="swb-button is-primary is-large" data-swb-apply reason={reason} onPress={() => undefined}>{of ? `Change step ${of.step} of v${of.node}` : 'Apply'}<Key>Enter</Key></Button>
       </div>
     </form>
   );
