@@ -14,7 +14,7 @@ NEAR_PEAK = 0.8
 """Share of the peak from which on what was measured is said beside the estimate."""
 
 LITTLE_LEFT = (0.9, 1.05)
-"""Shares of the peak where little is left to gain; beyond, an algorithm does less than the operations that are counted."""
+"""Shares of the peak where little is left to gain; beyond, an algorithm does less than what is counted."""
 
 
 @slice_("why", after=("head",))
