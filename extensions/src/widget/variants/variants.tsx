@@ -38,7 +38,20 @@ function Tools({ store, history }: { store: Store; history: HistorySlice }) {
   );
 }
 
-type Act = readonly [what: string, label: string, title: string, run: () => unknown, pressed?: boolean];
+/** Show the program before a step, with its form; what is applied there takes the later steps of what was on show with it. */
+async function change(store: Store, ui: Ui, at: number, { id: node, parent }: VariantRow): Promise<void> {
+  try {
+    const { row, step, place } = await store.ask('step', { node }) as StepAnswer;
+    const of = { node: store.see('history')!.path.includes(node) ? at : node, step: place };
+    await store.do('goto', { step: parent });
+    store.select(row);
+    ui.wanted.value = { row, step, of };
+  } catch (error) {
+    store.problem.value = error as ErrorInfo;
+  }
+}
+
+type Act = readonly [what: string, label: string, title: string, run: () => void, pressed?: boolean];
 interface ChosenProps { store: Store; ui: Ui; at: number; row: VariantRow; open: Open; onOpen: (open: Open) => void; onName: () => void }
 
 /** What can be done with the variant that has the focus, or else with that on show. */
@@ -57,18 +70,6 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
     if (node === at) plan();
     else store.do('goto', { step: node }).then(plan, error => { store.problem.value = error; });
   };
-  // The program before the step, with its form; what is applied there takes the later steps of what was on show with it.
-  const change = async (): Promise<void> => {
-    try {
-      const { row: id, step, place } = await store.ask('step', { node }) as StepAnswer;
-      const of = { node: store.see('history')!.path.includes(node) ? at : node, step: place };
-      await store.do('goto', { step: row.parent });
-      store.select(id);
-      ui.wanted.value = { row: id, step, of };
-    } catch (error) {
-      store.problem.value = error as ErrorInfo;
-    }
-  };
   const [other] = ui.compare.value ? [] : marked(ui).filter(id => id !== node);
   const acts: (Act | false)[] = [
     node !== at && ['goto', `Go to v${node}`, 'Show it (Enter). The next step that is taken there begins a branch by itself: nothing is lost', () => store.act('goto', { step: node })],
@@ -76,7 +77,7 @@ function Chosen({ store, ui, at, row, open, onOpen, onName }: ChosenProps) {
     ['star', '★ Star', 'Mark it as one to come back to; it is kept (S)', () => store.act('star', { node, on: !row.star }), row.star],
     ['name', row.name ? 'Rename…' : 'Name…', 'Write a name beside its number; it is kept (F2, B)', onName],
     row.edge !== 'start' && row.edge !== 'step' && ['unfold', 'Unfold', 'Show every single step on the way', () => store.act('unfold', { node })],
-    row.edge === 'step' && ui.root.current?.querySelector('.swb-pal') != null && ['change', 'Change…', 'Take this step with other values, and the later ones again', change],
+    row.edge === 'step' && ui.root.current?.querySelector('.swb-pal') != null && ['change', 'Change…', 'Take this step with other values, and the later ones again', () => void change(store, ui, at, row)],
     row.parent !== null && ['replay', 'Replay…', 'Take its steps on another task', () => toggle('replay'), open === 'replay'],
     row.holes > 0 && ['tune-here', 'Tune from here', 'Its steps stay as they are; the tuner chooses the open numbers', tune],
     ['forget', 'Forget', 'Remove it, when nothing came of it (Delete)', () => store.act('forget', { node })]
