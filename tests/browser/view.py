@@ -13,6 +13,12 @@ LONG = 60_000
 _POINTS = """() => Math.max(0, ...[...document.querySelectorAll('.js-plotly-plot')].map(
     plot => plot.data.reduce((sum, trace) => sum + (trace.y?.length ?? 0), 0)))"""
 
+_TRIALS = """table => {
+    const [head, ...rows] = [...table.rows].map(row => [...row.cells].map(cell => cell.textContent));
+    const at = head.findIndex(text => text.includes('trials') && !text.includes('Δ'));
+    return rows.reduce((sum, row) => sum + Number(row[at].replace(/\\D/g, '')), 0);
+}"""
+
 _REACHED = """name => {
     const node = document.querySelector(`g[data-node="${name}"]`), box = node.getBoundingClientRect();
     return node.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
@@ -119,8 +125,7 @@ class View:
 
     def trials(self) -> int:
         """Trials, summed over the rows of the table of tasks."""
-        js = "rows => rows.reduce((n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0)"
-        return int(self.find(".swb-tasks tbody tr").evaluate_all(js))
+        return int(self.find(".swb-tasks table").evaluate(_TRIALS))
 
     def points(self) -> int:
         """Points in the data of the plot."""

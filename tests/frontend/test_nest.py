@@ -152,7 +152,7 @@ def test_the_steps_taken_stand_above_the_nest_and_lead_back(bench: Bench) -> Non
     page = bench.open().page
     steps = page.locator(".swb-trace button")
     assert steps.count() == 7
-    assert " ".join(steps.nth(2).inner_text().split()) == "3 split('h', [None, 5])"
+    assert " ".join(steps.nth(2).inner_text().split()) == "3: split('h', [None, 5])"
     assert page.locator(".swb-trace [aria-current=true]").get_attribute("data-swb-taken") == "7"
     steps.nth(6).focus()
     page.keyboard.press("ArrowLeft")

@@ -35,5 +35,5 @@ def check_what_was_tried(out: dict[str, str]) -> None:
     assert "share" in out["dominant"]
     assert re.search(r"ms of the network before, [\d.]+ ms now", out["improve"])
     assert "trial" in out["improve"]
-    assert "found = s.measure(" in out["export"]
+    assert "s.reproduce(" in out["export"]
     assert "tour.html" in out["export"]

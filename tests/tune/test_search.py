@@ -37,12 +37,11 @@ def ok(ms: float):
     return SimpleNamespace(status="ok", min_ms=ms)
 
 
-def run(space, model, rounds=4, seed=0):
+def run(space, model, rounds=4, seed=0, batch=6):
     search = EvolutionarySearch(TASK, space, model, seed)
     told = []
     for _ in range(rounds):
-        batch = search.ask(6)
-        results = [(c, ok(cost(c))) for c in batch]
+        results = [(c, ok(cost(c))) for c in search.ask(batch)]
         search.tell(results)
         told += results
     return search, told
@@ -75,8 +74,8 @@ def test_candidates_are_complete_and_legal(space):
 
 
 def test_it_learns_what_the_machine_likes(space):
-    search, told = run(space, XGBoostModel(), rounds=8)
-    first, last = [m.min_ms for _, m in told[:6]], [m.min_ms for _, m in told[-12:]]
+    search, told = run(space, XGBoostModel(), rounds=5, batch=16)
+    first, last = [m.min_ms for _, m in told[:16]], [m.min_ms for _, m in told[-16:]]
     assert min(last) <= min(first)
     assert np.median(last) < np.median(first)
     assert search.quality.tau is not None
