@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from browser.driver import Notebook, lab, new_notebook, tiny_model
-from browser.view import LONG, View
+from browser.view import LONG, MORE_TRIALS, View
 from workbench.tune.log import load_log
 
 MATMUL = "import workbench as wb\nw = wb.Workbench(wb.workloads.matmul(64, 64, 64))\nw"
@@ -23,8 +23,6 @@ while not Path({0!r}).exists() and time.time() < end:
     time.sleep(0.02)
 """
 MAIN_THREAD = {"@jupyterlab/apputils-extension:kernels-settings": {"commsOverSubshells": "disabled"}}
-TRIALS = """(n) => [...document.querySelectorAll('.swb-tasks tbody tr')].reduce(
-    (n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0) > n"""
 
 
 def opened(page: Any, address: str, folder: Path, name: str, code: str) -> tuple[Notebook, View]:
@@ -41,7 +39,7 @@ def tuned(page: Any, address: str, folder: Path, name: str) -> tuple[Notebook, V
     view.tab("tuning")
     view.start(240)
     view.state("Running")
-    notebook.poll(TRIALS, LONG, 0)
+    notebook.poll(MORE_TRIALS, LONG, 0)
     return notebook, view, folder / f"{name}.tunelog.jsonl"
 
 
@@ -125,7 +123,7 @@ def test_clicks_wait_for_the_cell_where_there_is_one_thread(
     view.see(".swb-foot-link", "queued")
     view.see(".swb-note", "The kernel is busy")
     assert "pause" in view.find(".swb-note").first.inner_text()
-    notebook.poll(TRIALS, LONG, before)
+    notebook.poll(MORE_TRIALS, LONG, before)
     assert notebook.running(cell), "tuning reports beside the cell, also when clicks wait for it"
     assert view.find(".swb-tuning-state").inner_text() == "Running"
     (folder / "go-on").touch()
@@ -162,7 +160,7 @@ def test_page_reloaded_in_mid_tuning(page: Any, address: str, lab_folder: Path, 
     assert view.find(".swb-crumb b").inner_text() == task
     view.tab("tuning")
     view.state("Running")
-    notebook.poll(TRIALS, LONG, then)
+    notebook.poll(MORE_TRIALS, LONG, then)
     assert trials(log) > then, "tuning went on while nobody watched"
     view.see(".js-plotly-plot .main-svg")
     view.find("[data-action=stop]").click()
@@ -187,7 +185,7 @@ def test_interrupt_does_not_stop_tuning(page: Any, address: str, lab_folder: Pat
     notebook.wait_cell(cell)
     assert "KeyboardInterrupt" in notebook.outputs(cell)
     then = view.trials()
-    notebook.poll(TRIALS, LONG, then)
+    notebook.poll(MORE_TRIALS, LONG, then)
     assert view.find(".swb-tuning-state").inner_text() == "Running"
     assert notebook.say("print(w.tuning.state)") == "running"
     view.find("[data-action=cancel]").click()
@@ -215,7 +213,7 @@ def test_kernel_restarted_in_mid_tuning(page: Any, address: str, lab_folder: Pat
     assert fresh.trials() == before, "the new widget shows what the log has"
     fresh.start(60)
     fresh.state("Running")
-    notebook.poll(TRIALS.replace("'.swb-tasks tbody tr'", "'.swb-tuning-grid .swb-tasks tbody tr'"), LONG, before)
+    notebook.poll(MORE_TRIALS, LONG, before)
     fresh.find("[data-action=cancel]").click()
     fresh.state("Cancelled")
     assert trials(log) > before, "the run went on in the same log"

@@ -10,7 +10,7 @@ from typing import Any
 from notebooks.tour import check_tour
 
 from browser.driver import Notebook, new_notebook, tiny_model
-from browser.view import LONG, View
+from browser.view import LONG, MORE_TRIALS, View
 
 LOOP = """
 import time
@@ -154,7 +154,7 @@ def test_tuning_is_live_while_a_cell_runs(page: Any, address: str, lab_folder: P
 
     view.find("[data-action=resume]").click()
     view.state("Running")
-    notebook.poll(f"(n) => ({_TRIALS}) > n", LONG, view.trials())
+    notebook.poll(MORE_TRIALS, LONG, view.trials())
     assert notebook.running(cell)
     view.find("[data-action=stop]").click()
     view.see(".swb-tuning-state", re.compile("^(Done|Cancelled|Stopped)$"))
@@ -176,10 +176,6 @@ def test_launcher_tile(page: Any, address: str, lab_folder: Path) -> None:
     path = page.evaluate("window.jupyterapp.shell.currentWidget.context.path")
     assert path != "01_tour.ipynb", "the copy that is there is not touched"
     assert (lab_folder / path).exists()
-
-
-_TRIALS = """[...document.querySelectorAll('.swb-tasks tbody tr')].reduce(
-    (n, r) => n + Number(r.cells[4].textContent.replace(/\\D/g, '')), 0)"""
 
 
 def _text(output: dict[str, Any]) -> str:

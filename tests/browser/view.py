@@ -19,6 +19,9 @@ _TRIALS = """table => {
     return rows.reduce((sum, row) => sum + Number(row[at].replace(/\\D/g, '')), 0);
 }"""
 
+MORE_TRIALS = f"""n => [...document.querySelectorAll('.swb-tuning-grid .swb-tasks table')].reduce(
+    (sum, table) => sum + ({_TRIALS})(table), 0) > n"""
+
 _REACHED = """name => {
     const node = document.querySelector(`g[data-node="${name}"]`), box = node.getBoundingClientRect();
     return node.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));

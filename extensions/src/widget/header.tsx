@@ -139,7 +139,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
         </>
       )}
       <div class={`swb-figure${now ? '' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds`}>
-        {head.best_ms == null ? <span>not measured yet</span> : <><span>best{tuner}</span><b>{milliseconds(head.best_ms)}</b><span>ms</span></>}
+        {head.best_ms == null ? <span>not measured yet</span> : <><span>best<span class="swb-who">{tuner}</span></span><b>{milliseconds(head.best_ms)}</b><span>ms</span></>}
       </div>
     </div>
   );
