@@ -132,7 +132,7 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
       {now && ( // what comes last goes first where there is no room for all
         <>
           <div class="swb-figure" title={`${about}Share of the peak that was measured on this machine. ${FLOPS}`}>
-            <b>{rate.about}{percent(rate.share)}</b><span>{peak == null ? 'of peak' : `of ${count(Math.round(peak))} GFLOP/s peak`}</span>
+            <b>{rate.about}{percent(rate.share)}</b><span>of {peak != null && <>{count(Math.round(peak))} <span class="swb-who">GFLOP/s </span></>}peak</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
           <div class="swb-figure" title={about + FLOPS}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
