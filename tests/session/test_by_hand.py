@@ -114,9 +114,9 @@ def test_without_a_log_it_says_so_and_a_slow_variant_does_not_raise_the_total(se
     assert s.snapshot().slices["tasks"]["est_ms"] < before
 
 
-def test_while_a_run_holds_the_log_it_waits(session, fake, tmp_path):
-    path = tmp_path / "mine.tunelog.jsonl"
-    task = matmul()
+def measured_beside_a_run(session, fake, folder):
+    """A variant that is measured by hand while another one holds the log."""
+    path, task = folder / "mine.tunelog.jsonl", matmul()
     holder = LogWriter(path, Header(tasks=((task.key, task.name),)))
     tuning = FakeTuning([task], log=str(path)).feed(3)
     s = session(tuning)
@@ -124,6 +124,11 @@ def test_while_a_run_holds_the_log_it_waits(session, fake, tmp_path):
     s.run("apply", step=split("j", None, 16))
     s.run("measure")
     until(lambda: head(s)["ms"] == 1.0)
+    return path, holder, tuning, s
+
+
+def test_while_a_run_holds_the_log_it_waits(session, fake, tmp_path):
+    path, holder, tuning, s = measured_beside_a_run(session, fake, tmp_path)
     assert head(s)["logged"] == "not yet in the log"
     assert not records(path)
     holder.close()
@@ -133,15 +138,7 @@ def test_while_a_run_holds_the_log_it_waits(session, fake, tmp_path):
 
 @pytest.mark.parametrize("live", [False, True])
 def test_what_waits_is_written_when_the_session_is_closed(session, fake, tmp_path, live):
-    path = tmp_path / "mine.tunelog.jsonl"
-    task = matmul()
-    holder = LogWriter(path, Header(tasks=((task.key, task.name),)))
-    tuning = FakeTuning([task], log=str(path)).feed(1)
-    s = session(tuning)
-    fake.result = timed(1.0)
-    s.run("apply", step=split("j", None, 16))
-    s.run("measure")
-    until(lambda: head(s)["ms"] == 1.0)
+    path, holder, tuning, s = measured_beside_a_run(session, fake, tmp_path)
     if live:
         s.close()
     holder.close()

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from workbench.arguments import real
 from workbench.errors import UsageError
 from workbench.runtime.results import Measurement
-from workbench.runtime.verdicts import as_fast
+from workbench.runtime.verdicts import UNKNOWN, as_fast
 
 Verdict: TypeAlias = Literal["same", "faster", "slower", "unclear", "failed"]
 
@@ -22,9 +22,6 @@ memory, another clock. Six kernels, 25 measurements each on two cores with a loa
 5 % of the pairs were further apart (with 0.05 up to 11 %, with a fixed tenth and no spreads up to 15 %), but for one on
 two threads, which a load of 5 halves.
 """
-
-UNKNOWN = 0.1
-"""Counts as the spread where none was recorded: of a kernel so slow that it was timed once."""
 
 WIDEST = 0.5
 """A tolerance beyond this answers nothing: what agrees within it, agrees with most other numbers, too."""

@@ -102,7 +102,7 @@ class Variant:
 
 
 def variant(host: Host, node: object = None) -> Variant:
-    """Return a variant by its number; that on show for None, the tuner's best of the task on show for "tuner".
+    """Return a variant by its number; that on show for None, the best trial of the task on show for "tuner".
 
     Raises
     ------

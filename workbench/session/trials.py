@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from workbench.errors import WorkbenchError
 from workbench.tune.replay import schedule_of
 
 from .estimates import estimated
@@ -84,7 +85,7 @@ def _number(r: Record) -> Number:
 def _intensity(task: Task, record: Record, target: Target) -> float | None:
     try:
         found = estimated(schedule_of(task, record), task.target or target, None)
-    except Exception:  # a log may hold what does not apply any more; then the trial is just not drawn
+    except WorkbenchError:  # of another program or version: it is just not drawn
         _log.debug("trial %s of %s cannot be drawn", record.trial, record.task, exc_info=True)
         return None
     return None if found is None else found.intensity

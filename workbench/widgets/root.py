@@ -232,7 +232,7 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
             File to write, which is replaced when there is one; or a folder, where it gets a fitting name that nothing
             has yet. A library needs one.
         **options
-            ``node`` : number of the variant, for a script or its steps, or "tuner" for the tuner's best trial; that on
+            ``node`` : number of the variant, for a script or its steps, or "tuner" for the task's best trial; that on
             show by default.
             ``panel`` : which table ("variants", "tasks", "trials", "nest"), or what to draw ("nest", "variants",
             "graph", "stages", "tasks").

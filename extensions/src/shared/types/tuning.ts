@@ -72,7 +72,7 @@ export interface TuningSlice {
   readonly log: string;
   readonly message: string;
   readonly best_ready: boolean;
-  /** Why the tuner's best cannot be used when it is not ready. */
+  /** Why the best trial cannot be used when it is not ready. */
   readonly best_why: string;
 }
 
