@@ -6,12 +6,13 @@ import os
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import pytest
 
 from workbench.errors import LogError
 from workbench.tune.database import Database, compatible
-from workbench.tune.log import COLUMNS, Header, iter_log, load_log, read_log, write_log
+from workbench.tune.log import COLUMNS, Header, iter_log, load_log, read_log, to_frame, write_log
 from workbench.tune.log_writer import LogWriter
 from workbench.tune.record import Record
 
@@ -293,3 +294,13 @@ def test_a_log_of_tvm_is_no_damaged_one(tmp_path, text):
         list(iter_log(log))
     assert caught.value.code == "log.foreign"
     assert "TVM" in str(caught.value)
+
+
+def test_a_log_says_what_was_not_timed_undisturbed() -> None:
+    known = record()
+    assert (known.clean, known.why_not) == (True, "")
+    older = {name: value for name, value in known.to_json().items() if name not in ("clean", "why_not")}
+    assert Record.from_json(older) == known, "older logs do not say it"
+    busy = replace(known, clean=False, why_not="the second thread had 55 % of a core")
+    assert Record.from_json(busy.to_json()) == busy
+    assert to_frame([known, busy])["clean"].tolist() == [True, False]

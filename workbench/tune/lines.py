@@ -39,6 +39,10 @@ class Comparison(Line):
     confidence: float | None = column("how sure it is that the best challenger is faster, 0 to 1", default=None)
     winner: int = column("trial number of the participant that is the best from now on")
     reason: str = column("why they were compared: new best or play-off", default="")
+    clean: bool = column(
+        "whether the repeats were timed undisturbed; a comparison that was not decides nothing", default=True
+    )
+    why_not: str = column("what disturbed the repeats, in words; empty where nothing did", default="")
     host: str = column("machine that measured", default="")
     elapsed_s: float = column("tuning time of this log when the comparison ended, in seconds", default=0.0)
     timestamp: float = column("seconds since the epoch when the comparison ended", default=0.0)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 COLUMNS: tuple[str, ...] = (
     "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
     "row", "trace", "parent", "mutation", "seed", "round", "elapsed_s", "compile_s", "run_s", "max_rel_error", "model",
-    "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "confirmed",
-    "compared_ms", "rank",
+    "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "clean",
+    "why_not", "confirmed", "compared_ms", "rank",
 )  # fmt: skip
 
 

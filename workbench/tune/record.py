@@ -72,6 +72,12 @@ class Record(Line):
         "the latency that ranks the candidate, in milliseconds", positive=True, default=None
     )
     spread: float | None = column("relative spread of the repeats", default=None)
+    clean: bool = column(
+        "whether the repeats were timed undisturbed; where not, `latency_ms` is an upper bound, and the trial is not"
+        " the best while a clean one is known",
+        default=True,
+    )
+    why_not: str = column("what disturbed the repeats, in words; empty where nothing did", default="")
     compile_s: float = column("time to build the candidate, in seconds", default=0.0)
     run_s: float = column("time that checking and timing took, in seconds", default=0.0)
     max_rel_error: float | None = column(
