@@ -90,6 +90,10 @@ def gemm_with_everything() -> Graph:
     return net([Node("g", "Gemm", ("x", "w", "b"), ("y",), attrs)], {"w": weights(4, 4), "b": weights(4)}, (3, 4))
 
 
+def gemm_with_a_column() -> Graph:
+    return net([Node("g", "Gemm", ("x", "w", "b"), ("y",))], {"w": weights(4, 3), "b": weights(3, 1)}, (3, 4))
+
+
 def softmax_of_several_axes() -> Graph:
     return net([Node("s", "Softmax", ("x",), ("y",), {"axis": 2}, "", 9)], shape=(2, 3, 4, 5))
 

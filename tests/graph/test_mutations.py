@@ -163,6 +163,14 @@ MUTATIONS = (
     ),
     bug(
         "canonicalize",
+        "canonical:_gemm",
+        "a column as long as a row counts as one",
+        "bias.ndim < 2 or len(bias) == 1",
+        "bias.size in (1, k_n.shape[1])",
+        small.gemm_with_a_column,
+    ),
+    bug(
+        "canonicalize",
         "canonical:_softmax",
         "rows along the wrong axis",
         '{"axis": 1}',

@@ -180,8 +180,9 @@ def test_products_with_constants_become_gemm_with_transposed_weights():
     nodes = [Node("m", "MatMul", ("x", "w"), ("t",)), Node("a", "Add", ("b", "t"), ("y",))]
     g = run(make(nodes, {"w": weights(4, 5), "b": weights(5)}, (3, 4)), "canonicalize")
     assert ops(g) == ["Gemm"]
-    rows = make([Node("g", "Gemm", ("x", "w", "b"), ("y",), attrs)], {"w": weights(5, 4), "b": weights(3, 1)}, (3, 4))
-    run(rows, "canonicalize")
+    for n in (5, 3):  # also where a column is as long as a row
+        columns = {"w": weights(n, 4), "b": weights(3, 1)}
+        run(make([Node("g", "Gemm", ("x", "w", "b"), ("y",), attrs)], columns, (3, 4)), "canonicalize")
 
 
 def test_layout_is_carried_between_convolutions():

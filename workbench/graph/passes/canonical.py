@@ -91,10 +91,9 @@ def _gemm(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     k_n = k_n if alpha == 1 else k_n * alpha
     inputs = [node.inputs[0], editor.constant(f"{node.inputs[1]}.kn", k_n)]
     if bias is not None:
-        n = k_n.shape[1]
-        wide = bias.size != n and bias.size != 1  # a bias that differs from row to row stays a matrix
         value = np.asarray(bias * beta)
-        value = value if wide else np.broadcast_to(value.reshape(-1), (n,))
+        if bias.ndim < 2 or len(bias) == 1:  # a bias that differs from row to row stays a matrix
+            value = np.broadcast_to(value.reshape(-1), k_n.shape[1:])
         inputs.append(editor.constant(f"{node.inputs[2]}.n", value))
     plain = not node.attrs and bias is not None and bias.shape == (k_n.shape[1],)
     return [] if plain else [replace(node, inputs=tuple(inputs), attrs={})]
