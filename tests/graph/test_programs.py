@@ -226,3 +226,48 @@ def test_the_backend_runs_models_and_skips_what_it_cannot():
         onnx_backend.prepare(acme)
     with pytest.raises(unittest.SkipTest):
         onnx_backend.prepare(proto, "CUDA")
+
+
+@pytest.mark.parametrize("constant", [("k", "b"), ("k",), ("x", "k", "b")])
+@pytest.mark.parametrize(("opset", "size"), [(18, 2), (21, 4), (22, 4)])
+def test_bodies_of_operators_may_read_weights(opset, size, constant):
+    """Their types say what the body is, as those of computed tensors do."""
+    rng = np.random.default_rng(0)
+    shapes = {"x": (2, 4, 3, 3), "k": (size,), "b": (size,)}
+    values = {n: rng.standard_normal(s).astype(np.float32) for n, s in shapes.items()}
+    node = helper.make_node("GroupNormalization", ["x", "k", "b"], ["y"], num_groups=2)
+    open_ = [n for n in shapes if n not in constant]
+    weights = {n: values[n] for n in constant}
+    proto = model([node], [info(n, shapes[n]) for n in open_], ["y"], weights, opset)
+    agrees(proto, {n: values[n] for n in open_})
+
+
+def test_bodies_of_operators_may_stand_in_a_branch():
+    branches = []
+    for name, k in (("yes", 1.0), ("no", -1.0)):
+        weight = numpy_helper.from_array(np.full(3, k, np.float32), f"w.{name}")
+        nodes = [
+            helper.make_node("Gelu", [weight.name], [f"a.{name}"]),
+            helper.make_node("Relu", ["x"], [f"b.{name}"]),
+            helper.make_node("Gelu", [f"b.{name}"], [f"c.{name}"], approximate="tanh"),
+            helper.make_node("Add", [f"a.{name}", f"c.{name}"], [f"v.{name}"]),
+        ]
+        branches.append(helper.make_graph(nodes, name, [], [info(f"v.{name}", (3,))], [weight]))
+    node = helper.make_node("If", ["c"], ["y"], then_branch=branches[0], else_branch=branches[1])
+    proto = model([node], [info("c", (), TensorProto.BOOL), info("x", (3,))], ["y"], opset=20)
+    for c in (True, False):
+        agrees(proto, {"c": np.array(c), "x": np.array([0.5, -1, 2], np.float32)})
+
+
+def test_an_operator_whose_body_depends_on_an_unknown_type_says_so():
+    nodes = [
+        helper.make_node("QLinearSigmoid", ["x", "s", "z", "s", "z"], ["t"], domain="com.microsoft"),
+        helper.make_node("Gelu", ["t"], ["y"]),
+    ]
+    weights = {"s": np.float32(0.1), "z": np.uint8(3)}
+    proto = model(nodes, [info("x", (3,), TensorProto.UINT8)], ["y"], weights, 20)
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    with pytest.raises(ModelError, match="Gelu.*Type unknown for t") as e:
+        read_program(proto)
+    assert e.value.code == "model.unsupported_op"
+    assert "infer_shapes" in e.value.hint

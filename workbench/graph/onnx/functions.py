@@ -5,10 +5,11 @@ An operator that is declared here (``ops/``) stays as it is, whatever body the s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError
-from ..opdef import registry
+from ..opdef import known, registry
 
 if TYPE_CHECKING:
     import onnx
@@ -23,8 +24,6 @@ _HEAVY = 4096
 
 def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model without calls of functions, local or the standard's; the same object where there is none."""
-    from onnx import inliner
-
     _check_functions(model)
     for _ in range(MAX_DEPTH):
         wanted = [(f.domain, f.name) for f in model.functions]
@@ -33,13 +32,9 @@ def expand_functions(model: onnx.ModelProto) -> onnx.ModelProto:
             break
         light, kept = _without_weights(model)
         _write_defaults(light)
-        try:
-            expanded = inliner.inline_selected_functions(light, wanted, inline_schema_functions=True)
-        except Exception:  # a body whose types the inliner cannot tell: the operator stays as it is
-            some = _one_by_one(light, wanted)
-            if some is None:
-                break
-            expanded = some
+        expanded = _replaced(_with_types(light), wanted)
+        if expanded is None:
+            break
         for t in expanded.graph.initializer:
             if t.name in kept:
                 t.CopyFrom(kept[t.name])
@@ -78,16 +73,57 @@ def _check_functions(model: onnx.ModelProto) -> None:
             raise ModelError("model.too_large", text, (node.name,))
 
 
-def _one_by_one(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.ModelProto | None:
-    """Model with the first function expanded that can be, None where none can."""
+def _replaced(model: onnx.ModelProto, wanted: Sequence[tuple[str, str]]) -> onnx.ModelProto | None:
+    """Model with the calls of as many functions replaced as have a body for their types; None where none has.
+
+    An operator whose body depends on types that nothing tells stays, if it can be run as it is.
+
+    Raises
+    ------
+    ModelError
+        "model.unsupported_op" for one that cannot.
+    """
     from onnx import inliner
 
-    for one in wanted:
+    found, why = model, ""
+    for some in (wanted, *([one] for one in wanted)):
         try:
-            return inliner.inline_selected_functions(model, [one], inline_schema_functions=True)
-        except Exception:
-            continue
+            found = inliner.inline_selected_functions(found, some, inline_schema_functions=True)
+        except Exception as e:  # the package has no class of its own for what its inliner cannot do
+            why = str(e).rpartition(": ")[2]
+        else:
+            if some is wanted:
+                return found
+    if found is not model:
+        return found
+    opsets = {o.domain: o.version for o in model.opset_import}
+    for domain, name in wanted:
+        if not known(domain, name, opsets.get(domain, 0)):
+            text = f"Operator {name!r} cannot be replaced by those that define it: {why}."
+            hint = "run `onnx.shape_inference.infer_shapes` on the model first"
+            raise ModelError("model.unsupported_op", text, (name, domain or "ai.onnx"), hint)
     return None
+
+
+def _with_types(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Model that declares the types of its weights, and what is known of tensors in bodies, as types of its own.
+
+    The inliner, which has to know the types that a body is for, looks for them there only.
+    """
+    from onnx import helper, shape_inference
+
+    if any(a.HasField("g") for n in model.graph.node for a in n.attribute):
+        model = shape_inference.infer_shapes(model)
+    known_types = {v.name: v for v in (*model.graph.input, *model.graph.value_info)}
+    graphs = [model.graph]
+    for graph in graphs:  # grows
+        graphs += [a.g for n in graph.node for a in n.attribute if a.HasField("g")]
+        weights = [helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer]
+        for v in (*weights, *graph.value_info):
+            if v.name not in known_types:
+                known_types[v.name] = v
+                model.graph.value_info.append(v)
+    return model
 
 
 def _write_defaults(model: onnx.ModelProto) -> None:
@@ -118,12 +154,17 @@ def _defined_by_others(graph: onnx.GraphProto, opsets: dict[str, int]) -> set[tu
     for n in graph.node:
         domain = "" if n.domain == "ai.onnx" else n.domain
         schema = None if n.op_type in own else _schema(n.op_type, domain, opsets)
-        if schema is not None and (schema.has_function or schema.has_context_dependent_function):  # type: ignore[attr-defined]
+        if schema is not None and any(v <= opsets[domain] for v in _bodies(schema)):
             found.add((domain, n.op_type))
         for a in n.attribute:
             if a.HasField("g"):
                 found |= _defined_by_others(a.g, opsets)
     return found
+
+
+def _bodies(schema: onnx.defs.OpSchema) -> list[int]:
+    """Opsets from which on the standard defines an operator by others."""
+    return [*schema.function_opset_versions, *schema.context_dependent_function_opset_versions]  # type: ignore[attr-defined]
 
 
 def _without_weights(model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, onnx.TensorProto]]:
