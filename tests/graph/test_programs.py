@@ -267,7 +267,7 @@ def test_an_operator_whose_body_depends_on_an_unknown_type_says_so():
     weights = {"s": np.float32(0.1), "z": np.uint8(3)}
     proto = model(nodes, [info("x", (3,), TensorProto.UINT8)], ["y"], weights, 20)
     proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    with pytest.raises(ModelError, match="Gelu.*Type unknown for t") as e:
+    with pytest.raises(ModelError, match=r"Gelu.*Type unknown for t") as e:
         read_program(proto)
     assert e.value.code == "model.unsupported_op"
     assert "infer_shapes" in e.value.hint

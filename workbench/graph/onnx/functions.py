@@ -5,7 +5,6 @@ An operator that is declared here (``ops/``) stays as it is, whatever body the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import ModelError
@@ -73,7 +72,7 @@ def _check_functions(model: onnx.ModelProto) -> None:
             raise ModelError("model.too_large", text, (node.name,))
 
 
-def _replaced(model: onnx.ModelProto, wanted: Sequence[tuple[str, str]]) -> onnx.ModelProto | None:
+def _replaced(model: onnx.ModelProto, wanted: list[tuple[str, str]]) -> onnx.ModelProto | None:
     """Model with the calls of as many functions replaced as have a body for their types; None where none has.
 
     An operator whose body depends on types that nothing tells stays, if it can be run as it is.
