@@ -35,6 +35,8 @@ import traceback
 from collections.abc import Iterable
 from types import TracebackType
 
+from workbench.legible import legible
+
 
 class WorkbenchError(Exception):
     """Base of every error that a user can cause.
@@ -80,8 +82,7 @@ class WorkbenchError(Exception):
         if cause is not None and not isinstance(cause, WorkbenchError):
             lines += [f"  caused by {line.rstrip()}" for line in traceback.format_exception_only(cause)[-1:]]
         lines += [f"  note: {note}" for note in getattr(self, "__notes__", ())]
-        # Names come from models and logs; what a terminal would obey must not come with them.
-        return ["".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in line) for line in lines]
+        return list(map(legible, lines))
 
 
 class UsageError(WorkbenchError, ValueError):
@@ -156,7 +157,7 @@ class ModelWarning(UserWarning):
     """A model can be used but hardly means this; `code`, `message`, `where` and `hint` as an error has them."""
 
     def __init__(self, code: str, message: str, where: Iterable[str] = (), hint: str = "") -> None:
-        super().__init__(f"{message} [{code}]" + (f"\n  hint: {hint}" if hint else ""))
+        super().__init__(legible(f"{message} [{code}]" + (f"\n  hint: {hint}" if hint else "")))
         self.code = code
         self.message = message
         self.where = tuple(map(str, where))
@@ -170,7 +171,7 @@ def render(error: WorkbenchError) -> str:
     """One text form for tracebacks, terminal and widget: message, place, hint, code."""
     place = f" (at {', '.join(error.where)})" if error.where else ""
     hint = f"\n  hint: {error.hint}" if error.hint else ""
-    return f"{error.message}{place} [{error.code}]{hint}"
+    return legible(f"{error.message}{place} [{error.code}]{hint}")
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

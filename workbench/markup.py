@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import html
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+from workbench.legible import legible
 
 UNKNOWN = "–"
 AMBER = "rgba(227, 138, 20, 0.75)"
@@ -22,8 +23,6 @@ RED = "#d64545"
 LINE = "rgba(128, 128, 128, 0.35)"
 SHADE = "rgba(128, 128, 128, 0.16)"
 
-#: What HTML cannot hold, or what would turn the text around it: control characters, half surrogates, bidi overrides.
-_UNSHOWN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 _THIN = "\u202f"
 _FONT = "font-size: 13px; line-height: 1.45"
 _MONO = "font-family: monospace; font-size: 12px"
@@ -56,7 +55,7 @@ def titled(value: object, title: object) -> Html:
 
 def clean(value: object) -> str:
     """Text of a value with a replacement for every character that a page cannot show."""
-    return _UNSHOWN.sub("\ufffd", str(value).replace("\r\n", "\n").replace("\r", "\n"))
+    return legible(str(value).replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def shortened(plain: str, limit: int) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 from workbench.analysis.accesses import accesses
 from workbench.analysis.cures import Cure, Cures
 from workbench.analysis.estimate import evaluated
+from workbench.legible import shown_legibly
 from workbench.tune.facts import STRAIGHT, BlockFacts
 from workbench.tune.footprint import WAYS
 from workbench.tune.machine import Machine
@@ -103,6 +104,7 @@ class Why:
         where = f" (of {self.block})" if self.share["others"] >= _TOLD else ""
         return f"{told}{where}" + ("." if self.reasons else "; nothing else stands out.")
 
+    @shown_legibly
     def __str__(self) -> str:
         lines = [f"  {one.says}" + (f"  [{one.cure}]" if one.cure else "") for one in self.reasons]
         return "\n".join([self.headline, *lines])

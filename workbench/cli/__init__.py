@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ModelWarning, WorkbenchError
+from workbench.legible import legible
 
 if TYPE_CHECKING:
     from workbench.cli.output import Output
@@ -83,7 +84,7 @@ def _run(arguments: Sequence[str], output: Output) -> int:
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         hint = "this is a defect of the workbench; please report it with the text above"
-        sys.stderr.write(traceback.format_exc())
+        output.say(traceback.format_exc())
         output.error(
             {"code": "internal", "message": text, "where": [], "hint": hint}, f"{text} [internal]\n  hint: {hint}"
         )
@@ -99,7 +100,7 @@ def _told_warnings(output: Output) -> Iterator[None]:
         if isinstance(message, ModelWarning):
             output.warn(str(message))
         else:
-            shown(message, *rest)
+            shown(legible(message), *rest)
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ModelWarning)

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from workbench.errors import RunFailure
+from workbench.legible import escaped, legible, legible_line
 
 
 class Output:
@@ -49,7 +50,7 @@ class Output:
 
     def say(self, text: str = "") -> None:
         """Write a line about what is going on to standard error."""
-        sys.stderr.write(text + "\n")
+        sys.stderr.write(legible(text) + "\n")
         sys.stderr.flush()
 
     def warn(self, text: str) -> None:
@@ -62,7 +63,7 @@ class Output:
             if self.as_json:
                 self._json(data)
             else:
-                self._stdout.write(text + "\n")
+                self._stdout.write(legible(text) + "\n")
                 self._stdout.flush()
         except BrokenPipeError:
             raise
@@ -78,8 +79,8 @@ class Output:
                 self._json({"error": dict(data)})
 
     def _json(self, data: Mapping[str, Any]) -> None:
-        # Names of files may hold bytes that are no text (lone surrogates); escaped, they are still JSON.
-        line = (json.dumps(plain(data), ensure_ascii=False, allow_nan=False) + "\n").encode(errors="backslashreplace")
+        # What is no text (orders to a terminal, lone surrogates of names of files) is escaped, which JSON knows.
+        line = (escaped(json.dumps(plain(data), ensure_ascii=False, allow_nan=False)) + "\n").encode()
         if self._saved is None:
             self._stdout.write(line.decode())
             self._stdout.flush()
@@ -103,6 +104,7 @@ def plain(value: Any) -> Any:
 
 def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:  # type: ignore[assignment]
     """Return a plain text table; the columns in `right` are aligned to the right."""
+    rows = [[legible_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     lines = []
     for row in [head, ["-" * w for w in widths], *rows]:

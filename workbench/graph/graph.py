@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelError, did_you_mean
+from ..legible import shown_legibly
 
 if TYPE_CHECKING:
     from .passes.explain import Report
@@ -62,6 +63,7 @@ class Node:
     domain: str = ""
     version: int = 18
 
+    @shown_legibly
     def __str__(self) -> str:
         attrs = ", ".join(f"{k}={_short(v)}" for k, v in self.attrs.items())
         args = ", ".join(i or "-" for i in self.inputs)
@@ -248,6 +250,7 @@ class Graph:
         """Copy with some fields replaced; the copy is not what was read or optimised: no `origin`, no `source`."""
         return replace(self, **{"origin": None, "source": None, **changes})
 
+    @shown_legibly
     def __str__(self) -> str:
         lines = [f"graph {self.name} ({len(self.nodes)} nodes, {len(self.constants)} constants)"]
         lines += [f"  input  {i}: {self.types[i]}" for i in self.inputs]
@@ -255,6 +258,7 @@ class Graph:
         lines += [f"  output {o}: {self.types[o]}" for o in self.outputs]
         return "\n".join(lines)
 
+    @shown_legibly
     def __repr__(self) -> str:
         ends = f"inputs {', '.join(self.inputs)}, outputs {', '.join(self.outputs)}"
         return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"

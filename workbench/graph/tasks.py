@@ -10,6 +10,7 @@ from ..arguments import is_a
 from ..ir import te
 from ..ir.flops import count_flops
 from ..ir.func import Func
+from ..legible import shown_legibly
 from .describe import describe, dims, word
 from .graph import FusedNodes, Graph, Node
 from .group import Group
@@ -67,6 +68,7 @@ class Task:
     target: Target | None = None
     groups: tuple[str, ...] = field(default=())
 
+    @shown_legibly
     def __repr__(self) -> str:
         often = f" ×{self.weight}" if self.weight > 1 else ""
         return f"<Task {self.name}{often}: {self.flops:,} operations>"

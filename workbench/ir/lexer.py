@@ -24,6 +24,8 @@ _TOKEN = re.compile(
     |(?P<sign>//|\*\*|<=|>=|==|!=|[-+*/%<>=&?@(){{}}\[\],:])""",
     re.VERBOSE,
 )
+#: ``\\``, ``\"``, ``\n``, and the number of a character, as `legible.escaped` writes them.
+_ESCAPE = re.compile(r"\\(u([0-9a-f]{4})|.)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,4 +165,4 @@ def describe(t: Token) -> str:
 
 def unescape(quoted: str) -> str:
     """Text of a quoted name or string."""
-    return re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], quoted[1:-1])
+    return _ESCAPE.sub(lambda m: chr(int(m[2], 16)) if m[2] else "\n" if m[1] == "n" else m[1], quoted[1:-1])

@@ -27,6 +27,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ..legible import escaped
 from .affine import Affine, Digit
 from .dtypes import is_float
 from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
@@ -144,7 +145,7 @@ def nest_text(body: Sequence[Stmt]) -> str:
 def name_text(name: str) -> str:
     """Return a name, in backquotes where it is no plain word."""
     plain = re.fullmatch(NAME, name) and name not in KEYWORDS
-    return name if plain else "`" + name.replace("\\", "\\\\").replace("`", "\\`").replace("\n", "\\n") + "`"
+    return name if plain else "`" + escaped(name, "\\`") + "`"
 
 
 def affine_text(form: Affine, at: Sequence[Pick] = ()) -> str:
@@ -267,7 +268,7 @@ def notes_text(notes: Iterable[Note]) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return '"' + escaped(text, '\\"') + '"'
 
 
 def _stmt(s: Stmt, depth: int) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
 
+from workbench.legible import shown_legibly
+
 from .affine import Affine
 from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
 from .poly import Dim
@@ -79,6 +81,7 @@ class Block:
     guard: tuple[Bound, ...] = ()
     notes: tuple[Note, ...] = ()
 
+    @shown_legibly
     def __repr__(self) -> str:
         return f"<block {self.name}({', '.join(('reduce ' if i.kind == 'R' else '') + i.name for i in self.iters)})>"
 
@@ -146,6 +149,7 @@ class For:
         """The same loop with other statements in it."""
         return For(self.name, self.extent, body, self.kind, self.notes, self.intrin)
 
+    @shown_legibly
     def __repr__(self) -> str:
         return f"<{'' if self.kind == 'serial' else self.kind + ' '}loop {self.name} in {self.extent}>"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, did_you_mean
+from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 
 from .exercise import Answer, Exercise, Prediction, said
@@ -40,6 +41,7 @@ class Attempt:
     def _fresh(self) -> Schedule:
         return Schedule(self.exercise.start(), self.target)
 
+    @shown_legibly
     def __repr__(self) -> str:
         units = {p.name: p.unit for p in self.exercise.predictions}
         told = ", ".join(f"{name} = {_text(value, units[name])}" for name, value in self._said.items())

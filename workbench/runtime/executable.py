@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arguments import real, whole
+from workbench.legible import shown_legibly
 from workbench.markup import size
 from workbench.runtime.buffers import Array, aligned_empty, check_array, numpy_dtype
 from workbench.runtime.context import ContextPool, LoadedNetwork, RunContext
@@ -73,6 +74,7 @@ class Executable:
 
     # ---- what it is ----
 
+    @shown_legibly
     def __repr__(self) -> str:
         plan = self.plan
         memory = size(plan.arena_bytes + sum(a.nbytes for a in plan.constants))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import BuildError, ShapeError, did_you_mean
 from workbench.ir.func import Buffer, Func, pack
+from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import (
     Array,
@@ -74,6 +75,7 @@ class Kernel:
         self._lock = ForkLock()
         self.set_threads(target.threads if threads is None else threads)
 
+    @shown_legibly
     def __repr__(self) -> str:
         params = ", ".join(f"{b.name}: {b.dtype}{list(logical_shape(b))}" for b in self.func.params)
         return f"<Kernel {self.func.name}({params}), {self.threads} threads>"

@@ -10,6 +10,7 @@ import numpy as np
 import pandas
 
 from workbench import markup as m
+from workbench.legible import shown_legibly
 from workbench.runtime.buffers import Array
 from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall
 from workbench.runtime.roofs import Roofs
@@ -44,6 +45,7 @@ class Profile(pandas.DataFrame):
     def _constructor(self) -> Callable[..., pandas.DataFrame]:
         return pandas.DataFrame
 
+    @shown_legibly
     def __repr__(self) -> str:
         if not set(self.columns) >= _NEEDED:  # columns were removed in place
             return super().__repr__()

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from workbench.arguments import real
 from workbench.errors import UsageError
+from workbench.legible import shown_legibly
 from workbench.runtime.results import Measurement
 from workbench.runtime.verdicts import UNKNOWN, as_fast
 
@@ -87,6 +88,7 @@ class Reproduction:
         """0: the number came out again; 1: a slower one or none; 2: a faster one, or nobody can tell."""
         return {"same": 0, "slower": 1, "failed": 1}.get(self.verdict, 2)
 
+    @shown_legibly
     def __str__(self) -> str:
         if not self.found.ok:
             return f"{self.found.status}: {self.found.error}"

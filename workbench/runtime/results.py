@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from workbench.arguments import is_a, real, whole
 from workbench.errors import UsageError, WorkbenchError
+from workbench.legible import shown_legibly
 
 if TYPE_CHECKING:
     from workbench.ir.func import Buffer, Func
@@ -181,6 +182,7 @@ class Measurement:
         """Milliseconds for building."""
         return self.compile_s * 1e3
 
+    @shown_legibly
     def __str__(self) -> str:
         if not self.ok:
             lines = self.error.strip().splitlines()

@@ -11,6 +11,7 @@ from ..errors import WorkbenchError
 from ..ir.func import Func
 from ..ir.remembered import trial
 from ..ir.stmt import Block, walk
+from ..legible import shown_legibly
 from .primitive import Json, Primitive
 from .refusal import Evidence, Hint, Refusal, Witness, witness_of
 
@@ -57,6 +58,7 @@ class Move:
         """What to do about it; empty for a legal move."""
         return str(self.advice)
 
+    @shown_legibly
     def __str__(self) -> str:
         return str(self.step) if self.legal else f"{self.step}: {self.reason}"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
 from ..errors import ScheduleError
+from ..legible import shown_legibly
 
 #: Two iterations write one element; one reduction takes the same term twice; an element is read before it is complete.
 WitnessKind: TypeAlias = Literal["write-write", "twice", "read-before-write"]
@@ -45,6 +46,7 @@ class Witness:
     filling: Point = ()
     effect: tuple[float, tuple[float, ...]] | None = None
 
+    @shown_legibly
     def __str__(self) -> str:
         element = f"{self.buffer}[{', '.join(map(str, self.element))}]"
         given = f"with {', '.join(f'{n} = {v}' for n, v in self.filling)}, " if self.filling else ""

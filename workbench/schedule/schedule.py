@@ -258,14 +258,7 @@ class Schedule(States):
             Expression that builds the function; by default the one given to `Schedule`, else the printed nest is
             parsed.
         """
-        from ..ir import printer
-
-        text = source or self.source
-        return (
-            script(self.trace, text)
-            if text
-            else script(self.trace, f'parse("""\n{printer.to_text(self._base)}""")', parsed=True)
-        )
+        return script(self.trace, self._base, source or self.source)
 
     def __repr__(self) -> str:
         steps = "\n".join(f"# {k}: {p}" for k, p in enumerate(self.trace))

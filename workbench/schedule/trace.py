@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ..errors import ScheduleError, WorkbenchError
+from ..ir.func import Func
+from ..ir.printer import to_text
+from ..legible import legible_line, python_literal
 from .primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]
@@ -55,8 +58,8 @@ def trace_from_json(data: str | Sequence[object]) -> Trace:
 
 def script(
     trace: Iterable[Primitive],
-    func_source: str,
-    parsed: bool = False,
+    func: Func,
+    source: str | None = None,
     *,
     target: str = "",
     about: Iterable[str] = (),
@@ -68,10 +71,11 @@ def script(
     Parameters
     ----------
     trace : iterable of Primitive
-    func_source : str
-        A Python expression for the function, such as ``wb.workloads.matmul(512, 512, 512)``.
-    parsed : bool
-        Whether the expression uses ``parse`` of the nest's text.
+    func : Func
+        The unscheduled function.
+    source : str, optional
+        A Python expression for it, such as ``wb.workloads.matmul(512, 512, 512)``, which the caller answers for; its
+        printed nest is parsed otherwise.
     target : str, optional
         What to compile for, in its text form.
     about : iterable of str
@@ -83,13 +87,14 @@ def script(
     """
     steps = [p.to_python("s") for p in trace]
     imports = ["import workbench as wb"]
-    if parsed:
+    if not source:
         imports.append("from workbench.ir.parser import parse")
+        source = f"parse({python_literal(chr(10) + to_text(func))})"
     if any("Hole(" in s for s in steps):
         imports.append("from workbench.schedule import Hole")
-    comment = ["# " + " ".join(line.split()) for line in about]
+    comment = [f"# {legible_line(line)}" for line in about]
     machine = [f"target = wb.Target({target!r})"] if target else []
-    start = f"s = wb.Schedule({func_source}{', target' if target else ''})"
+    start = f"s = wb.Schedule({source}{', target' if target else ''})"
     end = [] if measure is None else _measuring(measure, recorded)
     return "\n".join([*comment, *imports, "", *machine, start, *steps, "print(s.nest())", *end, ""])
 

@@ -179,11 +179,10 @@ def _script_text(found: Variant, target: str, title: str, options: Mapping[str, 
         about.append(f"Measured there: {expected}.")
     elif row["status"] not in ("", "ok", "queued", "measuring"):
         about.append(f"Measuring it there failed: {row['status'].replace('_', ' ')}.")
-    source = schedule.source
     return script(
         schedule.trace,
-        source or f'parse("""\n{printer.to_text(schedule.base)}""")',
-        not source,
+        schedule.base,
+        schedule.source,
         target=target,
         about=about,
         measure=None if holes else options,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
 from workbench.errors import UsageError
+from workbench.legible import legible_line
 from workbench.tune.database import Database
 from workbench.tune.record import Record
 
@@ -96,7 +97,7 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
     source = _source(desk)
     note = "" if source else f"it needs the model's file: python {name}.py MODEL.onnx"
     lines = [
-        *(f"# {' '.join(line.split())}" for line in about),
+        *(f"# {legible_line(line)}" for line in about),
         "import sys",
         *(["from pathlib import Path"] if source and os.path.isabs(source.path) else []),
         "",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError, WorkbenchError
 from workbench.ir.func import Func
+from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
 
 from .notes import NO_PROGRAM_HINT, note
@@ -71,6 +72,7 @@ class Replayed:
         """Return what a front end shows."""
         return {"onto": self.onto, "steps": [s.to_json() for s in self.steps], "failed_at": self.failed_at}
 
+    @shown_legibly
     def __str__(self) -> str:
         marks = {True: " ", False: "x", None: "-"}
         lines = [f"onto {self.onto}"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.arguments import shown
 from workbench.errors import UsageError
+from workbench.legible import shown_legibly
 from workbench.runtime.results import ONCE
 from workbench.schedule import Schedule
 
@@ -56,6 +57,7 @@ class Variants(Mapping[int, Schedule]):
 
         return pandas.DataFrame([dict(row) for row in self._rows]).set_index("id")
 
+    @shown_legibly
     def __repr__(self) -> str:
         return "\n".join(self._line(row) for row in self._rows)
 

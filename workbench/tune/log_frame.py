@@ -8,6 +8,7 @@ from typing import Any
 import pandas
 
 from workbench import markup as m
+from workbench.legible import shown_legibly
 from workbench.tune.html import failure_words, task_table
 from workbench.tune.weights import shares
 
@@ -30,6 +31,7 @@ class LogFrame(pandas.DataFrame):
     def _constructor(self) -> Callable[..., pandas.DataFrame]:
         return pandas.DataFrame
 
+    @shown_legibly
     def __repr__(self) -> str:
         if not set(self.columns) >= _NEEDED:  # columns were removed in place
             return super().__repr__()

@@ -16,6 +16,7 @@ from workbench.arguments import is_a
 from workbench.errors import ScheduleError, TuneError, UsageError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Constraint, Func
+from workbench.legible import legible, legible_line
 from workbench.tune import features as feature_columns
 from workbench.tune import nestplan
 from workbench.tune.keys import Keys, Outline
@@ -63,7 +64,7 @@ class Variant:
         return " · ".join(said) or (self.notes[-1].rule if self.notes else "as it is")
 
     def __repr__(self) -> str:
-        return f"<variant {self.index}: {_line(self.label)}>"
+        return f"<variant {self.index}: {legible_line(self.label[:80])}>"
 
     @property
     def origin(self) -> str:
@@ -141,7 +142,7 @@ class Space:
         return filled
 
     def __repr__(self) -> str:
-        return f"<space {_line(self.id)}: {len(self.variants)} variants, {self.size:,} rows>"
+        return f"<space {legible_line(self.id[:80])}: {len(self.variants)} variants, {self.size:,} rows>"
 
     def rules(self) -> list[RuleRecord]:
         """What every rule did to every block, and why or why not, as data (``pandas.DataFrame(space.rules())``)."""
@@ -175,17 +176,12 @@ class Space:
             lines += [f"    {'limit':<10} {c.label}: {c.expr} >= 0" for c in held]
             lines += [f"    {'dropped':<10} {c.label}: no row fulfils it" for c in v.wishes if c not in held]
         gone = ["custom rules", *(f"  ! {t}" for t in self.troubles)] if self.troubles else []
-        return "\n".join([*lines, *gone, "blocks", *report(self.rules(), len(self.variants))])
+        return legible("\n".join([*lines, *gone, "blocks", *report(self.rules(), len(self.variants))]))
 
     def _repr_html_(self) -> str:
         from workbench.tune.space_html import space_html
 
         return space_html(self)
-
-
-def _line(text: str, limit: int = 80) -> str:
-    """One line of a name: names come from models and rules."""
-    return "".join(c if c.isprintable() else "\ufffd" for c in text[:limit])
 
 
 def make_space(

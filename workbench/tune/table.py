@@ -7,6 +7,7 @@ import sys
 import time
 from typing import TextIO
 
+from workbench.legible import legible, legible_line
 from workbench.tune.ends import end_word
 from workbench.tune.events import FINAL, Snapshot, TaskRow
 
@@ -48,7 +49,7 @@ def render_table(snapshot: Snapshot, width: int = 100, height: int | None = None
     if hidden:
         lines.append(f"{'':>4} | … and {hidden} more tasks")
     lines += ["", *summary_lines(snapshot)]
-    return [line[:width] for line in lines]
+    return [legible_line(line)[:width] for line in lines]
 
 
 def _choose_rows(snapshot: Snapshot, height: int | None) -> tuple[list[TaskRow], int]:
@@ -158,13 +159,13 @@ class TableDisplay:
     def round(self, snapshot: Snapshot, task: str) -> None:
         """Tell about a finished round where there is no TTY."""
         if not self.live:
-            self._stream.write(round_line(snapshot, task) + "\n")
+            self._stream.write(legible_line(round_line(snapshot, task)) + "\n")
             self._stream.flush()
 
     def say(self, text: str) -> None:
         """Write a line where there is no TTY; on one, the table would be drawn over it."""
         if not self.live:
-            self._stream.write(text + "\n")
+            self._stream.write(legible(text) + "\n")
             self._stream.flush()
 
     def finish(self, snapshot: Snapshot) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from workbench.legible import legible, legible_line
 from workbench.tune.ends import RAN_THROUGH, End, end_text
 from workbench.tune.events import FINAL, Progress, Snapshot, State, TaskRow
 from workbench.tune.record import speed
@@ -96,7 +97,7 @@ def _word(loop: TuningLoop, session: State, index: int) -> str:
 
 
 def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
-    """Return the task table: one row per task."""
+    """Return the task table: one row per task; its words are legible, because pandas prints them as they are."""
     import pandas
 
     names = {
@@ -116,6 +117,7 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
         "why": "reason",
     }
     frame = pandas.DataFrame({column: [getattr(r, name) for r in rows] for column, name in names.items()})
+    frame[["task", "why"]] = frame[["task", "why"]].map(legible_line)
     floats = ("latency_ms", "gflops", "untuned_ms", "spread", "confidence", "quality")
     return frame.astype(dict.fromkeys(floats, "float64"))
 
@@ -135,7 +137,7 @@ def why(loop: TuningLoop) -> str:
         t = terms[i]
         numbers = " ".join(f"{x:>10.4g}" for x in (t.gain, t.backward, t.optimism, t.similarity))
         lines.append(f"{i:>4} {scheduler.states[i].rounds:>6} {numbers}  {scheduler.why(i)}")
-    return "\n".join(lines)
+    return legible("\n".join(lines))
 
 
 def explain(loop: TuningLoop, index: int) -> str:
@@ -165,4 +167,4 @@ def explain(loop: TuningLoop, index: int) -> str:
     if wishes.added:
         lines.append(f"  by hand, to be measured next: {len(wishes.added)}")
     lines.append(f"  why it is where it is: {loop.scheduler.why(index)}")
-    return "\n".join(lines)
+    return legible("\n".join(lines))

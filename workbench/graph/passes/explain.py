@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from workbench.legible import shown_legibly
+
 from ..graph import Graph, Node, Origin
 from .base import Journal, find_pass, journal, run_pass, select_passes
 
@@ -41,6 +43,7 @@ class Change:
         """All attributes."""
         return {name: str(getattr(self, name)) for name in self.__slots__}
 
+    @shown_legibly
     def __str__(self) -> str:
         sign = {"removed": "-", "added": "+", "changed": "~"}[self.kind]
         return f"{sign} {self.after or self.before}: {self.reason}"
@@ -98,6 +101,7 @@ class PassReport:
             "detail": None if self.detail is None else self.detail.to_json(),
         }
 
+    @shown_legibly
     def __str__(self) -> str:
         counts = ", ".join(f"{n} {kind}" for kind in _KINDS if (n := self.count(kind)))
         counts = counts or ("nodes grouped" if self.rules else "nothing changed")
@@ -158,12 +162,14 @@ class Report:
             "passes": [p.to_json() for p in self.passes],
         }
 
+    @shown_legibly
     def __str__(self) -> str:
         head = f"{self.graph.name}: {len(self.before.nodes)} -> {len(self.graph.nodes)} nodes"
         head += f" in {len(self.graph.groups)} kernels" if self.graph.groups else ""
         off = f"left out: {', '.join(self.left_out)}" if self.left_out else ""
         return "\n".join(filter(None, [head, off, *map(str, self.passes)]))
 
+    @shown_legibly
     def __repr__(self) -> str:
         sizes = f"{len(self.before.nodes)} -> {len(self.graph.nodes)} nodes"
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"

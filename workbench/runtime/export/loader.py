@@ -16,6 +16,7 @@ import numpy as np
 from workbench.arguments import is_a, real, whole
 from workbench.errors import ExportError, RunError, TargetError, UsageError
 from workbench.host import usable_threads
+from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
 from workbench.runtime.export.file import problem_of
@@ -204,6 +205,7 @@ class ExportedNetwork:
         self._threads = int(functions("threads", first.handle))
         self._give(first)
 
+    @shown_legibly
     def __repr__(self) -> str:
         return f"<ExportedNetwork {self.name}: {len(self.inputs)} inputs, {self.threads} threads>"
 

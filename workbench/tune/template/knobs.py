@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from workbench.arguments import is_a, shown
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import Poly
+from workbench.legible import shown_legibly
 from workbench.schedule.domain import MOST_WAYS, factor_table, ways
 from workbench.tune.template.numbers import Closed, Condition, Number, Open
 
@@ -70,6 +71,7 @@ class Knob:
                 return c
         raise ValueError(f"it may be {_listed(self.candidates)}")
 
+    @shown_legibly
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {_listed(self.candidates)}>"
 

@@ -10,6 +10,7 @@ from workbench import markup as m
 from workbench.arguments import whole
 from workbench.errors import TemplateError, did_you_mean
 from workbench.ir.poly import concrete, substitute
+from workbench.legible import legible_line
 from workbench.tune.template.knobs import Knob
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Knobs:
         many = m.plural(len(self._leaves), "variant")
         gone = [f"left out: {_said(values)}: {reason}" for values, reason in self.left_out]
         head = f"template {self.template}: {m.plural(len(self.rows), 'knob')}, {many}"
-        return "\n".join(m.clean(line) for line in (head, *lines, *gone))
+        return "\n".join(legible_line(line) for line in (head, *lines, *gone))
 
     def _repr_html_(self) -> str:
         columns = [m.Column(name, number=name == "Size") for name in _HEAD]

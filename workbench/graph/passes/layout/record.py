@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.legible import shown_legibly
+
 from ...graph import Graph
 from .carry import Mode
 from .order import Order, last
@@ -101,6 +103,7 @@ class LayoutReport:
             "bound_ns": self.bound_ns,
         }
 
+    @shown_legibly
     def __str__(self) -> str:
         lines = [self.summary]
         lines += [f"  {n.node} ({n.op}): {n.order}; {n.reason}" for n in self.nodes]
