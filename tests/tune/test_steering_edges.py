@@ -11,7 +11,8 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune.control import Mailbox, control_path, send
+from workbench.tune import control
+from workbench.tune.control import Mailbox, control_path, distrust, send
 from workbench.tune.options import TuneOptions
 from workbench.tune.session import TuningSession
 
@@ -56,6 +57,67 @@ def test_what_is_no_control_file_is_neither_read_nor_written(tmp_path, kind):
         send(log, "stop", {})
     assert caught.value.code == "steer.unwritable"
     assert len(other.read_text().splitlines()) == 1
+
+
+FOREIGN = {
+    "somebody else's": lambda path, patch: patch.setattr(os, "geteuid", lambda: path.stat().st_uid + 12345),
+    "everybody's": lambda path, patch: path.chmod(0o666),
+    "a group's": lambda path, patch: path.chmod(0o664),
+}
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners here")
+@pytest.mark.parametrize("make_foreign", FOREIGN.values(), ids=FOREIGN)
+def test_a_control_file_that_others_may_write_is_not_obeyed(tmp_path, monkeypatch, make_foreign):
+    monkeypatch.setattr(control, "ROOT", -1)  # whoever runs the tests
+    log = tmp_path / "a.jsonl"
+    box = Mailbox(log)
+    send(log, "stop", {})
+    assert [m.name for m in box.poll()] == ["stop"]
+    path = control_path(log)
+    with monkeypatch.context() as patch:
+        make_foreign(path, patch)
+        with open(path, "a") as file:
+            file.write('{"id": "evil", "name": "cancel"}\n{"id": "half')
+        told = box.poll()
+        assert [(m.name, m.code) for m in told] == [(None, "steer.foreign")]
+        assert str(path) in told[0].problem
+        assert box.poll() == []  # said once
+        with pytest.raises(TuneError) as caught:
+            send(log, "stop", {})
+        assert caught.value.code == "steer.foreign"
+    path.chmod(0o644)
+    with open(path, "a") as file:  # of what others wrote nothing is left, not even half a line
+        file.write('{"id": "good", "name": "pause"}\n')
+    assert [m.name for m in box.poll()] == ["pause"]
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() != 0, reason="only root can give files away")
+def test_the_owner_decides_and_root_may(tmp_path):
+    log = tmp_path / "a.jsonl"
+    path = control_path(log)
+    send(log, "stop", {})
+    assert not distrust(path.stat())
+    os.chown(path, 12345, -1)
+    assert "12345" in distrust(path.stat())
+    box = Mailbox(log)
+    path.write_text('{"id": "evil", "name": "cancel"}\n' * 2)
+    assert [m.code for m in box.poll()] == ["steer.foreign"]
+
+
+def test_a_session_says_that_it_does_not_obey(tmp_path):
+    log = tmp_path / "a.jsonl"
+    session = make(log, trials=100_000).start()
+    told = []
+    session.events.subscribe(lambda e: told.append(e.message) if e.kind == "warning" else None)
+    path = control_path(log)
+    path.touch()
+    path.chmod(0o666)
+    with open(path, "a") as file:
+        file.write('{"id": "evil", "name": "cancel"}\n')
+    until(lambda: any("[steer.foreign]" in message for message in told))
+    assert session.state == "running"
+    session.cancel()
 
 
 def test_a_pause_that_comes_during_a_measurement_by_hand_outlasts_it():

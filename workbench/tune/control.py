@@ -3,6 +3,10 @@
 A control file lies beside the log (``LOG.control``). Every line is a JSON object: ``id``, ``name``, ``args`` and
 ``source``. It is only ever appended to, so several processes may write at once. The session reads what was written
 since it took the log, and answers in the log, with a `Command` line of the same ``id``.
+
+Whoever writes into it commands the session, so it is obeyed only while it belongs to this user or to root and nobody
+else may write to it (``steer.foreign``). Where files have no such owners (Windows), the folder has to be safe: whoever
+may write there may steer.
 """
 
 from __future__ import annotations
@@ -29,6 +33,9 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 1 << 20
 """Bytes of the longest line that is read; what is longer is passed over."""
+
+ROOT = 0
+"""Number of the user who may do everything anyway."""
 
 _SOURCES = ("control file", "command line")
 
@@ -107,6 +114,7 @@ class Message:
     args: Mapping[str, Any] | None = None
     source: str = "control file"
     problem: str = ""
+    code: str = "steer.unreadable"
 
 
 _SAFELY = getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -119,6 +127,17 @@ def control_path(log: str | os.PathLike[str]) -> Path:
     return path.with_name(path.name + ".control")
 
 
+def distrust(file: os.stat_result) -> str:
+    """Say why a file may hold what others want of this user's session; "" where only this user or root may write it."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    if file.st_uid not in (os.geteuid(), ROOT):
+        return f"it belongs to another user (number {file.st_uid})"
+    if file.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others may write to it (mode {stat.S_IMODE(file.st_mode):o}); 'chmod go-w' makes it yours alone"
+    return ""
+
+
 class Mailbox:
     """Reads a control file from where it ended when the mailbox was made: what was there before is stale."""
 
@@ -126,6 +145,8 @@ class Mailbox:
         self.path = control_path(log)
         self._part = b""
         self._skipping = False
+        self._distrusted = ""
+        self._news: list[Message] = []
         self._file = self._open()
         self._at = 0 if self._file is None else os.fstat(self._file).st_size
 
@@ -155,6 +176,10 @@ class Mailbox:
                 self._file, self._at, self._part, self._skipping = self._open(), 0, b"", False
             if self._file is None:
                 return b""
+            status = os.fstat(self._file)
+            if self._distrusts(status):
+                self._at, self._part, self._skipping = status.st_size, b"", False
+                return b""
             os.lseek(self._file, self._at, os.SEEK_SET)
             data = os.read(self._file, 4 * LINE_LIMIT)
         except OSError:  # a file of a network may go and come back
@@ -162,10 +187,19 @@ class Mailbox:
         self._at += len(data)
         return data
 
+    def _distrusts(self, status: os.stat_result) -> bool:
+        """Whether the file is not to be obeyed; what is written meanwhile is passed over, and the reason told once."""
+        why = distrust(status)
+        if why and why != self._distrusted:
+            self._news.append(Message(problem=f"{self.path} is not obeyed: {why}", code="steer.foreign"))
+        self._distrusted = why
+        return bool(why)
+
     def poll(self) -> list[Message]:
         """Return what has come in since the last call; a line without its end waits for it."""
-        out: list[Message] = []
-        for piece in self._read().splitlines(keepends=True):
+        pieces = self._read().splitlines(keepends=True)
+        out, self._news = self._news, []
+        for piece in pieces:
             self._part += piece if not self._skipping else b""
             if piece.endswith(b"\n"):
                 out += [read_message(self._part)] if not self._skipping and self._part.strip() else []
@@ -212,7 +246,7 @@ def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source
     UsageError
         ``steer.size`` for a command that is too long to be read.
     TuneError
-        ``steer.unwritable`` when the file cannot be written.
+        ``steer.unwritable`` when the file cannot be written, ``steer.foreign`` when no session would obey it.
     """
     path, name_ = control_path(log), uuid.uuid4().hex
     line = json.dumps({"id": name_, "name": name, "args": dict(args), "source": source}).encode() + b"\n"
@@ -223,6 +257,9 @@ def send(log: str | os.PathLike[str], name: str, args: Mapping[str, Any], source
         try:
             if not stat.S_ISREG(os.fstat(file).st_mode):
                 raise OSError("it is no regular file")
+            if why := distrust(os.fstat(file)):
+                hint = "remove the file; commands make it anew"
+                raise TuneError("steer.foreign", f"The control file is not obeyed: {why}", [str(path)], hint)
             with _alone(file):
                 end = os.fstat(file).st_size
                 if end and _last_byte(file, end) != b"\n":  # half a line of a process that was killed

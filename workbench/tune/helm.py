@@ -187,7 +187,7 @@ class Helm:
 
     def _take(self, message: Message) -> None:
         if message.problem and not message.id:
-            self._loop.journal.tell("warning", f"control file: {message.problem} [steer.unreadable]")
+            self._loop.journal.tell("warning", f"control file: {message.problem} [{message.code}]")
             return
         if self.standing.knows(message.id):
             return
