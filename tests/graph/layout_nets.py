@@ -75,6 +75,8 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
         [Node("r", "Concat", ("k", "k2"), ("t",), {"axis": 1}), Node("op", "Add", ("a", "t"), ("b",))],
         {"k": weights(1, 2, H, W), "k2": weights(1, C - 2, H, W)},
     ),
+    "norms of windows": (one("LpPool", kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)), {}),
+    "norms of images": (one("GlobalLpPool", p=3), {}),
     "softmax over channels": (one("Softmax", axis=1), {}),
     "softmax over columns": (one("Softmax", axis=-1), {}),
     "sum over rows": (one("ReduceSum", "k", keepdims=1), {"k": v(2)}),
@@ -146,6 +148,7 @@ MORE = {
     "a view of a constant": 3,
     "a transposition of a constant": 4,
     "constants that are joined": 3,
+    "norms of images": 1,  # one pixel is in any order
 }  # (constants are folded before, as a rule)
 
 

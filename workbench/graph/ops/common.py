@@ -122,15 +122,16 @@ class Window:
 
     def reach(self, d: int) -> int:
         """One past the last input position that a window reads, counted without the begin padding."""
-        return (self.out[d] - 1) * self.strides[d] + (self.kernel[d] - 1) * self.dilations[d] + 1 - self.begin[d]
+        span = (self.kernel[d] - 1) * self.dilations[d] + 1
+        return max(0, self.out[d] - 1) * self.strides[d] + span - self.begin[d]
 
     def position(self, d: int, o: Any, k: Any) -> Any:
         """Position in the padded image that output `o` reads with kernel offset `k`."""
         return o * self.strides[d] + k * self.dilations[d]
 
 
-def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
-    """Window geometry from the attributes strides, dilations, pads, auto_pad and ceil_mode."""
+def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...], least: int = 1) -> Window:
+    """Window geometry from the attributes strides, dilations, pads, auto_pad and ceil_mode; `least` windows fit in."""
     r = len(size)
     strides = c.get_ints("strides") or (1,) * r
     dilations = c.get_ints("dilations") or (1,) * r
@@ -155,7 +156,7 @@ def window(c: Call, size: tuple[int, ...], kernel: tuple[int, ...]) -> Window:
         n = (-(-free // strides[d]) if ceil else free // strides[d]) + 1
         if ceil and (n - 1) * strides[d] >= size[d] + b:
             n -= 1  # a window that starts in the end padding is dropped
-        if free < 0 or n < 1:
+        if n < least or (least and free < 0):
             raise c.error(
                 "shape_mismatch", f"has a window of {span} over a dimension of {size[d]} padded by {b} and {e}"
             )
@@ -196,7 +197,7 @@ def np_windows(x: Array, win: Window, value: float) -> Array:
     x = np.pad(x, pads, constant_values=value)
     spans = tuple((win.kernel[d] - 1) * win.dilations[d] + 1 for d in range(r))
     view = np.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(2, 2 + r)))
-    outs = tuple(slice(0, (win.out[d] - 1) * win.strides[d] + 1, win.strides[d]) for d in range(r))
+    outs = tuple(slice(0, max(0, (win.out[d] - 1) * win.strides[d] + 1), win.strides[d]) for d in range(r))
     taps = tuple(slice(0, None, win.dilations[d]) for d in range(r))
     return view[(slice(None), slice(None), *outs, *taps)]
 

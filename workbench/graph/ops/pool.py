@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
 import numpy as np
 
 from ...ir import te
@@ -24,6 +28,10 @@ from .common import (
     window,
 )
 
+#: What becomes of one value; None where it stays as it is.
+_Step: TypeAlias = Callable[[te.Value], te.Value] | None
+_Steps: TypeAlias = tuple[_Step, _Step]
+
 
 def pool_window(c: Call) -> Window:
     """Window of a pooling node; `ModelError` without kernel_shape."""
@@ -32,7 +40,7 @@ def pool_window(c: Call) -> Window:
         raise c.error("invalid_graph", "lacks the attribute kernel_shape")
     if len(c.shape(0)) != len(kernel) + 2:
         raise c.error("shape_mismatch", f"has a kernel {list(kernel)} for an input of shape {list(c.shape(0))}")
-    return window(c, unplace(layout_of(c), c.shape(0))[1], kernel)
+    return window(c, unplace(layout_of(c), c.shape(0))[1], kernel, least=0)
 
 
 def _pool_infer(c: Call) -> tuple[TensorType, ...]:
@@ -40,8 +48,8 @@ def _pool_infer(c: Call) -> tuple[TensorType, ...]:
     return (TensorType(place(layout_of(c), n, pool_window(c).out, ch), c.type(0).dtype),)
 
 
-def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str) -> te.Tensor:
-    """Stages pad and the reduction over the window."""
+def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str, of: _Step = None) -> te.Tensor:
+    """Stages pad and the reduction over the window, of each element or of a function of it."""
     layout, r = layout_of(c), len(win.size)
     xp = pad_stage(c, x, win, layout, fill)
     ks = [te.reduce_axis(win.kernel[d], f"k{n}") for d, n in enumerate(spatial_names("NHWC", r)[1:-1])]
@@ -49,6 +57,7 @@ def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str) -> te.Te
     def body(*idx: te.Axis) -> te.Reduction:
         n, pos, ch = unplace(layout, idx)
         v = xp[place(layout, n, [win.position(d, pos[d], ks[d]) for d in range(r)], ch)]
+        v = v if of is None else of(v)
         out = te.max(v, axis=ks) if op == "max" else te.sum(v, axis=ks)
         assert isinstance(out, te.Reduction)
         return out
@@ -61,16 +70,34 @@ def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str) -> te.Te
 
 @operator("MaxPool", "complex")
 class MaxPool(OpDef):
-    """Maximum over windows; positions outside of the image never win."""
+    """Maximum over windows and, where asked for, its place in the tensor; positions outside of the image never win."""
+
+    multi = True
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return _pool_infer(c)
+        (y,) = _pool_infer(c)
+        return (y, TensorType(y.shape, "int64")) if any(c.node.outputs[1:]) else (y,)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
         assert args[0] is not None
         win, layout = pool_window(c), layout_of(c)
-        taps = np_windows(to_nchw(args[0], layout), win, lowest(args[0].dtype.name))
-        return from_nchw(np.asarray(taps.max(axis=tuple(range(-len(win.size), 0)))), layout)
+        x = to_nchw(args[0], layout)
+        taps = np_windows(x, win, lowest(args[0].dtype.name))
+        best = np.asarray(taps.max(axis=tuple(range(-len(win.size), 0))))
+        y = from_nchw(best, layout)
+        return (y, self._places(c, x.shape, win, taps, best)) if any(c.node.outputs[1:]) else y
+
+    def _places(self, c: Call, shape: tuple[int, ...], win: Window, taps: Array, best: Array) -> Array:
+        """Place of the first maximum of each window among all elements of the tensor."""
+        image = math.prod(win.size)
+        numbers = np.arange(image).reshape(win.size, order="F" if c.get_int("storage_order", 0) else "C")
+        inside = np.broadcast_to(np_windows(numbers[None, None], win, -1), taps.shape)
+        flat = (*best.shape, math.prod(win.kernel))
+        taps, inside = taps.reshape(flat), inside.reshape(flat)
+        hit = ((taps == best[..., None]) | (taps != taps)) & (inside >= 0)
+        found = np.take_along_axis(inside, hit.argmax(-1)[..., None], -1)[..., 0]
+        images = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *(1,) * len(win.size))
+        return np.asarray(found + images * image, np.int64)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         assert args[0] is not None
@@ -81,6 +108,7 @@ class MaxPool(OpDef):
             *_pool_cases(sample(1, 3, 7, 8), sample(1, 7, 8, 3)),
             Case("bytes", (ints(*range(8)).astype(np.uint8).reshape(1, 1, 8),), {"kernel_shape": (3,), "pads": (1, 1)}),
             Case("dilated", (sample(1, 2, 8, 8),), {"kernel_shape": (3, 3), "dilations": (2, 2)}),
+            Case("places", (sample(2, 3, 5, 6),), {"kernel_shape": (2, 3), "pads": (1, 0, 0, 1)}, outputs=2),
         ]
 
 
@@ -165,8 +193,53 @@ class AveragePool(OpDef):
         return base + more
 
 
+def _exponent(c: Call) -> float:
+    """Exponent of a norm."""
+    p = c.get_float("p", 2.0)
+    if p <= 0:
+        raise c.error("invalid_graph", f"asks for a norm with the exponent {p:g}")
+    return p
+
+
+def _norm(p: float) -> _Steps:
+    """What is summed of each element, and the norm of the sum."""
+    if p == 1:
+        return te.abs, None
+    if p == 2:
+        return lambda v: v * v, te.sqrt
+    return lambda v: te.power(te.abs(v), p), lambda v: te.power(v, 1 / p)
+
+
+@operator("LpPool", "complex")
+class LpPool(OpDef):
+    """Norm of each window: the p-th root of the sum of all magnitudes to the power p."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        _exponent(c)
+        return _pool_infer(c)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        win, layout, p = pool_window(c), layout_of(c), _exponent(c)
+        taps = np.abs(np_windows(to_nchw(args[0], layout), win, 0.0)) ** p
+        total = taps.sum(axis=tuple(range(-len(win.size), 0)))
+        return from_nchw(np.asarray(total ** (1 / p), dtype=args[0].dtype), layout)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        assert args[0] is not None
+        of, root = _norm(_exponent(c))
+        total = _windowed(c, args[0], pool_window(c), 0.0, "sum", of)
+        names = spatial_names(layout_of(c), total.ndim - 2)
+        return total if root is None else compute(total.shape, lambda *i: root(total[i]), c.name("lp_pool"), names)
+
+    def cases(self) -> list[Case]:
+        base = _pool_cases(sample(1, 3, 7, 8), sample(1, 7, 8, 3))
+        more = [Case(f"{b.label}, p={p}", b.inputs, {**b.attrs, "p": p}) for b in base[:2] for p in (1, 3)]
+        return base + more
+
+
 class _Global(OpDef):
-    op = "mean"
+    kind, stage = "sum", "global_avg"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         if len(c.shape(0)) < 3:
@@ -174,36 +247,39 @@ class _Global(OpDef):
         n, size, ch = unplace(layout_of(c), c.shape(0))
         return (TensorType(place(layout_of(c), n, (1,) * len(size), ch), c.type(0).dtype),)
 
+    def numpy(self, c: Call, x: Array, axes: tuple[int, ...]) -> Array:
+        """What `reference` computes of the spatial axes."""
+        return np.asarray(np.mean(x, axis=axes, keepdims=True, dtype=x.dtype))
+
+    def steps(self, c: Call, count: int) -> _Steps:
+        """What is reduced of each element, and what becomes of the result; None where it stays."""
+        return None, lambda v: v * (1.0 / count)
+
     def reference(self, c: Call, *args: Array | None) -> Array:
         x = args[0]
         assert x is not None
-        axes = tuple(range(1, x.ndim - 1)) if layout_of(c) == "NHWC" else tuple(range(2, x.ndim))
-        out = (
-            x.max(axis=axes, keepdims=True) if self.op == "max" else np.mean(x, axis=axes, keepdims=True, dtype=x.dtype)
-        )
-        return np.asarray(out)
+        return self.numpy(c, x, tuple(range(1, x.ndim - 1) if layout_of(c) == "NHWC" else range(2, x.ndim)))
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, layout = args[0], layout_of(c)
         assert x is not None
         n, size, ch = unplace(layout, x.shape)
         r = len(size)
+        of, after = self.steps(c, math.prod(size))
         ks = [te.reduce_axis(size[d], f"k{nm}") for d, nm in enumerate(spatial_names("NHWC", r)[1:-1])]
         shape = place(layout, n, (1,) * r, ch)
 
         def body(*idx: te.Axis) -> te.Reduction:
             b, _, k = unplace(layout, idx)
             v = x[place(layout, b, ks, k)]
-            out = te.max(v, axis=ks) if self.op == "max" else te.sum(v, axis=ks)
+            v = v if of is None else of(v)
+            out = te.max(v, axis=ks) if self.kind == "max" else te.sum(v, axis=ks)
             assert isinstance(out, te.Reduction)
             return out
 
         names = spatial_names(layout, r)
-        total = compute(shape, body, c.name("global_max" if self.op == "max" else "global_sum"), names)
-        if self.op == "max":
-            return total
-        scale = 1.0 / float(np.prod(size))
-        return compute(shape, lambda *i: total[i] * scale, c.name("global_avg"), names)
+        total = compute(shape, body, c.name(f"global_{self.kind}"), names)
+        return total if after is None else compute(shape, lambda *i: after(total[i]), c.name(self.stage), names)
 
     def cases(self) -> list[Case]:
         return [
@@ -222,4 +298,27 @@ class GlobalAveragePool(_Global):
 class GlobalMaxPool(_Global):
     """Maximum over all spatial positions."""
 
-    op = "max"
+    kind = "max"
+
+    def numpy(self, c: Call, x: Array, axes: tuple[int, ...]) -> Array:
+        return np.asarray(x.max(axis=axes, keepdims=True))
+
+    def steps(self, c: Call, count: int) -> _Steps:
+        return None, None
+
+
+@operator("GlobalLpPool", "complex")
+class GlobalLpPool(_Global):
+    """Norm of all spatial positions."""
+
+    stage = "global_lp"
+
+    def numpy(self, c: Call, x: Array, axes: tuple[int, ...]) -> Array:
+        p = _exponent(c)
+        return np.asarray((np.abs(x) ** p).sum(axis=axes, keepdims=True) ** (1 / p), dtype=x.dtype)
+
+    def steps(self, c: Call, count: int) -> _Steps:
+        return _norm(_exponent(c))
+
+    def cases(self) -> list[Case]:
+        return [*super().cases(), *(Case(f"p={p}", (sample(2, 3, 4, 5),), {"p": p}) for p in (1, 3))]

@@ -323,6 +323,8 @@ IMAGES = (
     "AveragePool",
     "GlobalAveragePool",
     "GlobalMaxPool",
+    "LpPool",
+    "GlobalLpPool",
     "InstanceNormalization",
     "LRN",
     "BatchNormalization",

@@ -38,7 +38,7 @@ CONVOLUTIONS = {
 }
 
 #: Operators that look at neighbouring elements of an image.
-WINDOWS = ("MaxPool", "AveragePool", "LRN")
+WINDOWS = ("MaxPool", "AveragePool", "LpPool", "LRN")
 
 
 @dataclass(frozen=True, slots=True)
