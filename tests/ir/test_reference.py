@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -13,12 +14,13 @@ from references import REFERENCES
 
 from workbench import workloads
 from workbench.errors import InputError, RunError, ShapeError
-from workbench.ir import interp, te
+from workbench.ir import interp, reference, te
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load
 from workbench.ir.func import Buffer, Func
 from workbench.ir.reference import evaluate, split_digits
 from workbench.ir.reference_math import erf
+from workbench.ir.reference_values import Evaluator
 from workbench.ir.stmt import Block, For, Iter
 
 
@@ -88,6 +90,52 @@ def test_reductions(op, extent):
     agree(
         te.func(te.compute((3, 4), lambda i, j: getattr(te, op)(x[i, k, j] * 0.5 + 1.0, axis=k), name="Y")), rtol=1e-4
     )
+
+
+TERMS = {
+    "loads": lambda a, b, i, k, m: a[k, m],
+    "products": lambda a, b, i, k, m: a[k, m] * b[m],
+    "an axis alone": lambda a, b, i, k, m: b[m] * b[m],
+    "nothing": lambda a, b, i, k, m: te.const(1.5, "float32"),
+    "selected": lambda a, b, i, k, m: te.select(k + m - i >= 3, a[k, m], b[m]),
+    "digits": lambda a, b, i, k, m: a[k, m // 2 * 2] * b[m % 2 + i],
+    "picked": lambda a, b, i, k, m: b[te.cast(a[k, m], "int32")],
+}
+
+
+@pytest.mark.parametrize("op", ["sum", "prod", "max"])
+@pytest.mark.parametrize("term", TERMS.values(), ids=TERMS)
+@pytest.mark.parametrize("bound", [1, 7, 30, 100])
+def test_pieces_of_a_reduction_are_the_whole(monkeypatch, rng, op, term, bound):
+    """However small intermediate arrays have to be; 11 and 10 are divided with a rest."""
+    a, b = te.placeholder((11, 10), name="a"), te.placeholder((10,), name="b")
+    k, m = te.reduce_axis(11, "k"), te.reduce_axis(10, "m")
+    func = te.func(te.compute((3,), lambda i: getattr(te, op)(term(a, b, i, k, m), axis=(k, m)), name="c"))
+    inputs = {"a": rng.uniform(0.9, 1.1, (11, 10)), "b": rng.uniform(0.9, 1.1, 10)}
+    monkeypatch.setattr(reference, "_SHORT", 1)
+    monkeypatch.setattr(reference, "_BUDGET", bound)
+    expected = interp.run(func, {n: v.astype("float32") for n, v in inputs.items()})
+    np.testing.assert_allclose(only(evaluate(func, inputs)), only(expected), rtol=1e-4)
+
+
+@pytest.mark.parametrize("square", [False, True], ids=["sum", "sum of squares"])
+def test_a_long_reduction_has_few_pieces_and_little_memory(monkeypatch, square):
+    n = 1 << 24
+    x, k = te.placeholder((n,), name="x"), te.reduce_axis(n, "k")
+    func = te.func(te.compute((1,), lambda i: te.sum(x[k] * x[k] if square else te.exp(x[k]), axis=k)))
+    pieces = []
+    within = Evaluator.within
+    monkeypatch.setattr(Evaluator, "within", lambda ev, part: pieces.append(part) or within(ev, part))
+    data = np.full(n, 0.5, np.float32)
+    tracemalloc.start()
+    try:
+        result = only(evaluate(func, {"x": data}))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert result[0] == pytest.approx(n * (0.25 if square else math.exp(0.5)), rel=1e-4)
+    assert len(pieces) <= 8
+    assert peak < 2 * data.nbytes
 
 
 def test_terms_that_ignore_an_axis_count_once_per_point():

@@ -32,7 +32,7 @@ Array: TypeAlias = NDArray[Any]
 #: Reductions over at most this many points run point by point, vectorised over space: NumPy is slow on
 #: short inner axes.
 _SHORT = 64
-#: Most elements that one intermediate array may have; longer reductions are cut along their leading axes.
+#: Most elements that one intermediate array of a reduction may have; longer ones are cut along their leading axes.
 _BUDGET = 4_000_000
 _REDUCE: dict[str, Any] = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -195,17 +195,21 @@ def _accumulate(
     size: int,
     short: int = 1,
 ) -> Array:
-    """Combine `part` over the leading reduction axes, as many as needed to keep intermediate arrays within bounds."""
+    """Combine `part` over pieces of the leading reduction axes, so small that intermediate arrays keep the bound."""
     rest = list(reduced)
-    loop: list[Iter] = []
+    steps: dict[str, int] = {}
     if math.prod(ev.axes[r.name] for r in rest) <= short:
-        loop, rest = rest, []
+        steps, rest = dict.fromkeys([r.name for r in rest], 1), []
     while rest and size > _BUDGET:
-        loop.append(rest.pop(0))
-        size //= max(ev.axes[loop[-1].name], 1)
+        inner = size // ev.axes[rest[0].name]
+        steps[rest[0].name] = step = max(1, _BUDGET // max(inner, 1))
+        if step > 1:
+            break
+        size = inner
+        del rest[0]
     out: Array | None = None
-    for values in _points(ev, loop):
-        piece = part(ev.fix(values), rest)
+    for piece_of in _pieces(ev, steps):
+        piece = part(ev.within(piece_of), rest)
         if out is None:
             out = piece
         elif out.shape == piece.shape and out.flags.writeable and out.base is None and out.dtype == piece.dtype:
@@ -216,10 +220,11 @@ def _accumulate(
     return out
 
 
-def _points(ev: Evaluator, loop: list[Iter]) -> Iterator[dict[str, int]]:
-    names = [it.name for it in loop]
-    for values in itertools.product(*(range(ev.axes[n]) for n in names)):
-        yield dict(zip(names, values, strict=True))
+def _pieces(ev: Evaluator, steps: Mapping[str, int]) -> Iterator[dict[str, range]]:
+    """Cut the axes into pieces of so many values each, and yield every combination."""
+    cuts = ([range(at, min(at + n, ev.axes[a])) for at in range(0, ev.axes[a], n)] for a, n in steps.items())
+    for spans in itertools.product(*cuts):
+        yield dict(zip(steps, spans, strict=True))
 
 
 def _fold(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
@@ -230,7 +235,7 @@ def _fold(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     if not axes:
         return value
     for k in axes:
-        full[k] = list(ev.axes.values())[k]
+        full[k] = ev.size(list(ev.axes)[k])
     return np.asarray(
         _REDUCE[op].reduce(np.broadcast_to(value, full), axis=tuple(axes), keepdims=True, dtype=value.dtype)
     )
@@ -258,4 +263,4 @@ def _contract(ev: Evaluator, factors: list[Expr], reduced: list[Iter]) -> Array:
     while len(values) > 2:
         values = sorted([values[0] * values[1], *values[2:]], key=lambda v: v.size)
     names = list(ev.axes)
-    return sum_of_products(values[1], values[0], [names.index(r.name) for r in reduced], [ev.axes[n] for n in names])
+    return sum_of_products(values[1], values[0], [names.index(r.name) for r in reduced], [ev.size(n) for n in names])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias, assert_never
 
 import numpy as np
@@ -30,19 +30,24 @@ def compute_dtype(dtype: str, precise: bool) -> np.dtype[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Evaluator:
-    """Evaluates expressions over a domain; an axis in `fixed` has one value instead of a dimension's worth."""
+    """Evaluates expressions over a domain; an axis in `part` takes these values only."""
 
     arrays: dict[str, Array]
     axes: dict[str, int]
     precise: bool
-    fixed: Mapping[str, int] | None = None
+    part: Mapping[str, range] = field(default_factory=dict)
 
-    def fix(self, values: Mapping[str, int]) -> Evaluator:
-        """Return an evaluator for the slice of the domain where some axes have the given values."""
-        return Evaluator(self.arrays, self.axes, self.precise, {**(self.fixed or {}), **values})
+    def within(self, part: Mapping[str, range]) -> Evaluator:
+        """Return an evaluator for the part of the domain where some axes have the given values."""
+        return Evaluator(self.arrays, self.axes, self.precise, part)
 
     def size(self, axis: str) -> int:
-        return 1 if self.fixed and axis in self.fixed else self.axes[axis]
+        """Number of values that an axis takes."""
+        return len(self.span(axis))
+
+    def span(self, axis: str) -> range:
+        """Values that an axis takes."""
+        return self.part.get(axis) or range(self.axes[axis])
 
     def value(self, e: Expr, used: Array | None = None) -> Array:
         """Evaluate; under a `Select`, `used` says where the value counts: elsewhere loads may point outside."""
@@ -86,8 +91,7 @@ class Evaluator:
             position = list(self.axes).index(digit.var)
             shape = [1] * len(self.axes)
             shape[position] = self.size(digit.var)
-            start = (self.fixed or {}).get(digit.var, 0)
-            values = np.arange(start, start + shape[position]) // concrete(digit.lower)
+            values = np.asarray(self.span(digit.var)) // concrete(digit.lower)
             if digit.extent is not None:
                 values = values % concrete(digit.extent)
             out = out + values.reshape(shape) * concrete(c)
@@ -102,8 +106,8 @@ class Evaluator:
             for digit, c in form.terms:
                 if not digit.plain:
                     return None
-                step, start = concrete(c), (self.fixed or {}).get(digit.var, 0)
-                first, last = step * start, step * (start + self.size(digit.var) - 1)
+                step, span = concrete(c), self.span(digit.var)
+                first, last = step * span.start, step * (span.stop - 1)
                 low, high = low + min(first, last), high + max(first, last)
                 strides[digit.var] += step * stride
                 offset += first * stride
@@ -128,7 +132,7 @@ class Evaluator:
         for d in range(array.ndim - 1, -1, -1):
             var = load.index[d].single_var()
             others = {n for k, f in enumerate(load.index) if k != d for n in f.vars} | picking
-            if var is None or var in others or var in (self.fixed or ()) or self.size(var) != array.shape[d]:
+            if var is None or var in others or var in self.part or self.size(var) != array.shape[d]:
                 break
             tail.insert(0, var)
         index = []
