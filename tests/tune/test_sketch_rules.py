@@ -7,12 +7,16 @@ import pytest
 
 from workbench import workloads
 from workbench.codegen import emit_module
+from workbench.graph.tasks import Task
 from workbench.ir import te
+from workbench.ir.expr import measure
 from workbench.ir.stmt import blocks
+from workbench.schedule.primitives import ComputeInline
 from workbench.target import Target
 from workbench.tune.default import default_schedule
 from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
+from workbench.tune.sketch.fusing import MOST_PARTS
 from workbench.tune.sketch.lengthening import best_rows, best_width
 from workbench.tune.space import make_space
 
@@ -290,3 +294,22 @@ def test_an_image_of_one_channel_is_vectorised_along_its_rows():
     (vector,) = (lp for lp in path if lp.kind == "vectorize")
     assert path[-1] is vector
     assert block.index[2].subst(block.env).coefficient(vector.name) == 1
+
+
+def test_a_chain_that_doubles_is_cut_and_takes_steps_in_proportion(monkeypatch):
+    """``t = t + t`` again and again: inlined without a limit, each level has twice the parts of the one before."""
+
+    def steps(n):
+        t = te.placeholder((16, 16), name="x")
+        for k in range(n):
+            t = te.compute((16, 16), lambda i, j, t=t: t[i, j] + t[i, j], name=f"t{k}")
+        tried.clear()
+        return default_schedule(Task.of_func(te.func(t))).func, len(tried)
+
+    tried = []
+    apply = ComputeInline.apply
+    monkeypatch.setattr(ComputeInline, "apply", lambda step, func: tried.append(step) or apply(step, func))
+    (_, few), (func, many) = steps(30), steps(90)
+    assert many <= 4 * few
+    assert len(list(blocks(func.body))) < 20
+    assert all(measure(b.value)[0] <= 2 * MOST_PARTS for b, _ in blocks(func.body))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Binary, Load, Select, Unary, loads, walk
 from workbench.ir.func import Func
+from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, accesses, blocks
 from workbench.tune.machine import Machine
 from workbench.tune.nestplan import OP_COST
@@ -14,17 +15,21 @@ from workbench.tune.nestplan import OP_COST
 
 def producers(func: Func, block: Block) -> list[Block]:
     """Blocks that write what `block` reads."""
-    read = {ld.buffer for ld in loads(block.value)} - {block.buffer}
+    read = _read(block) - {block.buffer}
     return [b for b, _ in blocks(func.body) if b.buffer in read]
 
 
 def consumers(func: Func, block: Block) -> list[Block]:
     """Blocks that read what `block` writes."""
-    return [
-        b
-        for b, _ in blocks(func.body)
-        if b.name != block.name and any(ld.buffer == block.buffer for ld in loads(b.value))
-    ]
+    return [b for b, _ in blocks(func.body) if b.name != block.name and block.buffer in _read(b)]
+
+
+_READ: Remembered[frozenset[str]] = Remembered(1024)
+
+
+def _read(block: Block) -> frozenset[str]:
+    """Buffers of which a block's value reads."""
+    return _READ.about(block, lambda b: frozenset(ld.buffer for ld in loads(b.value)))
 
 
 def role(func: Func, block: Block) -> str:

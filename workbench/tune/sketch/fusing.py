@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
 from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import loads, measure
 from workbench.ir.func import Func
 from workbench.ir.poly import product
 from workbench.ir.stmt import Block, blocks
@@ -18,6 +19,7 @@ from workbench.tune.sketch.analysis import (
     is_padding,
     is_pointwise,
     points,
+    producers,
     role,
     size_of,
 )
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 #: Lines that lie a multiple of this apart, in bytes, meet in one set of the first cache.
 PAGE = 4096
 
+#: Most parts that one stage adds to those that read it. Each level of ``x * f(x)`` doubles them, and everything that
+#: looks at an expression walks all of them.
+MOST_PARTS = 1000
+
 
 @rule("inline", after=None)
 def inline(draft: Draft, machine: Machine) -> list[Draft]:
@@ -36,25 +42,22 @@ def inline(draft: Draft, machine: Machine) -> list[Draft]:
     two.
     """
     kept: dict[str, str] = {}
-    changed = True
-    while changed:
-        changed = False
-        for block, _ in list(blocks(draft.func.body)):
-            users = consumers(draft.func, block)
-            reason = _stays(draft.func, block, users)
-            if not reason:
-                s = draft.schedule.copy()
-                try:
-                    s.compute_inline(block.name)
-                except ScheduleError as e:
-                    reason = e.message
-            kept[block.name] = reason
-            if reason:
-                continue
-            reason = f"{block.name} is pointwise and only {_names(users)} reads it"
-            draft = draft.change("inline", reason, s, blocks=[block.name])
-            changed = True
-            break
+    todo = [b.name for b, _ in blocks(draft.func.body)]
+    while todo:
+        block, _ = draft.func.block(name := todo.pop(0))
+        users = consumers(draft.func, block)
+        kept[name] = reason = _stays(draft.func, block, users)
+        if reason:
+            continue
+        s = draft.schedule.copy()
+        try:
+            s.compute_inline(name)
+        except ScheduleError as e:
+            kept[name] = e.message
+            continue
+        # Who stayed because of this block has other readers now.
+        todo[:0] = [b.name for b in producers(draft.func, block) if kept.get(b.name)]
+        draft = draft.change("inline", f"{name} is pointwise and only {_names(users)} reads it", s, blocks=[name])
     for name, reason in kept.items():
         draft = draft.skip("inline", reason, name) if reason else draft
     return [draft]
@@ -72,6 +75,9 @@ def _stays(func: Func, block: Block, users: Sequence[Block]) -> str:
         return f"{_names(users)} read it, and not all of them are pointwise"
     if is_costly(block) and any(points(u) > points(block) for u in users):
         return f"it is costly, and {_names(users)} would compute it again for every element of a row"
+    parts = sum(ld.buffer == block.buffer for u in users for ld in loads(u.value)) * measure(block.value)[0]
+    if parts > MOST_PARTS:
+        return f"{_names(users)} would have {parts} more parts by it"
     return ""
 
 
