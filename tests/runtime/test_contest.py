@@ -76,7 +76,7 @@ MACHINES = {
 
 def outcomes(true_ms, count, rules=None, **machine):
     for seed in range(count):
-        yield contest_of(play(Machine(seed, true_ms, **machine).block, len(true_ms), rules or ContestRules()))
+        yield contest_of(play(Machine(seed, true_ms, **machine).block, len(true_ms), rules or ContestRules())[0])
 
 
 @pytest.mark.parametrize("rules", [ContestRules(), BRIEF], ids=["long", "brief"])
@@ -111,7 +111,7 @@ def test_the_same_kernel_twice_gets_as_many_stretches_however_it_was_calibrated(
     for rules, flushes in itertools.product((ContestRules(), BRIEF), (False, True)):
         timer = SimpleNamespace(flushes=flushes)
         stretch = bout.common_stretch([*each, 500.0])
-        blocks = [bout._Blocks(timer, ms, stretch, rules.block_ms) for ms in each]
+        blocks = [bout._Blocks(timer, None, ms, stretch, rules.block_ms) for ms in each]
         assert len({(b.count, b.skip) for b in blocks}) == 1
         assert all(b.number * ms <= 1.5 * max(stretch, ms) for b, ms in zip(blocks, each, strict=True))
 
@@ -157,16 +157,34 @@ def test_a_plain_difference_needs_four_rounds():
 
 def test_calls_of_seconds_end_after_the_fewest_rounds_that_can_convince():
     machine = Machine(0, (1.0, 0.95), noise=0.001, block_ms=3000.0)
-    costs = play(machine.block, 2, ContestRules())
+    costs, _ = play(machine.block, 2, ContestRules())
     assert len(costs[0]) == 7
     assert contest_of(costs).winner() == 1
 
 
 def test_with_disturbed_rounds_only_it_ends_nevertheless():
     machine = Machine(0, (1.0, 0.9), outliers=1.0, blind=False)
-    costs = play(machine.block, 2, ContestRules())
+    costs, clean = play(machine.block, 2, ContestRules())
+    assert not clean
     assert len(costs[0]) >= ContestRules().least
-    assert machine.now < 2 * ContestRules().most_ms
+    assert machine.now < 4 * ContestRules().most_ms
+
+
+def test_where_cores_were_taken_away_only_a_plain_difference_counts():
+    def disturbed(*costs):
+        timed = [Measurement(status="ok", costs_ms=c, why_not="a thread had half of a core") for c in costs]
+        return Contest(measurements=tuple(timed))
+
+    close = disturbed((1.0,) * 20, (0.8,) * 20)
+    assert not close.clean
+    assert not close.differ(1)
+    assert not close.beats(1)
+    assert close.winner() == 0
+    plain = disturbed((3.1, 3.2, 3.3, 9.0), (1.0,) * 4)
+    assert plain.differ(1)
+    assert plain.winner() == 1
+    assert not disturbed((1.0,) * 4, (3.2,) * 4).beats(1)
+    assert close.why_not == "a thread had half of a core"
 
 
 # ---- statistics ----

@@ -147,8 +147,8 @@ def latency(x):
 
 def measurement(status="ok", ms=1.0, error=""):
     return SimpleNamespace(
-        status=status, error=error, min_ms=ms, median_ms=ms, spread=0.01, costs_ms=(ms,), compile_s=0.0, run_s=0.0,
-        max_rel_error=0.0, host="",
+        status=status, error=error, ms=ms, spread=0.01, costs_ms=(ms,), compile_s=0.0, run_s=0.0,
+        max_rel_error=0.0, host="", clean=True, why_not="",
     )  # fmt: skip
 
 

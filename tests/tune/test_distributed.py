@@ -109,7 +109,7 @@ def test_every_candidate_is_measured_once_and_all_workers_are_used(stage, client
     with DaskRunner(client, TARGET) as runner:
         found = dict(runner.measure_many(item for item in INPUTS))
         assert sorted(found) == list(range(12))
-        assert [found[i].min_ms for i in range(12)] == [1.0 + i for i in range(12)]
+        assert [found[i].ms for i in range(12)] == [1.0 + i for i in range(12)]
         assert {m.host for m in found.values()} == set(runner.workers())
         assert sorted(n for _, n in stage.calls) == list(range(12))
         assert runner.workers() == dict.fromkeys(runner.workers(), 1)

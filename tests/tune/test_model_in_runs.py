@@ -50,7 +50,7 @@ def measured(of, candidates, space):
     for c in candidates:
         variant = space.variants[c.variant]
         speed = float(speed_of(variant.features(variant.sampler.find(c.row)[None]))[0])
-        out.append((c, SimpleNamespace(status="ok", min_ms=of.flops / 2.0**speed / 1e6)))
+        out.append((c, SimpleNamespace(status="ok", ms=of.flops / 2.0**speed / 1e6)))
     return out
 
 
@@ -148,10 +148,10 @@ def test_quality_is_judged_by_what_the_model_was_not_taught(space):
                   for c, _ in known])  # fmt: skip
     model.warm_start({"elsewhere": (x, np.arange(4.0))})
     search.tell(results)
-    assert search.quality.pairs == HeldOut().observe([c.predicted for c, _ in new], [-m.min_ms for _, m in new]).pairs
+    assert search.quality.pairs == HeldOut().observe([c.predicted for c, _ in new], [-m.ms for _, m in new]).pairs
     records = [
         SimpleNamespace(
-            key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.min_ms, round=0,
+            key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.ms, round=0,
             predicted=c.predicted, origin=c.origin,
         )
         for c, m in results

@@ -89,10 +89,14 @@ def record(trial, **kwargs):
     return Record(task_key="k", task="t", trial=trial, **{**given, **kwargs})
 
 
-def test_the_least_repeat_is_exact_and_repeated_trials_come_in_their_order():
-    found = measurement_of(record(0, latency_ms=0.12345678, costs_ms=(0.2, 0.123457, 0.123456)))
-    assert found.min_ms == 0.12345678
-    assert len(found.costs_ms) == 3
+def test_the_latency_is_exact_and_repeated_trials_come_in_their_order():
+    found = measurement_of(record(0, latency_ms=0.12345678, costs_ms=(0.2, 0.123457, 0.123)))
+    assert found.ms == 0.12345678
+    assert found.costs_ms == pytest.approx((0.2, 0.123457, 0.123), rel=1e-5)
+    older = measurement_of(record(0, latency_ms=0.1, costs_ms=(0.3, 0.2, 0.1)))  # the least repeat was the latency
+    assert (older.ms, older.spread) == (0.1, pytest.approx(0.5))
+    disturbed = measurement_of(record(0, latency_ms=2.0, costs_ms=(3.0, 2.0), clean=False, why_not="busy"))
+    assert (disturbed.ms, disturbed.costs_ms, disturbed.why_not) == (2.0, (3.0, 2.0), "busy")
     failed = measurement_of(record(0, status="timeout", latency_ms=None, error="too long"))
     assert (failed.status, failed.error, failed.costs_ms) == ("timeout", "too long", ())
 
@@ -112,7 +116,7 @@ def test_the_least_repeat_is_exact_and_repeated_trials_come_in_their_order():
     )
     measurer = ReplayMeasurer(collected("", None, [*lines, fight]))
     asked = [Schedule(0), Schedule(0), Schedule(1), Schedule(0)]
-    assert [m.min_ms for _, m in measurer.measure(Work, asked, math.inf)] == [1.0, 3.0, 5.0, 3.0]
+    assert [m.ms for _, m in measurer.measure(Work, asked, math.inf)] == [1.0, 3.0, 5.0, 3.0]
     contest = measurer.compare(Work, [Schedule(0), Schedule(1)], ContestRules())
     assert [m.status for m in contest.measurements] == ["ok", "run_error"]
     assert measurer.compare(Work, [Schedule(1), Schedule(0)], ContestRules()).status == "cancelled"

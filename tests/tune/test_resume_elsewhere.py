@@ -59,7 +59,7 @@ def test_trials_under_other_conditions_are_kept_told_and_not_mixed(tmp_path, fir
 
     def slower(task, schedules, best_ms):  # ten times slower here: no trial of before may be the best
         for position, found in measure(task, schedules, best_ms):
-            found.min_ms *= 10.0
+            found.ms *= 10.0
             yield position, found
 
     slow.measure = slower

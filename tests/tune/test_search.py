@@ -34,7 +34,7 @@ def cost(candidate) -> float:
 
 
 def ok(ms: float):
-    return SimpleNamespace(status="ok", min_ms=ms)
+    return SimpleNamespace(status="ok", ms=ms)
 
 
 def run(space, model, rounds=4, seed=0, batch=6):
@@ -75,7 +75,7 @@ def test_candidates_are_complete_and_legal(space):
 
 def test_it_learns_what_the_machine_likes(space):
     search, told = run(space, XGBoostModel(), rounds=5, batch=16)
-    first, last = [m.min_ms for _, m in told[:16]], [m.min_ms for _, m in told[-16:]]
+    first, last = [m.ms for _, m in told[:16]], [m.ms for _, m in told[-16:]]
     assert min(last) <= min(first)
     assert np.median(last) < np.median(first)
     assert search.quality.tau is not None
@@ -84,7 +84,7 @@ def test_it_learns_what_the_machine_likes(space):
 def test_restored_search_goes_on_without_repeating(space):
     _, told = run(space, XGBoostModel(), rounds=3)
     records = [
-        SimpleNamespace(key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.min_ms)
+        SimpleNamespace(key=c.key, variant=c.variant, row=dict(c.row), ok=True, status="ok", latency_ms=m.ms)
         for c, m in told
     ]
     model = XGBoostModel()
@@ -112,7 +112,7 @@ def test_restore_ignores_what_it_cannot_place(space):
 def test_failures_and_cancelled_trials(space):
     search = EvolutionarySearch(TASK, space, XGBoostModel(), 0)
     a, b, *rest = search.ask(10)
-    failed, cancelled = (SimpleNamespace(status=s, min_ms=float("inf")) for s in ("build_error", "cancelled"))
+    failed, cancelled = (SimpleNamespace(status=s, ms=float("inf")) for s in ("build_error", "cancelled"))
     search.tell([(a, failed), (b, cancelled), *[(c, ok(cost(c))) for c in rest]])
     assert not {c.key for c in search.ask(10)} & {a.key, b.key}
 

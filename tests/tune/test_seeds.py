@@ -207,7 +207,7 @@ def test_seeds_are_proposed_first_and_once(name, space):
     assert [c.origin for c in batch].count("seed") == 3
     assert batch[0].schedule is not None
     assert batch[0].mutation == seeds[0].note
-    search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0)) for c in batch])
+    search.tell([(c, SimpleNamespace(status="ok", ms=1.0)) for c in batch])
     search.seed(seeds)
     assert all(c.origin != "seed" for c in search.ask(8))
 
@@ -218,7 +218,7 @@ def test_a_measured_seed_that_is_no_row_is_restored(space):
     seeds = adapt(by_hand(), MATMUL, space)
     search.seed(seeds)
     batch = search.ask(6)
-    search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0 + k)) for k, c in enumerate(batch)])
+    search.tell([(c, SimpleNamespace(status="ok", ms=1.0 + k)) for k, c in enumerate(batch)])
     log = [
         record(
             space, variant=0, key=c.key, row=dict(c.row), latency_ms=1.0 + k, origin=c.origin, predicted=c.predicted,
@@ -276,10 +276,10 @@ def test_a_cancelled_seed_comes_again_before_all_others(space):
     seeds = adapt([by_hand(), record(space, 1)], MATMUL, space)
     search.seed(seeds)
     first = search.ask(2)
-    search.tell([(c, SimpleNamespace(status="cancelled", min_ms=float("inf"))) for c in first])
+    search.tell([(c, SimpleNamespace(status="cancelled", ms=float("inf"))) for c in first])
     again = search.ask(len(seeds))
     assert [c.key for c in again] == [s.key for s in seeds]
-    search.tell([(c, SimpleNamespace(status="build_error", min_ms=float("inf"))) for c in again])
+    search.tell([(c, SimpleNamespace(status="build_error", ms=float("inf"))) for c in again])
     assert all(c.origin != "seed" for c in search.ask(4)), "one that failed is known"
 
 
@@ -323,7 +323,7 @@ def test_the_fastest_seed_is_bred_from(space):
     batch = first = search.ask(8)
     parents = set()
     for _ in range(8):
-        search.tell([(c, SimpleNamespace(status="ok", min_ms=0.1 if c.origin == "seed" else 5.0)) for c in batch])
+        search.tell([(c, SimpleNamespace(status="ok", ms=0.1 if c.origin == "seed" else 5.0)) for c in batch])
         batch = search.ask(8)
         parents |= {c.parent for c in batch}
     assert first[0].key in parents

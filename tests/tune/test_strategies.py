@@ -51,16 +51,16 @@ def measured(candidate) -> SimpleNamespace:
     """A made-up machine: some programs fail, the others take a time that their key decides."""
     number = int(candidate.key, 16)
     if number % 11 == 0:
-        return SimpleNamespace(status="run_error", min_ms=float("inf"))
+        return SimpleNamespace(status="run_error", ms=float("inf"))
     wide = max([v for h, v in candidate.row.items() if v % 16 == 0] or [1])
-    return SimpleNamespace(status="ok", min_ms=1.0 + abs(np.log2(wide / 32)) + number % 97 / 970)
+    return SimpleNamespace(status="ok", ms=1.0 + abs(np.log2(wide / 32)) + number % 97 / 970)
 
 
 def record(candidate, m, number: int, space) -> SimpleNamespace:
     ok = m.status == "ok"
     return SimpleNamespace(
         key=candidate.key, variant=candidate.variant, row=dict(candidate.row), status=m.status, ok=ok,
-        latency_ms=m.min_ms if ok else None, predicted=candidate.predicted, round=number, space=space.id,
+        latency_ms=m.ms if ok else None, predicted=candidate.predicted, round=number, space=space.id,
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def test_cancelled_candidates_may_come_again_and_pending_ones_do_not(name, conv)
     search = make_search(name, TASK, conv, AnalyticModel(), 2, SMALL)
     first, second = search.ask(6), search.ask(6)
     assert not {c.key for c in first} & {c.key for c in second}
-    search.tell([(c, SimpleNamespace(status="cancelled", min_ms=float("inf"))) for c in (*first, *second)])
+    search.tell([(c, SimpleNamespace(status="cancelled", ms=float("inf"))) for c in (*first, *second)])
     assert [c.key for c in search.ask(6)] == [c.key for c in first]
 
 
@@ -218,7 +218,7 @@ def test_epsilon_is_the_share_of_random_proposals(conv):
 def test_epsilon_also_holds_while_all_trials_fail(name, conv):
     search = make_search(name, TASK, conv, AnalyticModel(), 1, SMALL)
     search.epsilon = 1.0
-    failed = SimpleNamespace(status="build_error", min_ms=float("inf"))
+    failed = SimpleNamespace(status="build_error", ms=float("inf"))
     batch = search.ask(10)
     assert {c.origin for c in batch} == {"sketch"}, "before anything was measured"
     search.tell([(c, failed) for c in batch])
@@ -379,7 +379,7 @@ def test_the_evolutionary_search_polishes_more_when_it_stalls(conv):
     for k in range(8):
         batch = search.ask(10)
         shares.append(sum(c.origin == "polish" for c in batch))
-        search.tell([(c, SimpleNamespace(status="ok", min_ms=2.0**-k if k < 3 else 1.0)) for c in batch])
+        search.tell([(c, SimpleNamespace(status="ok", ms=2.0**-k if k < 3 else 1.0)) for c in batch])
     assert shares == [0, 4, 4, 4, 4, 4, 6, 6]
 
 
@@ -388,7 +388,7 @@ def test_variants_are_tried_as_often_as_they_may_be_the_best(conv):
     search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
     told = search.ask(12)
     good = told[-1].variant
-    search.tell([(c, SimpleNamespace(status="ok", min_ms=0.5 if c.variant == good else 2.0)) for c in told])
+    search.tell([(c, SimpleNamespace(status="ok", ms=0.5 if c.variant == good else 2.0)) for c in told])
     both = drift(search, 8000, np.random.default_rng(0))
     likely, guess = both[::2], both[1::2]
     assert (likely == likely[0]).all()
@@ -406,7 +406,7 @@ def test_a_variant_that_fails_is_tried_less(conv):
     search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
     told = search.ask(12)
     bad = told[0].variant
-    failed = SimpleNamespace(status="build_error", min_ms=float("inf"))
+    failed = SimpleNamespace(status="build_error", ms=float("inf"))
     search.tell([(c, failed if c.variant == bad else measured(c)) for c in told])
     assert drift(search, 1000, np.random.default_rng(0))[:, bad].mean() < -0.5
 
@@ -415,7 +415,7 @@ def test_doubt_grows_while_nothing_is_gained(conv):
     search = make_search("evolutionary", TASK, conv, AnalyticModel(), 0, SMALL)
     doubts = [doubt_of(search.history)]
     for _ in range(12):
-        search.tell([(c, SimpleNamespace(status="ok", min_ms=1.0)) for c in search.ask(12)])
+        search.tell([(c, SimpleNamespace(status="ok", ms=1.0)) for c in search.ask(12)])
         doubts.append(doubt_of(search.history))
     assert doubts == sorted(doubts)
     assert doubts[-1] == MOST_DOUBT > 3 * doubts[0]
@@ -427,7 +427,7 @@ def test_what_lost_a_comparison_is_not_built_upon(conv):
     search.epsilon = 0.0
     batch = search.ask(16)
     lucky, true = batch[5], batch[9]
-    told = [(c, SimpleNamespace(status="ok", min_ms={lucky.key: 0.5, true.key: 1.0}.get(c.key, 2.0))) for c in batch]
+    told = [(c, SimpleNamespace(status="ok", ms={lucky.key: 0.5, true.key: 1.0}.get(c.key, 2.0))) for c in batch]
     search.compared(true.key, [lucky.key])  # a loop compares before it tells
     search.tell(told)
     assert [b.number for b, _ in search.placed(2)] == [int(true.key, 16), int(lucky.key, 16)]

@@ -45,7 +45,7 @@ class Step:
         m = self.measured
         return (
             self.name,
-            f"{m.min_ms:.4g}",
+            f"{m.ms:.4g}",
             f"{m.gflops:.3g}",
             f"{self.peak_share:.0%}",
             self.lanes,
@@ -101,7 +101,7 @@ class Steps:
         return pandas.DataFrame(
             {
                 "step": [s.name for s in self.steps],
-                "ms": [s.measured.min_ms for s in self.steps],
+                "ms": [s.measured.ms for s in self.steps],
                 "gflops": [s.measured.gflops for s in self.steps],
                 "peak_share": [s.peak_share for s in self.steps],
                 "loaded": [s.loaded for s in self.steps],

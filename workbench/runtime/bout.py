@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from workbench.runtime.contest import play
+from workbench.runtime.interference import Interference
 from workbench.runtime.operands import GUARD
-from workbench.runtime.repeats import Timer
+from workbench.runtime.repeats import SETTLED_MS, Timer
 from workbench.runtime.results import EVERYBODY, ContestDone, ContestJob, TrialDone, error_text
 from workbench.runtime.trial import Candidate, TrialRunner
 
@@ -55,7 +56,8 @@ def run_contest(runner: TrialRunner, job: ContestJob, turn: Callable[[int], None
                 loaded.append(runner.candidate(trial, i + 1))
             except Exception as error:
                 return _without(i, len(job.trials), TrialDone("run_error", error=error_text(error)))
-        return _Bout(runner, job, loaded, turn).result()
+        with runner.surroundings(first.threads).timing() as watch:
+            return _Bout(runner, job, loaded, turn, watch).result()
     finally:
         for candidate in loaded:
             candidate.close()
@@ -70,9 +72,14 @@ class _Bout:
     """The blocks of one contest."""
 
     def __init__(
-        self, runner: TrialRunner, job: ContestJob, loaded: list[Candidate], turn: Callable[[int], None]
+        self,
+        runner: TrialRunner,
+        job: ContestJob,
+        loaded: list[Candidate],
+        turn: Callable[[int], None],
+        watch: Interference,
     ) -> None:
-        self._runner, self._job, self._turn = runner, job, turn
+        self._runner, self._job, self._turn, self._watch = runner, job, turn, watch
         self._loaded = loaded
         self._begin = time.perf_counter()
         self._said = -math.inf
@@ -91,12 +98,14 @@ class _Bout:
             errors.append(error)
             each.append(_one_call(candidate.timer, first_ms, block_ms))
         stretch = common_stretch(each)
-        blocks = [_Blocks(c.timer, ms, stretch, block_ms) for c, ms in zip(self._loaded, each, strict=True)]
-        costs = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
-        seconds = self._seconds() / len(blocks)
+        blocks = [
+            _Blocks(c.timer, self._watch, ms, stretch, block_ms) for c, ms in zip(self._loaded, each, strict=True)
+        ]
+        costs, quiet = play(lambda i: self._block(i, blocks[i]), len(blocks), self._job.rules)
+        seconds, why_not = self._seconds() / len(blocks), "" if quiet else self._watch.reason()
         return ContestDone(
             tuple(
-                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock, b.disturbed)
+                TrialDone("ok", tuple(c), "", seconds, e, b.number, b.timer.clock, b.disturbed, why_not, b.at_least_ms)
                 for c, e, b in zip(costs, errors, blocks, strict=True)
             )
         )
@@ -146,9 +155,9 @@ class _Blocks:
         Milliseconds of one call, of a stretch, and of a block.
     """
 
-    def __init__(self, timer: Timer, each: float, stretch: float, block_ms: float) -> None:
-        self.timer, self._block_ms = timer, block_ms
-        self.disturbed = 0
+    def __init__(self, timer: Timer, watch: Interference, each: float, stretch: float, block_ms: float) -> None:
+        self.timer, self._watch, self._block_ms = timer, watch, block_ms
+        self.disturbed, self.at_least_ms = 0, 0.0
         self.number = 1 if timer.flushes else max(1, round(stretch / each))
         stretch = max(stretch, each)
         least = _STRETCHES if stretch <= block_ms and not timer.flushes else 1
@@ -164,17 +173,21 @@ class _Blocks:
         """
         clean: list[float] = []
         noisy: list[float] = []
+        self._watch.begin()
         if self.skip:
             self.timer.run(self.skip, self.number)
-        watch = self.timer.watch
-        if watch is not None:
-            watch.begin()
+        settled = self._watch.absent()
         end = time.perf_counter() + _LONGEST * self._block_ms * 1e-3
         while len(clean) < self.count and len(clean) + len(noisy) < _PATIENCE * self.count:
             if noisy and time.perf_counter() > end:
                 break
             cost = self.timer.run(1, self.number)[0]
-            (clean if watch is None or watch.absent() else noisy).append(cost)
+            calm = self._watch.absent()
+            (clean if calm and settled else noisy).append(cost)
+            settled = calm or self.timer.flushes or cost * self.number > SETTLED_MS
+            if not calm:
+                least = cost * (1.0 if self.timer.clock == "cpu" else self._watch.present)
+                self.at_least_ms = min(self.at_least_ms or math.inf, least)
         self.disturbed += len(noisy)
         enough = len(clean) >= min(_STRETCHES, self.count)
         times = clean if enough else noisy + clean

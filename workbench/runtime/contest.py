@@ -43,6 +43,12 @@ _SEVEN = 7
 #: long as every block of the other.
 _PLAIN_ROUNDS, _PLAIN = 4, 1.25
 
+#: So many times as long may something take while other programs have a part of its cores.
+DISTURBED = 3.0
+
+#: Where other programs take cores away, so many times as long as usual is waited for rounds that they leave alone.
+_WAITED = 3
+
 
 #: What counts for a block in which a coarse clock did not move, in milliseconds.
 _LEAST_MS = 1e-9
@@ -134,9 +140,19 @@ class Contest:
         """Number of rounds that were timed."""
         return max((len(c) for c in self.costs_ms), default=0)
 
+    @property
+    def clean(self) -> bool:
+        """Whether it was decided by rounds that nobody disturbed."""
+        return all(m.clean for m in self.measurements)
+
+    @property
+    def why_not(self) -> str:
+        """What disturbed it; empty where nothing did."""
+        return next((m.why_not for m in self.measurements if not m.clean), "")
+
     def latency_ms(self, i: int) -> float:
-        """Least block of a participant, in milliseconds per call; infinite when it was not timed."""
-        return self.measurements[i].min_ms
+        """Time of a participant, in milliseconds per call; infinite when it was not timed."""
+        return self.measurements[i].ms
 
     def ratio(self, i: int, j: int = 0) -> float:
         """Median over the rounds of the time of `i` over the time of `j`: below 1 when `i` is faster."""
@@ -151,7 +167,12 @@ class Contest:
         return resolution(self.costs_ms[i], self.costs_ms[j])
 
     def differ(self, i: int, j: int = 0) -> bool:
-        """Whether the two take different times, whichever is faster: beyond all doubt, or by more than `resolution`."""
+        """Whether the two take different times, whichever is faster: beyond all doubt, or by more than `resolution`.
+
+        Where other programs took cores away, only what takes `DISTURBED` times as long in every block tells anything.
+        """
+        if not self.clean:
+            return plain(self.costs_ms[i], self.costs_ms[j], DISTURBED)
         if plain(self.costs_ms[i], self.costs_ms[j]):
             return True
         return _distance(self.ratio(i, j)) > self.resolution(i, j)
@@ -168,6 +189,8 @@ class Contest:
             a contest long enough would find it. The gain has to be larger than the `resolution`, too.
         """
         found = self.ratio(i, j)
+        if not self.clean and self.costs_ms[i] and self.costs_ms[j]:
+            return found < 1.0 and self.differ(i, j)
         if not (self.costs_ms[i] and self.costs_ms[j]) or plain(self.costs_ms[i], self.costs_ms[j]):
             return found < 1.0
         seen = found < 1.0 and _distance(found) >= self.resolution(i, j)
@@ -186,7 +209,7 @@ class Contest:
         return min((i for i in challengers if self.beats(i, 0, level=strict, margin=margin)), key=self.ratio, default=0)
 
 
-def play(block: Block, participants: int, rules: ContestRules) -> list[list[float]]:
+def play(block: Block, participants: int, rules: ContestRules) -> tuple[list[list[float]], bool]:
     """Let participants run in turns until enough is known.
 
     Parameters
@@ -201,8 +224,9 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
 
     Returns
     -------
-    list of lists of float
-        Each one's blocks: of the rounds in which nobody was disturbed, or of all where those are too few.
+    list of lists of float, bool
+        Each one's blocks: of the rounds in which nobody was disturbed, or of all where those are too few; and whether
+        it is the former.
     """
     everyone, orders = range(participants), _orders(participants)
     quiet: list[list[float]] = [[] for _ in everyone]
@@ -211,8 +235,8 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
     while warm < rules.warm_ms:
         warm += sum(block(i)[2] for i in everyone)
     while not enough(quiet, spent, rules):
-        if spent >= rules.most_ms and len(every[0]) >= min(rules.least, _SEVEN):
-            return every
+        if spent >= _WAITED * rules.most_ms and len(every[0]) >= min(rules.least, _SEVEN):
+            return every, False
         undisturbed = True
         for i in next(orders):
             cost, clean, passed = block(i)
@@ -222,7 +246,7 @@ def play(block: Block, participants: int, rules: ContestRules) -> list[list[floa
         if undisturbed:
             for costs, mine in zip(every, quiet, strict=True):
                 mine.append(costs[-1])
-    return quiet
+    return quiet, True
 
 
 def _orders(participants: int) -> Iterator[list[int]]:
@@ -277,12 +301,12 @@ def _decided(
     return not unproven and (clear or (late and width <= rules.resolution))
 
 
-def plain(mine: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether one of two is faster beyond all doubt, whichever it is."""
+def plain(mine: Sequence[float], other: Sequence[float], factor: float = _PLAIN) -> bool:
+    """Whether one of two is faster beyond all doubt, by so much in every block, whichever it is."""
     if min(len(mine), len(other)) < _PLAIN_ROUNDS:
         return False
     slowest, rival = max(*mine, _LEAST_MS), max(*other, _LEAST_MS)
-    return min(mine) >= _PLAIN * rival or min(other) >= _PLAIN * slowest
+    return min(mine) >= factor * rival or min(other) >= factor * slowest
 
 
 def ratio(mine: Sequence[float], other: Sequence[float]) -> float:

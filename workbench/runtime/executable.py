@@ -338,14 +338,15 @@ class Executable:
 
 
 class _Running:
-    """Borrow a context and threads, and give them back."""
+    """Borrow a context and threads, which keep to their cores, and give them back."""
 
-    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_threads")
+    __slots__ = ("_arrays", "_before", "_context", "_contexts", "_loan", "_threads")
 
     def __init__(self, contexts: ContextPool, threads: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         self._contexts, self._threads, self._arrays = contexts, threads, (inputs, outputs)
         self._context: RunContext | None = None
         self._loan: Loan | None = None
+        self._before: set[int] | None = None
 
     def __enter__(self) -> RunContext:
         context = self._context = self._contexts.take()
@@ -353,6 +354,8 @@ class _Running:
             self._loan = lend(min(self._threads, context.threads))
             context.use(self._loan)
             context.bind(*self._arrays)
+            if self._loan.pool is not None:
+                self._before = self._loan.pool.placement.enter()
         except BaseException:
             self.__exit__()
             raise
@@ -362,6 +365,8 @@ class _Running:
         loan, self._loan = self._loan, None
         context, self._context = self._context, None
         if loan is not None:
+            if loan.pool is not None:
+                loan.pool.placement.leave(self._before)
             give_back(loan)
         if context is not None:
             self._contexts.give(context)

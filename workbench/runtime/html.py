@@ -117,4 +117,4 @@ def measurement_html(found: Measurement) -> str:
         facts.append(m.plural(found.repeats, "repetition"))
     if found.flops:
         facts.append(f"{m.digits(found.gflops)} GFLOP/s")
-    return m.page(m.heading("Measured", m.milliseconds(found.min_ms), *facts))
+    return m.page(m.heading("Measured", m.milliseconds(found.ms), *facts))

@@ -1,100 +1,113 @@
-"""Whether other programs disturbed a measurement.
+"""Whether the threads of a measurement had their cores to themselves.
 
-A kernel on several threads is timed by the wall clock, which counts what others do. But the system knows for every
-thread of this process how long it ran and how long it was ready to run and had no core. A repetition in which all
-threads ran all the time was not disturbed by another program: on a machine with three times as many busy threads as
-cores, the median of such repetitions is 5 % above the fastest one, that of all others 80 %.
+A kernel on several threads is timed by the wall clock, which counts what others do; and a thread that has no core is
+not missed: the others do its work, in twice the time. But the system keeps an account of how long each thread ran.
+While a kernel is timed its threads work or spin and never sleep (`ThreadPool.timing`), so each has to have run all the
+time that has passed. (How long a thread waited is no help: it is booked when the wait is over.)
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
+import sys
 import time
+from collections.abc import Sequence
+from pathlib import Path
 
-_TASKS = "/proc/self/task"
+#: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
+#: accounts are not read at one moment.
+AWAY, AWAY_NS = 0.02, 5_000
 
-#: A thread that waits for a core less than this part of the time is not disturbed.
-_WAITED = 0.01
+#: Of a virtual machine's time its host may take so much; what is less is lost in the account's ticks of 10 ms.
+STOLEN = 0.1
 
-#: Threads that run for this part of the time together are all there.
-_RAN = 0.93
+#: The account of stolen time is looked at over so many seconds.
+_STOLEN_S = 0.3
+
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
 
 class Interference:
-    """Watches the threads of this process; to be used from one thread.
+    """Watches the threads of a measurement; to be used from one thread.
 
     Parameters
     ----------
-    threads : int
-        Threads that a kernel uses.
+    threads : sequence of int
+        The system's numbers of the threads that take part.
+
+    Attributes
+    ----------
+    present : float
+        For what part of the latest stretch its threads ran, on average.
     """
 
-    def __init__(self, threads: int) -> None:
-        self._threads = threads
-        self._files: dict[int, int] = {}
-        self._waited = self._ran = self._began = 0
-
-    def refresh(self) -> None:
-        """Look which threads there are now."""
-        try:
-            present = {int(name) for name in os.listdir(_TASKS)}
-        except (OSError, ValueError):
-            present = set()  # not Linux: nobody knows
-        for gone in set(self._files) - present:
-            os.close(self._files.pop(gone))
-        for new in present - set(self._files):
-            with contextlib.suppress(OSError):
-                self._files[new] = os.open(f"{_TASKS}/{new}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
-
-    def close(self) -> None:
-        """Close the files."""
-        while self._files:
-            os.close(self._files.popitem()[1])
+    def __init__(self, threads: Sequence[int]) -> None:
+        # Linux has a clock of the processor time of every thread; elsewhere nobody knows.
+        self._clocks = [(~thread << 3) | 6 for thread in threads] if sys.platform == "linux" else []
+        self._threads = len(threads)
+        self._began, self._ran = 0, [0] * len(self._clocks)
+        self._missed_ns, self._passed_ns = [0] * len(self._clocks), 0
+        self.present = 1.0
 
     def begin(self) -> None:
         """Begin with a stretch of work."""
-        self._waited, self._ran, self._began = self._waiting(), self._running(), time.perf_counter_ns()
+        self._began, self._ran = time.perf_counter_ns(), self._running()
 
     def absent(self) -> bool:
         """Whether nobody interfered since `begin` or the last call; True where the system does not tell."""
-        waited, ran, began = self._waited, self._ran, self._began
-        self.begin()
-        if not self._files:
+        began, before = self._began, self._ran
+        self._ran, self._began = self._running(), time.perf_counter_ns()
+        passed = self._began - began
+        missed = [max(0, passed - (now - then)) for now, then in zip(self._ran, before, strict=True)]
+        self.present = 1.0 - sum(missed) / (max(1, len(missed)) * max(1, passed))
+        if max(missed, default=0) <= max(AWAY * passed, AWAY_NS):
             return True
-        passed, ran = max(1, self._began - began), self._ran - ran
-        if self._waited - waited > _WAITED * passed:
-            return False
-        return ran >= _RAN * self._threads * passed or not self._queued()
-
-    def _waiting(self) -> int:
-        """Nanoseconds for which threads waited in line."""
-        total = 0
-        for file in self._files.values():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                total += int(os.pread(file, 96, 0).split()[1])
-        return total
-
-    def _running(self) -> int:
-        """Nanoseconds for which threads ran."""
-        total = 0
-        for thread in self._files:
-            with contextlib.suppress(OSError):
-                total += time.clock_gettime_ns(_clock_of(thread))
-        return total
-
-    def _queued(self) -> bool:
-        """Whether a thread waits in line now: it is counted as waiting only when its turn comes."""
-        for thread, clock in ((t, _clock_of(t)) for t in self._files):
-            with contextlib.suppress(OSError):
-                before = time.clock_gettime_ns(clock)
-                with open(f"{_TASKS}/{thread}/stat", "rb") as file:
-                    ready = file.read().rsplit(b")", 1)[-1].split()[:1] == [b"R"]
-                if ready and time.clock_gettime_ns(clock) == before:
-                    return True
+        self._passed_ns += passed
+        self._missed_ns = [a + b for a, b in zip(self._missed_ns, missed, strict=True)]
         return False
 
+    def reason(self) -> str:
+        """Say which thread went short of its core in the disturbed stretches, and by how much; empty without any."""
+        if not self._passed_ns:
+            return ""
+        count, worst = len(self._missed_ns), max(range(len(self._missed_ns)), key=self._missed_ns.__getitem__)
+        which = _ORDINALS[worst] if worst < len(_ORDINALS) else f"{worst + 1}th"
+        who = "the thread" if count == 1 else f"the {which} of {count} threads"
+        return f"{who} had {1.0 - self._missed_ns[worst] / self._passed_ns:.0%} of a core"
 
-def _clock_of(thread: int) -> int:
-    """Number of the clock of a thread's processor time."""
-    return (~thread << 3) | 6
+    def _running(self) -> list[int]:
+        """Nanoseconds for which each thread ran so far."""
+        return [time.clock_gettime_ns(clock) for clock in self._clocks]
+
+
+class StolenTime:
+    """What the host of a virtual machine takes away: the threads' own accounts show it on some systems only.
+
+    Attributes
+    ----------
+    share : float
+        The part of the processors' time that was taken lately, when somebody asked.
+    """
+
+    def __init__(self) -> None:
+        self._seen = [(time.monotonic(), *_stolen())]
+        self.share = 0.0
+
+    def reason(self) -> str:
+        """Say how much was taken lately; empty where it is little."""
+        now = (time.monotonic(), *_stolen())
+        while len(self._seen) > 1 and now[0] - self._seen[1][0] >= _STOLEN_S:
+            self._seen.pop(0)
+        then = self._seen[0]
+        self._seen.append(now)
+        passed = now[1] - then[1]
+        self.share = (now[2] - then[2]) / passed if now[0] - then[0] >= _STOLEN_S and passed > 0 else 0.0
+        return f"the host of this virtual machine took {self.share:.0%} of its time" if self.share > STOLEN else ""
+
+
+def _stolen() -> tuple[float, float]:
+    """Ticks of all processors altogether, and those that were stolen."""
+    try:
+        ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    except (OSError, ValueError):
+        return 0.0, 0.0
+    return float(sum(ticks)), float(ticks[7]) if len(ticks) > 7 else 0.0

@@ -29,6 +29,10 @@ __all__ = [
 ]
 
 
+#: A kernel that somebody looks at is repeated for so many milliseconds, and where the machine is busy for so many.
+_LEAST_MS, _PATIENCE_MS = 20.0, 1000.0
+
+
 class Runner(Protocol):
     """Who builds, checks and times candidates: `LocalRunner`, or anything else with these methods.
 
@@ -103,7 +107,13 @@ def measure_func(
     with _shared_lock:
         runner = _runner_for(target)
         item = MeasureInput(f"{reference!r}", reference, func, "kernel", flops)
-        return runner.measure(item, replace(options, early_stop=0.0))
+        return runner.measure(item, _in_full(options))
+
+
+def _in_full(options: MeasureOptions) -> MeasureOptions:
+    """Options for one kernel that somebody looks at: nothing is given up early, and a busy machine is waited for."""
+    least, patience = max(options.least_ms, _LEAST_MS), max(options.patience_ms, _PATIENCE_MS)
+    return replace(options, early_stop=0.0, least_ms=least, patience_ms=patience)
 
 
 def contest_funcs(

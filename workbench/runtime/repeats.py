@@ -26,6 +26,9 @@ FIRST = 3
 #: Repetitions that rank a candidate near the best: at least so many, and for so many milliseconds.
 ENOUGH, ENOUGH_MS = 10, 3.0
 
+#: What fills its caches again in a small part of so many milliseconds need not be run once before it counts.
+SETTLED_MS = 5.0
+
 #: Where the processor's time is read, one repetition in some ten thousand is too short by 10 to 20 microseconds. The
 #: fastest counts as one of these if it takes less than this part of the next one's time, among so many, and the
 #: difference is no more than so many milliseconds.
@@ -106,10 +109,11 @@ class Timer:
         elif job.options.constants == "memory":
             weights = [a for b, a in zip(job.params, arrays, strict=True) if b.role == "const"]
             self._flush = harness.flush_table(weights) if weights else None
-        self.watch: Interference | None = None
         self.number = 1
         self.disturbed = 0
         self.clock = "cpu" if job.threads == 1 else "wall"
+        self.why_not = ""
+        self.at_least_ms = 0.0
 
     @property
     def flushes(self) -> bool:
@@ -130,22 +134,29 @@ class Timer:
         times = harness.time_calls(self._fn, table, workspace, rt, repeat, number, self._clock, self._flush)
         return [float(t) * 1e-6 for t in times]
 
-    def measure(self, first_ms: float) -> list[float]:
-        """Time the kernel; `first_ms` is what the checking run took, with cold caches.
+    def measure(self, first_ms: float, watch: Interference) -> list[float]:
+        """Time the kernel.
+
+        Parameters
+        ----------
+        first_ms : float
+            What the checking run took, with cold caches.
+        watch : Interference
+            Looks after the threads; it has begun before the checking run.
 
         Returns
         -------
         list of float
-            Milliseconds per call of each repetition; in an adaptive measurement of those that nobody disturbed, if
-            there are any. `number` says then how many calls each had, `disturbed` how many repetitions were disturbed
-            or cannot be true.
+            Milliseconds per call of each repetition that nobody disturbed, or, where there are none, of all. `why_not`
+            says then what was wrong, and `at_least_ms` how long the kernel takes at least. `number` says how many calls
+            each had, `disturbed` how many repetitions were disturbed or cannot be true.
         """
         options = self._options
         if options.repeat is None and first_ms > ONLY_ONCE * 1e3 * options.timeout_s:
-            return [first_ms]
+            return self._once(first_ms, watch)
         slow = options.repeat is None and bool(options.early_stop) and first_ms > 2 * options.budget_ms
         if slow and far([first_ms / 2], self._best_ms, 3.0):
-            return [first_ms]
+            return self._once(first_ms, watch)
         if self.flushes or first_ms > options.budget_ms:
             each = first_ms
         else:
@@ -153,38 +164,68 @@ class Timer:
         shortest = SHORTEST_MS if options.min_repeat_ms is None else options.min_repeat_ms
         if not self.flushes:
             self.number = max(1, math.ceil(shortest / max(each, 1e-6)))
-        if options.repeat is not None:
-            return self.run(options.repeat, self.number)
-        return self._adapt(each * self.number)
+        return self._repeat(each * self.number, watch)
 
-    def _adapt(self, each: float) -> list[float]:
+    def _once(self, first_ms: float, watch: Interference) -> list[float]:
+        if not watch.absent():
+            self.disturbed = 1
+            self._doubt(watch, [first_ms])
+        return [first_ms]
+
+    def _repeat(self, each: float, watch: Interference) -> list[float]:
         """Repeat until enough is known; a repetition takes about `each` milliseconds."""
         clean: list[float] = []
         noisy: list[float] = []
-        if self.watch is not None:
-            self.watch.begin()
-        begin = time.perf_counter()
+        watch.begin()
+        begin, settled = time.perf_counter(), True
         while not (clean or noisy) or not self._enough(clean, noisy, (time.perf_counter() - begin) * 1e3):
-            lot = max(1, min(round(LOT_MS / max(each, 1e-3)), ENOUGH if self.flushes else 64))
-            costs = self.run(lot, self.number)
+            costs = self.run(self._lot(each, len(clean)), self.number)
+            calm = watch.absent()
+            (clean if calm and settled else noisy).extend(costs)
+            if not calm:
+                self._doubt(watch, costs)
             each = min(costs) * self.number
-            (clean if self.watch is None or self.watch.absent() else noisy).extend(costs)
+            # After another program the caches are not the kernel's own.
+            settled = calm or self.flushes or each > SETTLED_MS
         self.disturbed = len(noisy)
+        wanted = self._options.repeat
+        if wanted is not None:
+            if len(clean) >= wanted:
+                self.why_not = ""
+            return [*clean, *noisy][:wanted]
         if self.clock == "cpu" and len(clean) >= CROWD:
             true = believable(clean, self.number)
             self.disturbed += len(clean) - len(true)
-            return true
+            clean = true
+        if len(clean) >= min(FIRST, len(clean) + len(noisy)):
+            self.why_not = ""
         return clean or noisy
+
+    def _lot(self, each: float, clean: int) -> int:
+        """Repetitions until somebody asks whether they were disturbed; one takes `each` milliseconds."""
+        lot = max(1, min(round(LOT_MS / max(each, 1e-3)), ENOUGH if self.flushes else 64))
+        return lot if self._options.repeat is None else min(lot, self._options.repeat - clean)
+
+    def _doubt(self, watch: Interference, costs: Sequence[float]) -> None:
+        """Some repetitions were disturbed: threads that were away did nothing, so the kernel takes at least the rest."""
+        self.why_not = watch.reason()
+        least = min(costs) * (1.0 if self.clock == "cpu" else watch.present)
+        self.at_least_ms = min(self.at_least_ms or math.inf, least)
 
     def _enough(self, clean: list[float], noisy: list[float], spent_ms: float) -> bool:
         options, best_ms = self._options, self._best_ms
+        waited = spent_ms >= max(options.patience_ms, 2 * options.budget_ms)
+        if options.repeat is not None:
+            return len(clean) >= options.repeat or (waited and len(clean) + len(noisy) >= options.repeat)
         if len(clean) >= FIRST and far(clean, best_ms, options.early_stop):
             return True
         each = max(min(clean or noisy) * self.number, 1e-3)
         told = len(clean or noisy) >= options.at_least or spent_ms + each / 2 > PATIENCE_MS
-        if not clean:
+        if noisy and len(clean) < FIRST:
             hopeless = len(noisy) >= NOISY and bool(options.early_stop) and min(noisy) > NOISY_FACTOR * best_ms
-            return hopeless or (told and spent_ms >= 2 * options.budget_ms)
+            return hopeless or (told and waited)
         if self.flushes and len(clean) >= ENOUGH and spent_ms >= EVICTING * ENOUGH_MS:
             return True
-        return len(clean) >= max(ENOUGH, math.ceil(ENOUGH_MS / each)) or (told and spent_ms >= options.budget_ms)
+        return len(clean) >= max(ENOUGH, math.ceil(options.least_ms / each)) or (
+            told and spent_ms >= options.budget_ms
+        )

@@ -59,7 +59,7 @@ class Reproduction:
     @property
     def ratio(self) -> float:
         """The time now over the recorded one."""
-        return self.found.min_ms / self.ms
+        return self.found.ms / self.ms
 
     @property
     def tolerance(self) -> float:
@@ -92,7 +92,7 @@ class Reproduction:
     def __str__(self) -> str:
         if not self.found.ok:
             return f"{self.found.status}: {self.found.error}"
-        numbers = f"measured {_number(self.found.min_ms, self.found.spread)}, recorded {_number(self.ms, self.spread)}"
+        numbers = f"measured {_number(self.found.ms, self.found.spread)}, recorded {_number(self.ms, self.spread)}"
         return f"{numbers}: {self._said()}"
 
     def _said(self) -> str:
@@ -132,7 +132,7 @@ def reproduce(measure: Callable[[], Measurement], ms: float, spread: float | Non
         if best.verdict not in ("slower", "unclear"):
             break
         again = Reproduction(measure(), ms, spread, load)
-        best = min(best, again, key=lambda one: one.found.min_ms)
+        best = min(best, again, key=lambda one: one.found.ms)
     return best
 
 

@@ -50,6 +50,10 @@ class MeasureOptions:
         The same for compiling one candidate, and for computing the reference result of a task.
     budget_ms : float
         Time per candidate after which an adaptive measurement stops, in milliseconds.
+    least_ms : float
+        Shortest time for all repetitions of an adaptive measurement, in milliseconds.
+    patience_ms : float
+        Where other programs take cores away, repetitions go on for so long until some of them are undisturbed.
     at_least : int
         An adaptive measurement has so many repetitions, also beyond `budget_ms`, as long as that takes few seconds
         (`repeats.PATIENCE_MS`).
@@ -73,6 +77,8 @@ class MeasureOptions:
     build_timeout_s: float = 30.0
     setup_timeout_s: float = 300.0
     budget_ms: float = 50.0
+    least_ms: float = 3.0
+    patience_ms: float = 100.0
     at_least: int = 1
     early_stop: float = 1.3
     seed: int = 0
@@ -81,7 +87,7 @@ class MeasureOptions:
         for name in ("repeat", "at_least"):
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), code="usage.repeat")
-        for name in ("min_repeat_ms", "budget_ms", "early_stop"):
+        for name in ("min_repeat_ms", "budget_ms", "least_ms", "patience_ms", "early_stop"):
             value = getattr(self, name)
             if value is not None and real(name, value, code="usage.repeat") < 0:
                 raise UsageError("usage.repeat", f"{name} cannot be negative, like {value:g}", (name,))
@@ -120,7 +126,12 @@ class Measurement:
         Machine that measured, where it is not this one.
     disturbed : int
         Repetitions during which other programs kept a thread of the kernel from running, and those that are too short
-        to be true. They are not among the costs, unless there are no others.
+        to be true. They are not among the costs, unless there are too few others.
+    why_not : str
+        Why the time is not to be trusted: what kept the threads of the kernel from running; empty when nothing did.
+    at_least_ms : float
+        How long the kernel takes at least, in milliseconds per call, where `why_not` says something: the time for which
+        its threads ran.
     """
 
     status: Status
@@ -134,6 +145,8 @@ class Measurement:
     clock: str = ""
     host: str = ""
     disturbed: int = 0
+    why_not: str = ""
+    at_least_ms: float = 0.0
 
     @property
     def ok(self) -> bool:
@@ -141,8 +154,21 @@ class Measurement:
         return self.status == "ok"
 
     @property
+    def clean(self) -> bool:
+        """Whether every repetition that counts ran with all its threads on cores of their own."""
+        return not self.why_not
+
+    @property
+    def ms(self) -> float:
+        """The time to rank candidates by and to show, in milliseconds per call; infinite when nothing was timed.
+
+        The median where nobody disturbed the repetitions, the fastest one elsewhere: disturbances only add time.
+        """
+        return self.median_ms if self.clean else self.min_ms
+
+    @property
     def min_ms(self) -> float:
-        """Fastest repetition, to rank candidates by: disturbances only add time. Infinite when nothing was timed."""
+        """Fastest repetition; infinite when nothing was timed."""
         return min(self.costs_ms, default=math.inf)
 
     @property
@@ -169,8 +195,8 @@ class Measurement:
 
     @property
     def gflops(self) -> float:
-        """Speed at `min_ms` in GFLOP/s; 0 when nothing was timed or the operations are unknown."""
-        return self.flops / (self.min_ms * 1e6) if self.costs_ms and self.min_ms > 0 else 0.0
+        """Speed at `ms` in GFLOP/s; 0 when nothing was timed or the operations are unknown."""
+        return self.flops / (self.ms * 1e6) if self.costs_ms and self.ms > 0 else 0.0
 
     @property
     def repeats(self) -> int:
@@ -187,11 +213,13 @@ class Measurement:
         if not self.ok:
             lines = self.error.strip().splitlines()
             return f"{self.status}: {lines[-1]}" if lines else self.status
+        if not self.clean:
+            return f"at least {self.at_least_ms:.4f} ms, {self.ms:.4f} ms seen ({self.why_not})"
         speed = f", {self.gflops:.1f} GFLOP/s" if self.flops else ""
         if self.spread is None:
-            return f"{self.min_ms:.4f} ms ({ONCE}){speed}"
-        noise = f"median {self.median_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats"
-        return f"{self.min_ms:.4f} ms ({noise}){speed}"
+            return f"{self.ms:.4f} ms ({ONCE}){speed}"
+        noise = f"least {self.min_ms:.4f}, spread {self.spread:.1%}, {self.repeats} repeats"
+        return f"{self.ms:.4f} ms ({noise}){speed}"
 
     def __repr__(self) -> str:
         return f"<Measurement {self}>"
@@ -260,6 +288,8 @@ class TrialDone:
     number: int = 0
     clock: str = ""
     disturbed: int = 0
+    why_not: str = ""
+    at_least_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -343,6 +343,8 @@ class Shift:
             number=done.number,
             clock=done.clock,
             disturbed=done.disturbed,
+            why_not=done.why_not,
+            at_least_ms=done.at_least_ms,
         )
         self._report(trial, result)
 

@@ -27,7 +27,8 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,11 +38,15 @@ from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock, once
 from workbench.runtime.buffers import Array, aligned_empty
+from workbench.runtime.placement import Placement
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
 
 LAUNCH_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _WORKER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
 _WAKE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
+
+#: So many spins last some hours.
+_FOR_EVER = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,11 @@ class ThreadPool:
         if not 1 <= nthreads <= MAX_THREADS:
             raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {nthreads}")
         self.nthreads = nthreads
+        self.placement = Placement(nthreads)
+        # A spinning worker that outnumbers the cores only takes time from one that has work.
+        crowded = nthreads > usable_threads()
+        self._spin = 200 if crowded else platform_parts(sys.platform, platform.machine()).spin
+        self._spin_timed = 200 if crowded else _FOR_EVER
         self._memory = aligned_empty((POOL_BYTES,), "uint8")
         self._address = int(self._memory.ctypes.data)
         self._lock = ForkLock()
@@ -102,11 +112,30 @@ class ThreadPool:
 
     def _reset(self) -> None:
         self._memory[...] = 0
-        # A spinning worker that outnumbers the cores only takes time from one that has work.
-        crowded = self.nthreads > usable_threads()
-        spin = platform_parts(sys.platform, platform.machine()).spin
-        _word(self._memory, "spin", np.int32)[0] = 200 if crowded else spin
+        _word(self._memory, "spin", np.int32)[0] = self._spin
         _word(self._memory, "nthreads", np.int64)[0] = self.nthreads
+
+    @contextmanager
+    def timing(self) -> Iterator[None]:
+        """Work whose time counts: the calling thread keeps to its cores, and workers that have nothing to do spin.
+
+        Where a worker is not running all the time, it is because something else has its core
+        (`workbench.runtime.interference`).
+        """
+        self.start()
+        with self.placement.caller():
+            _word(self._memory, "spin", np.int32)[0] = self._spin_timed
+            self.rouse()
+            try:
+                yield
+            finally:
+                _word(self._memory, "spin", np.int32)[0] = self._spin
+                self.rouse()  # whoever spins for ever looks again
+
+    @property
+    def members(self) -> list[int]:
+        """The system's numbers of the workers."""
+        return [thread.native_id for thread in self._threads if thread.native_id is not None]
 
     @property
     def address(self) -> int:
@@ -148,6 +177,7 @@ class ThreadPool:
                         target=_work, args=(worker, self._memory, tid, seen), name=f"workbench-{tid}", daemon=True
                     )
                     thread.start()
+                    self.placement.place(tid, thread)
                     threads.append(thread)
             except BaseException as error:
                 self._end(threads, 2.0)
@@ -178,6 +208,10 @@ class ThreadPool:
         for thread in threads:
             thread.join(timeout)
         self._leaving += [thread for thread in threads if thread.is_alive()]
+
+    def rouse(self) -> None:
+        """Wake the workers that sleep; they find nothing to do, and spin."""
+        _WAKE_TYPE(_code().wake)(self.address, MAX_THREADS)
 
     def launch(self, fn: int, ctx: int, ntasks: int) -> None:
         """Run a region: `fn` and `ctx` are addresses, see the module's description."""

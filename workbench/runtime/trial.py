@@ -8,7 +8,7 @@ from collections import OrderedDict
 from workbench.errors import RunError
 from workbench.ir.func import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
-from workbench.runtime.interference import Interference
+from workbench.runtime.interference import StolenTime
 from workbench.runtime.loaded import LoadedCode, Surroundings
 from workbench.runtime.operands import (
     GUARD,
@@ -56,9 +56,6 @@ class Candidate:
             poison(output.array)
         poison(self._space)  # its own: an earlier candidate may have needed far more
         guard[...] = PATTERN
-        self._around.ready()
-        if self.timer.watch is not None:
-            self.timer.watch.refresh()
         first_ms = self.timer.run(1, 1)[0]
         worst, problems = 0.0, []
         for name, output in self._task.outputs.items():
@@ -88,7 +85,7 @@ class TrialRunner:
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, Operands] = OrderedDict()
         self._packed = Packed()
-        self._watch: dict[int, Interference] = {}
+        self._stolen = StolenTime()
         self._around: dict[int, Surroundings] = {}
         self._streams: list[Stream] = []
 
@@ -122,10 +119,7 @@ class TrialRunner:
         while len(self._streams) <= place:
             self._streams.append(Stream(CONTEST_BYTES if self._streams else STREAM_BYTES))
         around = self.surroundings(job.threads)
-        candidate = Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
-        if job.threads > 1:
-            candidate.timer.watch = self._watch.setdefault(job.threads, Interference(job.threads))
-        return candidate
+        return Candidate(job, self._tasks[job.key], self._packed, around, self._streams[place])
 
     def run(self, job: TrialJob) -> TrialDone:
         """Check and time one candidate."""
@@ -134,13 +128,20 @@ class TrialRunner:
         begin = time.perf_counter()
         candidate = self.candidate(job)
         try:
-            first_ms, error, text = candidate.check()
-            if text:
-                self.forget(job.key)
-                return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
-            timer = candidate.timer
-            costs = tuple(timer.measure(first_ms))
+            with self.surroundings(job.threads).timing() as watch:
+                watch.begin()
+                first_ms, error, text = candidate.check()
+                if text:
+                    self.forget(job.key)
+                    return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
+                timer = candidate.timer
+                costs = tuple(timer.measure(first_ms, watch))
+            why_not, at_least_ms = timer.why_not, timer.at_least_ms
+            if not why_not and (why_not := self._stolen.reason()):
+                at_least_ms = min(costs) * (1.0 - self._stolen.share)
             seconds = time.perf_counter() - begin
-            return TrialDone("ok", costs, "", seconds, error, timer.number, timer.clock, timer.disturbed)
+            return TrialDone(
+                "ok", costs, "", seconds, error, timer.number, timer.clock, timer.disturbed, why_not, at_least_ms
+            )
         finally:
             candidate.close()

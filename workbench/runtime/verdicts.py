@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from workbench.runtime.contest import SURE
+from workbench.runtime.contest import DISTURBED, SURE
 
 
 def as_fast(ratio: float, width: float | None = None) -> str:
@@ -37,18 +37,14 @@ UNKNOWN = 0.1
 SHAKY = 0.3
 """Of a time with this spread nobody knows how much of it was other programs'."""
 
-TAKEN = 3.0
-"""So many times as long may something take while other programs run."""
-
-
 def told_apart(before: float, after: float, spreads: tuple[float | None, float | None]) -> bool:
     """Whether two times are further apart than the half spreads that stand beside them as ±.
 
     Where one of them is large, the machine was busy, and perhaps only while one of the two was timed: then less than a
-    factor of `TAKEN` says nothing.
+    factor of `DISTURBED` says nothing.
     """
     low, high = (UNKNOWN if spread is None else spread for spread in spreads)
-    if max(low, high) >= SHAKY and max(before, after) < TAKEN * min(before, after):
+    if max(low, high) >= SHAKY and max(before, after) < DISTURBED * min(before, after):
         return False
     return abs(after - before) > (before * low + after * high) / 2.0
 

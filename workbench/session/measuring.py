@@ -38,7 +38,7 @@ class Result:
         if not measurement.ok:
             return Result(measurement.status, error=measurement.error, measurement=measurement)
         gflops = measurement.gflops or None
-        return Result("ok", measurement.min_ms, measurement.spread, gflops, measurement=measurement)
+        return Result("ok", measurement.ms, measurement.spread, gflops, measurement=measurement)
 
     @staticmethod
     def of_record(record: Record) -> Result:

@@ -177,6 +177,8 @@ def comparison_line(
         confidence=float(contest.confidence(best)),
         winner=trials[winner],
         reason=reason,
+        clean=contest.clean,
+        why_not=contest.why_not,
         host=contest.measurements[winner].host or stamp.host,
         timestamp=time.time(),
         **place,

@@ -117,7 +117,7 @@ def speed(flops: int, latency_ms: float | None) -> float | None:
 def outcome(measurement: Measurement) -> dict[str, Any]:
     """Return the fields of a record that come from a measurement."""
     ok = measurement.status == "ok"
-    latency = measurement.min_ms if ok else None
+    latency = measurement.ms if ok else None
     if ok and (latency is None or not math.isfinite(latency)):
         raise TuneError("tune.measurement", "The runner reported success without a time")
     costs = measurement.costs_ms
@@ -130,4 +130,6 @@ def outcome(measurement: Measurement) -> dict[str, Any]:
         "compile_s": float(measurement.compile_s),
         "run_s": float(measurement.run_s),
         "max_rel_error": measurement.max_rel_error,
+        "clean": measurement.clean,
+        "why_not": measurement.why_not,
     }

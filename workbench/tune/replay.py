@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, WorkbenchError
@@ -102,9 +104,11 @@ class ReplayMeasurer:
         results = []
         timed = [*item.costs_ms, *[()] * len(item.trials)]
         for trial, costs in zip(item.trials, timed, strict=False):
-            least = item.latency_of(trial)
-            if costs and least is not None:
-                results.append(Measurement(status="ok", costs_ms=_exact(costs, least), flops=int(task.flops)))
+            found_ms = item.latency_of(trial)
+            if costs and found_ms is not None:
+                known = Measurement(status="ok", costs_ms=costs, flops=int(task.flops), why_not=item.why_not)
+                near = abs(known.ms - found_ms) <= _ROUNDED * found_ms
+                results.append(replace(known, costs_ms=_exact(costs, found_ms)) if near else known)
             else:
                 results.append(Measurement(status="run_error", error="it failed in the comparison of the log"))
         return Contest(measurements=tuple(results))
@@ -123,8 +127,9 @@ def measurement_of(record: Record) -> Measurement:
     """Return the measurement that a record was made of, as far as the record holds it."""
     from workbench.runtime.results import Measurement
 
-    least = record.latency_ms
-    costs = record.costs_ms if least is None else _exact(record.costs_ms or (least,), least)
+    costs, ms = record.costs_ms, record.latency_ms
+    if ms is not None and record.clean:  # in logs from before the median was the latency: in proportion
+        costs = _exact([c * ms / statistics.median(costs) for c in costs] or [ms], ms)
     return Measurement(
         status="run_error" if record.status == "ok" and not costs else record.status,  # type: ignore[arg-type]
         costs_ms=costs,
@@ -133,13 +138,19 @@ def measurement_of(record: Record) -> Measurement:
         compile_s=record.compile_s,
         run_s=record.run_s,
         max_rel_error=record.max_rel_error,
+        why_not=record.why_not,
     )
 
 
-def _exact(costs: tuple[float, ...], least: float) -> tuple[float, ...]:
-    """Put the exact least repeat among repeats that were rounded for the log, each in its place."""
-    at = costs.index(min(costs))
-    return tuple(least if i == at else max(c, least) for i, c in enumerate(costs))
+#: By so much of themselves the repeats of a log differ from what they were.
+_ROUNDED = 1e-5
+
+
+def _exact(costs: Sequence[float], ms: float) -> tuple[float, ...]:
+    """Move the middle of repeats, which were rounded for the log, so that their median is exact."""
+    order = sorted(range(len(costs)), key=costs.__getitem__)
+    low, high = order[(len(order) - 1) // 2], order[len(order) // 2]
+    return tuple(2.0 * ms - costs[low] if i == high != low else ms if i == high else c for i, c in enumerate(costs))
 
 
 def _text(trace: Sequence[Mapping[str, Any]]) -> str:

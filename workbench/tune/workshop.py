@@ -24,7 +24,7 @@ class _Cancelled:
     """The measurement of a candidate that was proposed and never tried."""
 
     status: str = "cancelled"
-    min_ms: float = float("inf")
+    ms: float = float("inf")
 
 
 @dataclass(slots=True)

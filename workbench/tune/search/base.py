@@ -145,7 +145,7 @@ class Search:
         return out
 
     def tell(self, results: Sequence[tuple[Candidate, Any]]) -> None:
-        """Take measurements: an object with `status` and `min_ms` for each candidate.
+        """Take measurements: an object with `status` and `ms` for each candidate.
 
         A cancelled candidate counts as never proposed; a seed waits for its turn again.
         """
@@ -159,7 +159,7 @@ class Search:
                     self._known.discard(number(candidate.key))
                 again += [seed] if seed is not None else []
             elif x is not None:
-                speed = self._speed(measurement.min_ms if measurement.status == "ok" else None)
+                speed = self._speed(measurement.ms if measurement.status == "ok" else None)
                 self.history.observe(speed, candidate.variant, candidate.row, number(candidate.key), x)
                 xs.append(x)
                 speeds.append(speed)
