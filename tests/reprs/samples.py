@@ -181,6 +181,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "profile, no calls": lambda: profile(0),
     "profile, hostile": lambda: profile(2, HOSTILE),
     "measurement": lambda: Measurement(status="ok", costs_ms=(0.5, 0.6, 0.7), flops=10**6, number=3, clock="wall"),
+    "measurement, disturbed": lambda: Measurement(
+        status="ok", costs_ms=(0.5, 0.9), why_not="the second of 2 threads had 55% of a core", at_least_ms=0.4
+    ),
     "measurement, one repeat": lambda: Measurement(status="ok", costs_ms=(0.5,)),
     "measurement, failed": lambda: Measurement(
         status="run_error", error=f"Traceback:\n  line 1\nValueError: {HOSTILE}"

@@ -111,9 +111,12 @@ def measurement_html(found: Measurement) -> str:
         last = m.text(m.last_line(lines, "no message"), 200)
         head = m.line(m.bad(found.status.replace("_", " ")), ": ", last)
         return m.page(head, m.fold("Full text", m.code(lines, 40)) if "\n" in lines else "")
+    if not found.clean:
+        time = f"at least {m.milliseconds(found.at_least_ms)}"
+        return m.page(m.heading("Measured", time, f"{m.milliseconds(found.ms)} seen", found.why_not))
     facts = [ONCE]
     if found.spread is not None:
-        facts = [f"median {m.milliseconds(found.median_ms)}", f"spread {m.percent(found.spread)}"]
+        facts = [f"least {m.milliseconds(found.min_ms)}", f"spread {m.percent(found.spread)}"]
         facts.append(m.plural(found.repeats, "repetition"))
     if found.flops:
         facts.append(f"{m.digits(found.gflops)} GFLOP/s")

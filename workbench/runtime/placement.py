@@ -98,7 +98,7 @@ def deal(cores: Sequence[Sequence[int]], threads: int) -> tuple[frozenset[int], 
 
 
 def cores(allowed: Iterable[int]) -> list[tuple[int, ...]]:
-    """Return the processors of each core among those that are allowed; each by itself where the system does not tell."""
+    """Return the allowed processors of each core; each by itself where the system does not tell."""
     left = sorted(allowed)
     found: list[tuple[int, ...]] = []
     while left:

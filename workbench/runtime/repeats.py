@@ -207,7 +207,7 @@ class Timer:
         return lot if self._options.repeat is None else min(lot, self._options.repeat - clean)
 
     def _doubt(self, watch: Interference, costs: Sequence[float]) -> None:
-        """Some repetitions were disturbed: threads that were away did nothing, so the kernel takes at least the rest."""
+        """Some repetitions were disturbed: threads that were away did nothing, so the rest is needed at least."""
         self.why_not = watch.reason()
         least = min(costs) * (1.0 if self.clock == "cpu" else watch.present)
         self.at_least_ms = min(self.at_least_ms or math.inf, least)
@@ -226,6 +226,4 @@ class Timer:
             return hopeless or (told and waited)
         if self.flushes and len(clean) >= ENOUGH and spent_ms >= EVICTING * ENOUGH_MS:
             return True
-        return len(clean) >= max(ENOUGH, math.ceil(options.least_ms / each)) or (
-            told and spent_ms >= options.budget_ms
-        )
+        return len(clean) >= max(ENOUGH, math.ceil(options.least_ms / each)) or (told and spent_ms >= options.budget_ms)

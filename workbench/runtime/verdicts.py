@@ -37,6 +37,7 @@ UNKNOWN = 0.1
 SHAKY = 0.3
 """Of a time with this spread nobody knows how much of it was other programs'."""
 
+
 def told_apart(before: float, after: float, spreads: tuple[float | None, float | None]) -> bool:
     """Whether two times are further apart than the half spreads that stand beside them as ±.
 
