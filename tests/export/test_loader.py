@@ -116,26 +116,54 @@ def test_arrays_that_are_not_aligned_or_not_dense(made, want):
     assert same(network.run({**given, "x": given["x"].T.copy().T}), want[0])
 
 
-def test_pointers_that_are_not_aligned(made, want):
-    """The library itself copies them: C programs have no `as_aligned`."""
-    network = wb.load_exported(made)
+@pytest.mark.parametrize("lines", [(), (0,)])
+def test_pointers_are_used_as_they_are(lines, want, tmp_path):
+    """But for inputs whose vectors are read often: these begin a line of the cache, in memory of the library's own."""
+    network = wb.load_exported(export_library(hand_made(lines=lines), tmp_path / "net.so").library)
     given = list(feeds().values())
     memory = [np.zeros(a.nbytes + 128, "uint8") for a in (*given, *want[0].values())]
     views = [m[-m.ctypes.data % 64 + 8 :] for m in memory]
     for view, array in zip(views, given, strict=False):
         view[: array.nbytes] = array.reshape(-1).view("uint8")
-    pointers = np.array([v.ctypes.data for v in views], np.uintp)
     context = network._take()
-    context.run(pointers[: len(given)], pointers[len(given) :])
-    for view, array in zip(views[len(given) :], want[0].values(), strict=True):
-        assert view[: array.nbytes].tobytes() == array.tobytes()
-        assert not view[array.nbytes :].any()
-    places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
-    assert not (places % 64).any()  # what kernels were given
-    aligned = np.array([v.ctypes.data + 56 for v in views], np.uintp)
-    context.run(aligned[: len(given)], aligned[len(given) :])
-    places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
-    assert np.array_equal(places, aligned)
+    for further in (0, 56):
+        pointers = np.array([v.ctypes.data + further for v in views], np.uintp)
+        if further:
+            for view, array in zip(views, given, strict=False):
+                view[further : further + array.nbytes] = array.reshape(-1).view("uint8")
+        context.run(pointers[: len(given)], pointers[len(given) :])
+        for view, array in zip(views[len(given) :], want[0].values(), strict=True):
+            assert view[further : further + array.nbytes].tobytes() == array.tobytes()
+            view[further : further + array.nbytes] = 0
+            assert not view.any()
+        places = np.frombuffer(ctypes.string_at(context.handle + CONTEXT["places"], pointers.nbytes), np.uintp)
+        moved = [k for k, (place, pointer) in enumerate(zip(places, pointers, strict=True)) if place != pointer]
+        assert moved == (list(lines) if not further else [])
+        assert not (places[moved] % 64).any()
+
+
+def test_outputs_are_written_where_the_caller_says(made, want):
+    network, x = wb.load_exported(made), feeds()
+    every = {name: np.zeros_like(array) for name, array in want[0].items()}
+    for out in (every, list(every.values()), {"w": every["w"], "z": every["z"]}):
+        found = network.run(x, out=out)
+        assert same(found, want[0])
+        assert all(found[name] is array for name, array in every.items()) == (len(out) == len(every))
+        assert found["w"] is every["w"]
+    for bad, code in (({"w": x["x"]}, "run.out"), ([], "shape.count"), ({"y": every["w"]}, "shape.mismatch")):
+        with pytest.raises(WorkbenchError) as caught:
+            network.run(x, out=bad)
+        assert caught.value.code == code
+
+
+def test_memory_of_outputs_is_used_again(made, want):
+    network, x = wb.load_exported(made), feeds()
+    first = network.run(x)
+    kept, where = first["z"][3:], first["gpu_0/y"].ctypes.data
+    del first
+    others = [network.run(feeds(k)) for k in range(3)]
+    assert where in [o["gpu_0/y"].ctypes.data for o in others]
+    np.testing.assert_array_equal(kept, want[0]["z"][3:])
 
 
 def test_a_context_is_one_callers(made):

@@ -12,7 +12,7 @@ from runtime.test_reentrant import N, chain
 import workbench as wb
 from workbench.codegen import llvm_bind
 from workbench.errors import InputError, UsageError
-from workbench.ir.traffic import least_traffic
+from workbench.ir.traffic import least_traffic, vector_reads
 from workbench.runtime import roofs as module
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 from workbench.runtime.profile import Profile, call_bytes, make_profile, working_set
@@ -110,6 +110,13 @@ def test_least_traffic():
     assert least_traffic(half) == 4 * (32 * 64 + 64 + 32 * 64)
     both = te.func(te.compute((64, 64), lambda i, j: x[i, j] * x[j, i], name="C"), "both")
     assert least_traffic(both) == 4 * 2 * 64 * 64
+
+
+def test_vector_reads():
+    assert vector_reads(wb.workloads.matmul(8, 16, 32)) == {"B": 8}
+    assert vector_reads(wb.workloads.batch_matmul(3, 8, 16, 32)) == {"B": 8}
+    assert vector_reads(wb.workloads.matmul(8, 16, 32, constant_b=True)) == {}
+    assert vector_reads(wb.workloads.conv2d_nhwc(8, 8, 4, 16, kernel=1, padding=0)) == {}
 
 
 def test_traffic_of_a_compiled_network_counts_weights(tmp_path):

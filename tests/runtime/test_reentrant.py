@@ -254,7 +254,7 @@ def test_a_step_sees_the_callers_array_and_cannot_change_it():
     off[...] = 5
     frozen = aligned(base[:N])
     frozen.flags.writeable = False
-    cases = {"in place": (aligned(base[:N]), True), "read-only": (frozen, True), "off": (off, False),
+    cases = {"in place": (aligned(base[:N]), True), "read-only": (frozen, True), "off": (off, True),
              "steps": (base[::2], False), "backwards": (aligned(base[:N])[::-1], False)}  # fmt: skip
     for name, (x, in_place) in cases.items():
         before = x.copy()

@@ -27,6 +27,25 @@ def least_traffic(func: Func) -> int:
     )
 
 
+def vector_reads(func: Func) -> dict[str, int]:
+    """Input -> how many elements of a result each of its vectors goes into, in an unscheduled, concrete function.
+
+    A vector lies along the last axis of the result, as the second operand of a matrix product has them. Inputs without
+    such vectors, or outside of reductions, are not listed.
+    """
+    inputs = {b.name for b in func.params if b.role == "input"}
+    found: dict[str, int] = {}
+    for block, _ in blocks(func.body):
+        axes = {a.name: concrete(a.extent) for a in block.iters if a.kind == "S"}
+        last = block.index[-1].vars if block.index and len(axes) < len(block.iters) else set[str]()
+        for ld in block.loads():
+            if ld.buffer in inputs and ld.index and ld.index[-1].vars & last:
+                used = set[str]().union(*(form.vars for form in ld.index))
+                count = math.prod(n for name, n in axes.items() if name not in used)
+                found[ld.buffer] = max(found.get(ld.buffer, 0), count)
+    return found
+
+
 def _elements(block: Block) -> dict[str, int]:
     """Buffer -> elements that a block touches at most, as if different accesses never met."""
     extents = {axis.name: concrete(axis.extent) for axis in block.iters}

@@ -16,12 +16,12 @@ import numpy as np
 from workbench.locks import ForkLock, once
 from workbench.runtime import harness
 from workbench.runtime.buffers import (
-    ALIGNMENT,
     KERNEL_TYPE,
     Array,
     RuntimeStruct,
     aligned_empty,
     as_aligned,
+    is_ready,
     numpy_dtype,
     poison,
 )
@@ -85,13 +85,6 @@ class LoadedNetwork:
             for slot in call.args if kernel else ():
                 assert isinstance(slot, Slot)
                 self._place(slot, arguments, in_arena)
-        slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
-        used = {number for kind, number in self.uses if kind == "output"} | {s.at for s in slots if s.kind == "output"}
-        used |= {s.at for c in plan.calls if isinstance(c, HostCall) for s, _ in (*c.args, *c.results)}
-        self._outputs = [
-            (s.shape, numpy_dtype(s.dtype)) if i in used else ((0,), numpy_dtype(s.dtype))
-            for i, s in enumerate(plan.outputs)
-        ]
         self.arguments = np.array(arguments or [0], np.uintp)
         self.in_arena = np.array(in_arena, np.intp)
 
@@ -105,10 +98,6 @@ class LoadedNetwork:
         else:
             self.uses.setdefault((slot.kind, slot.at), []).append((here, slot.skip))
             arguments.append(0)
-
-    def new_outputs(self) -> list[Array]:
-        """Arrays for the outputs of one run, empty where an output lies elsewhere in the end."""
-        return [aligned_empty(shape, dtype) for shape, dtype in self._outputs]
 
     def workspace_bytes(self, threads: int) -> int:
         """Size of the workspace that the calls share."""
@@ -207,7 +196,7 @@ class RunContext:
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Say where the inputs and outputs of the runs that follow are.
 
-        The arrays have to live until then. Inputs that are not contiguous or not aligned are copied here.
+        The arrays have to live until then. Inputs that machine code cannot read, or not well, are copied here.
         """
         given = [self._ready(k, array) for k, array in enumerate(inputs)]
         if self._poisoned:
@@ -229,8 +218,9 @@ class RunContext:
                 views[k].flags.writeable = False
 
     def _ready(self, number: int, array: Array) -> Array:
-        """The array itself where machine code may read it as it is, else a copy that is kept for the next time."""
-        if array.flags.c_contiguous and array.__array_interface__["data"][0] % ALIGNMENT == 0:
+        """The array itself where machine code reads it as it is, else a copy in memory that is kept."""
+        flags = array.flags
+        if flags.c_contiguous and flags.aligned and (number not in self.network.plan.lines or is_ready(array)):
             return array
         copy = self._copies[number]
         if copy is None:

@@ -16,6 +16,7 @@ from workbench.markup import size
 from workbench.runtime.buffers import Array, aligned_empty, check_array, numpy_dtype
 from workbench.runtime.context import ContextPool, LoadedNetwork, RunContext
 from workbench.runtime.given import by_name
+from workbench.runtime.outputs import OutputMemory, checked_outputs
 from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
 from workbench.runtime.share import Loan, give_back, lend
 from workbench.runtime.threads import ThreadPool, shared_pool
@@ -63,12 +64,10 @@ class Executable:
         self._network = LoadedNetwork(plan)
         self._names = [s.name for s in plan.inputs]
         self._kinds = [(s, numpy_dtype(s.dtype)) for s in plan.inputs]
-        slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
-        # An array can be given away as one output only, and only as it is.
-        self._ends = [
-            (spec, slot, slot == Slot("output", slot.at) and slot not in slots[:i] and spec == plan.outputs[slot.at])
-            for i, (spec, slot) in enumerate(zip(plan.outputs, slots, strict=True))
-        ]
+        self._results = [s.name for s in plan.outputs]
+        self._memory = OutputMemory(plan.outputs)
+        # Outputs that no call writes where they belong: inputs, constants, intermediate results, one output twice.
+        self._elsewhere = [(i, s) for i, s in enumerate(plan.output_slots) if s != Slot("output", i)]
         self._set(plan.threads if threads is None else threads)
         self._contexts = ContextPool(self._network, self._threads)
 
@@ -129,50 +128,53 @@ class Executable:
 
     # ---- running ----
 
-    def run(self, *args: Any, **named: Any) -> dict[str, Array]:
+    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Array]:
         """Run the network once.
 
         Parameters
         ----------
         *args, **named : array
             Either one mapping from input names to arrays, or the arrays in order, or by keyword. Arrays that are
-            C-contiguous and begin at a multiple of 64 bytes (those of `empty_inputs` do) are read where they are, the
-            others are copied. Nobody may write to them during the call.
+            C-contiguous are read where they are, others are copied. So are those that do not begin at a multiple of 64
+            bytes (those of `empty_inputs` do) where kernels read every element very often. Nobody may write to them
+            during the call.
+        out : mapping or sequence, optional
+            Arrays to write outputs to: by name, as many as you like, or one for each output (None: a new one). They
+            have to be C-contiguous, and overlap neither each other nor an input.
 
         Returns
         -------
         dict of str to array
-            The outputs by name, in the network's order; the caller's to keep.
+            The outputs by name, in the network's order; the caller's to keep. The memory of one that nothing refers to
+            any more, views included, is that of a later run.
 
         Raises
         ------
         ShapeError
             ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
+        UsageError
+            ``run.out`` for arrays that outputs cannot be written to.
         RunError
             ``run.step`` where a step that is not compiled fails.
         """
         inputs = self._arrays(args, named)
-        outputs = self._network.new_outputs()
+        given = None if out is None else checked_outputs(self.plan.outputs, out, zip(self._names, inputs, strict=True))
+        outputs = self._memory.take(given)
         with self._running(inputs, outputs) as context:
             context.walk()
-            return self._results(context, outputs)
+            for i, slot in self._elsewhere:
+                outputs[i][...] = context.view(slot, self.plan.outputs[i])
+        return dict(zip(self._results, outputs, strict=True))
 
     __call__ = run
 
     def empty_inputs(self) -> dict[str, Array]:
-        """Return uninitialised arrays for all inputs, by name, that `run` reads where they are."""
+        """Return uninitialised arrays for all inputs, by name, that begin where vectors are the fastest."""
         return {s.name: aligned_empty(s.shape, s.dtype) for s in self.plan.inputs}
 
     def _running(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> _Running:
         """A context that is bound to these arrays and has threads, for a ``with`` statement."""
         return _Running(self._contexts, self._threads, inputs, outputs)
-
-    def _results(self, context: RunContext, outputs: Sequence[Array]) -> dict[str, Array]:
-        """Outputs that the kernels wrote are given away, what lies elsewhere is copied."""
-        return {
-            spec.name: outputs[slot.at] if given else context.view(slot, spec).copy()
-            for spec, slot, given in self._ends
-        }
 
     def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
         """Return the checked inputs, in the network's order."""
@@ -200,7 +202,7 @@ class Executable:
     @contextmanager
     def _measuring(self, inputs: Mapping[str, Any] | None, warmup: int) -> Iterator[RunContext]:
         """A context after some runs; it keeps what it is bound to."""
-        with self._running(self._inputs(inputs), self._network.new_outputs()) as context:
+        with self._running(self._inputs(inputs), self._memory.take()) as context:
             for _ in range(warmup):
                 context.walk()
             yield context

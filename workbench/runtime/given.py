@@ -39,5 +39,6 @@ def by_name(names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any])
             raise ShapeError("shape.name", f"the network has no input {name!r}", (name,), hint)
     missing = [name for name in names if name not in given]
     if missing:
-        raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing)
+        hint = "give it in a mapping: out= is for outputs" if "out" in missing else ""
+        raise ShapeError("shape.count", f"no array is given for {', '.join(missing)}", missing, hint)
     return given

@@ -166,6 +166,8 @@ class ExecutablePlan:
     least_bytes : int
         Most bytes of intermediate results that live at once, a result that lies over an operand counted once: no arena
         for these calls is smaller. 0 where nobody counted.
+    lines : tuple of int
+        Inputs whose vectors are read so often that one that does not begin a line of the cache is copied first.
     """
 
     inputs: tuple[ArraySpec, ...]
@@ -180,6 +182,7 @@ class ExecutablePlan:
     target: str = ""
     least_bytes: int = 0
     borrowed: tuple[tuple[str, str], ...] = ()
+    lines: tuple[int, ...] = ()
 
 
 def check_plan(plan: ExecutablePlan) -> None:
@@ -195,12 +198,13 @@ def check_plan(plan: ExecutablePlan) -> None:
         raise BuildError("build.plan", f"{len(plan.outputs)} outputs but {len(slots)} places for them")
     for spec, slot in zip(plan.outputs, slots, strict=True):
         _check_slot(plan, slot, spec.nbytes, f"output {spec.name}")
+    copied = [Slot("output", i) for i, slot in enumerate(slots) if slot != Slot("output", i)]
     for call in plan.calls:
-        _check_call(plan, call)
+        _check_call(plan, call, copied)
     check_sharing(plan)
 
 
-def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
+def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall, copied: Sequence[Slot]) -> None:
     written: list[Slot] = []
     if isinstance(call, HostCall):
         for slot, spec in (*call.args, *call.results):
@@ -218,6 +222,9 @@ def _check_call(plan: ExecutablePlan, call: CallPlan | HostCall) -> None:
     for slot in written:
         if slot.kind in ("input", "const"):
             raise BuildError("build.plan", f"{call.name} would write to a read-only {slot.kind}", (call.name,))
+        if slot in copied:
+            text = f"{call.name} would write to output {slot.at}, which is copied from elsewhere in the end"
+            raise BuildError("build.plan", text, (call.name,))
 
 
 def _check_slot(plan: ExecutablePlan, slot: Slot, nbytes: int, what: str) -> None:

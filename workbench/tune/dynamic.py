@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from workbench.arguments import is_a
-from workbench.errors import ShapeError, did_you_mean
+from workbench.errors import ShapeError, UsageError, did_you_mean
 from workbench.graph.program import Declared, Program
 from workbench.graph.reference import interpret
 from workbench.graph.stages import Stage, next_stage, stage_key
-from workbench.runtime.executable import Executable, HostCall
+from workbench.runtime.buffers import Array
+from workbench.runtime.executable import ArraySpec, Executable, HostCall
+from workbench.runtime.outputs import check_apart, check_output, named_outputs
 from workbench.target import Target
 from workbench.tune.compile import compile as compile_graph
 from workbench.tune.database import Database
@@ -62,13 +64,15 @@ class DynamicExecutable:
                 found |= {c.operator: None for c in built.plan.calls if isinstance(c, HostCall)}
         return tuple(found)
 
-    def run(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
+    def run(self, feeds: Mapping[str, Any], *, out: Any = None) -> dict[str, Any]:
         """Run the model once.
 
         Parameters
         ----------
         feeds : mapping
             Value of each input: an array, or a list for a sequence.
+        out : mapping or sequence, optional
+            Arrays to write outputs to, as for `Executable.run`; outputs that are no tensors cannot have one.
 
         Returns
         -------
@@ -79,21 +83,25 @@ class DynamicExecutable:
         ------
         ShapeError
             "shape.name", "shape.count" (one is missing), "shape.dtype", "shape.mismatch".
+        UsageError
+            "run.out" for arrays that outputs cannot be written to.
         ModelError
             Whatever typing and compiling find.
         """
         values = self._checked(feeds)
+        places = named_outputs(self.program.outputs, out)
+        check_apart(places, ((n, a) for n, v in values.items() for a in (v if isinstance(v, list) else [v])))
         nodes, at = self.program.nodes, 0
         wanted = set(self.program.outputs)
         while at < len(nodes):
             with self._lock:
                 stage, built = self._stage(at, values)
-            values.update(self._step(stage, built, values))
+            values.update(self._step(stage, built, values, places))
             at = stage.stop
             needed = wanted.union(*(n.inputs for n in nodes[at:]))
             values = {n: v for n, v in values.items() if n in needed}
         everything = {**self.program.constants, **values}
-        return {o: everything[o] for o in self.program.outputs}
+        return {o: _put(o, everything[o], places.get(o)) for o in self.program.outputs}
 
     def _checked(self, feeds: Mapping[str, Any]) -> dict[str, Any]:
         declared = {v.name: v for v in self.program.inputs}
@@ -127,13 +135,27 @@ class DynamicExecutable:
             self._pins.pop(next(iter(self._pins)))
         return stage, built
 
-    def _step(self, stage: Stage, built: Executable | None, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _step(
+        self, stage: Stage, built: Executable | None, values: Mapping[str, Any], places: Mapping[str, Array]
+    ) -> dict[str, Any]:
         if stage.graph is not None and built is not None:
-            return built.run({n: values[n] for n in stage.graph.inputs})
+            out = {n: array for n, array in places.items() if n in stage.graph.outputs}
+            return dict(built.run({n: values[n] for n in stage.graph.inputs}, out=out or None))
         (node,) = self.program.nodes[stage.start : stage.stop]
         everything = {**self.program.constants, **values}
         given = {i: everything[i] for i in node.inputs if i}
         return interpret((node,), given, [o for o in node.outputs if o])
+
+
+def _put(name: str, value: Any, place: Array | None) -> Any:
+    """The output in the caller's array, where there is one and no stage has written it there."""
+    if place is None or place is value:
+        return value
+    if not isinstance(value, np.ndarray):
+        raise UsageError("run.out", f"The output {name!r} is no tensor, so out cannot have it.", (name,))
+    check_output(ArraySpec(name, value.shape, value.dtype.name), place)
+    place[...] = value
+    return place
 
 
 def _fitting(v: Declared, given: Any) -> Any:

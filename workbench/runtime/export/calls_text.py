@@ -42,8 +42,9 @@ arena:
   %a = getelementptr i8, ptr %own, i64 %at
   ret ptr %a
 }
-; Note where inputs (or outputs, whose places begin at %first) are. What is not aligned goes through memory of our own.
-define internal i32 @place(ptr %ctx, ptr %given, ptr %tensors, i64 %n, i64 %first, i1 %copy) nounwind {
+; Note where inputs (or outputs, whose places begin at %first) are. An input that has a place in memory of our own is
+; copied to it, to begin a line of the cache, unless it does already; -1: no such place.
+define internal i32 @place(ptr %ctx, ptr %given, ptr %tensors, i64 %n, i64 %first) nounwind {
 entry:
   %any = icmp ne i64 %n, 0
   br i1 %any, label %look, label %out
@@ -63,24 +64,24 @@ next:
   %null = icmp eq ptr %p, null
   %some = icmp ne i64 %bytes, 0
   %wrong = and i1 %null, %some
-  br i1 %wrong, label %bad, label %align
-align:
+  br i1 %wrong, label %bad, label %look_at
+look_at:
   %number = ptrtoint ptr %p to i64
   %low = and i64 %number, 63
   %crooked = icmp ne i64 %low, 0
-  br i1 %crooked, label %stage, label %store
-stage:
   %sp = getelementptr i64, ptr @stage, i64 %index
   %at = load i64, ptr %sp, align 8
+  %has = icmp sge i64 %at, 0
+  %move = and i1 %crooked, %has
+  br i1 %move, label %fill, label %store
+fill:
   %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
   %base = load ptr, ptr %ap, align 8
   %own = getelementptr i8, ptr %base, i64 %at
-  br i1 %copy, label %fill, label %store
-fill:
   %filled = call ptr @memcpy(ptr %own, ptr %p, i64 %bytes)
   br label %store
 store:
-  %final = phi ptr [ %p, %align ], [ %own, %stage ], [ %own, %fill ]
+  %final = phi ptr [ %p, %look_at ], [ %own, %fill ]
   %places = getelementptr i8, ptr %ctx, i64 [AT_places]
   %pp = getelementptr ptr, ptr %places, i64 %index
   store ptr %final, ptr %pp, align 8
@@ -94,8 +95,8 @@ define internal i32 @run(ptr %ctx, ptr %inputs, ptr %outputs) nounwind {
 entry:
   %ni = load i64, ptr @input_count, align 8
   %no = load i64, ptr @output_count, align 8
-  %ri = call i32 @place(ptr %ctx, ptr %inputs, ptr @inputs, i64 %ni, i64 0, i1 true)
-  %ro = call i32 @place(ptr %ctx, ptr %outputs, ptr @outputs, i64 %no, i64 %ni, i1 false)
+  %ri = call i32 @place(ptr %ctx, ptr %inputs, ptr @inputs, i64 %ni, i64 0)
+  %ro = call i32 @place(ptr %ctx, ptr %outputs, ptr @outputs, i64 %no, i64 %ni)
   %r = or i32 %ri, %ro
   %bad = icmp ne i32 %r, 0
   br i1 %bad, label %fail, label %prepare

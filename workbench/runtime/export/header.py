@@ -21,8 +21,9 @@ _TEXT = """/* [NAME], compiled by [VERSION] for
  *     error = [P]_run(context, inputs, outputs);
  *     [P]_destroy(context);
  *
- * Inputs and outputs are dense arrays, the last dimension contiguous. Those that begin at a multiple of 64 bytes are
- * used where they are, others are copied. Outputs may overlap neither each other nor inputs.
+ * Inputs and outputs are dense arrays, the last dimension contiguous, and used where they are. Those that begin at a
+ * multiple of 64 bytes are the fastest; an input whose vectors are read very often is copied otherwise. Outputs may
+ * overlap neither each other nor inputs.
  *
  * A process that forks may go on to use its contexts, on one thread until [P]_set_threads starts new ones; none of
  * them may be running while it forks.

@@ -1,9 +1,9 @@
 """The part of an exported library that is the same for every network, as LLVM text: contexts, threads, the run itself.
 
 A context is one block of memory: the words of `CONTEXT`, then one pointer for each input and output (where they are
-during a run), then the table of all kernels' arguments. Two more blocks belong to it: the arena, with room for inputs
-and outputs that are not aligned, and the surroundings of kernels (thread pool, threads, workspace), which
-`set_threads` replaces. Contexts share the constants and nothing else, so any number of them may run at the same time.
+during a run), then the table of all kernels' arguments. Two more blocks belong to it: the arena, with room for copies
+of the plan's `lines`, and the surroundings of kernels (thread pool, threads, workspace), which `set_threads` replaces.
+Contexts share the constants and nothing else, so any number of them may run at the same time.
 
 What differs from network to network are the tables that `tables` writes: ``@calls``, ``@args``, ``@results``,
 ``@inputs``, ``@outputs``, ``@stage``, ``@spaces`` and ``@checks``.

@@ -23,6 +23,7 @@ from workbench.runtime.export.file import problem_of
 from workbench.runtime.export.library_text import ABI, ERRORS
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
 from workbench.runtime.given import by_name
+from workbench.runtime.outputs import OutputMemory, checked_outputs
 from workbench.runtime.plan import ArraySpec
 from workbench.runtime.pool_text import MAX_THREADS
 
@@ -195,6 +196,7 @@ class ExportedNetwork:
     def __init__(self, functions: _Functions, threads: int | None = None) -> None:
         self._call = functions
         self.inputs, self.outputs = functions.specs("input"), functions.specs("output")
+        self._memory = OutputMemory(self.outputs)
         self.name, self.version, self.target = (functions.text(n) for n in ("name", "version", "target"))
         self._lock = ForkLock()
         self._process = os.getpid()
@@ -261,28 +263,34 @@ class ExportedNetwork:
 
     # ---- running ----
 
-    def run(self, *args: Any, **named: Any) -> dict[str, Array]:
+    def run(self, *args: Any, out: Any = None, **named: Any) -> dict[str, Array]:
         """Run the network once.
 
         Parameters
         ----------
         *args, **named : array
             As for `Executable.run`.
+        out : mapping or sequence, optional
+            As for `Executable.run`.
 
         Returns
         -------
         dict of str to array
-            The outputs by name, in the network's order; the caller's to keep.
+            The outputs by name, in the network's order, as those of `Executable.run`.
 
         Raises
         ------
         ShapeError
             ``shape.count``, ``shape.name``, ``shape.mismatch``, ``shape.dtype``.
+        UsageError
+            ``run.out``.
         RunError
             ``run.memory``, ``run.threads`` when the system gives no more.
         """
         inputs = self._arrays(args, named)
-        outputs = [aligned_empty(spec.shape, spec.dtype) for spec in self.outputs]
+        names = [spec.name for spec in self.inputs]
+        given = None if out is None else checked_outputs(self.outputs, out, zip(names, inputs, strict=True))
+        outputs = self._memory.take(given)
         context = self._take()
         try:
             context.run(_pointers(inputs), _pointers(outputs))
@@ -293,13 +301,13 @@ class ExportedNetwork:
     __call__ = run
 
     def empty_inputs(self) -> dict[str, Array]:
-        """Return uninitialised arrays for all inputs, by name, that `run` reads where they are."""
+        """Return uninitialised arrays for all inputs, by name, that begin where vectors are the fastest."""
         return {s.name: aligned_empty(s.shape, s.dtype) for s in self.inputs}
 
     def _arrays(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Array]:
         given = by_name([spec.name for spec in self.inputs], args, named)
-        # What is not aligned is copied by the library, to memory that it keeps.
-        return [np.ascontiguousarray(check_array(s.name, given[s.name], s.shape, s.dtype)) for s in self.inputs]
+        arrays = [check_array(s.name, given[s.name], s.shape, s.dtype) for s in self.inputs]
+        return [a if a.flags.c_contiguous and a.flags.aligned else a.copy() for a in arrays]
 
     def benchmark(
         self,
@@ -322,7 +330,7 @@ class ExportedNetwork:
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
         arrays = self._random() if inputs is None else self._arrays((inputs,), {})
-        outputs = [aligned_empty(spec.shape, spec.dtype) for spec in self.outputs]
+        outputs = self._memory.take()
         given, wanted = _pointers(arrays), _pointers(outputs)
         context = self._take()
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.runtime.buffers import ALIGNMENT
@@ -47,7 +47,7 @@ def tables_text(plan: ExecutablePlan, calls: Sequence[CallPlan], symbols: Sequen
         rows.append(f"%call {{ ptr @{symbol}, i64 {first} }}")
         args += [_place(slot, offsets) for slot in call.args]
         first += len(call.args)
-    stage, arena_at = _stage([*plan.inputs, *plan.outputs])
+    stage, arena_at = _stage(plan)
     slots = plan.output_slots or tuple(Slot("output", i) for i in range(len(plan.outputs)))
     places = len(plan.inputs) + len(plan.outputs)
     spaces = sorted({(c.code.shared_bytes, c.code.per_thread_bytes) for c in calls})
@@ -91,12 +91,12 @@ def _place(slot: Slot, offsets: Sequence[int]) -> str:
     return f"%place {{ i64 {_KINDS[slot.kind] + 4 * slot.skip}, i64 {at} }}"
 
 
-def _stage(specs: Iterable[ArraySpec]) -> tuple[list[int], int]:
-    """Offsets of the copies of inputs and outputs that are not aligned, and their size."""
-    offsets, size = [], 0
-    for spec in specs:
-        offsets.append(size)
-        size += -(-spec.nbytes // ALIGNMENT) * ALIGNMENT
+def _stage(plan: ExecutablePlan) -> tuple[list[int], int]:
+    """Offsets of the copies of inputs (-1 for what has none, as outputs), and their size."""
+    offsets, size = [-1] * (len(plan.inputs) + len(plan.outputs)), 0
+    for k in plan.lines:
+        offsets[k] = size
+        size += -(-plan.inputs[k].nbytes // ALIGNMENT) * ALIGNMENT
     return offsets, size
 
 
