@@ -103,6 +103,8 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
     ),
     "padding": (one("Pad", pads=(0, 1, 2, 0, 0, 0, 1, 3), value=0.5, version=9), {}),
     "padding by inputs": (one("Pad", "p", "f"), {"p": v(0, 1, 2, 0, 0, 0, 1, 3), "f": weights()}),
+    "means of neighbours": (one("Resize", "", "s", mode="linear"), {"s": np.array([1, 1, 1.5, 0.7], "f4")}),
+    "means along named axes": (one("Resize", "", "s", mode="cubic", axes=(3, 2)), {"s": np.array([1.5, 0.7], "f4")}),
     "twice the size": (one("Resize", "", "s", mode="nearest"), {"s": np.array([1, 1, 2, 3], "f4")}),
     "another size": (
         one("Resize", "", "", "s", mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"),
@@ -148,6 +150,7 @@ MORE = {
     "a view of a constant": 3,
     "a transposition of a constant": 4,
     "constants that are joined": 3,
+    "means along named axes": 4,
     "norms of images": 1,  # one pixel is in any order
 }  # (constants are folded before, as a rule)
 

@@ -34,7 +34,6 @@ LATER_ON = (
     "AffineGrid",
     "RoiAlign",
     "NonMaxSuppression",
-    "Resize",
     "BatchNormalization",
     "STFT",
     "TfIdfVectorizer",

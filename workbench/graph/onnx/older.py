@@ -28,7 +28,7 @@ def modern(node: Node) -> list[Node]:
 
 def _resize(node: Node) -> list[Node]:
     attrs = {k: v for k, v in node.attrs.items() if k != "scales"}
-    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    how = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "simple"}
     before = list[Node]()
     first = node.inputs[0] if node.inputs else ""
     inputs: tuple[str, ...] = (first, "", *node.inputs[1:])

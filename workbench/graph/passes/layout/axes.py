@@ -13,7 +13,6 @@ import numpy as np
 
 from ...graph import Array, AttrValue
 from ...ops.reduce import Reduce
-from ...ops.resize import Resize
 from ...ops.tensor import Pad, Slice
 from .carry import RESULT, Carrier, Mode, Site, declare
 from .costs import PRICES
@@ -184,9 +183,10 @@ def _pad(site: Site, perm: Perm) -> Change | None:
 
 @carries("Resize")
 def _resize(site: Site, perm: Perm) -> Change | None:
-    if not isinstance(site.op, Resize):
+    cropped = site.node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+    if "axes" in site.node.attrs or cropped:
         return None
-    at = 3 if site.call.has(3) else 2
+    at = 3 if site.call.has(3) and site.call.type(3).size else 2
     if site.moving(at) or len(site.node.inputs) <= at:
         return None
     return Change(dict(site.node.attrs), perm, {at: site.value(at)[list(perm)]})
