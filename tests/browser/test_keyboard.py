@@ -115,7 +115,8 @@ class Flow:
         keys.press("Enter")
         assert view.item("split").get_attribute("aria-expanded") == "true"
         view.see("form[aria-label=split]")
-        keys.until("Tab", "e.matches('form[aria-label=split] [role=radio]')")
+        keys.wait("e.matches('form[aria-label=split] .swb-size')")
+        keys.until("Shift+Tab", "e.matches('[role=radio]')")
         chosen = keys.until("ArrowRight", "e.dataset.value === '8'")
         assert chosen["role"] == "radio"
         assert view.find("form[aria-label=split] [role=radio][aria-checked=true]").inner_text() == "8"
@@ -162,9 +163,8 @@ class Flow:
         keys.press("p", "Home")
         keys.until("ArrowDown", "e.matches('[data-swb-legal][data-swb-item=split]')")
         keys.press("Enter")
-        keys.wait("e.matches('form[aria-label=split] [role=radio]')")
-        keys.until("ArrowRight", "e.dataset.value === '6'")
-        keys.press("Enter")
+        keys.wait("e.matches('form[aria-label=split] .swb-size')")
+        keys.press("6", "Enter")
         view.see("button[data-step='2'][aria-current=step]")
         assert view.find("[role=tree][aria-label=Variants] [role=treeitem]").count() == 3
         levels = [view.find(f"[role=treeitem][data-step='{n}']").get_attribute("aria-level") for n in (0, 1, 2)]

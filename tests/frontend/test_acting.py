@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from .conftest import Bench
 
 SPLIT = "[data-swb-legal][data-swb-item=split]"
@@ -101,13 +103,25 @@ def test_what_is_typed_is_judged_and_the_reason_is_shown(bench: Bench) -> None:
     assert page.locator("[data-row='c'].is-marked").count() == 1
 
 
-def test_a_refused_step_keeps_the_form_and_says_why(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("hint", "told"),
+    [
+        ("try less", "Try less."),
+        ("a unit is whole", "A unit is whole."),
+        ("w and W are two things", "w and W are two things."),
+        ("relu_w, not w", "relu_w, not w."),
+        ("j.0 first", "j.0 first."),
+        ("h0 first", "h0 first."),
+        ("split(w, 2)", "split(w, 2)."),
+    ],
+)
+def test_a_refused_step_keeps_the_form_and_says_why(bench: Bench, hint: str, told: str) -> None:
     page = bench.open().page
-    page.evaluate("kernel.run = () => ({ code: 'x', message: 'It was refused.', where: [], hint: 'try less' })")
+    page.evaluate("hint => { kernel.run = () => ({ code: 'x', message: 'It was refused.', where: [], hint }); }", hint)
     bench.click(SPLIT)
     bench.click("[data-swb-apply]")
     page.wait_for_selector(".swb-form [role=alert]")
-    assert bench.text(".swb-form [role=alert]") == "Not applied. It was refused. Try less."
+    assert bench.text(".swb-form [role=alert]") == f"Not applied. It was refused. {told}"
 
 
 def test_lists_of_loops_keep_an_order(bench: Bench) -> None:
@@ -179,8 +193,8 @@ def test_the_whole_flow_by_keyboard_alone(bench: Bench) -> None:
     press("ArrowUp")
     press("Enter")  # opens the form of split
     page.wait_for_selector(".swb-form")
-    bench.wait_for("document.activeElement.role === 'radio'")
-    press("ArrowRight")
+    bench.wait_for("document.activeElement.matches('.swb-form .swb-size')")
+    press("ArrowUp")
     assert bench.text(".swb-equation") == "c → c.0 2 × c.1 8"
     press("Enter")
     bench.wait_for("document.querySelector('[aria-current=step]').dataset.step === '8'")

@@ -301,3 +301,17 @@ def test_what_was_unfolded_for_one_row_is_not_so_for_another(bench: Bench) -> No
     assert item.get_attribute("aria-expanded") == "false"
     item.click(force=True)
     page.wait_for_selector(".swb-pop")
+
+
+CUT = """() => [...document.querySelectorAll('.swb-row .swb-chip')].flatMap(chip => {
+    const text = chip.querySelector('span'), extent = document.createRange();
+    if (text.scrollWidth <= text.clientWidth) return [];
+    extent.selectNodeContents(chip.closest('.swb-row').children[1]);
+    const left = extent.getBoundingClientRect().left - chip.parentElement.getBoundingClientRect().right;
+    return [[chip.textContent, Math.round(left)]]; })"""
+
+
+@pytest.mark.parametrize("width", ["1300", "1000", "700", "500"])
+def test_a_chip_is_cut_only_where_there_is_no_room(bench: Bench, width: str) -> None:
+    found = bench.open(fixture="kernel", width=width).page.evaluate(CUT)
+    assert [chip for chip in found if chip[1] > 9] == [], "of each, the pixels that are left up to the extent"

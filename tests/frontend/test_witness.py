@@ -147,7 +147,7 @@ def test_a_step_instead_and_the_form_do_not_take_each_others_answers(bench: Benc
     page.wait_for_selector(f"{POP} button:has-text('reorder(i, k)')")
     page.evaluate("() => { window.held = []; kernel.later = f => held.push(f); }")
     page.evaluate("document.querySelector('[data-swb-legal][data-swb-item=split]').click()")
-    bench.wait_for("held.length === 1 && document.activeElement.role === 'radio'")
+    bench.wait_for("held.length === 1 && document.activeElement.matches('.swb-form .swb-size')")
     page.locator(f"{POP} button", has_text="reorder(i, k)").focus()
     page.evaluate("held.splice(0).forEach(answer => answer())")
     page.wait_for_selector(".swb-previews >> text=split(k")

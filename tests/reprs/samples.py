@@ -14,6 +14,7 @@ from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
 from workbench.ir.parser import parse
+from workbench.runtime.contest import Contest
 from workbench.runtime.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
 from workbench.runtime.profile import Profile, make_profile
 from workbench.runtime.results import Measurement
@@ -183,6 +184,9 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "measurement": lambda: Measurement(status="ok", costs_ms=(0.5, 0.6, 0.7), flops=10**6, number=3, clock="wall"),
     "measurement, disturbed": lambda: Measurement(
         status="ok", costs_ms=(0.5, 0.9), why_not="the second of 2 threads had 55% of a core", at_least_ms=0.4
+    ),
+    "contest": lambda: Contest(
+        measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in (2.0, 1.0)), names=("v0", "v3")
     ),
     "measurement, one repeat": lambda: Measurement(status="ok", costs_ms=(0.5,)),
     "measurement, failed": lambda: Measurement(

@@ -389,3 +389,27 @@ def test_where_the_incumbent_fails_the_fastest_of_the_others_wins():
     assert Contest(measurements=(failed, slow, fast)).winner() == 2
     assert Contest(measurements=(failed, fast, slow)).winner() == 1
     assert Contest(measurements=(failed, failed)).winner() == 0
+
+
+def test_a_contest_is_printed_in_the_words_of_the_workbench():
+    told = str(replace(contest_of([[2.0] * 9, [1.0] * 9]), names=("v0", "v3")))
+    assert told == (
+        "v3 is 2.00× as fast (between 2.00 and 2.00) as v0, sure; v0 2.00\u202fms, v3 1.00\u202fms (in 9 rounds)"
+    )
+    same = str(contest_of([[1.0] * 9, [1.0] * 9]))
+    assert same.startswith("participant 0 and participant 1 take the same time: only a difference of")
+    bad = Measurement(status="wrong_answer", error="C[0, 0] is 1, the reference says 2")
+    failed = Contest(measurements=(bad, *contest_of([[1.0] * 9, [0.5] * 9]).measurements))
+    assert str(failed).startswith("participant 2 is 2.00× as fast"), "of those that were timed"
+    assert "participant 0 failed: wrong_answer: C[0, 0] is 1" in str(failed)
+    busy = replace(contest_of([[1.0] * 9, [1.0] * 9]).measurements[0], why_not="the second thread had 55 % of a core")
+    told = str(Contest(measurements=(busy, busy)))
+    assert told.startswith("cannot tell participant 0 from participant 1: the second thread had 55 % of a core (only")
+    assert str(Contest(measurements=())) == "cancelled (in 0 rounds)"
+
+
+def test_a_contest_in_a_notebook():
+    found = replace(contest_of([[2.0] * 9, [1.0] * 9]), names=("<i>", "v3"))
+    html = found._repr_html_()
+    assert "v3 is 2.00× as fast (between 2.00 and 2.00) as &lt;i&gt;, sure" in html
+    assert "<table" in html

@@ -111,10 +111,30 @@ class Contest:
         timed in the same round. A participant that failed has a status that says so, and no times.
     elapsed_s : float
         Seconds from the request to the answer.
+    names : tuple of str
+        What the participants are called in what is printed, where they have names.
     """
 
     measurements: tuple[Measurement, ...]
     elapsed_s: float = 0.0
+    names: tuple[str, ...] = ()
+
+    def name(self, i: int) -> str:
+        """What a participant is called."""
+        return self.names[i] if i < len(self.names) else f"participant {i}"
+
+    def __str__(self) -> str:
+        from workbench.runtime.verdicts import contest_text
+
+        return contest_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Contest {self}>"
+
+    def _repr_html_(self) -> str:
+        from workbench.runtime.html import contest_html
+
+        return contest_html(self)
 
     @property
     def costs_ms(self) -> tuple[tuple[float, ...], ...]:
@@ -132,7 +152,7 @@ class Contest:
     @property
     def error(self) -> str:
         """What went wrong with each participant that failed; empty when nothing did."""
-        parts = [f"participant {i}: {m.status}: {m.error}" for i, m in enumerate(self.measurements) if not m.ok]
+        parts = [f"{self.name(i)}: {m.status}: {m.error}" for i, m in enumerate(self.measurements) if not m.ok]
         return "\n".join(parts)
 
     @property

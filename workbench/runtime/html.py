@@ -9,10 +9,12 @@ from workbench import markup as m
 from workbench.ir.printer import to_text
 from workbench.runtime.plan import CallPlan
 from workbench.runtime.results import ONCE
+from workbench.runtime.verdicts import outcomes
 from workbench.schedule import hooks
 from workbench.schedule.html import interface, machine, nest_table, operations
 
 if TYPE_CHECKING:
+    from workbench.runtime.contest import Contest
     from workbench.runtime.executable import Executable
     from workbench.runtime.kernel import Kernel
     from workbench.runtime.plan import ArraySpec
@@ -102,6 +104,17 @@ def benchmark_html(result: BenchmarkResult) -> str:
         (m.Column("#", number=True), m.Column("Time", number=True), m.Column("")), m.cut(costs, CALLS, "repetitions")
     )
     return m.page(head, table, m.fold("Each repetition", each))
+
+
+def contest_html(contest: Contest) -> str:
+    """Return what a notebook shows of a contest."""
+    slowest = max((contest.latency_ms(i) for i, costs in enumerate(contest.costs_ms) if costs), default=0.0)
+    rows = [
+        [contest.name(i), m.milliseconds(contest.latency_ms(i)), m.bar(contest.latency_ms(i) / slowest, 160)]
+        for i, found in enumerate(contest.measurements) if found.ok
+    ]  # fmt: skip
+    table = m.table((m.Column(""), m.Column("Time", number=True), m.Column("")), rows)
+    return m.page(m.heading("Contest", "", m.plural(contest.rounds, "round")), *map(m.line, outcomes(contest)), table)
 
 
 def measurement_html(found: Measurement) -> str:

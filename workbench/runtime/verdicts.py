@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from workbench.runtime.contest import DISTURBED, SURE
+from workbench.markup import milliseconds, plural
+from workbench.runtime.contest import DISTURBED, SURE, Contest
 
 
 def as_fast(ratio: float, width: float | None = None) -> str:
@@ -71,6 +72,45 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None) -> 
         return f"cannot tell from {whose}"
     said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
     return said if sure is None else f"{said}, {how_sure(sure)}"
+
+
+BUSY = 0.1
+"""Differences that do not show between two equal times on a machine that is good for a comparison at all."""
+
+MOST_TOLD = 5.0
+"""Half widths (of logarithms) above which nothing would show, so that none is named."""
+
+
+def outcome(contest: Contest, i: int, j: int) -> str:
+    """Say which of two participants is faster and how sure that is, or why nobody can tell."""
+    if not contest.differ(i, j):
+        return _alike(contest.name(j), contest.name(i), contest.resolution(i, j), contest.why_not)
+    fast, slow = (i, j) if contest.ratio(i, j) < 1.0 else (j, i)
+    times = as_fast(contest.ratio(fast, slow), contest.resolution(fast, slow))
+    return f"{contest.name(fast)} is {times} as {contest.name(slow)}, {how_sure(contest.confidence(fast, slow))}"
+
+
+def _alike(a: str, b: str, width: float, why_not: str) -> str:
+    """Say why there is no saying which one is faster."""
+    least = "" if width > MOST_TOLD else f"only a difference of more than {factor(math.exp(width))}× would show"
+    if width <= BUSY and not why_not:
+        return f"{a} and {b} take the same time: {least}"
+    reason = f"{why_not or 'the machine is too busy'}{least and f' ({least})'}"
+    return f"cannot tell {a} from {b}: {reason}; try again when it is quiet"
+
+
+def outcomes(contest: Contest) -> list[str]:
+    """Say what came of a contest: each challenger against the incumbent, then who failed."""
+    timed = [i for i, costs in enumerate(contest.costs_ms) if costs]
+    failed = [f"{contest.name(i)} failed: {m}" for i, m in enumerate(contest.measurements) if i not in timed]
+    return [*(outcome(contest, i, timed[0]) for i in timed[1:]), *failed]
+
+
+def contest_text(contest: Contest) -> str:
+    """Say in one line what came of a contest, and how long everybody took."""
+    everyone = enumerate(contest.costs_ms)
+    times = ", ".join(f"{contest.name(i)} {milliseconds(contest.latency_ms(i))}" for i, costs in everyone if costs)
+    return "; ".join([*outcomes(contest), f"{times or contest.status} (in {plural(contest.rounds, 'round')})"])
 
 
 def factor(times: float) -> str:

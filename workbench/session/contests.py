@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import services
-from workbench.runtime.verdicts import against, as_fast, factor, how_sure, told_apart
+from workbench.runtime.verdicts import against, outcome, told_apart
 
 from .history import open_parts
 from .measuring import Key
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
     from .history import History
     from .registry import Host
     from .tree import Tree, TreeNode
-
-BUSY = 0.1
-"""Differences that do not show between two equal times on a machine that is good for a comparison at all."""
-
-MOST_TOLD = 5.0
-"""Half widths (of logarithms) above which nothing would show, so that none is named."""
 
 State = Literal["", "running", "failed"]
 
@@ -72,35 +65,18 @@ class Match:
             State of the variant `a`.
         """
         ratio = confidence = resolution = None
-        text = self._text(a, b, None)
         if self.contest is not None and not self.state:
-            seen = self.seen_from(first)
+            seen = replace(self.seen_from(first), names=(f"v{a}", f"v{b}"))
             ratio, resolution = seen.ratio(1), seen.resolution(1)
             confidence = seen.confidence(1) if ratio <= 1.0 else seen.confidence(0, 1)
-            text = replace(self, contest=seen)._text(a, b, confidence)
+            text = outcome(seen, 1, 0)
+        else:
+            text = "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
         return {
             "id": f"{a} {b}", "a": a, "b": b, "ratio": rounded(ratio, 4), "confidence": rounded(confidence, 6),
             "resolution": rounded(resolution, 2), "state": self.state, "error": self.error,
             "text": text,
         }  # fmt: skip
-
-    def _text(self, a: int, b: int, sure: float | None) -> str:
-        """Say in a few words what came of it: the faster one comes first."""
-        if self.contest is None or sure is None:
-            return "they are being timed" if self.state == "running" else f"not timed: {self.error.splitlines()[0]}"
-        fast, slow, seen = (b, a, 1) if self.contest.ratio(1) < 1.0 else (a, b, 0)
-        if not self.contest.differ(1):
-            return _alike(a, b, self.contest.resolution(1))
-        ratio, width = self.contest.ratio(seen, 1 - seen), self.contest.resolution(1)
-        return f"v{fast} is {as_fast(ratio, width)} as v{slow}, {how_sure(sure)}"
-
-
-def _alike(a: int, b: int, width: float) -> str:
-    """Say why there is no saying which one is faster."""
-    least = "" if width > MOST_TOLD else f"only a difference of more than {factor(math.exp(width))}× would show"
-    if width <= BUSY:
-        return f"v{a} and v{b} take the same time: {least}"
-    return f"cannot tell v{a} from v{b}: the machine is too busy{least and f' ({least})'}; try again when it is quiet"
 
 
 def _versus(history: History, node: TreeNode, other: TreeNode) -> str:

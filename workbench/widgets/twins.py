@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from workbench.arguments import is_a
@@ -186,7 +187,7 @@ class VariantTwins:
         if match.contest is None or match.state:
             text = match.error or "The contest was not finished"
             raise RunError("session.contest", text, (f"v{a}", f"v{b}"), "measure each of them by itself")
-        return match.seen_from(first)
+        return replace(match.seen_from(first), names=(f"v{a}", f"v{b}"))
 
     def _keys(self, *nodes: int) -> list[Key]:
         return self._ask(lambda: [self._session.desk.variant(node).key for node in nodes])

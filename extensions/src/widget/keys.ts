@@ -2,7 +2,7 @@
 
 import { rowOf } from './nest/rows';
 import type { Store } from './store';
-import { focusOn, type Middle, type Ui } from './ui';
+import { ENTRY, focusOn, typeIn, type Middle, type Ui } from './ui';
 import { noKernel } from './words';
 
 type Run = (ui: Ui, store: Store, key: string) => boolean;
@@ -24,7 +24,7 @@ export const SHEET: readonly (readonly [keys: string, text: string, run?: Run])[
   ['D', 'diff with the variant before, or of the two marked', ui => go(ui, linesOf('diff'), 'diff')],
   ['V', 'variants', ui => go(ui, '.swb-slot-variants [tabindex="0"]')],
   ['M', 'move the selected row; arrows choose, Enter drops; a stage on a loop is computed there', move],
-  ['1 … 9', 'open a legal primitive'],
+  ['1 … 9', 'open a legal primitive; in its form, type a number'],
   ['Shift Enter', 'mark a variant; two are compared'],
   ['B', 'name this variant, where a branch begins', ui => press(ui, '[data-swb-do=name]')],
   ['S', 'star this variant', ui => press(ui, '[data-swb-do=star]')],
@@ -65,7 +65,7 @@ function go(ui: Ui, selector: string, middle: Middle = ui.middle.peek()): boolea
   return true;
 }
 
-const FIELDS = 'input:not([type=checkbox]):not([type=radio]), select, textarea, [contenteditable=true]';
+const FIELDS = `${ENTRY}, select, textarea, [contenteditable=true]`;
 
 /** Do what a key means; true when it meant something. */
 export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
@@ -74,7 +74,7 @@ export function onKey(event: KeyboardEvent, store: Store, ui: Ui): boolean {
   if (key === 'Escape') return close(ui, store);
   if (typing || event.altKey) return false;
   if (event.ctrlKey || event.metaKey) return history(key.toLowerCase(), event.shiftKey, store);
-  if (/^[1-9]$/.test(key)) return openPrimitive(ui, Number(key) - 1);
+  if (/^\d$/.test(key)) return digit(ui, event.target as Element, Number(key) - 1);
   const run = SHEET.find(([keys, , does]) => does && keys.toLowerCase().split(' ').includes(key))?.[2];
   return run?.(ui, store, key) ?? false;
 }
@@ -105,6 +105,14 @@ function press(ui: Ui, selector: string): boolean {
   const button = ui.root.current?.querySelector<HTMLElement>(selector);
   button?.click();
   return button != null;
+}
+
+/** While a form is open a digit is a number for it: it is typed beside what has the focus, else into the form's first input. */
+function digit(ui: Ui, from: Element, n: number): boolean {
+  const form = from.closest('form') ?? ui.root.current?.querySelector('.swb-form');
+  if (!form) return openPrimitive(ui, n);
+  typeIn(from.closest('[role=group]')?.querySelector<HTMLElement>(ENTRY) ?? form.querySelector<HTMLElement>(ENTRY));
+  return false; // the browser puts it there
 }
 
 function openPrimitive(ui: Ui, n: number): boolean {

@@ -1,7 +1,7 @@
 // What belongs to one view and not to the model: the open tab, the key sheet, the box with a reason, what was said aloud.
 
 import { createContext, type RefObject } from 'preact';
-import { useContext, useEffect, useRef } from 'preact/hooks';
+import { useContext, useLayoutEffect, useRef } from 'preact/hooks';
 import { signal, type Signal } from '@preact/signals';
 import type { CodeKind, Step, WitnessAnswer, WitnessInfo } from '../shared/types';
 
@@ -60,17 +60,26 @@ export function useUi(): Ui {
   return ui;
 }
 
-/** While something is open, Escape closes it, wherever in the view the focus is. */
+/** While something is open, Escape closes it, wherever in the view the focus is; at once, however quick the key comes. */
 export function useEscape(open: boolean, close: () => void): void {
   const { closers } = useUi();
   const latest = useRef(close);
   latest.current = close;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!open) return;
     const one = (): void => latest.current();
     closers.push(one);
     return () => { closers.splice(closers.indexOf(one), 1); };
   }, [open]);
+}
+
+/** Inputs that take what is typed. */
+export const ENTRY = 'input:not([type=checkbox], [type=radio], [type=range])';
+
+/** Focus what takes what is typed; what stands there is replaced by it. */
+export function typeIn(el: HTMLElement | null | undefined): void {
+  el?.focus();
+  if (el instanceof HTMLInputElement) el.select();
 }
 
 /** Focus the first element that matches, inside this view. */

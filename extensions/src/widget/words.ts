@@ -62,9 +62,8 @@ export function noKernel(store: Store): string {
   return store.link.value === 'static' ? 'this page has no kernel' : '';
 }
 
-/** A hint as a sentence of its own; one that begins with code keeps its first letter. */
-export function sentence(text: string): string {
-  if (!text) return '';
-  const first = /^[\w.]+\(/.test(text) ? text.charAt(0) : text.charAt(0).toUpperCase();
-  return first + text.slice(1) + (/[.?!:]$/.test(text) ? '' : '.');
-}
+/** With a capital, unless it begins with code or the name of a loop: `W` is not `w`. */
+export const capital = (text: string): string => (/^(\w*\d|\w+[._]\w|[\w.]+\(|[^\Wa]\b)/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1));
+
+/** A hint as a sentence of its own. */
+export const sentence = (text: string): string => text && capital(text) + (/[.?!:]$/.test(text) ? '' : '.');

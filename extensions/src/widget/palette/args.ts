@@ -69,7 +69,7 @@ export function prefill(info: PrimitiveInfo, item: PaletteItem, at: string, nest
 export function missing(info: PrimitiveInfo, draft: Draft): string {
   for (const field of info.fields) {
     const value = draft[field.name];
-    const none = value === '' || value === undefined || (Array.isArray(value) && value.length === 0);
+    const none = value === '' || value === undefined || (Array.isArray(value) && (value.length === 0 || value.includes('')));
     if ((choicesOf(value)?.length ?? 2) < 2) return `allow two values or more: ${field.label || field.name}`;
     if (none && field.required) return `choose: ${field.label || field.name}`;
   }

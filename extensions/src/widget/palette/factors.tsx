@@ -1,10 +1,10 @@
 // Factors of a loop: divisors first, any number by hand, or left open for the tuner. The outermost takes what is left.
 
-import { useSignal } from '@preact/signals';
-import { Button, Choices } from '../../shared/a11y';
+import { Button } from '../../shared/a11y';
 import type { Json } from '../../shared/types';
 import { divisors as divisorsOf, innerOf, isHole, OPEN, splitParts } from './args';
 import type { FieldProps } from './fields';
+import { Numbers } from './numbers';
 
 interface OneProps {
   label: string;
@@ -23,8 +23,6 @@ function Factor({ label, value, options, mayBeOpen, onChange, onOver, onRemove }
   const open = isHole(value);
   const number = typeof value === 'number' ? value : null;
   const at = options.indexOf(number ?? NaN);
-  // What is being typed stays as it is, also empty, when an answer draws the form anew.
-  const typed = useSignal<string | null>(null);
   const over = (event: Event): void => {
     const radio = (event.target as Element).closest<HTMLElement>('[role=radio]');
     onOver(radio ? Number(radio.dataset.value) : undefined);
@@ -33,14 +31,7 @@ function Factor({ label, value, options, mayBeOpen, onChange, onOver, onRemove }
     <div class="swb-factor" role="group" aria-label={label}>
       {onRemove && <div class="swb-line"><span class="swb-mono">{label}</span><Button class="swb-mini" aria-label={`Remove ${label}`} title="Remove this loop" onPress={onRemove}>×</Button></div>}
       <div class="swb-line" onMouseOver={over} onMouseLeave={() => onOver(undefined)}>
-        {options.length > 0 && <Choices label={`Extent of ${label}`} values={options.slice(0, BUTTONS)} value={number} off={open} onPick={onChange} />}
-        <input class="swb-size" type="number" min={1} step={1} aria-label={`Extent of ${label}, any number`} placeholder={open ? '?' : ''} value={typed.value ?? number ?? ''}
-          onInput={event => {
-            const { value: text, valueAsNumber: n } = event.currentTarget;
-            typed.value = text;
-            if (Number.isInteger(n) && n >= 1) onChange(n);
-          }}
-          onBlur={() => { typed.value = null; }} />
+        <Numbers label={`Extent of ${label}`} any={`Extent of ${label}, any number`} values={options.slice(0, BUTTONS)} steps={options} value={value} off={open} min={1} onPick={onChange} />
       </div>
       {options.length > 2 && (
         <input class={`swb-slider${at < 0 ? ' is-off' : ''}`} type="range" min={0} max={options.length - 1} step={1} value={Math.max(0, at)} aria-label={`Extent of ${label}, by its divisors`}

@@ -5,8 +5,10 @@ import { useRef } from 'preact/hooks';
 import { Button, Choices, walk } from '../../shared/a11y';
 import type { FieldInfo, Json, NestSlice, PaletteItem } from '../../shared/types';
 import { valueText } from '../describe';
+import { capital } from '../words';
 import { choicesOf, optionsOf, suggested, type Draft } from './args';
 import { FactorsField } from './factors';
+import { Numbers, useTyped } from './numbers';
 
 export interface FieldProps {
   readonly field: FieldInfo;
@@ -24,7 +26,6 @@ export interface FieldProps {
   readonly onOver: (value: Json | undefined) => void;
 }
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const labelOf = (field: FieldInfo): string => capital(field.label || field.name);
 
 /** Most values that are allowed at once when a field is left open: more of them say too little. */
@@ -136,14 +137,13 @@ function Size({ field, value, nest, onChange }: FieldProps) {
     const parts = text.split(/[×*,\s]+/).filter(Boolean).map(part => (/^\d+$/.test(part) ? Number(part) : part.replace(/^\?/, '')));
     return parts.length > 1 ? parts : (parts[0] ?? '');
   };
-  const text = Array.isArray(value) ? value.map(String).join(' × ') : String(value);
+  const typed = useTyped(Array.isArray(value) ? value.map(String).join(' × ') : String(value), input => onChange(parse(input.value)));
   const holes = nest?.holes ?? [];
   return (
     <fieldset class="swb-field"><legend>{labelOf(field)}</legend>
       <div class="swb-line">
         <Choices label={labelOf(field)} values={SIZES} value={typeof value === 'number' ? value : null} onPick={onChange} />
-        <input class="swb-size" aria-label={`${labelOf(field)}: another size, or open numbers`} value={text}
-          title="A number, an open number, or several with × between them" onChange={event => onChange(parse(event.currentTarget.value))} />
+        <input class="swb-size" aria-label={`${labelOf(field)}: another size, or open numbers`} title="A number, an open number, or several with × between them" {...typed} />
       </div>
       {holes.length > 0 && <div class="swb-line">{holes.map(hole => <Button key={hole.name} class="swb-mini is-wide" aria-pressed={hole.name === value} title={`As large as the open number ${hole.name}`} onPress={() => onChange(hole.name)}>?{hole.name}</Button>)}</div>}
     </fieldset>
@@ -158,9 +158,7 @@ function Whole(props: FieldProps) {
   return (
     <MayBeOpen {...props} options={numbers} row={numbers.length < 2}>
       <div class="swb-line">
-        {numbers.length > 1 && <Choices label={labelOf(field)} values={numbers} value={typeof value === 'number' ? value : null} onPick={onChange} />}
-        <input class="swb-size" type="number" step={1} aria-label={labelOf(field)} value={typeof value === 'number' ? value : ''}
-          onInput={event => { const n = event.currentTarget.valueAsNumber; onChange(Number.isInteger(n) ? n : ''); }} />
+        <Numbers label={labelOf(field)} values={numbers} value={value} onPick={onChange} />
       </div>
     </MayBeOpen>
   );

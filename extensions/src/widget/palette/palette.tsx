@@ -6,14 +6,14 @@ import { Button, walk } from '../../shared/a11y';
 import { Blank } from '../../shared/blank';
 import type { Args, PaletteItem, PaletteSlice, PrimitiveInfo, Step, Verdict } from '../../shared/types';
 import type { PanelProps } from '../panel';
-import { focusOn, useEscape, useUi, type Ui } from '../ui';
+import { ENTRY, focusOn, typeIn, useEscape, useUi, type Ui } from '../ui';
 import { sentence } from '../words';
 import { nameOf } from './args';
 import { PrimitiveForm } from './form';
 import { showWhy } from './witness';
 
-/** Where Enter applies: the numbers on offer, or the button where there is nothing to choose. */
-const FIRST_CHOICE = '.swb-form [role=radio][tabindex="0"], .swb-form [data-swb-apply]';
+/** Go to where Enter applies the open form: its first input, or the button where nothing is typed. */
+const enter = (ui: Ui): void => typeIn(ui.root.current?.querySelector<HTMLElement>(`.swb-form :is(${ENTRY}, [data-swb-apply])`));
 
 type Show = (step: Step, verdict: Pick<Verdict, 'reason' | 'hint' | 'where' | 'witness'>) => void;
 
@@ -138,7 +138,7 @@ function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | 
   const had = box.current?.querySelector('.swb-form')?.contains(document.activeElement) ?? false;
   useLayoutEffect(() => {
     // A form that is drawn anew, since its primitive is no longer legal or has other values, keeps the keyboard.
-    if (had && !box.current?.contains(document.activeElement)) focusOn(ui, FIRST_CHOICE);
+    if (had && !box.current?.contains(document.activeElement)) enter(ui);
   });
   const legalNow = palette?.rows.some(item => item.id === opened.value && item.legal) ?? false;
   const wasLegal = useRef(false);
@@ -161,7 +161,7 @@ function useOpened({ store }: PanelProps, ui: Ui, box: MutableRef<HTMLElement | 
     if (!wanted) return;
     if (palette?.at === wanted.row) {
       opened.value = wanted.step.primitive; // the form takes the values
-      requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
+      requestAnimationFrame(() => enter(ui));
     } else if (store.selected.peek() !== wanted.row) ui.wanted.value = null;
   }, [wanted, palette]);
   useEscape(opened.value !== '', () => {
@@ -232,7 +232,7 @@ export function PalettePanel(props: PanelProps) {
   const infoOf = (item: PaletteItem): PrimitiveInfo | undefined => infos.find(info => info.name === item.id);
   const toggle = (item: PaletteItem): void => {
     opened.value = opened.value === item.id ? '' : item.id;
-    if (opened.value) requestAnimationFrame(() => focusOn(ui, FIRST_CHOICE));
+    if (opened.value) requestAnimationFrame(() => enter(ui));
   };
   const sorts = sorted(palette.rows.filter(item => item.legal), infoOf);
   const [own, groups, rest] = parted(sorted(palette.rows.filter(item => !item.legal), infoOf).flatMap(([, items]) => items));

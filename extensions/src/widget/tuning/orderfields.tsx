@@ -4,6 +4,7 @@ import { useRef } from 'preact/hooks';
 import { walk } from '../../shared/a11y';
 import { plural } from '../../shared/format';
 import type { Args, HeadSlice, Json, OrderField, OrderInfo, SpaceInfo, TaskRow } from '../../shared/types';
+import { capital } from '../words';
 
 export type OrderDraft = Readonly<Record<string, Json>>;
 
@@ -18,7 +19,6 @@ export interface OrderFieldProps {
   readonly onChange: (value: Json) => void;
 }
 
-export const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
 /** A variant of a task's space is called a sketch, as variants are those of the tree. */
 const labelOf = ({ name, names }: OrderField): string => (names === 'variant' ? 'Sketch' : capital(name));
 const holeOf = (field: OrderField, draft: OrderDraft, space: SpaceInfo | null) =>

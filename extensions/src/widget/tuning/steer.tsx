@@ -8,8 +8,8 @@ import type { ErrorInfo, OrderInfo, SpaceInfo, SteeringSlice } from '../../share
 import type { PanelProps } from '../panel';
 import type { Store } from '../store';
 import { useEscape } from '../ui';
-import { sentence } from '../words';
-import { blankOrder, capital, orderArgs, OrderInput, orderLacks, type OrderDraft } from './orderfields';
+import { capital, sentence } from '../words';
+import { blankOrder, orderArgs, OrderInput, orderLacks, type OrderDraft } from './orderfields';
 
 const TASK = 'task';
 
