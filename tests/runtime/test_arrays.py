@@ -14,14 +14,10 @@ from runtime.llvm_kernels import ADD, code
 import workbench as wb
 from workbench.errors import BuildError, ShapeError, UsageError
 from workbench.runtime import outputs as module
-from workbench.runtime.buffers import aligned_empty
+from workbench.runtime.buffers import address, aligned_empty
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 
 N = 40_000
-
-
-def address(array):
-    return array.__array_interface__["data"][0]
 
 
 def looking(shape=(N,), dtype="float32"):
@@ -60,6 +56,17 @@ def frozen(values):
     values = values.copy()
     values.flags.writeable = False
     return values
+
+
+def test_addresses():
+    import ml_dtypes
+
+    room = aligned_empty((4096,), "uint8")
+    room[...] = 1
+    for array in (room, room[3:], room[::-1], room[5::7], frozen(room), room.view("complex64").reshape(2, -1)[1:],
+                  room.view(ml_dtypes.bfloat16)[9:], room[:0], room.view("float64").reshape(8, 8, 8).T[:, 2:],
+                  room[8:].view("int64")[7].reshape(()), np.array([None, 1]), np.array(["a"])):  # fmt: skip
+        assert address(array) == array.__array_interface__["data"][0], array.dtype
 
 
 VALUES = np.random.default_rng(0).standard_normal((8, N // 8), dtype="float32")

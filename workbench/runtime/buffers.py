@@ -60,10 +60,17 @@ def aligned_empty(shape: Sequence[int], dtype: str | np.dtype[Any], alignment: i
     raw = _huge(size) if size >= _LEAST_HUGE and alignment <= HUGE_PAGE else None
     if raw is None:
         raw = np.empty(size + alignment, np.uint8)
-    return np.ndarray(tuple(shape), kind, raw, -_address(raw) % alignment)
+    return np.ndarray(tuple(shape), kind, raw, -address(raw) % alignment)
 
 
-def _address(array: Array) -> int:
+def address(array: Array) -> int:
+    """Return where the first element lies."""
+    buffer: Any = array
+    if array.flags.writeable:
+        try:
+            return ctypes.addressof(ctypes.c_char.from_buffer(buffer))  # in a third of the time of what is below
+        except (BufferError, TypeError, ValueError):  # not contiguous, empty, or of a dtype that buffers do not know
+            pass
     return int(array.__array_interface__["data"][0])
 
 
@@ -85,7 +92,7 @@ def _huge(size: int) -> Array | None:
 
 def is_ready(array: Array) -> bool:
     """Whether generated code may read the array where it is: contiguous and aligned."""
-    return bool(array.flags.c_contiguous) and _address(array) % ALIGNMENT == 0
+    return bool(array.flags.c_contiguous) and address(array) % ALIGNMENT == 0
 
 
 def as_aligned(array: Array) -> Array:

@@ -19,6 +19,7 @@ from workbench.runtime.buffers import (
     KERNEL_TYPE,
     Array,
     RuntimeStruct,
+    address,
     aligned_empty,
     as_aligned,
     is_ready,
@@ -63,8 +64,8 @@ class LoadedNetwork:
         All arguments of all calls in a row; what depends on the run is an offset.
     in_arena : array of int
         Positions whose offset is into the arena.
-    uses : dict of (kind, number) to list of (int, int)
-        Positions of an input's or output's address, with the bytes to add to it.
+    uses : dict of kind to list of lists of (int, int)
+        Positions of each input's or output's address, with the bytes to add to it.
     """
 
     def __init__(self, plan: ExecutablePlan) -> None:
@@ -75,7 +76,10 @@ class LoadedNetwork:
             if isinstance(call, CallPlan) and id(call.code) not in loaded:
                 loaded[id(call.code)] = LoadedCode(CodeImage.of(call.code))
         self.codes = list(loaded.values())
-        self.uses: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        self.uses: dict[str, list[list[tuple[int, int]]]] = {
+            "input": [[] for _ in plan.inputs],
+            "output": [[] for _ in plan.outputs],
+        }
         arguments: list[int] = []
         in_arena: list[int] = []
         self.rows: list[tuple[int, int]] = []  # address of the code (0: a Python step), position of its first argument
@@ -96,7 +100,7 @@ class LoadedNetwork:
         elif slot.kind == "const":
             arguments.append(int(self.constants[slot.at].ctypes.data) + slot.skip)
         else:
-            self.uses.setdefault((slot.kind, slot.at), []).append((here, slot.skip))
+            self.uses[slot.kind][slot.at].append((here, slot.skip))
             arguments.append(0)
 
     def workspace_bytes(self, threads: int) -> int:
@@ -158,12 +162,12 @@ class RunContext:
     def _rows(self, plan: ExecutablePlan) -> list[int]:
         rows: list[int] = []
         first = int(self._arguments.ctypes.data)
-        for call, (address, start) in zip(plan.calls, self.network.rows, strict=True):
+        for call, (entry, start) in zip(plan.calls, self.network.rows, strict=True):
             if isinstance(call, HostCall):
                 code = HostCode(call, self._views(call.args, True), self._views(call.results), self._outcome.fail)
                 self._steps.append(code)
-                address = code.address
-            rows += [address, first + start * self._arguments.itemsize]
+                entry = code.address
+            rows += [entry, first + start * self._arguments.itemsize]
         return rows
 
     def _views(self, places: Sequence[tuple[Slot, ArraySpec]], read_only: bool = False) -> list[Array]:
@@ -205,12 +209,10 @@ class RunContext:
                 poison(array)
         arguments, uses = self._arguments, self.network.uses
         for kind, arrays in (("input", given), ("output", outputs)):
-            for number, array in enumerate(arrays):
-                where = uses.get((kind, number))
-                if where:
-                    address = array.__array_interface__["data"][0]
-                    for position, skip in where:
-                        arguments[position] = address + skip
+            for array, where in zip(arrays, uses[kind], strict=True):
+                start = address(array) if where else 0
+                for position, skip in where:
+                    arguments[position] = start + skip
         self._places["input"], self._places["output"] = given, list(outputs)
         for views, k, slot, spec in self._bound:
             views[k] = self.view(slot, spec)
