@@ -75,6 +75,8 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
         [Node("r", "Concat", ("k", "k2"), ("t",), {"axis": 1}), Node("op", "Add", ("a", "t"), ("b",))],
         {"k": weights(1, 2, H, W), "k2": weights(1, C - 2, H, W)},
     ),
+    "rows of one length": (one("LpNormalization", axis=1, p=1), {}),
+    "logarithms of sums": (one("ReduceLogSumExp", axes=(1,), keepdims=1, version=11), {}),
     "norms of windows": (one("LpPool", kernel_shape=(3, 3), strides=(2, 2), pads=(1, 1, 1, 1)), {}),
     "norms of images": (one("GlobalLpPool", p=3), {}),
     "softmax over channels": (one("Softmax", axis=1), {}),

@@ -17,7 +17,7 @@ LOGS += [
     for a in grid(keepdims=(None, 0), noop_with_empty_axes=(None, 1))
 ]
 LOGS += [
-    use(HARD),
+    use(HARD[:-1]),  # (without NaN: onnxruntime's vectors of maxima lose it)
     use(v(-np.inf, -np.inf, dtype=np.float32)),
     use(np.zeros((2, 0), np.float32), v(1), const=(1,)),
     use(v(np.inf, 1, dtype=np.float32)),
@@ -27,8 +27,15 @@ LOGS += [
     use(whole(3, 4, low=1, dtype=np.int32), v(0), const=(1,)),
 ]
 REDUCE = {
-    "ReduceLogSum": [use(np.abs(u.inputs[0]), *u.inputs[1:], opsets=u.opsets, const=u.const, **u.attrs) for u in LOGS],
+    # What onnxruntime returns as the logarithm of a sum of int32 are the bits of a float.
+    "ReduceLogSum": [
+        use(np.asarray(abs(u.inputs[0])), *u.inputs[1:], opsets=u.opsets, const=u.const, **u.attrs) for u in LOGS[:-1]
+    ],
     "ReduceLogSumExp": LOGS,
+    "ReduceMean": [
+        use(whole(2, 3, 4, dtype=t), opsets=(13,), axes=a) for t in (np.int32, np.int64) for a in ((1,), (2,))
+    ],
+    "ReduceL2": [use(whole(3, 4, dtype=np.int32), v(1), const=(1,))],
     "LpNormalization": [
         *(use(f(2, 3, 4), opsets=(7, 22), **a) for a in grid(p=(None, 1, 2), axis=(None, 0, 1, -2))),
         *(use(np.zeros((2, 3), np.float32), p=p) for p in (1, 2)),
@@ -64,7 +71,6 @@ REDUCE = {
         use(NONE, v(2), const=(1,), outputs=2),
         use(NONE, v(0), const=(1,), outputs=2, axis=0),
         use(v(1.0, np.inf, -np.inf, 3.0, dtype=np.float32), v(3), const=(1,), outputs=2),
-        use(f(4, 6), v(2), const=(1,), outputs=1),
         use(whole(9), v(9), const=(1,), outputs=2, largest=0),
     ],
     "Det": [use(f(3, 3), opsets=(11, 22)), use(f(2, 1, 4, 4)), use(f(1, 1)), use(np.ones((2, 2), np.float32))],

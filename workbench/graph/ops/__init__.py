@@ -1,6 +1,7 @@
 """Operator families; importing this package registers them all."""
 
 from . import (
+    along,
     arg,
     contrib,
     control,
@@ -26,6 +27,7 @@ from . import (
 )
 
 __all__ = [
+    "along",
     "arg",
     "contrib",
     "control",

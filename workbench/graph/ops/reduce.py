@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ...ir import te
+from ...ir.dtypes import is_float
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import compute, ints, sample
@@ -46,23 +47,22 @@ class Reduce(OpDef):
         y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
         return np.asarray(y, dtype=args[0].dtype)
 
+    def obstacle(self, c: Call) -> str:
+        fraction = self.mean or type(self).after is not None
+        return "" if is_float(c.type(0).dtype) or not fraction else "a mean, root or logarithm of integers"
+
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, axes, keep = args[0], self.axes(c), c.get_int("keepdims", 1)
         assert x is not None
         shape = self.infer(c)[0].shape
-        ks = {d: te.reduce_axis(x.shape[d], f"r{n}" if len(axes) > 1 else "k") for n, d in enumerate(axes)}
+        ks = _reduced(x, axes)
         if not axes:
             return compute(shape, lambda *i: self._alone(x[i]), c.name("copy"))
 
         before, after = type(self).before, type(self).after
 
         def body(*i: te.Axis) -> te.Reduction:
-            it = iter(i)
-            src: list[Any] = []
-            for d in range(x.ndim):
-                own = next(it) if keep or d not in ks else None
-                src.append(ks.get(d, own))
-            value = x[tuple(src)]
+            value = x[_place(x, ks, i, keep)]
             value = value if before is None else before(value)
             build: Any = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
             out = build(value, axis=list(ks.values()))
@@ -93,6 +93,18 @@ class Reduce(OpDef):
             Case("input, dropped", new, {"keepdims": 0}, const=(1,)),
             Case("4d", (sample(1, 4, 5, 3),), {"axes": (1, 2)}, version=9),
         ]
+
+
+def _reduced(x: te.Tensor, axes: tuple[int, ...]) -> dict[int, te.Axis]:
+    """Reduction axes by the dimension that they walk along."""
+    return {d: te.reduce_axis(x.shape[d], f"r{n}" if len(axes) > 1 else "k") for n, d in enumerate(axes)}
+
+
+def _place(x: te.Tensor, ks: Mapping[int, te.Axis], i: Sequence[te.Axis], keep: int) -> tuple[te.Axis, ...]:
+    """What is read for an element of the result."""
+    left = iter(i)
+    own = [next(left) if keep or d not in ks else ks[d] for d in range(x.ndim)]
+    return tuple(ks.get(d, o) for d, o in enumerate(own))
 
 
 def _neutral(kind: str, dtype: np.dtype[Any]) -> Any:
@@ -129,3 +141,39 @@ _reduce("ReduceL2", _np_norm, "sum", "Euclidean norm over axes.", before=_square
 _reduce(
     "ReduceSumSquare", lambda x, **how: np.sum(np.square(x), **how), "sum", "Sum of squares over axes.", before=_square
 )
+_reduce("ReduceLogSum", lambda x, **how: np.log(np.sum(x, **how)), "sum", "Logarithm of the sum.", after=te.log)
+
+
+@operator("ReduceLogSumExp", "reduction")
+class ReduceLogSumExp(Reduce):
+    """Logarithm of the sum of exponentials over axes, without overflow."""
+
+    after = staticmethod(te.log)
+
+    @staticmethod
+    def numpy(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+        """Relative to the largest element, where that is a number."""
+        x = x if x.dtype.kind == "f" else x.astype(np.float64)
+        top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+        top = np.where(np.isfinite(top), top, 0)
+        total = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
+        return np.asarray(total if keepdims else np.squeeze(total, axis))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, axes, keep = args[0], self.axes(c), c.get_int("keepdims", 1)
+        assert x is not None
+        shape = self.infer(c)[0].shape
+        if not axes:
+            return compute(shape, lambda *i: x[i], c.name("copy"))
+
+        def fold(of: Callable[..., Any], value: Callable[..., te.Value], name: str) -> te.Tensor:
+            ks = _reduced(x, axes)
+            return compute(
+                shape, lambda *i: of(value(i, x[_place(x, ks, i, keep)]), axis=list(ks.values())), c.name(name)
+            )
+
+        largest = fold(te.max, lambda i, v: v, "reduce_max")
+        finite = compute(shape, lambda *i: te.equal(largest[i] - largest[i], 0.0), c.name("finite"))
+        top = compute(shape, lambda *i: te.select(finite[i], largest[i], 0.0), c.name("top"))
+        total = fold(te.sum, lambda i, v: te.exp(v - top[i]), "reduce_sum")
+        return compute(shape, lambda *i: te.log(total[i]) + top[i], c.name("finish"))

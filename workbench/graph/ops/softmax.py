@@ -1,4 +1,4 @@
-"""Rows that are compared with each other: Softmax and its kin."""
+"""Rows that are compared with each other: Softmax and its kin, and rows of one length."""
 
 from __future__ import annotations
 
@@ -115,3 +115,42 @@ class Hardmax(AlongAxis):
         hot = np.zeros_like(flat)
         hot[np.arange(len(flat)), flat.argmax(axis=1)] = 1
         return np.ascontiguousarray(np.moveaxis(hot.reshape(moved.shape), range(x.ndim - len(axes), x.ndim), axes))
+
+
+@operator("LpNormalization", "complex")
+class LpNormalization(OpDef):
+    """x divided by the norm of its row: the sum of magnitudes, or the root of the sum of squares; 0 of a row of 0."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        if c.get_int("p", 2) not in (1, 2):
+            raise c.error("invalid_graph", f"asks for the norm with exponent {c.get_int('p', 2)}, which is 1 or 2")
+        self._axis(c)
+        return same(c)
+
+    def _axis(self, c: Call) -> int:
+        return c.axis(c.get_int("axis", -1), len(c.shape(0)))
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axis = args[0], self._axis(c)
+        assert x is not None
+        norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
+        return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, root = args[0], c.get_int("p", 2) == 2
+        assert x is not None
+        rows = _Rows(x, (self._axis(c),))
+        parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
+        total = rows.reduce("sum", parts, c.name("norm_sum"))
+
+        def inverse(*i: te.Axis) -> te.Value:
+            v = total[i]
+            return te.select(v > 0.0, te.rsqrt(v) if root else 1.0 / v, v + 1.0)
+
+        factor = compute(rows.shape, inverse, c.name("norm_inverse"), rows.names)
+        return compute(x.shape, lambda *i: x[i] * factor[rows.row(i)], c.name("lp_norm"))
+
+    def cases(self) -> list[Case]:
+        x = sample(2, 5, 3)
+        x[1, :, 2] = 0
+        return [Case(f"p={p}, axis {a}", (x,), {"p": p, "axis": a}) for p in (1, 2) for a in (1, -1)]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...ir.dtypes import is_float
 from ..edit import GraphEditor
 from ..graph import Array, AttrValue, Graph, Node
 from ..infer import make_call
@@ -53,7 +54,7 @@ def _reduce_mean(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
     op = opdef(node)
     assert isinstance(op, Reduce)
     x, call = graph.types[node.inputs[0]], _call(graph, node)
-    if x.rank < 3 or op.axes(call) != tuple(range(2, x.rank)):
+    if x.rank < 3 or op.axes(call) != tuple(range(2, x.rank)) or not is_float(x.dtype):
         return []
     if call.get_int("keepdims", 1):
         return [replace(node, op="GlobalAveragePool", inputs=node.inputs[:1], attrs={})]

@@ -131,7 +131,23 @@ def _softmax(site: Site, perm: Perm) -> Change | None:
     return Change({**site.node.attrs, "axis": _axis(site, perm, -1)}, perm)
 
 
-@carries("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare")
+@carries("LpNormalization")
+def _norm(site: Site, perm: Perm) -> Change:
+    return Change({**site.node.attrs, "axis": _axis(site, perm, -1)}, perm)
+
+
+@carries(
+    "ReduceMean",
+    "ReduceSum",
+    "ReduceMax",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceSumSquare",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+)
 def _reduce(site: Site, perm: Perm) -> Change | None:
     if not isinstance(site.op, Reduce):
         return None
