@@ -20,6 +20,7 @@ from workbench.errors import WorkbenchError
 from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
+from workbench.runtime import outputs
 from workbench.runtime.executable import Executable
 from workbench.runtime.export import export_library, features, library
 from workbench.runtime.export.library_text import ABI, CONTEXT
@@ -156,7 +157,8 @@ def test_outputs_are_written_where_the_caller_says(made, want):
         assert caught.value.code == code
 
 
-def test_memory_of_outputs_is_used_again(made, want):
+def test_memory_of_outputs_is_used_again(made, want, monkeypatch):
+    monkeypatch.setattr(outputs, "_LEAST_BYTES", 1)
     network, x = wb.load_exported(made), feeds()
     first = network.run(x)
     kept, where = first["z"][3:], first["gpu_0/y"].ctypes.data
