@@ -106,7 +106,8 @@ def test_benchmark(network):
     assert lines[0] == "Execution time summary:"
     assert lines[1].split("(ms)")[0].strip() == "mean"
     assert len(lines[2].split()) == 5
-    assert set(result.to_json()) == {"mean_ms", "median_ms", "max_ms", "min_ms", "std_ms", "threads"}
+    names = {"mean_ms", "median_ms", "max_ms", "min_ms", "std_ms", "threads", "first_ms", "repeats", "clean", "why_not"}
+    assert set(result.to_json()) == names
     with pytest.raises(UsageError):
         network.benchmark(repeat=0)
 

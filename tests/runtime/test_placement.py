@@ -8,7 +8,7 @@ import pytest
 
 from workbench.runtime import placement
 from workbench.runtime.placement import Placement, cores, deal
-from workbench.runtime.threads import ThreadPool
+from workbench.runtime.threads import ThreadPool, timing
 
 places = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not place threads")
 
@@ -64,7 +64,7 @@ def test_threads_keep_to_their_shares_and_the_caller_only_meanwhile():
         pytest.skip("one processor")
     pool = ThreadPool(2)
     try:
-        with pool.timing():
+        with timing(pool):
             (worker,) = pool.members
             assert os.sched_getaffinity(worker).isdisjoint(os.sched_getaffinity(0))
             assert os.sched_getaffinity(worker) | os.sched_getaffinity(0) == allowed
@@ -109,7 +109,7 @@ def test_workers_sleep_again_after_timing():
 
     pool = ThreadPool(2)
     try:
-        with pool.timing():
+        with timing(pool):
             (worker,) = pool.members
             clock = (~worker << 3) | 6
             end, before = time.monotonic() + 5.0, time.clock_gettime_ns(clock)

@@ -20,7 +20,7 @@ from workbench.ir import te
 from workbench.ir.func import Buffer, LayoutStep, pack
 from workbench.ir.winograd import WinogradStep
 from workbench.runtime import operands, repeats
-from workbench.runtime.interference import Interference, StolenTime
+from workbench.runtime.interference import FEWEST, Interference, StolenTime
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.operands import Packed
 from workbench.runtime.repeats import Timer, far
@@ -105,7 +105,7 @@ def test_one_near_the_best_is_repeated_ten_times(patched):
 
 def test_one_far_from_the_best_stops_after_three(patched):
     timer, _ = patched(itertools.repeat(1.0), best_ms=0.5)
-    assert len(timer.measure(1.0)) == repeats.FIRST
+    assert len(timer.measure(1.0)) == FEWEST
     timer, _ = patched(itertools.repeat(1.0), best_ms=0.5, early_stop=0.0)
     assert len(timer.measure(1.0)) == repeats.ENOUGH
 
@@ -130,8 +130,8 @@ def test_what_is_disturbed_does_not_count(patched):
 
 def test_of_a_kernel_that_fills_the_caches_in_no_time_the_next_repetition_counts(patched):
     timer, _ = patched(itertools.chain([20.0], itertools.cycle([50.0, 20.0])), Watch([False, True] * 50), at_least=3)
-    assert timer.measure(20.0) == [20.0] * repeats.FIRST
-    assert timer.disturbed == repeats.FIRST
+    assert timer.measure(20.0) == [20.0] * FEWEST
+    assert timer.disturbed == FEWEST
 
 
 def test_what_cannot_be_measured_says_so(patched):
@@ -222,7 +222,7 @@ def test_evicting_counts_where_it_takes_longer_than_the_kernel(patched):
 @pytest.mark.parametrize("watch", [None, busy()])
 def test_there_is_always_a_time(patched, watch):
     timer, clock = patched(itertools.repeat(1.0), watch)
-    timer._enough = lambda clean, noisy, spent_ms: True
+    timer._enough = lambda found, spent_ms: True
     assert timer.measure(1.0)
     assert clock.runs >= 1
 

@@ -48,14 +48,14 @@ def run(options: Namespace, output: Output) -> int:
     executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
     if options.log is not None:
         warn_untuned(executable, output)
+    data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
+    data["borrowed"] = executable.borrowed
+    measured = _measured(executable, inputs, options, data)  # before any other run: the first one is told
     results = executable.run(inputs)
     if options.outputs is not None:
         write_npz(options.outputs, results)
-    data: dict[str, Any] = {"model": str(options.model), "threads": target.threads, "untuned": list(executable.untuned)}
-    data["borrowed"] = executable.borrowed
     data["outputs"] = {n: {"shape": list(a.shape), "dtype": str(a.dtype)} for n, a in results.items()}
-    text = [_describe(results)]
-    text += _measured(executable, inputs, options, data)
+    text = [_describe(results), *measured]
     output.result(data, "\n".join(text))
     return 0
 
@@ -66,8 +66,7 @@ def _measured(executable: Executable, inputs: Arrays, options: Namespace, data: 
     repeat = {"repeat": options.repeat} if options.repeat else {}
     if options.benchmark:
         timing = executable.benchmark(inputs, **repeat)
-        for name in ("mean_ms", "median_ms", "max_ms", "min_ms", "std_ms"):
-            data[name] = getattr(timing, name)
+        data.update(timing.to_json())
         text += ["", str(timing)]
     if options.profile:
         profile = executable.profile(inputs, **repeat)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from workbench.runtime.contest import play
 from workbench.runtime.interference import Interference
 from workbench.runtime.operands import GUARD
-from workbench.runtime.repeats import SETTLED_MS, Timer
+from workbench.runtime.repeats import Timer
 from workbench.runtime.results import EVERYBODY, ContestDone, ContestJob, TrialDone, error_text
 from workbench.runtime.trial import Candidate, TrialRunner
 
@@ -171,24 +171,19 @@ class _Blocks:
 
         Also returns whether that is said by stretches which nobody disturbed.
         """
-        clean: list[float] = []
-        noisy: list[float] = []
         self._watch.begin()
+        found = self.timer.repetitions(self._watch)
         if self.skip:
-            self.timer.run(self.skip, self.number)
-        settled = self._watch.absent()
+            found.add(self.timer.run(self.skip, self.number), self.number)
+            found.forget()
         end = time.perf_counter() + _LONGEST * self._block_ms * 1e-3
-        while len(clean) < self.count and len(clean) + len(noisy) < _PATIENCE * self.count:
-            if noisy and time.perf_counter() > end:
+        while len(found.clean) < self.count and len(found) < _PATIENCE * self.count:
+            if found.noisy and time.perf_counter() > end:
                 break
-            cost = self.timer.run(1, self.number)[0]
-            calm = self._watch.absent()
-            (clean if calm and settled else noisy).append(cost)
-            settled = calm or self.timer.flushes or cost * self.number > SETTLED_MS
-            if not calm:
-                least = cost * (1.0 if self.timer.clock == "cpu" else self._watch.present)
-                self.at_least_ms = min(self.at_least_ms or math.inf, least)
-        self.disturbed += len(noisy)
-        enough = len(clean) >= min(_STRETCHES, self.count)
-        times = clean if enough else noisy + clean
+            found.add(self.timer.run(1, self.number), self.number)
+        self.disturbed += len(found.noisy)
+        if found.at_least_ms:
+            self.at_least_ms = min(self.at_least_ms or math.inf, found.at_least_ms)
+        enough = len(found.clean) >= min(_STRETCHES, self.count)
+        times = found.clean if enough else found.noisy + found.clean
         return min(times) if len(times) < 3 else statistics.quantiles(times, n=4, method="inclusive")[0], enough

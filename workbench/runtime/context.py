@@ -30,7 +30,7 @@ from workbench.runtime.host_call import HostCode
 from workbench.runtime.loaded import CodeImage, LoadedCode
 from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot
 from workbench.runtime.share import Loan
-from workbench.runtime.threads import serial_launch_address
+from workbench.runtime.threads import ThreadPool, serial_launch_address
 
 #: So many runs between two looks at how many contexts are needed at the same time.
 _SEASON = 64
@@ -155,6 +155,7 @@ class RunContext:
         self._outcome = _Outcome()
         self._table = self._outcome.table = harness.call_table(self._rows(plan))
         self._table_at = int(self._table.ctypes.data)
+        self.pool: ThreadPool | None = None
         self.rt = RuntimeStruct(1, None, serial_launch_address())
         self._rt_at = ctypes.addressof(self.rt)
         self.resize(threads)
@@ -243,7 +244,7 @@ class RunContext:
 
     def use(self, loan: Loan) -> None:
         """Run with these threads."""
-        pool = loan.pool
+        pool = self.pool = loan.pool
         self.rt.nthreads = loan.threads
         self.rt.pool = None if pool is None else pool.address
         self.rt.launch = serial_launch_address() if pool is None else pool.launch_address

@@ -18,9 +18,10 @@ from workbench.runtime.context import ContextPool, LoadedNetwork, RunContext
 from workbench.runtime.given import by_name
 from workbench.runtime.outputs import OutputMemory, checked_outputs
 from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, HostCall, Slot, check_plan
+from workbench.runtime.quiet import quiet, settle
 from workbench.runtime.share import Loan, give_back, lend
-from workbench.runtime.threads import ThreadPool, shared_pool
-from workbench.runtime.timing import BenchmarkResult
+from workbench.runtime.threads import ThreadPool, shared_pool, timing
+from workbench.runtime.timing import BenchmarkResult, benchmark_result, repeat_runs, warm_up
 
 if TYPE_CHECKING:
     from workbench.runtime.export import Export
@@ -211,45 +212,50 @@ class Executable:
         self,
         inputs: Mapping[str, Any] | None = None,
         *,
-        repeat: int = 10,
+        repeat: int | None = None,
         number: int = 1,
         min_repeat_ms: float = 0.0,
         warmup: int = 2,
     ) -> BenchmarkResult:
-        """Time whole runs, in native code, with the wall clock.
+        """Time whole runs, in native code, with the wall clock, once they take the same time again and again.
 
         Parameters
         ----------
         inputs : mapping, optional
             Input arrays by name; random numbers by default, zeros for integers.
-        repeat : int
-            Number of repetitions.
+        repeat : int, optional
+            Number of repetitions that count; at least ten, for at least 0.3 s, by default.
         number : int
             Runs per repetition; their average counts.
         min_repeat_ms : float
             Raise `number` until a repetition lasts this long, in milliseconds.
         warmup : int
-            Runs before the first repetition.
+            Runs before the first repetition at least.
 
         Returns
         -------
         BenchmarkResult
-            Mean, median, maximum, minimum and standard deviation in milliseconds.
+            Mean, median, maximum, minimum and standard deviation in milliseconds, the first run, and whether all
+            threads had cores of their own (`clean`, `why_not`).
 
         Raises
         ------
         UsageError
             ``usage.repeat`` for numbers below 1.
         """
-        whole("repeat", repeat, code="usage.repeat")
+        if repeat is not None:
+            whole("repeat", repeat, code="usage.repeat")
         whole("number", number, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        with self._measuring(inputs, warmup) as context:
+        with quiet(), self._measuring(inputs, 0) as context, timing(context.pool) as watch:
+            settle()
+            first_ms = warm_up(context.time, warmup)
             if min_repeat_ms > 0:
                 once = max(min(context.time(2, 1)), 1e-6)
                 number = max(number, math.ceil(min_repeat_ms / once))
-            return BenchmarkResult(tuple(_in_portions(context, repeat, number)), context.lent)
+            found = repeat_runs(context.time, watch, repeat, number)
+            return benchmark_result(found, repeat, context.lent, first_ms, watched=context.lent)
 
     def profile(
         self, inputs: Mapping[str, Any] | None = None, *, repeat: int = 10, warmup: int = 2, roofline: bool = True
@@ -372,14 +378,3 @@ class _Running:
             give_back(loan)
         if context is not None:
             self._contexts.give(context)
-
-
-def _in_portions(context: RunContext, repeat: int, number: int) -> list[float]:
-    """Time in portions of a fifth of a second, because native code does not hear Ctrl-C."""
-    costs: list[float] = []
-    chunk = 10
-    while len(costs) < repeat:
-        portion = context.time(min(chunk, repeat - len(costs)), number)
-        costs += portion
-        chunk = max(1, min(10_000, int(200 * len(portion) / max(sum(portion) * number, 1e-3))))
-    return costs

@@ -89,7 +89,9 @@ def _tuned(untuned: tuple[str, ...]) -> m.Html:
 
 def benchmark_html(result: BenchmarkResult) -> str:
     """Return what a notebook shows of a timed network."""
-    numbers: Mapping[str, float | int] = {k: v for k, v in result.to_json().items() if k.endswith("_ms")}
+    numbers: Mapping[str, float | int] = {
+        f"{n}_ms": getattr(result, f"{n}_ms") for n in ("mean", "median", "max", "min", "std")
+    }
     names = [k.removesuffix("_ms").replace("std", "deviation") for k in numbers]
     head = m.heading(
         "Execution time", m.milliseconds(result.median_ms), m.plural(len(result.costs_ms), "repetition"),
@@ -103,7 +105,8 @@ def benchmark_html(result: BenchmarkResult) -> str:
     each = m.table(
         (m.Column("#", number=True), m.Column("Time", number=True), m.Column("")), m.cut(costs, CALLS, "repetitions")
     )
-    return m.page(head, table, m.fold("Each repetition", each))
+    remark = m.line(m.faint(result.remark) if result.clean else m.bad(result.remark, 300))
+    return m.page(head, table, remark, m.fold("Each repetition", each))
 
 
 def contest_html(contest: Contest) -> str:

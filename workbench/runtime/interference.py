@@ -2,12 +2,13 @@
 
 A kernel on several threads is timed by the wall clock, which counts what others do; and a thread that has no core is
 not missed: the others do its work, in twice the time. But the system keeps an account of how long each thread ran.
-While a kernel is timed its threads work or spin and never sleep (`ThreadPool.timing`), so each has to have run all the
+While a kernel is timed its threads work or spin and never sleep (`threads.timing`), so each has to have run all the
 time that has passed. (How long a thread waited is no help: it is booked when the wait is over.)
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -22,6 +23,12 @@ STOLEN = 0.1
 
 #: The account of stolen time is looked at over so many seconds.
 _STOLEN_S = 0.3
+
+#: Among disturbed repetitions so many undisturbed ones make a time.
+FEWEST = 3
+
+#: What fills its caches again in a small part of so many milliseconds need not be run once before it counts.
+SETTLED_MS = 5.0
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -77,6 +84,58 @@ class Interference:
     def _running(self) -> list[int]:
         """Nanoseconds for which each thread ran so far."""
         return [time.clock_gettime_ns(clock) for clock in self._clocks]
+
+
+class Repetitions:
+    """Repetitions of one piece of work, told apart by whether somebody interfered.
+
+    Parameters
+    ----------
+    watch : Interference
+        Has begun.
+    own_time : bool
+        Whether the times are those of the processor for one thread, and not of the wall clock.
+    warm : bool
+        Whether what is timed finds its data in the caches. Then the first repetition after a disturbed one does not
+        count either: what it finds there is another program's.
+
+    Attributes
+    ----------
+    clean, noisy : list of float
+        Milliseconds of the undisturbed ones, and of the others.
+    at_least_ms : float
+        How long the work takes at least, by the disturbed ones: threads that were away did nothing. 0 without any.
+    """
+
+    def __init__(self, watch: Interference, *, own_time: bool = False, warm: bool = True) -> None:
+        self._watch, self._own_time, self._warm = watch, own_time, warm
+        self._settled = True
+        self.clean: list[float] = []
+        self.noisy: list[float] = []
+        self.at_least_ms = 0.0
+
+    def add(self, costs: Sequence[float], number: int = 1) -> None:
+        """Take repetitions that have just ended, in milliseconds for each of `number` calls."""
+        calm = self._watch.absent()
+        (self.clean if calm and self._settled else self.noisy).extend(costs)
+        if not calm:
+            least = min(costs) * (1.0 if self._own_time else self._watch.present)
+            self.at_least_ms = min(self.at_least_ms or math.inf, least)
+        self._settled = calm or not self._warm or min(costs) * number > SETTLED_MS
+
+    def forget(self) -> None:
+        """Drop what was taken: it was there to warm up."""
+        self.clean.clear()
+        self.noisy.clear()
+        self.at_least_ms = 0.0
+
+    def __len__(self) -> int:
+        return len(self.clean) + len(self.noisy)
+
+    @property
+    def why_not(self) -> str:
+        """Why the times are not to be trusted; empty where undisturbed ones are enough."""
+        return "" if len(self.clean) >= min(FEWEST, len(self)) else self._watch.reason() or "the machine was busy"
 
 
 class StolenTime:

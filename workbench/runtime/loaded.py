@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from workbench.arguments import whole
 from workbench.runtime.buffers import ALIGNMENT, KERNEL_TYPE, Array, RuntimeStruct, aligned_empty, poison
 from workbench.runtime.interference import Interference
-from workbench.runtime.threads import ThreadPool, serial_launch_address, shared_pool
+from workbench.runtime.threads import ThreadPool, serial_launch_address, shared_pool, timing
 
 if TYPE_CHECKING:
     from workbench.codegen import ObjectCode
@@ -110,12 +108,9 @@ class Surroundings:
         """Address of the workspace that `reserve` made last."""
         return int(self._space.ctypes.data)
 
-    @contextmanager
-    def timing(self) -> Iterator[Interference]:
-        """Time kernels, with somebody who watches whether all threads have cores of their own."""
-        with nullcontext() if self._pool is None else self._pool.timing():
-            members = [] if self._pool is None else self._pool.members
-            yield Interference([threading.get_native_id(), *members])
+    def timing(self) -> AbstractContextManager[Interference]:
+        """Time kernels, see `threads.timing`."""
+        return timing(self._pool)
 
     def poison(self) -> None:
         """Fill the workspace with NaN."""

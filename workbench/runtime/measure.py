@@ -11,6 +11,7 @@ from workbench.locks import ForkLock
 from workbench.runtime.batch import MeasureInput
 from workbench.runtime.contest import Contest, ContestRules
 from workbench.runtime.local_runner import LocalRunner
+from workbench.runtime.quiet import quiet, settle
 from workbench.runtime.results import Measurement, MeasureOptions
 
 if TYPE_CHECKING:
@@ -104,8 +105,9 @@ def measure_func(
     """
     options = options or MeasureOptions()
     reference = task_func or func
-    with _shared_lock:
+    with _shared_lock, quiet():
         runner = _runner_for(target)
+        settle()
         item = MeasureInput(f"{reference!r}", reference, func, "kernel", flops)
         return runner.measure(item, _in_full(options))
 
@@ -138,8 +140,9 @@ def contest_funcs(
         How long it lasts.
     """
     reference = task_func or funcs[0]
-    with _shared_lock:
+    with _shared_lock, quiet():
         runner = _runner_for(target)
+        settle()
         items = [MeasureInput(f"{reference!r}", reference, func, "kernel", flops) for func in funcs]
         return runner.contest(items, options or MeasureOptions(), rules)
 

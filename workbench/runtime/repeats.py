@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from workbench.runtime import harness
 from workbench.runtime.buffers import Array
-from workbench.runtime.interference import Interference
+from workbench.runtime.interference import FEWEST, Interference, Repetitions
 from workbench.runtime.loaded import Surroundings
 from workbench.runtime.results import MeasureOptions, TrialJob
 from workbench.runtime.streaming import CallCycle
@@ -20,14 +20,8 @@ SHORTEST_MS = 0.02
 #: So long in ms repetitions go on before anybody asks whether they were disturbed, or were enough.
 LOT_MS = 0.3
 
-#: Undisturbed repetitions after which a candidate far from the best stops.
-FIRST = 3
-
 #: Repetitions that rank a candidate near the best: at least so many, and for so many milliseconds.
 ENOUGH, ENOUGH_MS = 10, 3.0
-
-#: What fills its caches again in a small part of so many milliseconds need not be run once before it counts.
-SETTLED_MS = 5.0
 
 #: Where the processor's time is read, one repetition in some ten thousand is too short by 10 to 20 microseconds. The
 #: fastest counts as one of these if it takes less than this part of the next one's time, among so many, and the
@@ -166,62 +160,52 @@ class Timer:
             self.number = max(1, math.ceil(shortest / max(each, 1e-6)))
         return self._repeat(each * self.number, watch)
 
+    def repetitions(self, watch: Interference) -> Repetitions:
+        """For times of this kernel."""
+        return Repetitions(watch, own_time=self.clock == "cpu", warm=not self.flushes)
+
     def _once(self, first_ms: float, watch: Interference) -> list[float]:
-        if not watch.absent():
-            self.disturbed = 1
-            self._doubt(watch, [first_ms])
+        found = self.repetitions(watch)
+        found.add([first_ms])
+        self._conclude(found)
         return [first_ms]
 
     def _repeat(self, each: float, watch: Interference) -> list[float]:
         """Repeat until enough is known; a repetition takes about `each` milliseconds."""
-        clean: list[float] = []
-        noisy: list[float] = []
+        found, wanted = self.repetitions(watch), self._options.repeat
         watch.begin()
-        begin, settled = time.perf_counter(), True
-        while not (clean or noisy) or not self._enough(clean, noisy, (time.perf_counter() - begin) * 1e3):
-            costs = self.run(self._lot(each, len(clean)), self.number)
-            calm = watch.absent()
-            (clean if calm and settled else noisy).extend(costs)
-            if not calm:
-                self._doubt(watch, costs)
+        begin = time.perf_counter()
+        while not len(found) or not self._enough(found, (time.perf_counter() - begin) * 1e3):
+            costs = self.run(self._lot(each, len(found.clean)), self.number)
+            found.add(costs, self.number)
             each = min(costs) * self.number
-            # After another program the caches are not the kernel's own.
-            settled = calm or self.flushes or each > SETTLED_MS
-        self.disturbed = len(noisy)
-        wanted = self._options.repeat
+        self._conclude(found)
         if wanted is not None:
-            if len(clean) >= wanted:
-                self.why_not = ""
-            return [*clean, *noisy][:wanted]
-        if self.clock == "cpu" and len(clean) >= CROWD:
-            true = believable(clean, self.number)
-            self.disturbed += len(clean) - len(true)
-            clean = true
-        if len(clean) >= min(FIRST, len(clean) + len(noisy)):
-            self.why_not = ""
-        return clean or noisy
+            return [*found.clean, *found.noisy][:wanted]
+        if self.clock == "cpu" and len(found.clean) >= CROWD:
+            true = believable(found.clean, self.number)
+            self.disturbed += len(found.clean) - len(true)
+            return true
+        return found.clean or found.noisy
+
+    def _conclude(self, found: Repetitions) -> None:
+        self.disturbed, self.why_not, self.at_least_ms = len(found.noisy), found.why_not, found.at_least_ms
 
     def _lot(self, each: float, clean: int) -> int:
         """Repetitions until somebody asks whether they were disturbed; one takes `each` milliseconds."""
         lot = max(1, min(round(LOT_MS / max(each, 1e-3)), ENOUGH if self.flushes else 64))
         return lot if self._options.repeat is None else min(lot, self._options.repeat - clean)
 
-    def _doubt(self, watch: Interference, costs: Sequence[float]) -> None:
-        """Some repetitions were disturbed: threads that were away did nothing, so the rest is needed at least."""
-        self.why_not = watch.reason()
-        least = min(costs) * (1.0 if self.clock == "cpu" else watch.present)
-        self.at_least_ms = min(self.at_least_ms or math.inf, least)
-
-    def _enough(self, clean: list[float], noisy: list[float], spent_ms: float) -> bool:
-        options, best_ms = self._options, self._best_ms
+    def _enough(self, found: Repetitions, spent_ms: float) -> bool:
+        options, best_ms, clean, noisy = self._options, self._best_ms, found.clean, found.noisy
         waited = spent_ms >= max(options.patience_ms, 2 * options.budget_ms)
         if options.repeat is not None:
-            return len(clean) >= options.repeat or (waited and len(clean) + len(noisy) >= options.repeat)
-        if len(clean) >= FIRST and far(clean, best_ms, options.early_stop):
+            return len(clean) >= options.repeat or (waited and len(found) >= options.repeat)
+        if len(clean) >= FEWEST and far(clean, best_ms, options.early_stop):
             return True
         each = max(min(clean or noisy) * self.number, 1e-3)
         told = len(clean or noisy) >= options.at_least or spent_ms + each / 2 > PATIENCE_MS
-        if noisy and len(clean) < FIRST:
+        if noisy and len(clean) < FEWEST:
             hopeless = len(noisy) >= NOISY and bool(options.early_stop) and min(noisy) > NOISY_FACTOR * best_ms
             return hopeless or (told and waited)
         if self.flushes and len(clean) >= ENOUGH and spent_ms >= EVICTING * ENOUGH_MS:

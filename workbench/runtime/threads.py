@@ -38,6 +38,7 @@ from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock, once
 from workbench.runtime.buffers import Array, aligned_empty
+from workbench.runtime.interference import Interference
 from workbench.runtime.placement import Placement
 from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
 
@@ -116,21 +117,16 @@ class ThreadPool:
         _word(self._memory, "nthreads", np.int64)[0] = self.nthreads
 
     @contextmanager
-    def timing(self) -> Iterator[None]:
-        """Work whose time counts: the calling thread keeps to its cores, and workers that have nothing to do spin.
-
-        Where a worker is not running all the time, it is because something else has its core
-        (`workbench.runtime.interference`).
-        """
+    def spinning(self) -> Iterator[None]:
+        """No worker sleeps meanwhile: those that have nothing to do spin."""
         self.start()
-        with self.placement.caller():
-            _word(self._memory, "spin", np.int32)[0] = self._spin_timed
-            self.rouse()
-            try:
-                yield
-            finally:
-                _word(self._memory, "spin", np.int32)[0] = self._spin
-                self.rouse()  # whoever spins for ever looks again
+        _word(self._memory, "spin", np.int32)[0] = self._spin_timed
+        self.rouse()
+        try:
+            yield
+        finally:
+            _word(self._memory, "spin", np.int32)[0] = self._spin
+            self.rouse()  # whoever spins for ever looks again
 
     @property
     def members(self) -> list[int]:
@@ -261,6 +257,20 @@ def shared_pool(nthreads: int) -> ThreadPool:
         if pool not in _recent:
             _recent.append(pool)
         return pool
+
+
+@contextmanager
+def timing(pool: ThreadPool | None) -> Iterator[Interference]:
+    """Work whose time counts: the calling thread keeps to its cores, and no thread sleeps.
+
+    Where one of them is not running all the time, it is because something else has its core: that is what the
+    `Interference` sees that this yields. None is a pool of one thread.
+    """
+    if pool is None:
+        yield Interference([threading.get_native_id()])
+        return
+    with pool.placement.caller(), pool.spinning():
+        yield Interference([threading.get_native_id(), *pool.members])
 
 
 def _after_fork() -> None:

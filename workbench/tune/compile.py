@@ -29,6 +29,7 @@ from workbench.runtime.buffers import as_aligned
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
 from workbench.runtime.plan import Use
+from workbench.runtime.quiet import quiet
 from workbench.tune.borrow import borrow
 from workbench.tune.build import KernelBuilder
 from workbench.tune.code_cache import code_cache
@@ -129,8 +130,9 @@ def compile(
     groups = partition(graph)
     is_a("nearest", nearest, bool)
     database = _database(log, {g.key for g in groups if g.func is not None}, nearest)
-    kernels = make_kernels(groups, database, resolved, nearest)
-    plan = make_plan(graph, groups, kernels, threads, str(resolved))
+    with quiet():  # threads that spin after weights were transformed would share the cores of the first runs
+        kernels = make_kernels(groups, database, resolved, nearest)
+        plan = make_plan(graph, groups, kernels, threads, str(resolved))
     check_total(graph.name, plan.arena_bytes + sum(a.nbytes for a in (*plan.inputs, *plan.outputs)))
     return Executable(plan)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
+from workbench.runtime.quiet import quiet
 from workbench.tune import views
 from workbench.tune.control import SessionControl
 from workbench.tune.ends import end_word
@@ -202,7 +203,8 @@ class TuningSession(Steered, Waiting):
 
     def _main(self) -> None:
         try:
-            self._loop.run()
+            with quiet():
+                self._loop.run()
         except BaseException as error:
             self._fail(error)
         finally:

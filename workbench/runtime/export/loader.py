@@ -313,19 +313,23 @@ class ExportedNetwork:
         self,
         inputs: Mapping[str, Any] | None = None,
         *,
-        repeat: int = 10,
+        repeat: int | None = None,
         number: int = 1,
         min_repeat_ms: float = 0.0,
         warmup: int = 2,
     ) -> BenchmarkResult:
         """Time whole runs with the wall clock; parameters and result as for `Executable.benchmark`.
 
-        A call of the library from Python, about a microsecond, is part of each run. Without `inputs`, floating-point
-        inputs are random numbers and all others zeros.
+        Only the calling thread can be watched: the others are the library's own. A call of the library from Python,
+        about a microsecond, is part of each run. Without `inputs`, floating-point inputs are random numbers and all
+        others zeros.
         """
-        from workbench.runtime.timing import BenchmarkResult
+        from workbench.runtime.quiet import quiet, settle
+        from workbench.runtime.threads import timing
+        from workbench.runtime.timing import benchmark_result, repeat_runs, warm_up
 
-        whole("repeat", repeat, code="usage.repeat")
+        if repeat is not None:
+            whole("repeat", repeat, code="usage.repeat")
         whole("number", number, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
@@ -333,14 +337,18 @@ class ExportedNetwork:
         outputs = self._memory.take()
         given, wanted = _pointers(arrays), _pointers(outputs)
         context = self._take()
+
+        def run(repeat: int, number: int) -> list[float]:
+            return [context.time(given, wanted, number) for _ in range(repeat)]
+
         try:
-            for _ in range(warmup):
-                context.run(given, wanted)
-            if min_repeat_ms > 0:
-                once = max(min(context.time(given, wanted, 1) for _ in range(2)), 1e-6)
-                number = max(number, math.ceil(min_repeat_ms / once))
-            costs = tuple(context.time(given, wanted, number) for _ in range(repeat))
-            return BenchmarkResult(costs, context.threads)
+            with quiet(), timing(None) as watch:
+                settle()
+                first_ms = warm_up(run, warmup)
+                if min_repeat_ms > 0:
+                    number = max(number, math.ceil(min_repeat_ms / max(min(run(2, 1)), 1e-6)))
+                found = repeat_runs(run, watch, repeat, number)
+            return benchmark_result(found, repeat, context.threads, first_ms, watched=1)
         finally:
             self._give(context)
 

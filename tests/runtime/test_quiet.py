@@ -1,0 +1,101 @@
+"""This process keeps off the cores while it measures."""
+
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from workbench.runtime.quiet import _others, quiet, settle
+
+
+def blas_threads():
+    return [entry["num_threads"] for entry in threadpool_info() if entry["user_api"] == "blas"]
+
+
+def test_numeric_libraries_have_one_thread_meanwhile_also_for_several_users():
+    before = blas_threads()
+    with quiet():
+        assert set(blas_threads()) <= {1}
+        with quiet():
+            assert set(blas_threads()) <= {1}
+        assert set(blas_threads()) <= {1}
+    assert blas_threads() == before
+
+
+def test_users_in_several_threads_end_in_any_order():
+    before, inside, leave = blas_threads(), threading.Event(), threading.Event()
+
+    def other():
+        with quiet():
+            inside.set()
+            leave.wait(5.0)
+
+    thread = threading.Thread(target=other)
+    with quiet():
+        thread.start()
+        assert inside.wait(5.0)
+    assert set(blas_threads()) <= {1}
+    leave.set()
+    thread.join()
+    assert blas_threads() == before
+
+
+def test_what_was_set_comes_back_after_an_error():
+    before = blas_threads()
+    with pytest.raises(KeyError), quiet():
+        raise KeyError
+    assert blas_threads() == before
+
+
+def test_threads_that_run_are_waited_for_but_not_for_ever(monkeypatch):
+    seen = iter([1.0, 1.0, 0.5, 0.1])
+    monkeypatch.setattr("workbench.runtime.quiet._others", lambda: next(seen))
+    assert settle() == 0.1
+    now, asked = iter(k / 100 for k in range(1000)), []
+    monkeypatch.setattr("workbench.runtime.quiet.time", SimpleNamespace(perf_counter=lambda: next(now)))
+    monkeypatch.setattr("workbench.runtime.quiet._others", lambda: asked.append(1) or 0.9)
+    assert settle() == 0.9
+    assert len(asked) == 25
+
+
+def test_other_threads_are_seen_and_this_one_is_not():
+    end = threading.Event()
+
+    def work():
+        while not end.is_set():
+            np.sort(np.arange(100_000)[::-1])  # without the interpreter's lock
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        limit = time.monotonic() + 20.0
+        while _others() < 0.05:
+            assert time.monotonic() < limit
+    finally:
+        end.set()
+        thread.join()
+
+
+PROGRAM = """
+import time
+import numpy as np
+import workbench as wb
+from workbench.runtime.quiet import settle
+
+a = np.ones((1500, 1500), np.float32)
+a @ a  # its threads spin for a tenth of a second
+settle()
+ran = time.process_time()
+time.sleep(0.05)
+print(time.process_time() - ran)
+"""
+
+
+def test_threads_that_spin_after_a_product_have_gone_to_sleep():
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120, check=True)
+    assert float(done.stdout) < 0.025
