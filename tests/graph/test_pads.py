@@ -62,6 +62,11 @@ LEFT = [
     padded(pool("AveragePool", pads=(1, 1, 1, 1))),
     padded(pool("AveragePool"), value=1.0),
     padded(pool("AveragePool", ceil_mode=1, strides=(3, 3))),
+    padded(conv("o", "p", "w", "y"), (0, 0, -1, 2, 0, 0, 1, 1)),
+    padded(pool("MaxPool"), (0, 0, -1, 0, 0, 0, 1, 0), -INF),
+    padded(pool("AveragePool"), (0, 0, 0, 0, 0, 0, 0, -1)),
+    net([Node("a", "Pad", ("x",), ("t",), {"pads": (0, 0, -1, 0, 0, 0, 0, 0), "value": 2.0}, "", 9),
+         Node("b", "Pad", ("t",), ("y",), {"pads": (0, 0, 2, 0, 0, 0, 0, 0), "value": 2.0}, "", 9)]),
     net([Node("a", "Pad", ("x",), ("t",), {"pads": (1,) * 8, "value": 2.0}, "", 9),
          Node("b", "Pad", ("t",), ("y",), {"pads": (1,) * 8, "value": 1.0}, "", 9)]),
 ]  # fmt: skip

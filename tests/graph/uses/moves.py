@@ -100,4 +100,21 @@ MOVES = {
     + [use(whole(4), f(1)), use(f(3), v(1, dtype=bool))],
     "Cast": [use(f(2, 3) * 9, to=t, opsets=(9, 13)) for t in (1, 6, 7, 9, 10, 11)],
     "Range": [use(n(1.0, np.float32), n(3.2, np.float32), n(0.5, np.float32), const=(0, 1, 2), opsets=(11,))],
+    "Pad": [
+        use(f(3, 4), v(*pads), const=(1,), opsets=(11, 18, 19), mode=m)
+        for m in ("constant", "edge", "reflect", "wrap")
+        for pads in ((0, -1, 0, 0), (0, -1, 0, 2), (-1, 1, 1, -2))
+        if m != "wrap"
+    ]
+    + [use(f(3, 4), v(*pads), const=(1,)) for pads in ((0, -3, 0, 2), (0, -4, 0, 2), (0, -5, 0, 3), (0, -2, 0, -2))]
+    + [
+        use(f(3, 4), v(0, -1, 0, 2), const=(1,), mode="wrap", opsets=(19,)),
+        use(f(3, 4), opsets=(7,), pads=(0, -1, 0, 2)),
+    ],
+    "Slice": [
+        use(f(5, 3), v(a), v(b), v(0), v(k), const=(1, 2, 3, 4), opsets=(10, 13))
+        for a in (-9, -5, 0, 3, 9)
+        for b in (-9, -5, -2, 0, 4, 9)
+        for k in (1, 2, -1, -2)
+    ],
 }

@@ -109,6 +109,14 @@ class Cast(OpDef):
         return [Case("to int", (sample(3, 4) * 5,), {"to": 6}), Case("to float", (ints(1, -2, 3),), {"to": 1})]
 
 
+def _range(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:
+    """First place, count and step of what is taken of a dimension; both ends are moved to where there is something."""
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    first, last = (v + size if v < 0 else v for v in (start, end))
+    taken = range(min(max(first, 0), high), min(max(last, low), high), step) if size else range(0)
+    return taken.start, len(taken), step
+
+
 @operator("Slice", "injective")
 class Slice(OpDef):
     """Part of a tensor: starts, ends, axes and steps (attributes before opset 10, inputs since)."""
@@ -126,8 +134,7 @@ class Slice(OpDef):
         out = [(0, e, 1) for e in x]
         for s, e, a, k in zip(starts, ends, axes, steps, strict=True):
             axis = c.axis(a, len(x))
-            r = range(*slice(s, e if not (k < 0 and e < -x[axis]) else None, k).indices(x[axis]))
-            out[axis] = (r.start, len(r), k)
+            out[axis] = _range(s, e, k, x[axis])
         return out
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
@@ -152,25 +159,24 @@ class Slice(OpDef):
         return [
             Case("attributes", (x,), {"starts": (1, 0), "ends": (3, -1), "axes": (0, 2)}, version=9),
             Case("inputs", (x, ints(1, 0), ints(3, 2**62), ints(0, 1), ints(1, 2)), const=(1, 2, 3, 4)),
+            Case("from before the first", (x, ints(-9, -9), ints(-20, 9), ints(1, 2), ints(-1, 2)), const=(1, 2, 3, 4)),
             Case("backwards", (x, ints(-1), ints(-(2**62)), ints(1), ints(-2)), const=(1, 2, 3, 4)),
         ]
 
 
 @operator("Pad", "injective")
 class Pad(OpDef):
-    """Surround with a constant, with what mirrors or repeats the tensor, or with its edge."""
+    """Surround with a constant, with what mirrors or repeats the tensor, or with its edge; negative pads crop first."""
 
     parameters = (1, 2, 3)
 
     def pads(self, c: Call) -> list[tuple[int, int]]:
-        """(before, after) of every dimension; negative pads are refused."""
+        """(before, after) of every dimension."""
         flat = c.ints_or_input("pads", 1, 11) or c.get_ints("paddings") or ()
         rank = len(c.shape(0))
         axes = [c.axis(int(a), rank) for a in c.constant(3, "axes")] if c.has(3) else list(range(rank))
         if len(flat) != 2 * len(axes):
             raise c.error("invalid_graph", f"has {len(flat)} pads for {len(axes)} dimensions")
-        if any(p < 0 for p in flat):
-            raise c.error("unsupported_attr", "has negative pads, which crop", "use Slice")
         out = [(0, 0)] * rank
         for n, a in enumerate(axes):
             out[a] = (flat[n], flat[n + len(axes)])
@@ -184,20 +190,34 @@ class Pad(OpDef):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         pads, _ = self.pads(c), self.fill(c)
-        return (TensorType(tuple(e + b + a for e, (b, a) in zip(c.shape(0), pads, strict=True)), c.type(0).dtype),)
+        shape = tuple(e + b + a for e, (b, a) in zip(c.shape(0), pads, strict=True))
+        if min(shape, default=0) < 0:
+            raise c.error("shape_mismatch", f"crops {list(c.shape(0))} by more than there is: {pads}")
+        return (TensorType(shape, c.type(0).dtype),)
+
+    def _kept(self, c: Call) -> tuple[list[slice], list[tuple[int, int]]]:
+        """What cropping leaves of every dimension, and what is put around it."""
+        pads = self.pads(c)
+        kept = [slice(max(0, -b), max(0, e + min(0, a))) for e, (b, a) in zip(c.shape(0), pads, strict=True)]
+        return kept, [(max(0, b), max(0, a)) for b, a in pads]
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         x, mode = args[0], c.get_str("mode", "constant")
         assert x is not None
-        if mode == "constant":
-            return np.pad(x, self.pads(c), constant_values=self.fill(c))
+        kept, pads = self._kept(c)
+        x = x[tuple(kept)]
+        if mode == "constant":  # of what is cropped to less than nothing only padding is left
+            padded = np.pad(x, pads, constant_values=self.fill(c))
+            return padded[tuple(slice(e) for e in self.infer(c)[0].shape)]
         modes: dict[str, Literal["edge", "reflect", "wrap"]] = {"edge": "edge", "reflect": "reflect", "wrap": "wrap"}
         if mode not in modes:
             raise c.error("unsupported_attr", f"pads with the mode {mode!r}, which is not known")
-        return np.pad(x, self.pads(c), mode=modes[mode])
+        return np.pad(x, pads, mode=modes[mode])
 
     def obstacle(self, c: Call) -> str:
         mode = c.get_str("mode", "constant")
+        if any(k.start >= k.stop for k in self._kept(c)[0]):
+            return "cropping leaves nothing of what is padded"
         return "" if mode in ("constant", "edge", "reflect", "wrap") else f"padding with mode {mode!r}"
 
     def beyond(self, c: Call, i: te.Axis, pads: tuple[int, int], size: int) -> te.Value:
@@ -212,8 +232,14 @@ class Pad(OpDef):
         return at
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, pads = args[0], self.pads(c)
+        x, (kept, pads) = args[0], self._kept(c)
         assert x is not None
+        if any(k != slice(0, e) for k, e in zip(kept, x.shape, strict=True)):
+            whole = x
+            sizes = [k.stop - k.start for k in kept]
+            x = compute(
+                sizes, lambda *i: whole[tuple(v + k.start for v, k in zip(i, kept, strict=True))], c.name("crop")
+            )
         fill = te.const(self.fill(c), x.dtype)
         if c.get_str("mode", "constant") != "constant":
 
@@ -242,5 +268,7 @@ class Pad(OpDef):
             Case("edge", (x, ints(0, 2, 1, 1, 0, 5)), {"mode": "edge"}, const=(1,)),
             Case("mirror once", (x, ints(0, 2, 3, 1, 0, 1)), {"mode": "reflect"}, const=(1,)),
             Case("again once", (x, ints(1, 2, 3, 1, 1, 1)), {"mode": "wrap"}, const=(1,), version=19),
+            Case("cropped", (x, ints(-1, 2, -1, 0, -1, 1)), const=(1,)),
+            Case("mirror of a part", (x, ints(0, 1, -1, 0, -1, 2)), {"mode": "reflect"}, const=(1,)),
             Case("again often", (x, ints(0, 7, 3, 1, 0, 9)), {"mode": "wrap"}, const=(1,), version=19),
         ]

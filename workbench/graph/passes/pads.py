@@ -32,7 +32,9 @@ def _padding(s: Site, x: str, rank: int) -> tuple[Node, list[tuple[int, int]], f
     if not isinstance(op, Pad) or call.get_str("mode", "constant") != "constant":
         return None
     pads = op.pads(call)
-    return None if any(pads[0]) or any(pads[1]) else (pad, pads[2:], op.fill(call))
+    if any(pads[0]) or any(pads[1]) or any(min(p) < 0 for p in pads):  # negative pads crop
+        return None
+    return pad, pads[2:], op.fill(call)
 
 
 def _with_pads(s: Site, node: Node, pad: Node, win: Window, more: list[tuple[int, int]], **attrs: int) -> list[Node]:
@@ -95,6 +97,8 @@ def _double_pad(s: Site, node: Node) -> Found:
     assert isinstance(outer, Pad)
     assert isinstance(inner, Pad)
     if any(c.get_str("mode", "constant") != "constant" for c in (o, i)) or outer.fill(o) != inner.fill(i):
+        return None
+    if any(min(p) < 0 for p in (*outer.pads(o), *inner.pads(i))):
         return None
     both = [(a + c, b + d) for (a, b), (c, d) in zip(outer.pads(o), inner.pads(i), strict=True)]
     attrs: dict[str, AttrValue] = {
