@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import threading
+import time
 import weakref
 from dataclasses import replace
 
@@ -242,6 +243,21 @@ def test_free_memory_is_bounded_and_goes_with_disuse(monkeypatch):
     results = [executable.run(x)["y"] for _ in range(3)]
     del results
     assert executable._memory.free_bytes == 8 * N
+
+
+def test_free_memory_of_a_network_that_runs_no_more_goes_when_others_run(monkeypatch):
+    monkeypatch.setattr(module, "_DISUSE_S", 0.2)
+    idle, busy, x = adder(), adder(), VALUES.reshape(-1)
+    idle.run(x)
+    for _ in range(2 * module._SEASON):
+        busy.run(x)
+    assert idle._memory.free_bytes == x.nbytes
+    time.sleep(0.3)
+    for _ in range(2 * module._SEASON):
+        busy.run(x)
+    assert idle._memory.free_bytes == 0
+    assert busy._memory.free_bytes == x.nbytes
+    np.testing.assert_array_equal(idle.run(x)["y"], x + 1)
 
 
 def test_the_executable_takes_its_free_memory_with_it():

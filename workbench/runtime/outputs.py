@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import time
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, count
 from typing import Any
 
 import numpy as np
 
 from workbench.errors import ShapeError, UsageError, did_you_mean
+from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, numpy_dtype
 from workbench.runtime.plan import ArraySpec
 
@@ -20,6 +22,8 @@ _KEPT_BYTES = 64 << 20
 _LEAST_BYTES = 16 << 10
 #: So many runs between two looks at how much of it nobody needed.
 _SEASON = 64
+#: Seconds without a run after which a network's free memory goes, when another network runs.
+_DISUSE_S = 10.0
 
 
 class OutputMemory:
@@ -40,16 +44,41 @@ class OutputMemory:
     def __init__(self, specs: Sequence[ArraySpec]) -> None:
         most = max(2, _KEPT_BYTES // max(1, sum(s.nbytes for s in specs)))
         self._blocks = [(s.name, _Blocks(s, most)) for s in specs]
+        self.used_at = time.monotonic()
+        with _lock:
+            _all.add(self)
 
     def take(self, given: Mapping[str, Array] | None = None) -> list[Array]:
         """Return an array for each output: the one that is given, or one that nobody else has."""
         given = given or {}
+        self.used_at = time.monotonic()
+        if not next(_runs) % _SEASON:
+            _drop_disused(self.used_at - _DISUSE_S)
         return [given[name] if name in given else blocks.take() for name, blocks in self._blocks]
 
     @property
     def free_bytes(self) -> int:
         """Size of the memory that waits for runs."""
         return sum(sum(b.nbytes for b in blocks.free) for _, blocks in self._blocks)
+
+    def drop(self) -> None:
+        """Give the system the memory that waits for runs."""
+        for _, blocks in self._blocks:
+            blocks.free.clear()
+
+
+_lock = ForkLock()
+_all: weakref.WeakSet[OutputMemory] = weakref.WeakSet()
+_runs = count(1)
+
+
+def _drop_disused(since: float) -> None:
+    """Drop the free memory of networks that have not run since then."""
+    with _lock:
+        memories = list(_all)
+    for memory in memories:
+        if memory.used_at < since:
+            memory.drop()
 
 
 class _Loan:
