@@ -1,6 +1,7 @@
 """Operator families; importing this package registers them all."""
 
 from . import (
+    activations,
     along,
     arg,
     contrib,
@@ -27,6 +28,7 @@ from . import (
 )
 
 __all__ = [
+    "activations",
     "along",
     "arg",
     "contrib",
