@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from workbench.ir.parser import parse
 from workbench.ir.printer import to_text
 from workbench.ir.reference import evaluate
 from workbench.ir.verify import verify
+from workbench.runtime import operands
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
 from workbench.target import Target
@@ -76,6 +78,9 @@ def check(seed: int) -> None:
     s = marked(made, random.Random(seed))
     verify(s.func)
     agree("marked", compiled(s, made), want, made)
+    task = operands.prepare(func, seed % 5)  # extremes and whole ranges: what the runner would draw
+    for name, got in compiled(s, replace(made, inputs=task.inputs)).items():
+        assert task.expected[name].worst(got) <= 1, f"{task.expected[name].mismatch(name, got)}\n{to_text(func)}"
 
 
 @pytest.mark.parametrize("start", range(0, 120, 10))

@@ -26,6 +26,7 @@ from workbench.schedule.primitive import Primitive
 
 if TYPE_CHECKING:
     from workbench.runtime.kernel import Kernel
+    from workbench.runtime.operands import Operands
     from workbench.target import Target
 
 #: Elements before and after an output that no kernel may touch (keeps the alignment).
@@ -240,8 +241,26 @@ def check_compiled(made: Made, want: Arrays, kind: str = "llvm", target: Target 
     if target.kind == "llvm" and any(registry[name].missing(target) for name in called):
         return ""
     code = build_func(func, target, poison=True)
-    check_close("the compiled result", made, run_kernel(Kernel(func, code, target), made, expected(made.nest)[0]), want)
+    kernel = Kernel(func, code, target)
+    check_close("the compiled result", made, run_kernel(kernel, made, expected(made.nest)[0]), want)
+    check_rounding(made, kernel)
     return code.source
+
+
+def check_rounding(made: Made, kernel: Kernel) -> None:
+    """Every element of what the runner would compute lies within its bound."""
+    task = _task(made.nest)
+    got = run_kernel(kernel, made, task.inputs)
+    for name, want in task.expected_of(made.schedule.func.params).items():
+        if want.worst(got[name]) > 1:
+            raise Violation("the bound on rounding", made, want.mismatch(name, got[name]))
+
+
+@functools.cache
+def _task(nest: str) -> Operands:
+    from workbench.runtime.operands import prepare
+
+    return prepare(NESTS[nest](), 7)
 
 
 def run_kernel(kernel: Kernel, made: Made, inputs: Arrays) -> Arrays:

@@ -11,12 +11,11 @@ import threading
 import time
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime import measure, operands, trial
+from workbench.runtime import measure, trial
 from workbench.runtime.batch import Batch, Trial
 from workbench.runtime.loaded import CodeImage
 from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
@@ -88,26 +87,6 @@ def test_only_the_workspace_of_the_candidate_is_filled():
     assert one.run(job(ADD)).status == "ok"
     assert space[0] != 7
     assert space[-1] == 7
-
-
-def test_relative_error_and_values_that_are_not_numbers():
-    def expected(values):
-        array = np.array(values, "float32")
-        finite = bool(np.isfinite(array).all())
-        return operands.Expected(array, float(np.abs(array[np.isfinite(array)]).max(initial=0)), finite)
-
-    def error(result, reference):
-        return operands.relative_error(np.array(result, "float32"), expected(reference))
-
-    assert error([1, 2], [1, 2]) == 0
-    assert error([1, 3], [1, 2]) == 0.5
-    assert error([1, math.nan], [1, 2]) == math.inf
-    assert error([1, math.inf], [1, 2]) == math.inf
-    assert error([1, math.nan], [1, math.nan]) == 0
-    assert error([math.nan, 1], [1, math.nan]) == math.inf
-    assert error([math.inf, 1], [math.inf, 1]) == 0
-    assert error([0, 0], [0, 0]) == 0
-    assert error([0, 1e-3], [0, 0]) == math.inf
 
 
 # ---- worker processes ----

@@ -339,45 +339,17 @@ def test_what_was_not_asked_for_longest_gives_way():
     assert packed.get("task", buffers[0], array) is not kept[0]
 
 
-def test_differences_are_found_in_every_piece():
-    size = 3 * operands._CHUNK + 17
-    reference = np.random.default_rng(1).standard_normal(size).astype(np.float32)
-    expected = operands.Expected(reference, float(np.abs(reference).max()), True)
-    assert operands.relative_error(reference.copy(), expected) == 0.0
-    for place in (0, operands._CHUNK - 1, operands._CHUNK, 3 * operands._CHUNK, size - 1):
-        for change in (0.5, -0.5, math.nan, math.inf):
-            result = reference.copy()
-            result[place] += change
-            error = operands.relative_error(result, expected)
-            assert error == (pytest.approx(0.5 / expected.scale, rel=1e-4) if abs(change) == 0.5 else math.inf)
-
-
-def test_what_differs_is_said_of_short_types_and_infinities_too():
-    reference = np.array([1.0, np.inf, np.nan, 2.0], np.float32)
-    result = np.array([1.0, np.inf, np.nan, 3.0], np.float32)
-    expected = operands.Expected(reference, 2.0, False)
-    assert operands.describe_mismatch("Y", result, expected).startswith("Y: 1 of 4 elements differ")
-    half = operands.Expected(np.array([60000.0, -60000.0], np.float16), 60000.0, True)
-    assert operands.describe_mismatch("Y", np.array([-60000.0, -60000.0], np.float16), half).startswith("Y: 1 of 2")
-    assert "right" in operands.describe_mismatch("Y", half.array.copy(), half)
-
-
-def test_empty_and_short_types():
-    scalar = np.array(2.0, np.float32)
-    assert operands.relative_error(scalar, operands.Expected(np.array(1.0, np.float32), 1.0, True)) == 1.0
+def test_guarded_arrays_may_be_small():
     guarded = operands.Guarded.make((), "float32")
     assert guarded.array.shape == ()
     assert guarded.intact()
     assert operands.Guarded.make((0, 3), "float32").intact()
-    assert operands.relative_error(np.zeros(0, np.float32), operands.Expected(np.zeros(0, np.float32), 0.0, True)) == 0
-    half = np.array([1.0, 2.0], np.float16)
-    assert operands.relative_error(half, operands.Expected(np.array([1.0, 1.0], np.float16), 1.0, True)) == 1.0
 
 
 def test_the_reference_of_a_function_is_prepared():
     x = te.placeholder((8,), "float32", "X")
     task = operands.prepare(te.func(te.compute((8,), lambda i: te.log(x[i]), "Y"), "log"), 0)
-    assert task.expected["Y"].finite  # inputs were chosen where the logarithm is defined
+    assert task.expected["Y"].share == 1  # inputs were chosen where the logarithm is defined
 
 
 # ---- slow kernels that a person has measured ----

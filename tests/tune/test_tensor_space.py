@@ -10,7 +10,7 @@ from workbench.ir.poly import holes_of
 from workbench.ir.reference import evaluate
 from workbench.ir.stmt import loops
 from workbench.ir.verify import verify
-from workbench.runtime.operands import make_inputs
+from workbench.runtime.drawing import draw
 from workbench.target import Target
 from workbench.tune.space import make_space
 
@@ -64,7 +64,7 @@ def test_rows_compute_the_right_thing(case):
     from workbench.runtime.kernel import Kernel
 
     func, target = CASES[case](), Target.host(threads=2)
-    inputs = make_inputs(func, 1)
+    inputs = draw(func, 1)
     want = evaluate(func, inputs)[func.outputs[0].name]
     rng = np.random.default_rng(3)
     for variant in make_space(func, target).variants:

@@ -91,11 +91,11 @@ def evaluate(func: Func, inputs: Mapping[str, Array], *, precise: bool = False) 
             arrays[buffer.name] = np.full([concrete(d) for d in buffer.shape], fill, dtype)
     with np.errstate(all="ignore"):
         for stmt in func.body:
-            _run(_block_of(stmt), arrays, func, precise)
+            _run(block_of(stmt), arrays, func, precise)
     return {b.name: arrays[b.name] if precise else arrays[b.name].astype(b.dtype, copy=False) for b in func.outputs}
 
 
-def _block_of(stmt: Stmt) -> Block:
+def block_of(stmt: Stmt) -> Block:
     """Return the block of a nest that nobody has scheduled: its axes are the loops around it, one for one."""
     extents: dict[str, object] = {}
     while isinstance(stmt, For) and len(stmt.body) == 1:
@@ -180,7 +180,7 @@ def _digit_map(parts: list[tuple[str, int, int]], total: int) -> Callable[[Digit
 
 def _reduce(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     """Reduce `term` over the reduction axes, which keep a dimension of size 1."""
-    factors = _factors(term) if op == "add" else [term]
+    factors = factors_of(term) if op == "add" else [term]
     if len(factors) > 1 and any(isinstance(x, Load) for f in factors for x in loads(f)):
         return _accumulate(ev, op, reduced, lambda e, rest: _contract(e, factors, rest), _largest(ev, factors))
     sizes = math.prod(ev.axes.values())
@@ -241,9 +241,10 @@ def _fold(ev: Evaluator, op: str, term: Expr, reduced: list[Iter]) -> Array:
     )
 
 
-def _factors(term: Expr) -> list[Expr]:
+def factors_of(term: Expr) -> list[Expr]:
+    """Factors of a product, the expression itself where it is none."""
     if isinstance(term, Binary) and term.op == "mul":
-        return _factors(term.a) + _factors(term.b)
+        return factors_of(term.a) + factors_of(term.b)
     return [term]
 
 

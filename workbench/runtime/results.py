@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 Status: TypeAlias = Literal["ok", "build_error", "run_error", "wrong_answer", "timeout", "cancelled"]
 
-#: Largest difference from the reference over max |reference| that still counts as right; integers must be equal.
-TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 4e-2}
-
 #: Where a kernel that is timed may find its constants.
 CONSTANTS = ("near", "shared", "memory")
 
@@ -117,7 +114,7 @@ class Measurement:
     compile_s, run_s : float
         Seconds for building, and for checking and timing.
     max_rel_error : float or None
-        Largest difference from the reference over max |reference|.
+        Largest error of an element over what rounding may make of it (`ir.rounding`): up to 1 is right.
     number : int
         Calls per repetition.
     clock : str

@@ -15,12 +15,10 @@ from workbench.runtime.operands import (
     PATTERN,
     Operands,
     Packed,
-    describe_mismatch,
     prepare,
-    relative_error,
 )
 from workbench.runtime.repeats import Timer
-from workbench.runtime.results import TOLERANCE, SetupJob, TrialDone, TrialJob
+from workbench.runtime.results import SetupJob, TrialDone, TrialJob
 from workbench.runtime.streaming import CONTEST_BYTES, STREAM_BYTES, Stream
 
 #: Bytes of inputs and references that a runner keeps between trials.
@@ -32,6 +30,7 @@ class Candidate:
 
     def __init__(self, job: TrialJob, task: Operands, packed: Packed, around: Surroundings, stream: Stream) -> None:
         self._task, self._around = task, around
+        self._expected = task.expected_of(job.params)
         # Kept here: what was packed for others since then may have pushed these out.
         self._arrays = arrays = [_operand(job.key, b, task, packed) for b in job.params]
         for buffer, array in zip(job.params, arrays, strict=True):
@@ -50,7 +49,7 @@ class Candidate:
         self._loaded.close()
 
     def check(self) -> tuple[float, float, str]:
-        """Run once; return its milliseconds, the largest error, and what is wrong ("" when all is right)."""
+        """Run once; return milliseconds, the largest error over its bound, and what is wrong ("" when all is right)."""
         guard = self._space[self._space.nbytes - GUARD :]
         for output in self._task.outputs.values():
             poison(output.array)
@@ -59,11 +58,10 @@ class Candidate:
         first_ms = self.timer.run(1, 1)[0]
         worst, problems = 0.0, []
         for name, output in self._task.outputs.items():
-            expected = self._task.expected[name]
-            error = relative_error(output.array, expected)
+            error = self._expected[name].worst(output.array)
             worst = max(worst, error)
-            if error > TOLERANCE.get(str(output.array.dtype), 0.0):
-                problems.append(describe_mismatch(name, output.array, expected))
+            if error > 1.0:
+                problems.append(self._expected[name].mismatch(name, output.array))
             if not output.intact():
                 problems.append(f"the kernel wrote outside {name}")
         if not (guard == PATTERN).all():

@@ -81,7 +81,7 @@ class Record(Line):
     compile_s: float = column("time to build the candidate, in seconds", default=0.0)
     run_s: float = column("time that checking and timing took, in seconds", default=0.0)
     max_rel_error: float | None = column(
-        "largest difference from the reference over the reference's largest number", default=None
+        "largest error of an element over what rounding may make of it: up to 1 is right", default=None
     )
     elapsed_s: float = column("tuning time of this log when the trial ended, in seconds", default=0.0)
     timestamp: float = column("seconds since the epoch when the trial ended", default=0.0)

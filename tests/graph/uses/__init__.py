@@ -12,14 +12,23 @@ from graph.uses.signal import LATER, SIGNAL
 
 #: Not compared yet.
 LATER_ON = (
+    "Softplus",
+    "Softsign",
+    "Celu",
+    "Gelu",
+    "Shrink",
+    "Mean",
     "MaxUnpool",
     "OneHot",
     "NonZero",
+    "Col2Im",
     "CastLike",
+    "Einsum",
     "GridSample",
     "AffineGrid",
     "RoiAlign",
     "NonMaxSuppression",
+    "BatchNormalization",
     "STFT",
     "TfIdfVectorizer",
     "Add",

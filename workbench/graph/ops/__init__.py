@@ -1,7 +1,6 @@
 """Operator families; importing this package registers them all."""
 
 from . import (
-    activations,
     along,
     arg,
     contrib,
@@ -28,7 +27,6 @@ from . import (
 )
 
 __all__ = [
-    "activations",
     "along",
     "arg",
     "contrib",
