@@ -74,6 +74,31 @@ def test_threads_keep_to_their_shares_and_the_caller_only_meanwhile():
 
 
 @places
+def test_a_caller_leaves_a_workers_core_and_is_free_again(monkeypatch):
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        pytest.skip("one processor")
+    shares = Placement(2)
+    monkeypatch.setattr(placement, "PART_S", 0.0)
+    os.sched_setaffinity(0, shares.shares[1])
+    os.sched_setaffinity(0, allowed)
+    moved: list[object] = []
+    monkeypatch.setattr(
+        Placement, "leave", lambda self, before: (moved.append(before), os.sched_setaffinity(0, before))
+    )
+    monkeypatch.setattr(placement, "_current_cpu", lambda: next(iter(shares.shares[1])))
+    shares.part()
+    assert moved == [allowed]
+    monkeypatch.setattr(placement, "PART_S", 60.0)
+    shares.part()  # not again so soon
+    monkeypatch.setattr(placement, "_current_cpu", lambda: next(iter(shares.shares[0])))
+    monkeypatch.setattr(placement, "PART_S", 0.0)
+    shares.part()
+    assert moved == [allowed]
+    assert os.sched_getaffinity(0) == allowed
+
+
+@places
 def test_a_caller_that_was_confined_stays_so():
     allowed = os.sched_getaffinity(0)
     if len(allowed) < 2:

@@ -45,7 +45,7 @@ def test_runs_are_warm_when_two_windows_agree(monkeypatch):
 def test_runs_that_never_agree_are_not_waited_for_long(monkeypatch):
     machine = Machine(monkeypatch, (1.0 + (k // 40) % 2 for k in itertools.count()))
     warm_up(machine.run, 2)
-    assert machine.now < 2 * timing._WARM_S
+    assert machine.now < 2 * timing.WARM_S
 
 
 def test_slow_runs_warm_up_few_times_but_as_often_as_asked(monkeypatch):

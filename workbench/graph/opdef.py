@@ -30,7 +30,7 @@ class Call:
     node: Node
     types: tuple[TensorType | None, ...]
     values: tuple[Array | None, ...]
-    name: Callable[[str], str] = field(default=lambda base: base)
+    name: Callable[[str], str] = str  # what a value is called where an operator has several
 
     @property
     def version(self) -> int:

@@ -190,10 +190,8 @@ class Executable:
 
     # ---- measuring ----
 
-    def _inputs(self, inputs: Mapping[str, Any] | None) -> list[Array]:
-        """The given inputs, or random numbers (zeros for integers)."""
-        if inputs is not None:
-            return self._arrays((inputs,), {})
+    def draw_inputs(self) -> list[Array]:
+        """Random numbers for all inputs, zeros for integers."""
         rng = np.random.default_rng(0)
         arrays = list(self.empty_inputs().values())
         for array in arrays:
@@ -201,9 +199,10 @@ class Executable:
         return arrays
 
     @contextmanager
-    def _measuring(self, inputs: Mapping[str, Any] | None, warmup: int) -> Iterator[RunContext]:
+    def measuring(self, inputs: Mapping[str, Any] | None, warmup: int = 0) -> Iterator[RunContext]:
         """A context after some runs; it keeps what it is bound to."""
-        with self._running(self._inputs(inputs), self._memory.take()) as context:
+        given = self.draw_inputs() if inputs is None else self._arrays((inputs,), {})
+        with self._running(given, self._memory.take()) as context:
             for _ in range(warmup):
                 context.walk()
             yield context
@@ -248,7 +247,7 @@ class Executable:
         whole("number", number, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
         real("min_repeat_ms", min_repeat_ms, code="usage.repeat")
-        with quiet(), self._measuring(inputs, 0) as context, timing(context.pool) as watch:
+        with quiet(), self.measuring(inputs) as context, timing(context.pool) as watch:
             settle()
             first_ms = warm_up(context.time, warmup)
             if min_repeat_ms > 0:
@@ -280,7 +279,7 @@ class Executable:
         whole("warmup", warmup, least=0, code="usage.repeat")
         stamps = np.zeros((repeat, len(self.plan.calls) + 1), np.int64)
         whole_runs: list[float] = []
-        with self._measuring(inputs, warmup) as context:
+        with self.measuring(inputs, warmup) as context:
             for row in stamps:
                 context.walk(row)
                 whole_runs += context.time(1, 1)
@@ -323,7 +322,7 @@ class Executable:
 
         whole("runs", runs, code="usage.repeat")
         whole("warmup", warmup, least=0, code="usage.repeat")
-        with self._measuring(inputs, warmup) as context:
+        with self.measuring(inputs, warmup) as context:
             found = record(context, self.plan, runs)
             threads = context.lent
         spent = (found.stamps[:, -1] - found.stamps[:, 0]) * 1e-6
@@ -346,15 +345,14 @@ class Executable:
 
 
 class _Running:
-    """Borrow a context and threads, which keep to their cores, and give them back."""
+    """Borrow a context and threads, and give them back."""
 
-    __slots__ = ("_arrays", "_before", "_context", "_contexts", "_loan", "_threads")
+    __slots__ = ("_arrays", "_context", "_contexts", "_loan", "_threads")
 
     def __init__(self, contexts: ContextPool, threads: int, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         self._contexts, self._threads, self._arrays = contexts, threads, (inputs, outputs)
         self._context: RunContext | None = None
         self._loan: Loan | None = None
-        self._before: set[int] | None = None
 
     def __enter__(self) -> RunContext:
         context = self._context = self._contexts.take()
@@ -363,7 +361,7 @@ class _Running:
             context.use(self._loan)
             context.bind(*self._arrays)
             if self._loan.pool is not None:
-                self._before = self._loan.pool.placement.enter()
+                self._loan.pool.placement.part()
         except BaseException:
             self.__exit__()
             raise
@@ -373,8 +371,6 @@ class _Running:
         loan, self._loan = self._loan, None
         context, self._context = self._context, None
         if loan is not None:
-            if loan.pool is not None:
-                loan.pool.placement.leave(self._before)
             give_back(loan)
         if context is not None:
             self._contexts.give(context)

@@ -109,7 +109,7 @@ class Repetitions:
 
     def __init__(self, watch: Interference, *, own_time: bool = False, warm: bool = True) -> None:
         self._watch, self._own_time, self._warm = watch, own_time, warm
-        self._settled = True
+        self._settled, self._reason = True, ""
         self.clean: list[float] = []
         self.noisy: list[float] = []
         self.at_least_ms = 0.0
@@ -120,8 +120,18 @@ class Repetitions:
         (self.clean if calm and self._settled else self.noisy).extend(costs)
         if not calm:
             least = min(costs) * (1.0 if self._own_time else self._watch.present)
-            self.at_least_ms = min(self.at_least_ms or math.inf, least)
+            self._doubt(self._watch.reason(), least)
         self._settled = calm or not self._warm or min(costs) * number > SETTLED_MS
+
+    def merge(self, others: Repetitions) -> None:
+        """Take what others have."""
+        self.clean += others.clean
+        self.noisy += others.noisy
+        if others.at_least_ms:
+            self._doubt(others._reason, others.at_least_ms)
+
+    def _doubt(self, reason: str, least_ms: float) -> None:
+        self._reason, self.at_least_ms = reason, min(self.at_least_ms or math.inf, least_ms)
 
     def forget(self) -> None:
         """Drop what was taken: it was there to warm up."""
@@ -135,7 +145,7 @@ class Repetitions:
     @property
     def why_not(self) -> str:
         """Why the times are not to be trusted; empty where undisturbed ones are enough."""
-        return "" if len(self.clean) >= min(FEWEST, len(self)) else self._watch.reason() or "the machine was busy"
+        return "" if len(self.clean) >= min(FEWEST, len(self)) else self._reason
 
 
 class StolenTime:

@@ -10,12 +10,20 @@ where it can.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import math
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 _SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+
+
+#: A caller changes its core so many seconds after the last time at the earliest: where it goes, others may be busy.
+PART_S = 0.05
 
 
 class Placement:
@@ -37,6 +45,8 @@ class Placement:
         known = hasattr(os, "sched_getaffinity") and threads > 1
         self._allowed = os.sched_getaffinity(0) if known else set()
         self.shares = deal(cores(self._allowed), threads) if known else ()
+        self._own = frozenset({-1}).union(*self.shares[:1])
+        self._parted = -math.inf
 
     def place(self, number: int, thread: threading.Thread) -> None:
         """Let a worker, thread `number` of its pool, keep to its share."""
@@ -52,6 +62,18 @@ class Placement:
             yield
         finally:
             self.leave(before)
+
+    def part(self) -> None:
+        """Let the calling thread leave a worker's core, now and then, and run where it likes from there on.
+
+        It is not confined: where other programs are busy, it goes on wherever a core is free.
+        """
+        if not self.shares or _current_cpu() in self._own:
+            return
+        now = time.monotonic()
+        if now - self._parted >= PART_S:
+            self._parted = now
+            self.leave(self.enter())
 
     def enter(self) -> set[int] | None:
         """Let the calling thread keep to its share; return what `leave` has to be given."""
@@ -115,3 +137,16 @@ def _siblings(cpu: int) -> set[int]:
             first, _, last = part.partition("-")
             out |= set(range(int(first), int(last or first) + 1))
     return out
+
+
+def _current_cpu() -> int:
+    """The processor that the calling thread runs on; -1 where the system does not tell."""
+    return _getcpu()()
+
+
+@functools.cache
+def _getcpu() -> Callable[[], int]:
+    try:
+        return ctypes.CDLL(None).sched_getcpu  # type: ignore[no-any-return]
+    except (AttributeError, OSError, TypeError):
+        return lambda: -1

@@ -14,7 +14,7 @@ from workbench.runtime.interference import Interference, Repetitions
 WINDOW_MS, AGREE = 50.0, 0.02
 
 #: So many runs make a window at least, and so many seconds runs may take to become warm.
-_WINDOW_RUNS, _WARM_S = 3, 1.5
+_WINDOW_RUNS, WARM_S = 3, 1.5
 
 #: A benchmark that nobody limits has so many repetitions at least, and takes so many seconds.
 LEAST, LEAST_S = 10, 0.3
@@ -174,15 +174,15 @@ def benchmark_result(
     )
 
 
-def warm_up(run: Callable[[int, int], list[float]], least: int) -> float:
-    """Run until two windows in a row take the same time, `least` times at least.
+def warm_up(run: Callable[[int, int], list[float]], least: int, seconds: float = WARM_S) -> float:
+    """Run until two windows in a row take the same time, `least` times at least, and else for so many seconds.
 
     Returns
     -------
     float
         Milliseconds of the first run.
     """
-    end = time.perf_counter() + _WARM_S
+    end = time.perf_counter() + seconds
     first = run(1, 1)[0]
     runs, before = 1, math.inf
     while True:

@@ -119,7 +119,7 @@ def _build_handler() -> Callable[[Any], Any]:
 
 
 def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
-    from workbench.runtime import harness, threads
+    from workbench.runtime import harness, network_time, threads
     from workbench.runtime.bout import run_contest
     from workbench.runtime.trial import TrialRunner
 
@@ -127,12 +127,14 @@ def _run_handler(tell: Callable[[Any], None]) -> Callable[[Any], Any]:
     threads.serial_launch_address()
     runner = TrialRunner()
 
-    def handle(job: SetupJob | TrialJob | ContestJob) -> TrialDone | ContestDone:
+    def handle(job: SetupJob | TrialJob | ContestJob | network_time.NetworkJob) -> Any:
         begin = time.perf_counter()
         try:
             if isinstance(job, SetupJob):
                 runner.setup(job)
                 return TrialDone("ready", seconds=time.perf_counter() - begin)
+            if isinstance(job, network_time.NetworkJob):
+                return network_time.time_in_turns(job)
             if isinstance(job, ContestJob):
                 return run_contest(runner, job, lambda index: tell(Turn(index)))
             return runner.run(job)

@@ -17,7 +17,7 @@ from workbench.graph.graph import Array
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
 from workbench.graph.limits import check_memory, check_total
-from workbench.graph.opdef import evaluate
+from workbench.graph.opdef import Call, evaluate
 from workbench.graph.passes import optimized
 from workbench.graph.plan import Reuses, plan_memory
 from workbench.graph.tasks import partition
@@ -279,17 +279,25 @@ def _host_call(graph: Graph, group: Group, memory: _Memory) -> HostCall:
     """Step that computes a node with its operator's reference."""
     (node,) = group.nodes
     call = make_call(node, graph.types, graph.constants)
-    given = [bool(i) for i in node.inputs]
-
-    def run(*arrays: Array) -> tuple[Array, ...]:
-        rest = iter(arrays)
-        values = evaluate(call, *(next(rest) if there else None for there in given))
-        return tuple(v for o, v in zip(node.outputs, values, strict=False) if o)
-
+    run = _Step(call, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
     args = tuple((memory.slot(t), memory.spec(t)) for t in group.inputs)
     results = tuple((memory.slot(t), memory.spec(t)) for t in group.outputs)
     uses = tuple(memory.use(t) for t in (*group.inputs, *group.outputs))
     return HostCall(f"{group.name}: {group.description}", run, args, results, group.obstacle, node.op, uses=uses)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A node that its operator's reference computes; which inputs and outputs there are says `given` and `wanted`."""
+
+    call: Call
+    given: tuple[bool, ...]
+    wanted: tuple[bool, ...]
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        rest = iter(arrays)
+        values = evaluate(self.call, *(next(rest) if there else None for there in self.given))
+        return tuple(v for there, v in zip(self.wanted, values, strict=False) if there)
 
 
 class _Memory:
