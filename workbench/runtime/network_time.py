@@ -157,7 +157,7 @@ class _Turn:
     def enough(self) -> bool:
         """Whether its time is known."""
         clean = self.found.clean
-        return len(clean) >= _LEAST and sum(clean) >= _LEAST_MS or len(clean) >= FEWEST and self._each >= _LEAST_MS
+        return (len(clean) >= _LEAST and sum(clean) >= _LEAST_MS) or (len(clean) >= FEWEST and self._each >= _LEAST_MS)
 
     def run(self) -> None:
         """Run for a while; the calls are timed one by one in a run that does not count."""

@@ -147,6 +147,6 @@ def _current_cpu() -> int:
 @functools.cache
 def _getcpu() -> Callable[[], int]:
     try:
-        return ctypes.CDLL(None).sched_getcpu  # type: ignore[no-any-return]
+        return ctypes.CDLL(None).sched_getcpu
     except (AttributeError, OSError, TypeError):
         return lambda: -1

@@ -23,7 +23,6 @@ from workbench.runtime.frames import read_frame, write_frame
 from workbench.runtime.results import (
     BuildJob,
     Built,
-    ContestDone,
     ContestJob,
     SetupJob,
     TrialDone,
