@@ -287,6 +287,30 @@ def test_an_offer_is_previewed_by_who_moves_there_and_taken_by_a_click(bench: Be
     bench.wait_for(f"{asked} > {before}")
 
 
+def test_where_no_step_gains_it_says_so_and_offers_a_way_out(bench: Bench) -> None:
+    page = bench.open(fixture="matmul").page
+    page.wait_for_selector("[data-reason=scalar] button")
+    page.evaluate("""() => {
+        const step = { primitive: 'split', args: { loop: 'j', factors: [null, 32] } };
+        const rows = [
+            { id: 'back', row: 'j', step, then: [], without: [0], label: '1 step taken back: split j by 32 ≈ 2.0×' },
+            { id: 'default', row: '', label: 'default schedule ≈ 2.2×' }
+        ];
+        const value = { rows, note: 'By the estimate no step makes it 5 % faster.' };
+        const answer = kernel.answers.find(one => one.q === 'cures');
+        kernel.answers.unshift({ ...answer, args: { node: 0 }, answer: { ok: true, value } });
+        kernel.put('history', { ...kernel.slices.history, at: 0 });
+        kernel.put('why', { ...kernel.slices.why, rows: [] });
+        kernel.patch(model, kernel.changed);
+    }""")
+    page.get_by_text("By the estimate no step makes it 5 % faster.").wait_for()
+    page.get_by_text("1 step taken back").click()
+    command, args = bench.commands()[-1]
+    assert (command, args["without"], args["then"]) == ("apply", [0], [])
+    page.get_by_text("default schedule").click()
+    assert bench.commands()[-1] == ["open_default", {}] or tuple(bench.commands()[-1]) == ("open_default", {})
+
+
 def test_what_was_unfolded_for_one_row_is_not_so_for_another(bench: Bench) -> None:
     page = bench.open(fixture="matmul").page
     bench.click("[data-row='k'] .swb-loop")

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workbench.analysis.estimate import evaluated
 from workbench.analysis.offered import Offered
+from workbench.analysis.rowwise import partial_sums, together
+from workbench.analysis.stages import Recipe, recipes
+from workbench.analysis.tiles import tile, tile_longer
+from workbench.analysis.ways import Place, Way, possible, remarked
 from workbench.errors import WorkbenchError
-from workbench.ir.stmt import Block, For
-from workbench.schedule.legality import spatial_loops
-from workbench.schedule.primitive import Primitive, registry
-from workbench.schedule.rewrite import fresh_names
 from workbench.tune.machine import Machine
 from workbench.tune.roofline import program_cycles
+from workbench.tune.sketch.tiling import MAX_BODY
+from workbench.turns import pause
 
 if TYPE_CHECKING:
-    from workbench.ir.func import Func
     from workbench.schedule import Schedule
+    from workbench.schedule.primitive import Primitive
     from workbench.target import Target
 
 LEAST = 1.05
 """How many times as fast the schedule has to be after a cure, by the estimate."""
+
+NEARLY = 0.7
+"""How many times as fast the schedule has to stay after a step that may pay with the one behind it."""
 
 SIMPLER = 1.25
 """How many times faster a way has to be than one of fewer steps to be told instead of it."""
@@ -35,22 +39,14 @@ SIMPLER = 1.25
 TRIED = 16
 """Ways that are tried for one reason."""
 
+STAGE = "stage"
+"""Code of the reason that another statement than the main one takes time."""
+
+TILED = ("latency", "reload", "loads", "stride", "gather")
+"""Reasons against which a tile of results is tried."""
+
 MARKS = ("vectorize", "unroll", "parallel")
 """Steps that say how loops run; a loop that has been told is in the way of steps that would change it."""
-
-SHORT = 16
-"""Most iterations of a loop that is unrolled."""
-
-VECTORS = (4, 2, 1)
-"""Vectors of a part that is split off a loop to run as vectors, the longest part first."""
-
-FULL = 4
-"""More vectors of one loop than the registers divided by this are too many: they do not fit beside what they are of."""
-
-TILES, BLOCKS = (8, 4), (64, 128)
-"""Iterations of the parts that are split off a loop: for registers, and for a cache."""
-
-Way: TypeAlias = tuple[Primitive, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +59,34 @@ class Cure(Offered):
         How many times as fast the schedule is after all of them.
     back : str
         What has to be taken back, in words.
+    says : str
+        The steps in fewer words than one by one; "" where they are short.
     """
 
     steps: tuple[Primitive, ...]
     gain: float
     without: tuple[int, ...] = ()
     back: str = ""
+    says: str = ""
+
+    def __len__(self) -> int:
+        """How much there is to read: what is named together counts as two steps at most."""
+        return min(len(self.steps), 2) if self.says else len(self.steps)
 
     def __str__(self) -> str:
-        gain = f"{self.gain:.0f}" if self.gain >= 10 else f"{self.gain:.1f}" if self.gain >= 2 else f"{self.gain:.2f}"
-        return f"{self.back}{' + '.join(map(_said, self.steps))} ≈ {gain}×"
+        return f"{self.back}{self.words} ≈ {gain_text(self.gain)}×"
+
+    @property
+    def words(self) -> str:
+        """The steps, without what is taken back."""
+        return self.says or " + ".join(map(_said, self.steps))
+
+    def taken(self, schedule: Schedule) -> Schedule:
+        """Return a schedule after the steps."""
+        after = replayed(schedule, self.without) if self.without else schedule.copy()
+        for step in self.steps:
+            after.apply(step)
+        return after
 
     @property
     def row(self) -> str:
@@ -86,6 +100,11 @@ class Cure(Offered):
     def told(self) -> dict[str, Any]:
         """Return the row."""
         return {"row": self.row}
+
+
+def gain_text(gain: float) -> str:
+    """How many times as fast: ``1.07``, ``2.4``, ``46``."""
+    return f"{gain:.0f}" if gain >= 10 else f"{gain:.1f}" if gain >= 2 else f"{gain:.2f}"
 
 
 def _said(step: Primitive) -> str:
@@ -135,16 +154,12 @@ def beside(schedule: Schedule, first: Cure | None, other: Cure | None, target: T
     """Whether a cure is legal after another one, and still gains: the two do not pull apart."""
     if first is None or other is None or other.without:
         return False
-    machine, after = Machine.of(target), replayed(schedule, first.without)
+    machine = Machine.of(target)
     try:
-        for step in first.steps:
-            after.apply(step)
-        before = cycles_of(after, machine)
-        for step in other.steps:
-            after.apply(step)
+        after = first.taken(schedule)
+        return cycles_of(after, machine) >= LEAST * cycles_of(other.taken(after), machine)
     except WorkbenchError:
         return False
-    return before >= LEAST * cycles_of(after, machine)
 
 
 class Cures:
@@ -161,19 +176,52 @@ class Cures:
 
     def __init__(self, schedule: Schedule, block: str, target: Target) -> None:
         self._schedule, self._target, self._machine = schedule, target, Machine.of(target)
-        self._place = _Place(schedule.func, block, target)
+        self._block, self._place = block, Place(schedule.func, block, target)
         self._before = cycles_of(schedule, self._machine)
         self._known: dict[tuple[Way, tuple[int, ...]], float] = {}
 
     def of(self, code: str, row: str) -> Cure | None:
         """Return the best cure for a reason, a short one rather than one that is little faster; None without any."""
-        ways = itertools.islice(_possible(_FOR.get(code, ()), self._place, row), TRIED)
+        ways = itertools.islice(possible(code, self._place, row), TRIED)
         # Another thread is offered whenever it is legal and no loss: the number says why it may not be worth it yet.
         least = 1.0 if code == "serial" else LEAST
         found = [Cure(way, gain) for way in dict.fromkeys(ways) if (gain := self._gain(way)) >= least]
+        makers = self._recipes(code, row, alone=not found)
+        found += [cure for make in makers if (cure := self._made(make)) is not None]
         if code == "spill":
             found += self._shorter(row)
-        return max(found, key=lambda one: one.gain / SIMPLER ** len(one.steps), default=None)
+        return max(found, key=lambda one: one.gain / SIMPLER ** len(one), default=None)
+
+    def nearly(self) -> list[Cure]:
+        """Return what was tried and neither gains nor loses much, the best first: another step may make it pay."""
+        found = [
+            Cure(way, gain) for (way, without), gain in self._known.items() if not without and NEARLY < gain < LEAST
+        ]
+        return sorted(found, key=lambda one: -one.gain)
+
+    def _recipes(self, code: str, row: str, alone: bool) -> Iterator[Recipe]:
+        """Yield what takes several steps at once; `alone` where no few steps were found."""
+        if code == STAGE:
+            block = row.removeprefix("stmt:")
+            yield from recipes(self._schedule, block, self._target)
+            yield partial(together, target=self._target)
+            yield partial(partial_sums, name=block, target=self._target)
+        elif code == "cache":
+            yield from recipes(self._schedule, self._block, self._target)
+        elif code in TILED or (alone and code == "scalar"):
+            yield partial(tile, block=self._block, target=self._target)
+            yield partial(tile_longer, block=self._block, target=self._target)
+            yield partial(partial_sums, name=self._block, target=self._target)
+
+    def _made(self, make: Recipe) -> Cure | None:
+        """Return what a recipe gains."""
+        pause()
+        after = self._schedule.copy()
+        try:
+            says, gain = make(after), self._gained(after)
+        except WorkbenchError:
+            return None
+        return Cure(after.trace[len(self._schedule.trace) :], gain, says=says) if gain >= LEAST else None
 
     def _shorter(self, row: str) -> Iterator[Cure]:
         """Yield what takes a mark of a loop back that is too long for the registers, and marks a part of it."""
@@ -181,207 +229,28 @@ class Cures:
         if len(places) != 1:
             return
         mark = self._schedule.trace[places[0]].name
-        for way in _remarked(self._place, row, mark):
+        for way in remarked(self._place, row, mark):
             if (gain := self._gain(way, places)) >= LEAST:
                 yield Cure(way, gain, places, f"{mark} {row} taken back: ")
 
     def _gain(self, way: Way, without: tuple[int, ...] = ()) -> float:
         """How many times as fast the schedule is after a way; 0 where it cannot be gone."""
         if (way, without) not in self._known:
+            pause()
             try:
                 after = replayed(self._schedule, without) if without else self._schedule.copy()
                 for step in way:
                     after.apply(step)
-                self._known[way, without] = self._before / max(cycles_of(after, self._machine), 1.0)
+                self._known[way, without] = self._gained(after)
             except WorkbenchError:
                 self._known[way, without] = 0.0
         return self._known[way, without]
 
+    def _gained(self, after: Schedule) -> float:
+        """How many times as fast a schedule is; 0 where what is written out outgrows what compilers and caches like."""
+        if self._body(after) > max(MAX_BODY, self._body(self._schedule)):
+            return 0.0
+        return self._before / max(cycles_of(after, self._machine), 1.0)
 
-class _Place:
-    """Where a statement stands: the loops around it."""
-
-    def __init__(self, func: Func, block: str, target: Target) -> None:
-        self.func, self.target = func, target
-        self.block, self.path = func.block(block)
-        self.names = [lp.name for lp in self.path]
-        self.spatial = set(spatial_loops(self.block))
-        self.sums = [lp.name for lp in self.path if lp.name not in self.spatial and lp.extent != 1]
-        self.lanes = target.lanes(func.buffer(self.block.buffer).dtype)
-        self.serial = [lp for lp in self.path if lp.kind == "serial" and lp.extent != 1]
-
-    @cached_property
-    def free(self) -> list[For]:
-        """Serial loops over results, innermost first."""
-        return [lp for lp in reversed(self.serial) if lp.name in self.spatial]
-
-    def after(self, name: str) -> list[str]:
-        """Loops inside of one."""
-        return self.names[self.names.index(name) + 1 :]
-
-
-def _step(name: str, *args: object) -> Primitive:
-    return registry[name].make(*args)
-
-
-def halves(func: Func, loop: str) -> tuple[str, str]:
-    """Return the names of the two loops that a split makes."""
-    outer, inner = fresh_names(func, [f"{loop}.0", f"{loop}.1"])
-    return outer, inner
-
-
-def innermost(func: Func, target: Target, block: Block, path: tuple[For, ...], loop: For) -> Iterator[Way]:
-    """Yield the ways to run a loop, or as much of it as a vector holds, at the innermost place as vectors."""
-    names = [lp.name for lp in path]
-    after = names[names.index(loop.name) + 1 :]
-
-    def there(name: str) -> Way:
-        return (*((_step("reorder", *after, name),) if after else ()), _step("vectorize", name))
-
-    lanes = target.lanes(func.buffer(block.buffer).dtype)
-    found = parts(loop, lanes)
-    if not found or not too_long(loop, lanes, target):
-        yield there(loop.name)
-        found = found[-1:]  # all of it fits: less is a vector
-    for n in found:
-        yield (_step("split", loop.name, [None, n]), *there(halves(func, loop.name)[1]))
-
-
-def too_long(loop: For, lanes: int, target: Target) -> bool:
-    """Whether a loop makes far more vectors than registers hold beside what they are made of."""
-    return isinstance(loop.extent, int) and loop.extent > lanes * (target.vector_registers // FULL)
-
-
-def parts(loop: For, lanes: int) -> list[int]:
-    """Return how long a part of a loop may be that runs as a few vectors, the longest first."""
-    n = loop.extent
-    return [k * lanes for k in VECTORS if lanes > 1 and isinstance(n, int) and n > k * lanes and n % (k * lanes) == 0]
-
-
-def _vectors(at: _Place, row: str) -> Iterator[Way]:
-    """Vectors of the loop, or of another one over results."""
-    for lp in sorted(at.free, key=lambda lp: lp.name != row):
-        if not (too_long(lp, at.lanes, at.target) and parts(lp, at.lanes)):
-            yield (_step("vectorize", lp.name),)
-        yield from innermost(at.func, at.target, at.block, at.path, lp)
-
-
-def _unrolled(at: _Place, row: str) -> Iterator[Way]:
-    """The short loops inside of the sum written out: their results stay in registers while it goes on."""
-    inside = at.after(at.sums[0]) if at.sums else []
-    short = [lp.name for lp in reversed(at.serial) if isinstance(lp.extent, int) and lp.extent <= SHORT]
-    found = [name for name in short if name in inside or name == row]
-    yield from ((_step("unroll", name),) for name in found)
-    if len(found) > 1:
-        yield tuple(_step("unroll", name) for name in found)
-
-
-def _tiled(at: _Place, row: str) -> Iterator[Way]:
-    """A few results of a loop at once inside of the sum."""
-    if not at.sums:
-        return
-    for lp in at.free:
-        for n in TILES:
-            if not isinstance(lp.extent, int) or lp.extent < n or lp.extent % n:
-                continue
-            parted = lp.extent > n
-            name = halves(at.func, lp.name)[1] if parted else lp.name
-            first = (_step("split", lp.name, [None, n]),) if parted else ()
-            after = at.after(lp.name)
-            upto = after[: after.index(at.sums[-1]) + 1] if at.sums[-1] in after else []
-            yield (*first, *((_step("reorder", *upto, name),) if upto else ()), _step("unroll", name))
-
-
-def _moved(at: _Place, row: str) -> Iterator[Way]:
-    """Another loop innermost, or a sum further in."""
-    for lp in at.free:
-        if after := at.after(lp.name):
-            yield (_step("reorder", *after, lp.name),)
-    for name in at.sums:
-        after = at.after(name)
-        for k in range(1, len(after) + 1):
-            yield (_step("reorder", *after[:k], name),)
-
-
-def _stored(at: _Place, row: str) -> Iterator[Way]:
-    """Sums kept apart from the result."""
-    yield (_step("cache_write", at.block.name),)
-    if at.sums:
-        yield (_step("decompose_reduction", at.block.name, at.sums[0]),)
-
-
-def _parallel(at: _Place, row: str) -> Iterator[Way]:
-    """Several cores: the outermost loops over results, or one that is brought there."""
-    outer = list(itertools.takewhile(lambda lp: lp.name in at.spatial and lp.kind == "serial", at.path))
-    for k in range(1, min(len(outer), 3) + 1):
-        yield (_step("parallel", *(lp.name for lp in outer[:k])),)
-    for lp in at.free if not outer else ():
-        if before := at.names[: at.names.index(lp.name)]:
-            yield (_step("reorder", lp.name, *before), _step("parallel", lp.name))
-
-
-def _written_out(at: _Place, row: str) -> Iterator[Way]:
-    """More of a loop in one go."""
-    yield (_step("unroll", row),)
-    for n in TILES:
-        yield (_step("split", row, [None, n]), _step("unroll", halves(at.func, row)[1]))
-
-
-def _blocked(at: _Place, row: str) -> Iterator[Way]:
-    """A part of a loop at a time: what it touches stays in the cache while the loops around it run."""
-    for lp in sorted(at.serial, key=lambda lp: lp.name != row):
-        before = at.names[: at.names.index(lp.name)]
-        for n in BLOCKS:
-            if isinstance(lp.extent, int) and lp.extent > n and lp.extent % n == 0 and before:
-                yield (_step("split", lp.name, [None, n]), _step("reorder", halves(at.func, lp.name)[0], *before))
-
-
-def _remarked(at: _Place, row: str, mark: str) -> Iterator[Way]:
-    """A few vectors of a loop that was marked whole, inside of the sum; some results of a loop around beside them."""
-    outer, inner = halves(at.func, row)
-    before = at.names[: at.names.index(row)]
-    sums = [name for name in at.sums if name in before]
-    for n in parts(at.func.loop(row)[0], at.lanes):
-        first, last = _step("split", row, [None, n]), _step(mark, inner)
-        yield (first, *((_step("reorder", outer, *before[before.index(sums[0]) :]),) if sums else ()), last)
-        for lp in at.free if sums else ():
-            between = before[before.index(lp.name) + 1 :] if lp.name in before else []
-            tiles = [k for k in TILES if isinstance(lp.extent, int) and lp.extent > k and lp.extent % k == 0]
-            for k in tiles if sums[0] in between else ():
-                part = halves(at.func, lp.name)[1]
-                order = (*(name for name in between if name not in sums), outer, *sums, part)
-                yield (first, _step("split", lp.name, [None, k]), _step("reorder", *order), last, _step("unroll", part))
-
-
-def _padded(at: _Place, row: str) -> Iterator[Way]:
-    """Storage with its edges written out, so that nothing is left to test."""
-    yield from ((step,) for step in registry["pad"].candidates(at.func, at.target, at.block.name))
-
-
-_Ways: TypeAlias = Callable[[_Place, str], Iterator[Way]]
-
-_FOR: Mapping[str, tuple[_Ways, ...]] = MappingProxyType(
-    {
-        "scalar": (_vectors,),
-        "serial": (_parallel,),
-        "latency": (_unrolled, _tiled),
-        "reload": (_unrolled, _moved, _tiled, _stored),
-        "gather": (_moved,),
-        "loads": (_unrolled, _tiled),
-        "spill": (_moved, _stored),
-        "overhead": (_written_out, _unrolled),
-        "guards": (_padded,),
-        "stride": (_moved, _vectors),
-        "cache": (_blocked, _moved),
-    }
-)
-"""What to try, by the reason."""
-
-
-def _possible(makers: tuple[_Ways, ...], at: _Place, row: str) -> Iterator[Way]:
-    """Yield ways of each maker until one cannot even be put together."""
-    for make in makers:
-        try:
-            yield from make(at, row)
-        except WorkbenchError:
-            continue
+    def _body(self, schedule: Schedule) -> float:
+        return max(float(facts.vectors[0]) for facts, _ in evaluated(schedule, self._machine))

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.analysis.accesses import accesses
-from workbench.analysis.cures import Cure, Cures
+from workbench.analysis.cures import STAGE, Cure, Cures
 from workbench.analysis.estimate import evaluated
+from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
 from workbench.tune.facts import STRAIGHT, BlockFacts
 from workbench.tune.footprint import WAYS
@@ -38,6 +39,12 @@ _FEW = 8
 MOST = 4
 """Reasons that are given."""
 
+STAGES = 2
+"""Statements beside the main one that are named."""
+
+LEAST_STAGE = 0.04
+"""Share of the whole time from which on one is: what is fused often takes the next stage along."""
+
 LEAST = 0.08
 """Share of the statement's time that a reason has to explain."""
 
@@ -50,13 +57,13 @@ class Reason:
     ----------
     code : str
         ``scalar``, ``serial``, ``latency``, ``reload``, ``gather``, ``loads``, ``spill``, ``overhead``, ``guards``,
-        ``stride``, ``cache`` or ``tasks``.
+        ``stride``, ``cache``, ``tasks`` or ``stage`` (another statement).
     says : str
         The same in words.
     row : str
         Loop (or statement, ``stmt:BLOCK``) that it is about; "" for none.
     part : float
-        Share of the statement's estimated time that it takes; reasons overlap.
+        Share of the statement's estimated time that it takes, of the whole time for ``stage``; reasons overlap.
     cure : Cure or None
         Legal steps that make the schedule faster by the estimate; None where none was found, or none was looked for.
     """
@@ -66,6 +73,11 @@ class Reason:
     row: str
     part: float
     cure: Cure | None = None
+
+    @property
+    def id(self) -> str:
+        """What no other reason of the same answer is called."""
+        return f"{self.code} {self.row.removeprefix('stmt:')}" if self.code == STAGE else self.code
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +123,7 @@ class Why:
 
     def to_json(self) -> dict[str, Any]:
         """Return what a front end shows."""
-        return {"text": self._told, "rows": [{"id": r.code, "says": r.says} for r in self.reasons]}
+        return {"text": self._told, "rows": [{"id": r.id, "says": r.says} for r in self.reasons]}
 
 
 def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True) -> Why | None:
@@ -156,11 +168,23 @@ def why(schedule: Schedule, target: Target | None = None, *, cures: bool = True)
     share = {"compute": part * main.compute / both, "memory": part * main.memory / both, "launch": launch}
     share["others"] = 1.0 - sum(share.values())
     given = [r for r in sorted(main.reasons(launch), key=lambda one: -one.part) if r.part >= LEAST][:MOST]
+    others = [_stage(schedule, f, t / whole) for n, (t, (f, _)) in enumerate(zip(spent, found, strict=True)) if n != k]
+    given += [r for r in sorted(others, key=lambda one: -one.part)[:STAGES] if r.part >= LEAST_STAGE]
+    given.sort(key=lambda one: -one.part)
     name = found[k][0].plan.name
     if cures and given:
         trials = Cures(schedule, name, target)
         given = [replace(one, cure=trials.of(one.code, one.row)) for one in given]
     return Why(name, share, tuple(given))
+
+
+def _stage(schedule: Schedule, f: BlockFacts, part: float) -> Reason:
+    """Say that a statement beside the main one takes time, and how it runs."""
+    name = f.plan.name
+    nests = ([b.name for b, _ in blocks((nest,))] for nest in schedule.func.body)
+    own = "is a nest of its own, " if [name] in nests else ""
+    how = "scalar" if _one(f.vector) == 1.0 and f.lanes > 1 else "in vectors"
+    return Reason(STAGE, f"the stage {name} {own}{how}: {_percent(part)} of the time", f"stmt:{name}", part)
 
 
 class _Main:

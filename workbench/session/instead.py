@@ -22,7 +22,7 @@ from .ways import Wanted, elsewhere, ways
 
 if TYPE_CHECKING:
     from workbench.analysis import Estimate
-    from workbench.analysis.cures import Way
+    from workbench.analysis.ways import Way
     from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.schedule.moves import Move

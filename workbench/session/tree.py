@@ -215,6 +215,12 @@ class Tree:
             node.trial = trial
         return node.id
 
+    def add_reached(self, schedule: Schedule, label: str) -> int:
+        """Add a state that was reached by several steps at once below the deepest state known on its way."""
+        known = (self._by_key.get(key) for key in reversed(keys_of(self.task, schedule)[: len(schedule.trace)]))
+        parent = next((id for id in known if id is not None), ROOT)
+        return self.add(parent, schedule, edge="steps", by="hand", label=label)
+
     def unfold(self, id: int) -> None:
         """Put every single step between a node and the deepest state known before it.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from workbench.analysis.cures import Way, halves, innermost
+from workbench.analysis.ways import Way, halves, innermost
 from workbench.errors import WorkbenchError
 from workbench.ir.stmt import Block, For, blocks
 from workbench.schedule.holes import divisors

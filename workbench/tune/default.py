@@ -36,10 +36,15 @@ def default_schedule(task: Any, target: Any = None) -> Schedule:
     usual = tuple(r for r in RULES if not r.custom)
     draft = sketches(Schedule(func, target), machine, first_only=True, rules=usual)[0]
     variant = Variant(0, draft.schedule, machine, draft.notes, draft.skips, draft.limits, draft.wishes)
-    if not draft.schedule.func.holes:
-        return draft.schedule
+    return favourite(variant) or Schedule(func, target)
+
+
+def favourite(variant: Variant) -> Schedule | None:
+    """Fill the open numbers of a variant as the estimate likes best, of a sample; None where no row is legal."""
+    if not variant.schedule.func.holes:
+        return variant.schedule
     picks = variant.sampler.draw(SAMPLE, np.random.default_rng(0))
     if not len(picks):
-        return Schedule(func, target)
+        return None
     speed = variant.features(picks)[:, INDEX["speed"]]
-    return draft.schedule.fill(variant.sampler.row(picks[int(np.argmax(speed))]))
+    return variant.schedule.fill(variant.sampler.row(picks[int(np.argmax(speed))]))

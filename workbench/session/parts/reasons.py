@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..registry import Host, Look, question, slice_
+
+if TYPE_CHECKING:
+    from workbench.schedule import Schedule
+    from workbench.target import Target
 
 APART = 1.5
 """How many times longer or shorter than measured an estimate may be without being called so."""
@@ -77,11 +81,16 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
     """Say which legal steps make the variant ``node`` (that on show by default) faster by its estimate, for each reason
     that has some: the one that gains most first, and none that it would make useless; but for more threads, which come
     with ``or`` then: that a thread rests is not said without the step.
+
+    Where none gains, ``note`` says so, and rows of no reason say what else does: ``steps`` (two that pay together) or
+    ``back`` (an earlier state, and the offers from there), and ``default`` (the command ``open_default``; no steps).
     """
     from workbench.analysis import why
-    from workbench.analysis.cures import beside
+    from workbench.analysis.cures import LEAST, beside
 
-    view, target = host.desk.variant(args.get("node")).schedule, host.desk.target
+    desk = host.desk
+    node = desk.variant(args.get("node"))
+    view, target, known = node.schedule, desk.target, _times(desk)
 
     def work() -> dict[str, Any]:
         found = why(view, target) if view.is_concrete else None
@@ -91,7 +100,38 @@ def cures(host: Host, args: Mapping[str, Any]) -> Callable[[], Any]:
         for one in cured:
             other = one is not cured[0] and not beside(view, cured[0].cure, one.cure, target)
             if one.cure is not None and (not other or one.code == "serial"):
-                rows.append({"id": one.code, **one.cure.to_json(), **({"or": True} if other else {})})
-        return {"rows": rows}
+                rows.append({"id": one.id, **one.cure.to_json(), **({"or": True} if other else {})})
+        if found is None or any(one.cure and one.cure.gain >= LEAST for one in cured):
+            return {"rows": rows}
+        more = list(_else(view, target, known))
+        return {"rows": [*rows, *more], "note": _NOTE.format("" if more else ", nor is the default schedule")}
 
     return work
+
+
+ENOUGH = 0.9
+"""Share of the default schedule's speed with which an earlier state is good enough."""
+
+_NOTE = "By the estimate no step makes it 5 % faster{}."
+
+
+def _else(view: Schedule, target: Target, known: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """Yield what there is where no step gains; times that are `known`, by the trace, overrule the estimate."""
+    from workbench.analysis.cures import LEAST
+    from workbench.analysis.stuck import Default, default_of, step_back, two_steps
+
+    found, best = default_of(view, target)
+    if (both := two_steps(view, target)) is not None:
+        yield {"id": "steps", **both.to_json()}
+    elif best.gain >= LEAST and (back := step_back(view, target, ENOUGH * best.gain)) is not None:
+        yield {"id": "back", **back.to_json()}
+    now, then = (known.get("\n".join(map(str, s.trace))) for s in (view, found))
+    if now and then:
+        best = Default(now / then, True)
+    if best.gain >= LEAST:
+        yield {"id": "default", "label": str(best), "row": ""}
+
+
+def _times(desk: Any) -> dict[str, float]:
+    """Return the measured milliseconds of the states of the task on show, by their traces."""
+    return {trace: r.ms for (task, trace), r in desk.history.results.items() if task == desk.tree.task and r.ms}

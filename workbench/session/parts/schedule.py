@@ -20,6 +20,9 @@ from ..nest import accesses_slice, known, loop_of
 from ..notes import NO_PROGRAM_HINT
 from ..registry import Host, Look, command, needed, question, slice_
 
+MANY = 3
+"""Steps taken at once that are still a variant each."""
+
 
 @slice_("nest")
 def nest(look: Look) -> dict[str, Any] | None:
@@ -75,13 +78,16 @@ def select(host: Host, id: str) -> None:
 def apply(host: Host, step: object, then: object = None, without: object = None) -> None:
     """Take a step, given in its JSON form, and those of the list `then` right after it; only their end is measured.
 
-    Of several steps all are taken, or none. The steps at the places `without` of the trace are taken back before.
+    Of several steps all are taken, or none; more than `MANY` are one variant (the command ``unfold`` shows each). The
+    steps at the places `without` of the trace are taken back before.
     """
     steps = [from_json(one) for one in (step, *listed(then))]
     trial, schedule = taken_back(on_show(host).schedule, without), host.desk.schedule
     assert schedule is not None
     names = [name for one in steps for name in trial.apply(one)] if then or without else []
-    if without:
+    if len(steps) > MANY:
+        host.desk.go(host.desk.tree.add_reached(trial, ", ".join(dict.fromkeys(one.name for one in steps))))
+    elif without:
         schedule.go_to(trial)
     else:
         names = [name for one in steps for name in schedule.apply(one)]

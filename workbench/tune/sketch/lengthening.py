@@ -54,7 +54,7 @@ def lengthen(draft: Draft, machine: Machine) -> list[Draft]:
     new = (best_rows(old[0], wide, machine) if before else 1, wide)
     if new == old:
         return [draft.skip("lengthen", "good register tiles divide its extents", block.name)]
-    copied = _copied(draft.func, block, axis_of(block, last.name), wide != old[1])
+    copied = to_copy(draft.func, block, axis_of(block, last.name), wide != old[1])
     if copied and rows_of(block) < MIN_ROWS:
         why = f"what fewer than {MIN_ROWS} rows share is not worth a copy with room for zeros"
         return [draft.skip("lengthen", why, block.name)]
@@ -123,7 +123,7 @@ def _lengthen(draft: Draft, block: Block, sizes: dict[str, int], copied: list[st
     return replace(new, copies=tuple(copies))
 
 
-def _copied(func: Func, block: Block, axis: str | None, all_of_them: bool) -> list[str]:
+def to_copy(func: Func, block: Block, axis: str | None, all_of_them: bool) -> list[str]:
     """Operands that the last axis moves: inputs, and where that axis is padded temporaries too, need room for zeros.
 
     Constants get theirs ahead of time.

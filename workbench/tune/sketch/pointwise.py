@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import ScheduleError
@@ -54,7 +55,7 @@ def _alone(func: Func, name: str) -> bool:
 
 def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine) -> str:
     spatial = {x.single_var() for it, x in zip(block.iters, block.binds, strict=True) if it.kind == "S"}
-    contiguous = _contiguous(s.func, block, path)
+    contiguous = contiguous_loop(s.func, block, path)
     parts: list[str] = []
     inner: str | None = None
     if (
@@ -86,7 +87,7 @@ def _schedule(s: Schedule, block: Block, path: tuple[For, ...], machine: Machine
     return ", ".join(parts)
 
 
-def _contiguous(func: Func, block: Block, path: tuple[For, ...]) -> For | None:
+def contiguous_loop(func: Func, block: Block, path: Sequence[For]) -> For | None:
     """Loop along which the output is contiguous: that of its last dimension with more than one element."""
     shape = func.buffer(block.buffer).shape
     last = next((d for d in reversed(range(len(shape))) if shape[d] != 1), None)

@@ -49,12 +49,14 @@ export interface WhySlice {
   /** What was measured, where the estimate is not to be believed; else "". */
   readonly measured?: string;
 }
-/** Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. */
-export interface Cure { readonly id: string; readonly step: Step; readonly then: readonly Step[]; readonly without?: readonly number[]; readonly label: string; readonly row: string;
+/** Legal steps that are faster by the estimate, for the reason `id`; `row` is what the first one is about. Without steps: the default schedule. */
+export interface Cure { readonly id: string; readonly step?: Step; readonly then?: readonly Step[]; readonly without?: readonly number[]; readonly label: string; readonly row: string;
   /** Taken instead of the first: it does not go on from it. */
   readonly or?: boolean }
 /** Answer to the question "cures". */
-export interface CuresAnswer { readonly rows: readonly Cure[] }
+export interface CuresAnswer { readonly rows: readonly Cure[];
+  /** Why no reason has one; the rows of no reason are what else there is. */
+  readonly note?: string }
 /** A place to drop a row on, and the step that it means: before a loop, inside it, or into it as a stage. */
 export interface DropTarget {
   readonly onto: string;

@@ -90,9 +90,10 @@ export interface PreviewAnswer {
 }
 /** A legal way to what a refused step was meant to do: one step, and those to take right after it. */
 export interface Offer {
-  readonly step: Step;
+  /** The first one; none for the default schedule. */
+  readonly step?: Step;
   /** Taken after `step`, in this order: only with them is it what was meant. */
-  readonly then: readonly Step[];
+  readonly then?: readonly Step[];
   /** Steps to take back before, by their places in the trace. */
   readonly without?: readonly number[];
   /** All of them in words: "reorder(k, j), then vectorize(j)". */

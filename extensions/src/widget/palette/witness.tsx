@@ -67,15 +67,15 @@ function Meeting({ witness }: { witness: WitnessInfo }) {
 /** Legal steps: the pointer or the focus previews them, Enter takes them. */
 export function OfferButton({ store, offer, onTake }: { store: Store; offer: Offer; onTake?: () => void }) {
   const over = useSignal(false);
-  const { step, then, without, label, est } = offer;
-  usePreview(store, over.value ? step : null, then, without);
+  const { step, then = [], without, label, est } = offer;
+  usePreview(store, over.value && step ? step : null, then, without);
   // Only a pointer that moves asks: a button may slide below one that rests.
   const show = (): void => { over.value = true; };
   const end = (): void => { over.value = false; };
   return (
     <button type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
       onPointerMove={show} onPointerLeave={end} onFocus={show} onBlur={end}
-      onClick={() => { end(); store.act('apply', then.length > 0 || without ? { step, then, without } : { step }); onTake?.(); }}>
+      onClick={() => { end(); store.act(step ? 'apply' : 'open_default', then.length > 0 || without ? { step, then, without } : { step }); onTake?.(); }}>
       <span class="swb-cut">{label}</span>{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
     </button>
   );

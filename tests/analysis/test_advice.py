@@ -1,0 +1,178 @@
+"""Who always takes the offer that gains most comes near the default schedule, whatever the computation; nobody is left
+without a word.
+
+All by the estimate, for described machines: nothing is timed here (`tests/benchmarks/bench_advice.py` does that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from workbench import Schedule, Target, workloads
+from workbench.analysis import Why, estimate, why
+from workbench.analysis.cures import Cure
+from workbench.analysis.stuck import default_of, step_back, two_steps
+from workbench.ir.func import Func
+from workbench.turns import giving_way
+
+
+def machine(wide: bool, threads: int) -> Target:
+    cpu, l1, l2 = ("skylake-avx512", 48, 2) if wide else ("x86-64-v3", 32, 1)
+    return Target(
+        "llvm", cpu=cpu, triple="x86_64-unknown-linux-gnu", threads=threads, l1_bytes=l1 << 10, l2_bytes=l2 << 20,
+        l3_bytes=32 << 20, line_bytes=64,
+    )  # fmt: skip
+
+
+WIDE = machine(True, 1)
+
+COMPUTATIONS: dict[str, Callable[[], Func]] = {
+    "matmul, primes": partial(workloads.matmul, 509, 1021, 37),
+    "conv 3x3/2, 30 channels": partial(workloads.conv2d_nhwc, 56, 56, 30, 30, stride=2),
+    "matmul, bias, relu": partial(workloads.matmul, 512, 512, 512, bias=True, relu=True),
+    "conv 1x1": partial(workloads.conv2d_nhwc, 28, 28, 128, 128, kernel=1, padding=0, bias=True, relu=True),
+    "conv 3x3": partial(workloads.conv2d_nhwc, 28, 28, 128, 128, bias=True, relu=True),
+    "depthwise": partial(workloads.depthwise_conv2d_nhwc, 56, 56, 64, bias=True, relu=True),
+    "batched matmul": partial(workloads.batch_matmul, 12, 128, 128, 64),
+    "softmax": partial(workloads.softmax, 256, 1000),
+    "layer norm": partial(workloads.layer_norm, 256, 768),
+    "sums of rows": partial(workloads.reduce, 512, 1024),
+    "max pool": partial(workloads.pool2d, 56, 56, 64, "max", kernel=3, stride=2, padding=1),
+    "transposition": partial(workloads.transpose, 512, 768),
+}
+
+
+def offers(schedule: Schedule) -> list[Cure]:
+    found = why(schedule)
+    return [one.cure for one in found.reasons if one.cure is not None] if found else []
+
+
+def greedy(schedule: Schedule) -> tuple[Schedule, list[Cure]]:
+    """Take the offer that gains most until there is none: what somebody does who knows nothing."""
+    taken: list[Cure] = []
+    while best := max((one for one in offers(schedule) if one.gain > 1.001), key=lambda one: one.gain, default=None):
+        schedule = best.taken(schedule)
+        taken.append(best)
+        assert len(taken) < 24, "offers go round in circles"
+    return schedule, taken
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("wide", [True, False], ids=["wide", "narrow"])
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_who_takes_the_largest_gain_comes_near_the_default_schedule(name: str, wide: bool, threads: int) -> None:
+    target = machine(wide, threads)
+    plain = Schedule(COMPUTATIONS[name](), target)
+    found, taken = greedy(plain)
+    best, _ = default_of(plain, target)
+    share = estimate(best).cycles / estimate(found).cycles
+    assert share >= 0.7, (name, share, [str(one) for one in taken], best.trace)
+    assert len(found.trace) < 60
+
+
+ODD: dict[str, Callable[[], Func]] = {
+    "odd matmul": partial(workloads.matmul, 50, 70, 37, bias=True, relu=True),
+    "odd conv": partial(workloads.conv2d_nhwc, 9, 11, 7, 30, bias=True, relu=True),
+    "rows of 200": partial(workloads.softmax, 12, 200),
+    "rows of 96": partial(workloads.layer_norm, 12, 96),
+    "sums of 128": partial(workloads.reduce, 12, 128),
+    "odd transposition": partial(workloads.transpose, 50, 70),
+}
+
+
+@pytest.mark.parametrize("name", [*workloads.ALL, *ODD])
+def test_what_is_offered_computes_the_same(name: str) -> None:
+    found, taken = greedy(Schedule({**workloads.ALL, **ODD}[name](), Target.host(threads=2)))
+    for one in taken:
+        assert one.steps
+    measured = found.measure(repeat=1, min_repeat_ms=0.1)
+    assert measured.status == "ok", (measured.error, found.trace)
+
+
+def test_a_tile_is_one_offer_with_the_sizes_that_the_estimate_likes_best() -> None:
+    schedule = Schedule(workloads.matmul(512, 512, 512), WIDE)
+    [tile] = {str(one): one for one in offers(schedule) if str(one).startswith("tile")}.values()
+    assert str(tile).startswith("tile i, j by 4 × 64 ≈ ")
+    assert [step.name for step in tile.steps] == ["split", "split", "reorder", "unroll", "vectorize"]
+    after = schedule.copy()
+    for step in tile.steps:
+        after.apply(step)
+    assert estimate(schedule).cycles / estimate(after).cycles == pytest.approx(tile.gain, rel=1e-6)
+
+
+def test_loops_that_no_tile_divides_are_made_longer_first() -> None:
+    best = max(offers(Schedule(COMPUTATIONS["matmul, primes"](), WIDE)), key=lambda one: one.gain)
+    assert str(best).startswith("pad j to 1,024, i to 510, tile i, j by ")
+
+
+def told(schedule: Schedule) -> Why:
+    found = why(schedule)
+    assert found is not None
+    return found
+
+
+def test_a_stage_of_its_own_that_takes_time_is_named_and_fused() -> None:
+    schedule = Schedule(workloads.matmul(512, 512, 64, relu=True), WIDE)
+    tile = next(one for one in offers(schedule) if str(one).startswith("tile"))
+    schedule = tile.taken(schedule)
+    [stage] = [one for one in told(schedule).reasons if one.code == "stage"]
+    assert stage.says == f"the stage relu is a nest of its own, scalar: {round(100 * stage.part)} % of the time"
+    assert stage.part > 0.3
+    assert stage.row == "stmt:relu"
+    assert stage.id == "stage relu"
+    assert stage.cure is not None
+    assert str(stage.cure).startswith("reverse_compute_at relu j.0 + vectorize relu_j ≈ ")
+    assert not any("nest of its own" in one.says for one in told(stage.cure.taken(schedule)).reasons)
+
+
+def dead_end() -> Schedule:
+    """What the old advice led to: every result in registers would have to be tiled by a prime."""
+    schedule = Schedule(workloads.matmul(509, 1021, 37), WIDE)
+    return schedule.reorder("k", "j").vectorize("j")
+
+
+def test_where_no_step_gains_an_earlier_state_does() -> None:
+    stuck = dead_end()
+    assert offers(stuck) == []
+    best, default = default_of(stuck, WIDE)
+    assert default.gain > 1.5
+    assert str(default).startswith("default schedule ≈ ")
+    back = step_back(stuck, WIDE)
+    assert back is not None
+    assert back.without == (0, 1)
+    assert str(back).startswith("2 steps taken back: pad ")
+    after = back.taken(stuck)
+    assert estimate(stuck).cycles / estimate(after).cycles == pytest.approx(back.gain, rel=1e-6)
+    assert estimate(best).cycles / estimate(after).cycles >= 0.7
+
+
+def test_what_others_did_stays_when_a_statement_begins_anew() -> None:
+    schedule = Schedule(workloads.matmul(509, 1021, 64, relu=True), WIDE)
+    schedule.split("relu_j", [None, 64], tail="guard")
+    schedule.vectorize("relu_j.1")
+    back = step_back(schedule.reorder("k", "j").vectorize("j"), WIDE)
+    assert back is not None
+    assert back.without == (2, 3)
+
+
+def test_steps_that_pay_only_together_are_found() -> None:
+    schedule, _ = greedy(Schedule(COMPUTATIONS["conv 3x3"](), WIDE))
+    found = two_steps(schedule, WIDE)
+    assert found is not None
+    assert found.gain >= 1.05
+    steps = [str(step) for step in found.steps]
+    assert len(steps) == 2, "neither gains by itself"
+    after = schedule.copy()
+    for step in found.steps:
+        after.apply(step)
+    assert estimate(schedule).cycles / estimate(after).cycles == pytest.approx(found.gain, rel=1e-6)
+
+
+def test_looking_for_offers_gives_way_all_the_time() -> None:
+    pauses: list[None] = []
+    with giving_way(lambda: pauses.append(None)):
+        why(Schedule(COMPUTATIONS["conv 3x3"](), WIDE))
+    assert len(pauses) >= 20, "each trial is a small step"

@@ -1,0 +1,75 @@
+"""How fast the schedule is that the offers of "What takes the time?" lead to, against the clock.
+
+Run it by hand on a quiet machine, or with ``pytest -m bench tests/benchmarks/bench_advice.py``::
+
+    python tests/benchmarks/bench_advice.py [--threads 1] [--rounds 3]
+
+A user takes the offer that gains most until there is none. The claim: what comes out has at least 70 % of the default
+schedule's speed, on each computation and with one thread and two, and no answer takes a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import pytest
+from analysis.test_advice import COMPUTATIONS, greedy
+
+from workbench import Schedule, Target
+from workbench.analysis import why
+from workbench.analysis.stuck import default_of
+
+CLAIM, LONGEST_S = 0.7, 1.0
+
+
+def least_ms(schedule: Schedule, target: Target) -> float:
+    """Least time of a call of a few repetitions."""
+    found = schedule.measure(target, repeat=5, min_repeat_ms=5)
+    assert found.status == "ok", found.error
+    return float(min(found.costs_ms))
+
+
+def compared(name: str, threads: int, rounds: int) -> tuple[float, float, int]:
+    """Least milliseconds of the default schedule and of what the offers lead to, in turns; and how many were taken."""
+    target = Target.host(threads=threads)
+    plain = Schedule(COMPUTATIONS[name](), target)
+    found, taken = greedy(plain)
+    best, _ = default_of(plain, target)
+    times = [(least_ms(best, target), least_ms(found, target)) for _ in range(rounds)]
+    return min(a for a, _ in times), min(b for _, b in times), len(taken)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_the_largest_gains_lead_near_the_default_schedule(name: str, threads: int) -> None:
+    default, reached, _ = compared(name, threads, 3)
+    assert default / reached >= CLAIM, (name, threads, default, reached)
+
+
+@pytest.mark.bench
+@pytest.mark.parametrize("name", COMPUTATIONS)
+def test_an_answer_takes_less_than_a_second(name: str) -> None:
+    target = Target.host(threads=2)
+    schedule = Schedule(COMPUTATIONS[name](), target)
+    began = time.process_time()
+    assert why(schedule, target) is not None
+    assert time.process_time() - began < LONGEST_S
+
+
+def main() -> None:
+    """Print both times of every computation."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=3)
+    given = parser.parse_args()
+    for name in COMPUTATIONS:
+        default, reached, taken = compared(name, given.threads, given.rounds)
+        row = {"computation": name, "default ms": round(default, 4), "reached ms": round(reached, 4)}
+        print(json.dumps({**row, "share": round(default / reached, 2), "offers taken": taken}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
