@@ -75,7 +75,7 @@ export function OfferButton({ store, offer, onTake }: { store: Store; offer: Off
   return (
     <button type="button" class="swb-mini is-wide" title={`${label}\n${then.length > 0 ? 'Take these steps; only their end is measured' : 'Take this step'}`}
       onPointerMove={show} onPointerLeave={end} onFocus={show} onBlur={end}
-      onClick={() => { end(); store.act(step ? 'apply' : 'open_default', then.length > 0 || without ? { step, then, without } : { step }); onTake?.(); }}>
+      onClick={() => { end(); step ? store.act('apply', then.length > 0 || without ? { step, then, without } : { step }) : store.act('open_default'); onTake?.(); }}>
       <span class="swb-cut">{label}</span>{est !== null && <span class="swb-faint"> ≈ {milliseconds(est)} ms</span>}
     </button>
   );
