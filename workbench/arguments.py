@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import itertools
 import math
 import operator
 import os
 import reprlib
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from workbench.errors import UsageError
 
 T = TypeVar("T")
+
+#: Most elements that a list in an argument may have; some iterators never end.
+MOST_ELEMENTS = 1_000_000
 
 
 class ArgumentTypeError(UsageError, TypeError):
@@ -29,8 +34,8 @@ def shown(value: object) -> str:
         return "a number with thousands of digits" if isinstance(value, int) else type(value).__name__
 
 
-def whole(name: str, value: object, least: int | None = 1, code: str = "usage.number") -> int:
-    """Return `value` as an int of at least `least`.
+def whole(name: str, value: object, least: int | None = 1, code: str = "usage.number", word: bool = True) -> int:
+    """Return `value` as an int of at least `least` that fits a machine word, unless the caller has a limit of its own.
 
     Raises
     ------
@@ -45,6 +50,8 @@ def whole(name: str, value: object, least: int | None = 1, code: str = "usage.nu
         raise ArgumentTypeError(code, f"{name} has to be a whole number, not {shown(value)}", [name]) from None
     if least is not None and number < least:
         raise UsageError(code, f"{name} has to be at least {least}, not {shown(number)}", [name])
+    if word and abs(number) >= 1 << 63:
+        raise UsageError(code, f"{name} has to fit 64 bits, which {shown(number)} does not", [name])
     return number
 
 
@@ -72,7 +79,34 @@ def is_a(name: str, value: object, kind: type[T] | tuple[type[T], ...], hint: st
 
 
 def path(name: str, value: object) -> str:
-    """Return a path as text; ``usage.type`` for anything but str and PathLike."""
+    """Return a path as text.
+
+    Raises
+    ------
+    UsageError
+        ``usage.type`` for anything but str and PathLike, ``usage.path`` for what can name no file: too long for this
+        system, or with a zero in it.
+    """
     if not isinstance(value, str | os.PathLike):
         raise ArgumentTypeError("usage.type", f"{name} has to be a path, not {type(value).__name__}", [name])
-    return os.fsdecode(value)
+    text = os.fsdecode(value)
+    try:
+        os.lstat(text)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            message = f"{name} is too long for a path: {len(text)} characters, {shown(text)}"
+            raise UsageError("usage.path", message, [name]) from None
+    except ValueError as error:
+        raise UsageError("usage.path", f"{name} cannot be a path: {error}, {shown(text)}", [name]) from None
+    return text
+
+
+def elements(value: object) -> tuple[Any, ...] | None:
+    """Return the elements of a list or the like; None for text, and for what has none, too many, or no end."""
+    if isinstance(value, str | bytes):
+        return None
+    try:  # an array without dimensions looks like one that can be iterated
+        found = tuple(itertools.islice(value, MOST_ELEMENTS + 1))  # type: ignore[call-overload]
+    except TypeError:
+        return None
+    return found if len(found) <= MOST_ELEMENTS else None

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
+import operator
 import os
 import sys
 import tempfile
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from . import host
+from .arguments import shown
 from .errors import TargetError, did_you_mean
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
@@ -236,9 +238,9 @@ def cache_dir() -> Path:
     return Path(base) / "schedule-workbench"
 
 
-def _parse(text: str) -> dict[str, object]:
+def _parse(text: object) -> dict[str, object]:
     """Split a target text into options; all values are still text."""
-    words = str(text).split()
+    words = text.split() if isinstance(text, str) else [shown(text)]
     if not words or words[0] not in KINDS:
         first = words[0] if words else ""
         raise TargetError(
@@ -333,11 +335,14 @@ def _join(names: Iterable[str]) -> str:
 
 
 def _number(name: str, value: object, low: int, high: int) -> int:
-    text = str(value).strip()
-    number = int(text) if text.isascii() and text.isdigit() else None
+    text = value.strip() if isinstance(value, str) else shown(value)
+    try:
+        number: int | None = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
     if number is None or not low <= number <= high or isinstance(value, bool):
         raise TargetError(
-            f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {value!r}.", (name,)
+            f"target.{name}", f"-{name} has to be a whole number from {low} to {high}, not {shown(value)}.", (name,)
         )
     return number
 

@@ -224,6 +224,26 @@ def declare_graphs():
     CASES["functions that double 40 times"] = Case("model.too_large", "load", doubling)
 
 
+def declare_sizes():
+    """Few bytes of model that stand for many: what is constant is computed ahead of time only while it is small."""
+    shape, gigabyte = helper.make_tensor("s", INT, [1], [250_000_000]), [helper.make_node("Relu", ["c"], ["y"])]
+    CASES["a gigabyte of zeros"] = Case(
+        "", "tasks", model([helper.make_node("ConstantOfShape", ["s"], ["c"]), *gigabyte], [], [("s", shape)])
+    )
+    steps = [helper.make_node("Concat", [f"t{k}"] * 2, [f"t{k + 1}"], axis=0) for k in range(28)]
+    CASES["28 doublings"] = Case(
+        "", "tasks", model([*steps, helper.make_node("Relu", ["t28"], ["y"])], [], [("t0", floats(1))])
+    )
+    for rank in (65, 3000):
+        relu = [helper.make_node("Relu", ["x"], ["y"], name="bad")]
+        CASES[f"{rank} dimensions"] = Case("model.too_large", "compile", model(relu, [info("x", [1] * rank)]), "'x'")
+        made = [helper.make_node("Reshape", ["x", "s"], ["y"], name="bad")]
+        to = ("s", helper.make_tensor("s", INT, [rank], [1] * rank))
+        CASES[f"reshaped to {rank} dimensions"] = Case(
+            "model.too_large", "compile", model(made, [info("x", [1])], [to])
+        )
+
+
 def declare_values():
     """Values that arrive at run time and say absurd shapes."""
     for op, code, value in (
@@ -243,7 +263,7 @@ def declare_values():
         CASES[f"{op} at run time"] = Case(code, "run", (proto, {n: feeds[n] for n in inputs}))
 
 
-for _declare in (declare_shapes, declare_attributes, declare_graphs, declare_values):
+for _declare in (declare_shapes, declare_attributes, declare_graphs, declare_sizes, declare_values):
     _declare()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+
 import numpy as np
 import pytest
 from errors import models
@@ -36,6 +39,54 @@ def refused(code, call, *arguments, **named):
 @pytest.mark.parametrize("source", [None, 3, ["m.onnx"]])
 def test_what_is_no_model(source):
     assert isinstance(refused("usage.type", wb.load_onnx, source), TypeError)
+
+
+LONG = "x" * 100_000
+ODD = {
+    "zero": "i\0", "long": LONG, "deep": "a/" * 50_000, "half a character": "\ud800", "array": np.array(["i", "j"]),
+    "array without dimensions": np.array(3), "matrix": np.zeros((2, 2)), "thousands of digits": 10**5000,
+    "not a number": float("nan"), "object": object(), "bytes": b"abc", "nothing": None, "true": True, "type": type,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD.values(), ids=ODD)
+def test_odd_values_anywhere(odd, executable, tmp_path, monkeypatch):
+    """Every public call takes what it can use and refuses the rest in a sentence; no bare exception comes out."""
+    monkeypatch.chdir(tmp_path)
+    func = wb.workloads.matmul(4, 4, 4)
+    calls = [
+        wb.load_onnx, wb.read_log, wb.Workbench, wb.Target, wb.Target.host, wb.Schedule, wb.compile, wb.extract_tasks,
+        wb.load_exported, wb.Task.of_func, wb.Hole, lambda x: wb.Hole(choices=x), lambda x: wb.Hole(choices=[x]),
+        lambda x: wb.Schedule(func, x), lambda x: wb.Schedule(func).moves(x), lambda x: wb.Schedule(func).to_python(x),
+        lambda x: wb.Schedule(func).build(x), lambda x: wb.Schedule(func).build(threads=x),
+        lambda x: wb.Schedule(func).undo(x), lambda x: wb.Schedule(func).fill(x),
+        lambda x: wb.Schedule(func).apply(x), lambda x: wb.Schedule(func).go_to(x),
+        lambda x: wb.Schedule.from_json(func, x), lambda x: wb.Task.of_func(func, name=x),
+        lambda x: wb.tune(x, trials=1, start=False), lambda x: wb.tune(func, trials=x, start=False),
+        lambda x: wb.tune(func, seconds=x, start=False), lambda x: wb.tune(func, trials=1, seed=x, start=False),
+        lambda x: wb.tune(func, trials=1, log=x, start=False), wb.te.placeholder, lambda x: wb.te.placeholder((x,)),
+        lambda x: wb.te.placeholder((4,), name=x), lambda x: wb.te.placeholder((4,), x), wb.te.reduce_axis,
+        lambda x: wb.te.reduce_axis(4, x), wb.te.func, wb.te.const, lambda x: wb.te.const(1.0, x),
+        lambda x: wb.te.func(wb.te.compute((4,), lambda i: wb.te.const(1.0)), name=x),
+        lambda x: wb.workloads.matmul(x, 4, 4), executable.run, executable.set_threads, executable.export,
+        lambda x: executable.run({"x": x}), lambda x: executable.benchmark(repeat=x),
+    ]  # fmt: skip
+    for call in calls:
+        with contextlib.suppress(WorkbenchError):
+            call(odd)
+
+
+def test_paths_that_name_no_file(tmp_path):
+    for odd in ("i\0", LONG, "a/" * 50_000, tmp_path / LONG):
+        assert refused("usage.path", wb.load_onnx, odd).where
+        refused("usage.path", wb.read_log, odd)
+        refused("usage.path", wb.Workbench, odd)
+
+
+def test_a_list_without_end(graph):
+    refused("usage.tune", wb.tune, itertools.count(), trials=1, start=False)
+    refused("workbench.subject", wb.Workbench, itertools.count())
+    refused("primitive.argument", wb.Schedule(wb.workloads.matmul(4, 4, 4)).split, "i", itertools.count())
 
 
 @pytest.mark.parametrize("source", ["", "/dev/zero"])
@@ -97,6 +148,8 @@ def test_logs():
 def test_tensor_expressions():
     te = wb.te
     refused("te.shape", te.placeholder, "ab")
+    refused("te.rank", te.placeholder, (1,) * 65)
+    refused("te.rank", te.compute, (1,) * 3000, lambda *i: te.const(1.0, "float32"))
     refused("te.shape", wb.workloads.matmul, "a", 2, 3)
     refused("te.dtype", wb.workloads.matmul, 4, 2, 3, dtype="float8")
     refused("te.dtype", te.placeholder, (4,), "str")

@@ -18,6 +18,7 @@ from workbench.tune.features import INDEX
 from workbench.tune.machine import Machine
 from workbench.tune.sketch.fusing import MOST_PARTS
 from workbench.tune.sketch.lengthening import best_rows, best_width
+from workbench.tune.sketch.tiling import vector_choices
 from workbench.tune.space import make_space
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
@@ -313,3 +314,11 @@ def test_a_chain_that_doubles_is_cut_and_takes_steps_in_proportion(monkeypatch):
     assert many <= 4 * few
     assert len(list(blocks(func.body))) < 20
     assert all(measure(b.value)[0] <= 2 * MOST_PARTS for b, _ in blocks(func.body))
+
+
+@pytest.mark.parametrize("extent", [2**39, 2**39 - 7, 2**31 - 1])
+def test_choices_of_a_huge_axis_are_found_at_once(extent):
+    """By divisors up to the root: counting to the extent would not end."""
+    found = vector_choices(extent, Machine.of(Target.host(threads=1)))
+    assert found
+    assert all(extent % n == 0 for n in found)

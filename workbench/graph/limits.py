@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..host import memory_bytes
+from ..ir.poly import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
     from .graph import Graph, TensorType
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 #: No machine addresses more; whatever has as many bytes is a mistake in the model.
 MAX_BYTES = 1 << 47
-#: Constants of more bytes are not computed ahead of time. Weights of that size come from a file.
-FOLD_BYTES = 1 << 30
+#: Constants that are computed ahead of time have so many bytes in all, and so many times what the model's own have:
+#: a file of a hundred bytes must not ask for gigabytes.
+FOLD_BYTES, FOLD_GROWTH = 1 << 27, 8
 
 
 def check_types(c: Call, types: Sequence[TensorType]) -> None:
@@ -27,6 +29,10 @@ def check_types(c: Call, types: Sequence[TensorType]) -> None:
         "model.invalid_graph" for a dimension below 0, "model.too_large".
     """
     for t in types:
+        if t.rank > MOST_DIMENSIONS:
+            raise c.error(
+                "too_large", f"would give a tensor of {t.rank} dimensions; there are at most {MOST_DIMENSIONS}"
+            )
         if any(d < 0 for d in t.shape):
             raise c.error("invalid_graph", f"would give a dimension below 0: {_dims(t)}", "look at its attributes")
         if t.nbytes >= MAX_BYTES:

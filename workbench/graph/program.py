@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ..errors import InputError, ModelError, did_you_mean
+from ..ir.poly import MOST_DIMENSIONS
 from .dtypes import check_dtype
 from .graph import Array, Graph, Node, TensorType, topological
 
@@ -37,10 +38,13 @@ class Declared:
         Raises
         ------
         ModelError
-            "model.unresolved_dim", "model.shape_conflict".
+            "model.unresolved_dim", "model.shape_conflict", "model.too_large".
         InputError
             "shape.empty".
         """
+        if (rank := len(given or self.dims or ())) > MOST_DIMENSIONS:
+            text = f"The input {self.name!r} has {rank} dimensions; there are at most {MOST_DIMENSIONS}."
+            raise ModelError("model.too_large", text, (self.name,))
         if given is not None:
             return TensorType(self._given(given), self.dtype)
         if self.dims is None:

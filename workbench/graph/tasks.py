@@ -81,10 +81,10 @@ class Task:
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:
         """Task of a computation that belongs to no network."""
+        is_a("func", func, Func)
         label = (
-            name
-            or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
-        )
+            None if name is None else is_a("name", name, str)
+        ) or f"{func.name} {' '.join(dims([int(d) for d in b.shape if isinstance(d, int)]) for b in func.params)}"
         return Task(structural_key(func), label, label, 1, count_flops(func), func, target, (func.name,))
 
     @staticmethod

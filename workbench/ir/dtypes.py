@@ -26,7 +26,7 @@ def element_type(name: object) -> str | None:
     """Full name of a type that elements may have: whole numbers, floats of up to 8 bytes, bool; None for others."""
     try:
         found = np.dtype(name)  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError):  # ValueError: what is no text for any machine
         return None
     known = found.kind in "iub" or is_float(found)
     return str(found.name) if known and found.itemsize <= 8 else None

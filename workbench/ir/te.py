@@ -27,7 +27,7 @@ from .affine import Affine
 from .dtypes import element_type
 from .expr import DEEPEST, MOST_NODES, Binary, Cast, Expr, Load, Select, Where, measure
 from .func import Buffer, Func
-from .poly import EXTENT_LIMIT
+from .poly import EXTENT_LIMIT, MOST_DIMENSIONS
 from .stmt import Block, For, Iter, Stmt
 from .te_index import Axis, Cond
 from .te_math import (
@@ -300,7 +300,7 @@ def func(outputs: Tensor | Sequence[Tensor], name: str | None = None) -> Func:
     stages = [(t, s) for t in order for s in t.stages]
     names = _loop_names([s for _, s in stages], {t.name for t in order})
     body = tuple(_nest(s, t.name, names) for t, s in stages)
-    return Func(_name(name or outs[0].name, ""), tuple(inputs + made), body)
+    return Func(_name(name, outs[0].name, ""), tuple(inputs + made), body)
 
 
 def _nest(s: Stage, buffer: str, names: dict[tuple[str, str], str]) -> Stmt:
@@ -340,11 +340,11 @@ def _visit(t: Tensor, order: list[Tensor], state: dict[int, bool]) -> None:
             todo += [(r, False) for s in reversed(top.stages) for r in reversed(s.reads)]
 
 
-def _name(name: str | None, prefix: str) -> str:
+def _name(name: str | None, prefix: str, number: int | str | None = None) -> str:
     """The name that was given, or a new one."""
     if name is not None:
         is_a("name", name, str)
-    return name or f"{prefix}{next(_counter)}"
+    return name or f"{prefix}{next(_counter) if number is None else number}"
 
 
 def _axis_names(fn: object, rank: int) -> list[str]:
@@ -366,8 +366,10 @@ def _shape(shape: Shape) -> tuple[int, ...]:
     try:
         dims = tuple(operator.index(d) for d in shape)
     except TypeError:
-        text = f"A shape is a sequence of whole numbers, not {shape!r}."
+        text = f"A shape is a sequence of whole numbers, not {shown(shape)}."
         raise ExpressionError("te.shape", text, (), "for example (64, 64)") from None
+    if len(dims) > MOST_DIMENSIONS:
+        raise ExpressionError("te.rank", f"A tensor has at most {MOST_DIMENSIONS} dimensions, not {len(dims)}.")
     bad = [d for d in dims if not 1 <= d < EXTENT_LIMIT]
     if bad:
         text = f"A dimension of {shown(bad[0])} is not possible; every extent is from 1 to below 2**40."
@@ -379,7 +381,7 @@ def _dtype(dtype: str) -> str:
     found = element_type(dtype)
     if found is None:
         raise ExpressionError(
-            "te.dtype", f"There is no element type {dtype!r}.", (), "for example 'float32' or 'int64'"
+            "te.dtype", f"There is no element type {shown(dtype)}.", (), "for example 'float32' or 'int64'"
         )
     return found
 

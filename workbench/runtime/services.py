@@ -32,7 +32,7 @@ def _refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> No
 
 
 def _machine(target: Target | str | None) -> Target:
-    return target if isinstance(target, Target) else Target(target or "llvm")
+    return target if isinstance(target, Target) else Target("llvm" if target is None else target)
 
 
 def build(func: Func, original: Func, target: Target | str | None = None, **options: Any) -> Kernel:

@@ -33,7 +33,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from workbench.arguments import whole
+from workbench.arguments import shown, whole
 from workbench.errors import RunError, UsageError
 from workbench.host import usable_threads
 from workbench.locks import ForkLock, once
@@ -95,7 +95,7 @@ class ThreadPool:
     def __init__(self, nthreads: int) -> None:
         whole("threads", nthreads, least=None, code="run.threads")
         if not 1 <= nthreads <= MAX_THREADS:
-            raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {nthreads}")
+            raise UsageError("run.threads", f"a pool needs 1 to {MAX_THREADS} threads, not {shown(nthreads)}")
         self.nthreads = nthreads
         self.placement = Placement(nthreads)
         # A spinning worker that outnumbers the cores only takes time from one that has work.

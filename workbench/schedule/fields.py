@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..arguments import shown
+from ..arguments import elements, shown
 from ..errors import ScheduleError
 from ..ir.func import Func
 from ..ir.poly import EXTENT_LIMIT
@@ -356,12 +356,10 @@ def with_numbers(value: object, values: Mapping[str, int], names: bool) -> Any:
 
 def as_sequence(value: object) -> Sequence[Any]:
     """Tuple of a list's elements; ValueError for what is no list."""
-    try:
-        if not isinstance(value, str | bytes):
-            return tuple(value)  # type: ignore[arg-type]
-    except TypeError:
-        pass  # not even everything that has an iterator can be iterated: arrays without dimensions
-    raise ValueError(f"expected a list, not {shown(value)}")
+    found = elements(value)
+    if found is None:
+        raise ValueError(f"expected a list, not {shown(value)}")
+    return found
 
 
 def number(value: object, what: str, least: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import is_a, shown
+from ..arguments import elements, is_a, shown
 from ..errors import ScheduleError, did_you_mean
 from ..ir.func import Func, subst_holes
 from ..ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
@@ -57,7 +57,7 @@ class Hole:
             is_a("the name of a hole", cast("object", self.name), str)
         if self.choices is not None:
             is_a("choices", cast("object", self.choices), (list, tuple, range, np.ndarray))
-            object.__setattr__(self, "choices", tuple(self.choices))
+            object.__setattr__(self, "choices", elements(self.choices) or ())
             if not self.choices:
                 raise ScheduleError(
                     "hole.choices", "A hole needs at least one choice.", (self.name or "hole",), "Hole(choices=[4, 8])"

@@ -150,9 +150,10 @@ class Schedule(States):
             "schedule.name" when nothing is called `at`.
         """
         func = self.func
-        if at is not None:
+        wanted: object = at
+        if wanted is not None:
             known = [*(x.name for x in self.loops), *(x.name for x in self.blocks), *(x.name for x in self.buffers)]
-            if at not in known:
+            if not isinstance(wanted, str) or wanted not in known:
                 raise ScheduleError(
                     "schedule.name",
                     f"There is no loop, block or buffer {shown(at)}.",
@@ -258,7 +259,8 @@ class Schedule(States):
             Expression that builds the function; by default the one given to `Schedule`, else the printed nest is
             parsed.
         """
-        return script(self.trace, self._base, source or self.source)
+        given = self.source if source is None else is_a("source", source, str)
+        return script(self.trace, self._base, given)
 
     def __repr__(self) -> str:
         steps = "\n".join(f"# {k}: {p}" for k, p in enumerate(self.trace))
@@ -292,7 +294,7 @@ class Schedule(States):
         BuildError
         """
         self._need_concrete("build")
-        return hooks.call("build", self.func, self._base, target or self.target, options)
+        return self._lent("build", target, options)
 
     def measure(self, target: Any = None, **options: Any) -> Any:
         """Compile, compare with the reference and time; see `Measurement`.
@@ -305,7 +307,7 @@ class Schedule(States):
             ``repeat``, ``min_repeat_ms``, ``flush_cache``.
         """
         self._need_concrete("measure")
-        return hooks.call("measure", self.func, self._base, target or self.target, options)
+        return self._lent("measure", target, options)
 
     def reproduce(self, ms: float, spread: float | None = None, target: Any = None, **options: Any) -> Any:
         """Measure again what took `ms` milliseconds before, and say whether it still does; see `Reproduction`.
@@ -319,8 +321,10 @@ class Schedule(States):
             As for `measure`.
         """
         self._need_concrete("measure")
-        recorded = {"ms": ms, "spread": spread}
-        return hooks.call("reproduce", self.func, self._base, target or self.target, {**recorded, **options})
+        return self._lent("reproduce", target, {"ms": ms, "spread": spread, **options})
+
+    def _lent(self, service: str, target: Any, options: dict[str, Any]) -> Any:
+        return hooks.call(service, self.func, self._base, self.target if target is None else target, options)
 
     def _need_concrete(self, what: str) -> None:
         if self.func.holes:

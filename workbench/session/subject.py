@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from workbench.arguments import elements
+from workbench.arguments import path as as_path
 from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
 from workbench.graph.tasks import Task, extract_tasks
@@ -86,7 +87,7 @@ def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened
 
 def _open(subject: Any, target: Target | None) -> Opened:
     if isinstance(subject, str | os.PathLike):
-        return _file(os.fspath(subject), target)
+        return _file(as_path("the path", subject), target)
     if isinstance(subject, Graph):
         return _graph(subject, target)
     if isinstance(subject, Task):
@@ -131,7 +132,7 @@ def _tuning(tuning: TuningSession, target: Target | None) -> Opened:
 
 
 def _tasks(subject: Any, target: Target | None) -> Opened:
-    items = tuple(subject) if isinstance(subject, Iterable) and not isinstance(subject, bytes) else ()
+    items = elements(subject) or ()
     if not items or not all(isinstance(t, Task) for t in items):
         what = f"An object of type {type(subject).__name__}"
         if items:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.arguments import is_a, whole
+from workbench.arguments import elements, is_a, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.host import usable_threads
@@ -229,10 +229,9 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
             raise UsageError("usage.no_holes", "The schedule has no holes, so there is nothing to search", (), hint)
         task = Task.of_schedule(what, target)
         return (task,), {task.key: what}, task.name
-    if isinstance(what, Iterable) and not isinstance(what, str | bytes):
-        tasks = tuple(what)
-        if all(isinstance(task, Task) for task in tasks):
-            return tasks, {}, ""
+    tasks = elements(what)
+    if tasks is not None and all(isinstance(task, Task) for task in tasks):
+        return tasks, {}, ""
     hint = "give a task, tasks, a function, a graph, or a schedule with holes"
     raise UsageError("usage.tune", f"An object of type {type(what).__name__} cannot be tuned", (), hint)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...arguments import ArgumentTypeError, is_a, whole
+from ...arguments import path as as_path
 from ...errors import InputError, ModelError, did_you_mean
 from ..graph import AttrValue, Graph, Node, Source
 from ..opdef import known, opdef
@@ -132,7 +133,9 @@ def _checked(shapes: object) -> dict[str, tuple[int, ...]]:
                 "usage.type", f"The shape of {name!r} has to be a sequence of numbers", [name], hint
             )
         dims = is_a(f"the shape of {name!r}", shape, Iterable, hint)
-        out[name] = tuple(whole(f"each dimension of {name!r}", d, least=None, code="usage.shape") for d in dims)
+        out[name] = tuple(
+            whole(f"each dimension of {name!r}", d, least=None, code="usage.shape", word=False) for d in dims
+        )
         if math.prod(out[name]) >= 2**48:
             text = f"The shape given for {name!r}, {out[name]}, has more elements than any machine can hold."
             raise InputError("shape.too_large", text, (name,), "give a smaller one")
@@ -168,6 +171,7 @@ def _open(source: Model, light: bool) -> tuple[onnx.ModelProto, Path | None, str
     if not isinstance(source, str | os.PathLike):
         message = f"A model is a path, bytes or an onnx.ModelProto, not {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message)
+    as_path("the model's path", source)
     path = find_model(source) if isinstance(source, str) else Path(source)
     try:
         if path.is_char_device() or not os.fspath(source):  # some devices never end; Path("") is the current folder

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 def find_model(name: str) -> Path:
     """Return the path of a model: a file, or one that the onnx package carries (``light_squeezenet``)."""
     path = Path(name)
-    if path.exists() or not re.fullmatch(r"\w+", name):
+    if os.path.exists(name) or not re.fullmatch(r"\w+", name):
         return path
     spec = find_spec("onnx")
     for folder in (spec.submodule_search_locations or []) if spec else []:

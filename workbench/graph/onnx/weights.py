@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arguments import shown
 from ...errors import ModelError, ModelWarning
 from ..dtypes import DTYPES, check_dtype
 from ..graph import Array
@@ -88,7 +89,7 @@ class Tensors:
             return np.array(numpy_helper.to_array(t))
         except (TypeError, ValueError, OverflowError) as e:
             raise ModelError(
-                "model.invalid_graph", f"The data of {what} do not fit its shape {list(t.dims)}: {e}.", (t.name,)
+                "model.invalid_graph", f"The data of {what} do not fit its shape {shown(list(t.dims))}: {e}.", (t.name,)
             ) from None
 
     def _external(self, t: onnx.TensorProto, what: str, dtype: np.dtype[np.generic], count: int) -> Array:
@@ -122,7 +123,7 @@ class Tensors:
     ) -> Array:
         offset, length = (_number(info, key, 0, what, t.name) for key in ("offset", "length"))
         if length != count * dtype.itemsize or offset + length > len(self._own):
-            text = f"The data of {what} do not fit its shape {list(t.dims)}: there are {length} bytes."
+            text = f"The data of {what} do not fit its shape {shown(list(t.dims))}: there are {length} bytes."
             raise ModelError("model.invalid_graph", text, (t.name,))
         found = np.frombuffer(self._own, dtype.newbyteorder("<"), count, offset).astype(dtype)
         self._since += length

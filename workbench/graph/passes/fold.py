@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..edit import GraphEditor
 from ..graph import Graph, Node
 from ..infer import make_call
-from ..limits import FOLD_BYTES
+from ..limits import FOLD_BYTES, FOLD_GROWTH
 from ..opdef import evaluate, opdef
 from .base import because, graph_pass
 from .rewriting import apply_rules
@@ -14,13 +14,14 @@ from .viewing import VIEWS
 
 @graph_pass("fold_constants")
 def fold_constants(graph: Graph) -> Graph:
-    """Compute what depends on constants only."""
+    """Compute what depends on constants only, as long as they do not get much larger than what the model has."""
     editor = GraphEditor(graph)
+    room = FOLD_BYTES + FOLD_GROWTH * sum(a.nbytes for a in graph.constants.values())
     kept: list[Node] = []
     for node in graph.nodes:
         known = opdef(node).by_type or all(not i or i in editor.constants for i in node.inputs)
-        large = any(o and graph.types[o].nbytes > FOLD_BYTES for o in node.outputs)
-        if not known or large or opdef(node).random:
+        taken = sum(graph.types[o].nbytes for o in node.outputs if o)
+        if not known or taken > room or opdef(node).random:
             kept.append(node)
             continue
         args = [editor.constants.get(i) for i in node.inputs]
@@ -28,6 +29,7 @@ def fold_constants(graph: Graph) -> Graph:
         if any(node.outputs[len(values) :]):
             kept.append(node)
             continue
+        room -= taken
         because("all that it reads is constant", node.name)
         editor.constants.update({o: v for o, v in zip(node.outputs, values, strict=False) if o})
     count = len(graph.nodes) - len(kept)

@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from workbench.arguments import is_a, whole
+from workbench.arguments import path as as_path
 from workbench.codegen import llvm_bind
 from workbench.errors import ExportError
 from workbench.intrinsics import x86_amx
@@ -149,8 +150,7 @@ def _compiled(plan: ExecutablePlan) -> list[CallPlan]:
 
 
 def _checked_path(path: str | os.PathLike[str]) -> Path:
-    is_a("path", path, (str, os.PathLike), "the file to write, such as 'net.so'")
-    library = Path(path)
+    library = Path(as_path("path", path))
     if library.suffix == ".h":
         text = f"{library.name} would be both the library and its header"
         raise ExportError("export.unwritable", text, [str(library)], "give the library's path, such as net.so")
@@ -161,8 +161,6 @@ def _checked_path(path: str | os.PathLike[str]) -> Path:
             raise _unwritable(library, f"there is no directory {library.parent}")
     except OSError as error:
         raise _unwritable(library, error.strerror or str(error)) from error
-    if "\0" in str(library):
-        raise _unwritable(library, "a path cannot have a zero in it")
     return library
 
 

@@ -182,16 +182,18 @@ def vector_choices(extent: int, machine: Machine) -> tuple[int, ...]:
     """Extents worth vectorising: divisors in whole registers; where there are none, those with a small rest, or the
     whole axis.
     """
+    from workbench.schedule.holes import divisors
+
     lanes = machine.lanes
-    divisors = [d for d in range(1, extent + 1) if extent % d == 0 and d <= 2 * MAX_VECTORS * lanes]
-    whole = tuple(d for d in divisors if d % lanes == 0 and d <= MAX_VECTORS * lanes)
+    short = [d for d in divisors(extent) if d <= 2 * MAX_VECTORS * lanes]
+    whole = tuple(d for d in short if d % lanes == 0 and d <= MAX_VECTORS * lanes)
     if whole:
         return whole
-    half = tuple(d for d in divisors if 2 * d % lanes == 0)
+    half = tuple(d for d in short if 2 * d % lanes == 0)
     if half:
         return half
-    long = tuple(d for d in divisors if d >= lanes)
-    return long or ((extent,) if extent <= VECTOR_LIMIT else (divisors[-1],))
+    long = tuple(d for d in short if d >= lanes)
+    return long or ((extent,) if extent <= VECTOR_LIMIT else (short[-1],))
 
 
 def _open(count: int) -> list[object]:
