@@ -27,6 +27,8 @@ from workbench.analysis.figures.best import thinned
 from workbench.analysis.figures.style import colours
 from workbench.analysis.source import Lines, Trial
 from workbench.errors import UsageError
+from workbench.runtime import roofs
+from workbench.runtime.beyond import why_above
 from workbench.runtime.roofs import Roofs
 from workbench.tune.lines import Comparison
 from workbench.tune.log import Header, write_log
@@ -172,6 +174,7 @@ def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):
 
 def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    monkeypatch.setattr(roofline, "all_threads", lambda target: (200.0, True))
     target = Target.host(threads=2)
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(2, 200.0, 50.0, 1 << 20)})
     first, second = Schedule(workloads.matmul(32, 32, 32), target), Spot("v7", 2.0, 80.0, True, "tuner", False)
@@ -232,10 +235,11 @@ def test_trials_stand_in_the_roofline_as_points_that_a_click_opens(monkeypatch):
 def test_what_stands_above_the_roofs_says_why(monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
     monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(1, 100.0, 50.0, 1 << 20)})
-    spots = [Spot("v1", 4.0, 180.0, True), Spot("v2", 0.5, 60.0, True), Spot("v3", 4.0, 90.0, True)]
+    fewer = why_above(1.8, 4, ["float32"], 1)
+    spots = [Spot("v1", 4.0, 180.0, True, above=fewer), Spot("v2", 0.5, 60.0, True), Spot("v3", 4.0, 90.0, True)]
     figure = roofline_figure(spots, Target.host(threads=1))
     fewer, bytes_, fine = next(t for t in figure.data if t.name == "by hand").hovertext
-    assert "needs fewer" in fewer
+    assert "above the peak: Winograd's algorithm (tiles of 4×4) does 4.00× fewer" in fewer
     assert "bytes are an estimate" in bytes_
     assert "above" not in fine
     assert "90 GFLOP/s, measured" in fine
@@ -255,6 +259,25 @@ def test_a_time_that_a_comparison_did_not_confirm_never_was_the_best():
     cells = timeline_figure(trials).data[0].hovertext
     assert "10 % faster, 0.45 ms" in cells[0]
     assert "still 0.45 ms" in cells[1]
+
+
+def test_a_roof_that_is_an_estimate_is_dashed_and_says_so(monkeypatch):
+    """One core's peak times the threads counts two threads of one core twice."""
+    target = Target.host(threads=2)
+    monkeypatch.setattr(Target, "stored_peak", lambda self: 100.0)
+    monkeypatch.setattr(roofline, "working_sets", lambda target: {"L2": 1 << 20, "L3": 1 << 24})
+    monkeypatch.setattr(roofline, "stored_roofs", lambda target: {"L2": Roofs(2, 120.0, 50.0, 1 << 20)})
+    spots = [Spot("v0", 4.0, 8.0, node=0, current=True)]
+    for kept, text, dash in (
+        (None, "≈ 200 GFLOP/s, one core's times the threads", "dash"),
+        (120.0, "120 GFLOP/s", "solid"),
+    ):
+        found = None if kept is None else Roofs(2, kept, 50.0, 1 << 20)
+        monkeypatch.setattr(roofs, "stored", lambda *_, found=found: found)
+        figure = roofline_figure(spots, target)
+        assert text in notes(figure)
+        assert next(t for t in figure.data if t.name == "arithmetic").line.dash == dash
+        assert notes(figure)[0] == "The roof of L3 was not measured"
 
 
 def test_without_roofs_the_figure_says_so(monkeypatch):
@@ -284,7 +307,7 @@ def test_a_timeline_of_very_many_tasks_ends():
 def test_names_are_no_markup():
     name, c = "<b>&a", colours("light")
     spot = roofline.Spot(name, 1.0, 1.0, measured=True)
-    part = roofline.roofline_part([spot], c, 10.0, {})
+    part = roofline.roofline_part([spot], c, Target.host())
     assert ["&lt;b>&amp;a"] in [list(trace.text) for trace in part.traces if trace.text is not None]
     line = best_so_far_figure(
         [Record(task_key="k", task="t", trial=0, status="ok", target="", latency_ms=2.0)], by_hand=(name, 1.0)

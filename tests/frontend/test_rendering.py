@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .conftest import Bench
@@ -154,3 +156,26 @@ def test_the_header_is_as_high_whatever_it_says_and_apply_is_in_sight(bench: Ben
         const end = e => e.getBoundingClientRect().bottom;
         return end(document.querySelector('[data-swb-apply]')) <= end(box);
     }""")
+
+
+def test_a_speed_above_the_peak_has_a_mark_and_a_sentence(bench: Bench) -> None:
+    page = bench.open().page
+    why = "Winograd's algorithm (tiles of 4×4) does 4.00× fewer multiplications than are counted"
+    assert page.locator("[data-swb-value=above]").count() == 0
+    page.evaluate(
+        """why => {
+            const { head, meta, tasks } = kernel.slices;
+            const rows = tasks.rows.map((row, i) => i ? row : { ...row, gflops: 600, above: why });
+            const near = { ...head, peak_share: 1.61, above: why };
+            kernel.patch(model, { head: { '=': near }, tasks: { '=': { ...tasks, rows } },
+                                  meta: { '=': { ...meta, peak_measured: false } } });
+        }""",
+        why,
+    )
+    assert bench.text("[data-swb-value=above]") == f"* {why}."
+    assert re.search(r"^161 %\* of ≈ 460", bench.text(".swb-figure:has(.swb-peak)"))
+    assert "one core's times the threads" in page.locator(".swb-figure:has(.swb-peak)").get_attribute("title")
+    page.locator("[data-swb-tab=tuning]").click()
+    marked = page.locator(f'.swb-tasks td[title="{why}"]')
+    assert marked.count() == 1
+    assert marked.inner_text().endswith("%*")

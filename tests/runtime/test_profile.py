@@ -274,3 +274,46 @@ def test_command_line(tmp_path, capfd, monkeypatch, plain_roofs):
     code, out, _ = invoke(capfd, "run", model, "--profile")
     assert (code, "whole run" in out, "roof_share" in out) == (0, True, True)
     check_error(capfd, ["run", model, "--trace", tmp_path / "no" / "t.json"], "outputs.unwritable", 3)
+
+
+def test_a_call_above_its_roof_has_a_mark_and_a_sentence():
+    """100 GFLOP/s and 10 GB/s."""
+    add, args = code(ADD, N, 1.0), (Slot("input", 0), Slot("output", 0))
+    calls = [
+        CallPlan("winograd", add, args, flops=1000, traffic=10, tile=4),
+        CallPlan("near", add, args, flops=10, traffic=100),
+        CallPlan("below", add, args, flops=1000, traffic=10),
+        CallPlan("odd", add, args, flops=1000, traffic=10),
+    ]
+    profile = profile_of(calls, [5, 5, 20, 9])
+    np.testing.assert_allclose(profile["roof_share"], [2.0, 2.0, 0.5, 10 / 9])
+    first, near, below, odd = profile["note"]
+    assert first == (
+        "Winograd's algorithm (tiles of 4×4) does 4.00× fewer multiplications than are counted; "
+        "these are 50.0\u202f% of the peak"
+    )
+    assert "nearer cache" in near
+    assert below == ""
+    assert odd.startswith("The peak is an estimate: it was measured, perhaps at a lower clock")
+    lines = str(profile).splitlines()
+    assert f"* call 0: {first}" in lines
+    assert [line.split()[-1] for line in lines if line.split()[:1] in (["0"], ["2"])] == ["2*", "0.5"]
+    html = profile._repr_html_()
+    assert "200\u202f%*" in html
+    assert "50.0\u202f% of the peak" in html
+
+
+def test_a_compiled_winograd_convolution_says_what_it_is(tmp_path):
+    from workbench.runtime.beyond import tile_in, tile_of, why_above
+    from workbench.schedule import Schedule
+
+    conv = Schedule(wb.workloads.conv2d_nhwc(14, 14, 32, 32), Target.host(threads=1))
+    assert tile_of(conv.func) is None
+    conv.winograd("conv", 2)
+    assert tile_of(conv.func) == tile_in([step.to_json() for step in conv.trace]) == 2
+    assert tile_in([{"primitive": "winograd", "args": {"block": "conv"}}]) == 4
+    assert tile_in([{"primitive": "split", "args": {}}]) is None
+    assert "2.25×" in why_above(1.2, 2, ["float32"], 1)
+    assert why_above(1.0, 2, ["float32"], 1) == why_above(None, None, ["float32"], 1) == ""
+    assert "times 2" in why_above(3.0, 2, ["float32"], 2), "more than the algorithm saves"
+    assert "int8" in why_above(2.2, None, ["int8", "int32"], 2)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from workbench import markup
 from workbench.analysis import nest_rows
+from workbench.runtime.beyond import MARK, tile_of, why_above
+from workbench.runtime.roofs import measure_all_threads
 
 from .counters import count
 
@@ -33,6 +35,7 @@ class Step:
     name: str
     measured: Measurement
     peak_share: float
+    above: str
     lanes: str
     tile: str
     loaded: int
@@ -47,7 +50,7 @@ class Step:
             self.name,
             f"{m.ms:.4g}",
             f"{m.gflops:.3g}",
-            f"{self.peak_share:.0%}",
+            f"{self.peak_share:.0%}{MARK if self.above else ''}",
             self.lanes,
             self.tile,
             markup.size(self.loaded),
@@ -80,10 +83,12 @@ class Steps:
         target = schedule.target or Target.host()
         found = count(schedule.func, target.lanes("float32"))
         row = next(r for r in nest_rows(schedule.func, target).rows if r.reduce)
+        share = measured.gflops / measure_all_threads(target)
         step = Step(
             name,
             measured,
-            measured.gflops / (target.peak_gflops() * target.threads),
+            share,
+            why_above(share, tile_of(schedule.func), [b.dtype for b in schedule.func.params], 1),
             _lanes(found.lanes, target.lanes("float32")),
             f"{found.rows} × {found.vectors}" if found.accumulators else "–",
             sum(found.loaded.values()),
@@ -113,12 +118,19 @@ class Steps:
     def __repr__(self) -> str:
         rows = [_HEADS, *(s.cells() for s in self.steps)]
         widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADS))]
-        return "\n".join("  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+        lines = ["  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *self._above()])
+
+    def _above(self) -> list[str]:
+        """Why steps are faster than the peak."""
+        return [f"{MARK} {step.name}: {step.above}" for step in self.steps if step.above]
 
     def _repr_html_(self) -> str:
         columns = [markup.Column(name, number=k > 0) for k, name in enumerate(_HEADS)]
         return markup.page(
-            markup.table(columns, [s.cells() for s in self.steps]), markup.fold("What the columns mean", _NOTE)
+            markup.table(columns, [s.cells() for s in self.steps]),
+            *map(markup.line, self._above()),
+            markup.fold("What the columns mean", _NOTE),
         )
 
 

@@ -91,6 +91,8 @@ class CallPlan:
         Positions of an input and of the output that the kernel may write over it.
     traffic : int
         Bytes that the call has to read and write at least; 0 where nobody counted.
+    tile : int, optional
+        Outputs of a tile along each dimension where the kernel is Winograd's algorithm, which does less than `flops`.
     """
 
     name: str
@@ -102,6 +104,7 @@ class CallPlan:
     uses: tuple[Use, ...] = ()
     reuses: tuple[tuple[int, int], ...] = ()
     traffic: int = 0
+    tile: int | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,6 +11,7 @@ import pandas
 
 from workbench import markup as m
 from workbench.legible import shown_legibly
+from workbench.runtime.beyond import MARK, marked, why_above
 from workbench.runtime.buffers import Array
 from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall
 from workbench.runtime.roofs import Roofs
@@ -50,8 +51,9 @@ class Profile(pandas.DataFrame):
         if not set(self.columns) >= _NEEDED:  # columns were removed in place
             return super().__repr__()
         table = pandas.DataFrame(self[["call", "ms", "share", "gflops", "gbytes", "intensity", "roof", "roof_share"]])
+        table["roof_share"] = [f"{x:.4g}{MARK if x > 1.0 else ''}" if x == x else "-" for x in table["roof_share"]]
         text = table.to_string(max_rows=SHOWN, max_colwidth=48, float_format=lambda x: f"{x:.4g}", na_rep="-")
-        return "\n".join([*summary(self), "", text])
+        return "\n".join([*summary(self), "", text, *_footnotes(self)])
 
     __str__ = __repr__
 
@@ -103,6 +105,7 @@ def make_profile(
     flops = np.array([c.flops for c in calls], np.float64)
     moved = np.array([call_bytes(c) for c in calls], np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
+        against = _against(limit, flops, moved, median)
         frame = Profile(
             {
                 "call": [c.name for c in calls],
@@ -113,11 +116,14 @@ def make_profile(
                 "gflops": np.where(flops > 0, flops / (median * 1e6), np.nan),
                 "flops": [c.flops for c in calls],
                 "tuned": [c.tuned for c in calls],
-                "note": [f"not tunable: {c.reason}" if isinstance(c, HostCall) else "" for c in calls],
+                "note": [
+                    f"not tunable: {c.reason}" if isinstance(c, HostCall) else _above(c, *found)
+                    for c, *found in zip(calls, against["roof"], against["roof_share"], strict=True)
+                ],
                 "bytes": moved.astype(np.int64),
                 "gbytes": moved / (median * 1e6),
                 "intensity": np.where(moved > 0, flops / moved, np.nan),
-                **_against(limit, flops, moved, median),
+                **against,
             }
         )
     frame.attrs |= {
@@ -146,6 +152,22 @@ def _against(limit: Roofs | None, flops: Array, moved: Array, ms: Array) -> dict
         "roof": np.where(least > 0, np.where(arithmetic >= memory, "compute", "memory"), ""),
         "roof_share": np.where(least > 0, least / ms, np.nan),
     }
+
+
+def _above(call: CallPlan, roof: str, share: float) -> str:
+    """Why a call is faster than its roof allows; empty where it is not."""
+    if roof == "memory" and share > 1.0:
+        return "faster than the roof: its data come from a nearer cache than those of the whole network"
+    return why_above(share, call.tile, [p.dtype for p in call.code.params], 1)
+
+
+def _footnotes(frame: pandas.DataFrame) -> list[str]:
+    """Say of the calls above their roofs why they are."""
+    above = frame[frame["roof_share"] > 1.0]
+    return [
+        f"{MARK} {'call' if len(rows) == 1 else 'calls'} {', '.join(map(str, rows.index))}: {note}"
+        for note, rows in above.groupby("note", sort=False)
+    ]
 
 
 def summary(frame: pandas.DataFrame) -> list[str]:
@@ -194,6 +216,6 @@ def _row(number: int, row: Mapping[Any, Any], longest: float) -> list[object]:
         number, m.text(row["call"], 70), m.milliseconds(row["ms"]), m.bar(row["share"] / longest if longest else None),
         m.digits(row["gflops"]) if row["flops"] else "", m.size(row["bytes"]),
         m.digits(row["intensity"]) if row["flops"] else "", row["roof"],
-        m.percent(reached) if math.isfinite(reached) else "",
-        m.text(row["note"] or ("" if row["tuned"] else "default schedule"), 60),
+        marked(reached) if math.isfinite(reached) else "",
+        m.text(row["note"] or ("" if row["tuned"] else "default schedule"), 60 if not reached > 1.0 else 200),
     ]  # fmt: skip

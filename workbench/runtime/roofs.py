@@ -95,6 +95,23 @@ def roofs(target: Target, threads: int, working_set: int) -> Roofs:
     return found
 
 
+def measure_all_threads(target: Target) -> float:
+    """Return the arithmetic of all threads of a target at the same time in GFLOP/s, measured unless it was before."""
+    one = target.peak_gflops()
+    return one if target.threads == 1 else roofs(target, target.threads, _SHORT).gflops
+
+
+def all_threads(target: Target) -> tuple[float | None, bool]:
+    """Return what is known of that without measuring, and whether it was measured: else it is one core's, taken times
+    the number of threads, which counts two threads of one core twice. Nothing is known where no core was measured.
+    """
+    one = target.stored_peak()
+    kept = None if one is None or target.threads == 1 else stored(target, target.threads, _SHORT)
+    if kept is not None:
+        return kept.gflops, True
+    return (None, False) if one is None else (one * target.threads, target.threads == 1)
+
+
 def stored(target: Target, threads: int, working_set: int) -> Roofs | None:
     """Return the roofs if they were measured on this machine before; parameters as for `roofs`."""
     nbytes = size_class(working_set)

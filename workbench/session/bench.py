@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError
+from workbench.runtime.roofs import measure_all_threads
 
 from . import measuring
 from .board import Board
@@ -44,8 +45,8 @@ class Bench:
         doing[view.key] = "queued" if doing else "measuring"
 
     def ask_peak(self) -> None:
-        """Measure the peak of this machine once, beside everything else."""
-        if self._desk.peak is not None or self._peak_asked or self._desk.target.missing_here():
+        """Measure the peak of this machine once, of one core and of all threads, beside everything else."""
+        if self._desk.peak_measured or self._peak_asked or self._desk.target.missing_here():
             return
         self._peak_asked = True
         self._lane.submit("peak", self._measure_peak)
@@ -129,9 +130,11 @@ class Bench:
         self._board.changed()
 
     def _measure_peak(self) -> None:
-        peak = self._desk.target.peak_gflops()
-        self._worker.put(lambda: self._take_peak(peak))
+        target = self._desk.target
+        peak, whole = target.peak_gflops(), measure_all_threads(target)
+        self._worker.put(lambda: self._take_peak(peak, whole))
 
-    def _take_peak(self, peak: float) -> None:
-        self._desk.peak = peak
+    def _take_peak(self, peak: float, whole: float) -> None:
+        desk = self._desk
+        desk.peak, desk.peak_of_all, desk.peak_measured = peak, whole, True
         self._board.changed()

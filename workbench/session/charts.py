@@ -11,6 +11,8 @@ from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.source import of_lines
 
+from . import above
+
 if TYPE_CHECKING:
     from workbench.target import Target
 
@@ -99,7 +101,9 @@ def _trials(desk: Desk, key: str) -> Iterator[Spot]:
     for record, intensity in desk.intensities.of(key, desk.stats.records):
         ms = stats.shown_ms(record) or 0.0
         if ms > 0.0:
-            yield Spot("", intensity, record.flops / (ms * 1e6), True, "trial", path=False, node=record.trial)
+            speed = record.flops / (ms * 1e6)
+            why = above.of_trial(desk, desk.index or 0, record, speed)
+            yield Spot("", intensity, speed, True, "trial", path=False, node=record.trial, above=why)
 
 
 def _spots(desk: Desk, nodes: list[TreeNode], path: set[int], at: int, flops: int) -> Iterator[Spot]:
@@ -111,6 +115,8 @@ def _spots(desk: Desk, nodes: list[TreeNode], path: set[int], at: int, flops: in
         speed = measured if measured is not None else guess.gflops
         if speed is not None:
             by: Any = "tuner" if node.by == "tuner" else "hand"
+            why = above.of_schedule(desk, node.schedule.func, speed)
             yield Spot(
-                name_of(node), guess.intensity, speed, measured is not None, by, node.id in path, node.id == at, node.id
-            )
+                name_of(node), guess.intensity, speed, measured is not None, by, node.id in path, node.id == at,
+                node.id, why,
+            )  # fmt: skip

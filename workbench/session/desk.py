@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
+from workbench.runtime.roofs import all_threads
 from workbench.schedule import Schedule
 from workbench.tune.measuring import constants_of
 from workbench.tune.record import Record
@@ -63,6 +64,7 @@ class Desk:
         self.stats.add(opened.records)
         self.stats.add(opened.comparisons)
         self.peak = self.target.stored_peak()
+        self.peak_of_all, self.peak_measured = all_threads(self.target)
         self.selected = ""
         #: Whether another schedule is shown than a moment ago, so that something has to be selected first.
         self.fresh = True
@@ -197,11 +199,6 @@ class Desk:
             self._unwatch = schedule.watch(self._moved)
 
     # ----- what is known of it
-
-    @property
-    def peak_of_all(self) -> float | None:
-        """The peak of all threads in GFLOP/s, where it is known."""
-        return None if self.peak is None else self.peak * self.target.threads
 
     def to_estimate(self) -> list[tuple[str, Callable[[], Callable[[], None]]]]:
         """Return the work, by its kind, that estimates what has no estimate yet: states of the task on show, its trials

@@ -25,6 +25,7 @@ from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.overwrite import overwritable
 from workbench.ir.traffic import least_traffic, vector_reads
 from workbench.ir.view import widen
+from workbench.runtime.beyond import tile_of
 from workbench.runtime.buffers import as_aligned
 from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
 from workbench.runtime.kernel import logical_shape
@@ -247,6 +248,7 @@ def make_plan(
                 tuple(memory.use(t) for t in tensors),
                 memory.reuses(k, tensors),
                 least_traffic(group.func),
+                tile_of(kernels.funcs[_variant(group)]),
             )
         )
     return ExecutablePlan(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
+from workbench.runtime.beyond import MARK, marked
 from workbench.schedule.html import nest_table
 from workbench.session import readable
 from workbench.tune.html import task_table, totals
@@ -133,14 +134,15 @@ def _head(head: Mapping[str, Any], limit: int) -> m.Html:
     if head.get("ms") is not None:
         facts.append(m.Html(f"<b>{m.milliseconds(head['ms'])}</b>"))
         facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
-        facts.append(f"{m.percent(head['peak_share'])} of the peak" if head.get("peak_share") else "")
+        facts.append(f"{marked(head['peak_share'])} of the peak" if head.get("peak_share") else "")
     if head.get("best_ms") is not None:
         by = {"hand": " by hand", "tuner": " by the tuner"}.get(head.get("best_by") or "", "")
         facts.append(f"best {m.milliseconds(head['best_ms'])}{by}")
     if head.get("holes"):
         facts.append(m.plural(head["holes"], "open number"))
     shown = [m.text(f) for f in facts if f != ""]
-    return m.join(m.section("Task"), m.line(name), m.line(m.Html(" · ".join(shown))))
+    why = [m.line(m.faint(f"{MARK} {head['above']}."))] if head.get("above") else []
+    return m.join(m.section("Task"), m.line(name), m.line(m.Html(" · ".join(shown))), *why)
 
 
 def _nest(nest: Mapping[str, Any], limit: int) -> m.Html:

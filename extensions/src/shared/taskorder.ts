@@ -15,15 +15,15 @@ export interface Column {
   readonly left?: boolean;
 }
 
-/** Why a speed may be above the peak. */
-export const FLOPS = "Counts the operator's FLOPs; a schedule that needs fewer, like Winograd's, may be above the peak";
+/** What is counted, also where an algorithm needs less. */
+export const FLOPS = "Counts the operator's FLOPs";
 
 export const COLUMNS: readonly Column[] = [
   { key: 'name', text: 'task', title: 'Fused operators that become one kernel', from: 's', left: true },
   { key: 'weight', text: '×', title: 'How often the model calls this task', from: 's' },
   { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ what a model of the machine expects of the default schedule, until one is measured', from: 's' },
   { key: 'gflops', text: 'GFLOP/s', title: `Speed of the best schedule. ${FLOPS}`, from: 'l' },
-  { key: 'peak', text: 'of peak', title: `Share of the peak that was measured on this machine. ${FLOPS}`, from: 'm' },
+  { key: 'peak', text: 'of peak', title: `Share of the peak of this machine; * is above it, and its hint says why. ${FLOPS}`, from: 'm' },
   { key: 'trials', text: 'trials', title: 'Measured candidates; the comparisons between the fastest of them are not counted', from: 'm' },
   { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call; ≈ as long as some of these times are estimates', from: 's' },
   { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials of the task: 0 means that more trials hardly pay', from: 'l' },

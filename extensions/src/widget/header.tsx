@@ -108,7 +108,9 @@ function rateOf(head: HeadSlice, est: number | null | undefined, peak: number | 
 }
 
 /** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
-function Figures({ head, history, peak, going }: { head: HeadSlice; history: HistorySlice | null; peak: number | null; going: boolean }) {
+function Figures({ head, history, meta, going }: { head: HeadSlice; history: HistorySlice | null; meta: MetaSlice | null; going: boolean }) {
+  const peak = meta?.peak_gflops ?? null;
+  const rough = meta?.peak_measured === false;
   const tuner = { hand: ' by hand', tuner: ' by the tuner', template: ': default schedule', none: '' }[head.best_by ?? 'none'];
   const now = head.step !== '';
   const est = head.ms === null ? head.est : null;
@@ -131,8 +133,8 @@ function Figures({ head, history, peak, going }: { head: HeadSlice; history: His
       )}
       {now && ( // what comes last goes first where there is no room for all
         <>
-          <div class="swb-figure" title={`${about}Share of the peak that was measured on this machine. ${FLOPS}`}>
-            <b>{rate.about}{percent(rate.share)}</b><span>of {peak != null && <>{count(Math.round(peak))} <span class="swb-who">GFLOP/s </span></>}peak</span>
+          <div class="swb-figure" title={`${about}Share of the peak of this machine${rough ? ", one core's times the threads until it is measured" : ''}. ${FLOPS}`}>
+            <b>{rate.about}{percent(rate.share)}{head.above && '*'}</b><span>of {peak != null && <>{rough && '≈ '}{count(Math.round(peak))} <span class="swb-who">GFLOP/s </span></>}peak</span>
             {head.peak_share != null && <span class="swb-peak" aria-hidden><i style={{ width: `${Math.min(100, 100 * head.peak_share)}%` }} /></span>}
           </div>
           <div class="swb-figure" title={about + FLOPS}><b>{rate.about}{count(rate.gflops)}</b><span>GFLOP/s</span></div>
@@ -155,9 +157,10 @@ export function Header({ store }: { store: Store }) {
       {(tuning || head) && (
         <div class="swb-bar">
           {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
-          {head && <Figures head={head} history={store.see('history')} peak={meta?.peak_gflops ?? null} going={isMeasured(store)} />}
+          {head && <Figures head={head} history={store.see('history')} meta={meta} going={isMeasured(store)} />}
         </div>
       )}
+      {head?.above && head.step && <p class="swb-single-foot" data-swb-value="above">* {head.above}.</p>}
     </header>
   );
 }

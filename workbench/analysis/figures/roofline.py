@@ -14,6 +14,7 @@ from workbench.analysis.figures.parts import FOOT, Part, alone, escaped
 from workbench.analysis.figures.room import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
 from workbench.markup import plural
+from workbench.runtime.roofs import all_threads
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -51,6 +52,8 @@ class Spot:
         Whether it is one of the steps to the current one, or that itself.
     node : int
         What a click opens, a variant or a trial by its number; -1 for nothing.
+    above : str
+        Why it is above the peak, where it is.
     """
 
     name: str
@@ -61,6 +64,7 @@ class Spot:
     path: bool = True
     current: bool = False
     node: int = -1
+    above: str = ""
 
 
 def roofline_figure(
@@ -90,7 +94,7 @@ def roofline_figure(
     target = target or next((s.target for s in schedules if s.target is not None), None) or Target.host()
     spots = [v if isinstance(v, Spot) else _spot(v, k, k == len(given) - 1, target) for k, v in enumerate(given)]
     c = colours(theme)
-    part = roofline_part([s for s in spots if s is not None], c, peak(target), stored_roofs(target))
+    part = roofline_part([s for s in spots if s is not None], c, target)
     return alone(part, c, below=NOTE)
 
 
@@ -99,12 +103,6 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
     if found.gflops is None or found.intensity is None:
         return None
     return Spot(f"v{number}", found.intensity, found.gflops, current=current)
-
-
-def peak(target: Target) -> float | None:
-    """Return the arithmetic of all threads in GFLOP/s, where it was measured."""
-    one = target.stored_peak()
-    return None if one is None else one * target.threads
 
 
 def working_sets(target: Target) -> dict[str, int]:
@@ -127,8 +125,10 @@ def stored_roofs(target: Target) -> dict[str, Roofs]:
     return {level: roof for level, roof in found.items() if roof is not None}
 
 
-def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: Mapping[str, Roofs]) -> Part:
+def roofline_part(spots: Sequence[Spot], c: Colours, target: Target) -> Part:
     """Return the plot."""
+    (top, measured), roofs = all_threads(target), stored_roofs(target)
+    lacking = [level for level in working_sets(target) if level not in roofs]
     low, high = _range(spots, top, roofs)
     least = min([s.gflops for s in spots] + [r.gbytes * low for r in roofs.values()], default=1.0)
     y_top = 2.0 * max([top or 0.0, *(s.gflops for s in spots), 2.0 * least])
@@ -139,7 +139,7 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
     levels = _levels(roofs, low, top, c)
     places = _places(spots, (across, up), levels)
     traces = [
-        _compute(top, low, high, roofs, c),
+        _compute(top, low, high, roofs, c, measured),
         *(_memory(k, level, roofs.get(level), low, top, c) for k, level in enumerate(LEVELS)),
         _trials(trials, c, why),
         _path([s for s in named if s.path], c),
@@ -152,7 +152,8 @@ def roofline_part(spots: Sequence[Spot], c: Colours, top: float | None, roofs: M
         traces,
         axis(c, "FLOP per byte into L1, estimated", type="log", range=across, showgrid=False, **log_ticks(low, high)),
         axis(c, "GFLOP/s", type="log", range=up, **log_ticks(least, y_top)),
-        [*_missing(spots, top, roofs, c, next(filter(None, why.values()), "")), *_named(top, across[1], c), *levels],
+        [*_missing(spots, top, roofs, c, next(filter(None, why.values()), ""), lacking),
+         *_named(top, across[1], c, measured), *levels],
         None, "Roofline", f"{dots}the operator's FLOPs are counted",
     )  # fmt: skip
 
@@ -163,25 +164,26 @@ def _range(spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs])
     return (min(x) / 2.0, 3.0 * max(x)) if x else (0.1, 100.0)
 
 
-def _compute(top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours) -> Any:
-    """The roof of arithmetic, from where the fastest memory reaches it."""
+def _compute(top: float | None, low: float, high: float, roofs: Mapping[str, Roofs], c: Colours, measured: bool) -> Any:
+    """The roof of arithmetic, from where the fastest memory reaches it; dashed where it is an estimate."""
     import plotly.graph_objects as go
 
     if top is None:
         return go.Scatter(x=[], y=[], text=[], name="arithmetic", mode="lines+text")
     start = max(low, top / max((r.gbytes for r in roofs.values()), default=top / low))
     return go.Scatter(
-        x=[start, high], y=[top, top], text=[], mode="lines", name="arithmetic", line={"width": 2, "color": c.ink},
-        hoverinfo="skip",
+        x=[start, high], y=[top, top], text=[], mode="lines", name="arithmetic", hoverinfo="skip",
+        line={"width": 2, "color": c.ink, "dash": "solid" if measured else "dash"},
     )  # fmt: skip
 
 
-def _named(top: float | None, end: float, c: Colours) -> list[dict[str, Any]]:
+def _named(top: float | None, end: float, c: Colours, measured: bool) -> list[dict[str, Any]]:
     """The name of the roof of arithmetic, above its right end."""
     if top is None:
         return []
-    return [{"x": end, "y": math.log10(top), "xanchor": "right", "yanchor": "bottom", "yshift": 2,
-             "text": f"{top:.3g} GFLOP/s", "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
+    text = f"{top:.3g} GFLOP/s" if measured else f"≈ {top:.3g} GFLOP/s, one core's times the threads"
+    return [{"x": end, "y": math.log10(top), "xanchor": "right", "yanchor": "bottom", "yshift": 2, "text": text,
+             "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip
 
 
 def _memory(k: int, level: str, roof: Roofs | None, low: float, top: float | None, c: Colours) -> Any:
@@ -226,7 +228,7 @@ def _path(spots: Sequence[Spot], c: Colours) -> Any:
 def _above(spot: Spot, top: float | None, roofs: Mapping[str, Roofs]) -> str:
     """Why a schedule stands above the roofs, where it does by more than measurements err."""
     if top is not None and spot.gflops > 1.05 * top:
-        return "above the peak: the operator's FLOPs are counted, and it needs fewer, as Winograd's do"
+        return f"above the peak: {spot.above}" if spot.above else "above the peak"
     fastest = max((r.gbytes for r in roofs.values()), default=None)
     if fastest is not None and spot.gflops > 1.05 * fastest * spot.intensity:
         return "above the roof: its bytes are an estimate, and fewer are moved"
@@ -301,7 +303,7 @@ def _spots(
 
 
 def _missing(
-    spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours, above: str
+    spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours, above: str, lacking: Sequence[str]
 ) -> list[dict[str, Any]]:
     """What could not be drawn, and why; why one stands `above` the roofs. Below the axis, where nothing else is."""
     words = [above] if above else []
@@ -309,6 +311,8 @@ def _missing(
         words.append("the peak was not measured")
     if not roofs:
         words.append("the roofs of memory were not measured")
+    elif lacking:
+        words.append(f"the roof of {' and '.join(lacking)} was not measured")
     if not spots:
         words.append("no variant has a speed yet")
     text = ", ".join(words)

@@ -11,6 +11,7 @@ from workbench.analysis.figures.prediction import clock, prediction_part
 from workbench.analysis.figures.style import Theme, colours
 from workbench.analysis.figures.timeline import TURNS, timeline_part
 from workbench.analysis.source import read
+from workbench.runtime.roofs import all_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +90,8 @@ def tuning_figure(
     curve = best_so_far(lines, key, tasks)
     peak = peak_gflops if peak_gflops is not None else target.stored_peak()
     flops = next((t.flops for t in lines.trials if key in (t.key, t.name)), 0)
-    peak_ms = flops / (peak * target.threads * 1e6) if peak and flops else None
+    whole = all_threads(target)[0] or (peak or 0.0) * target.threads
+    peak_ms = flops / (whole * 1e6) if whole and flops else None
     parts = [
         best_part(curve, c, by_hand, peak_ms, most),
         timeline_part(lines, c, tasks, TURNS if most is None else most // 6, key),

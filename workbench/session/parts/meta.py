@@ -24,7 +24,9 @@ PANELS = ("graph", "tasks", "stages", "nest", "accesses", "palette", "variants",
 def meta(look: Look) -> dict[str, Any]:
     """Return the slice `meta`."""
     desk = look.desk
-    found: dict[str, Any] = look.kept.of("meta", (desk.peak, len(desk.infos)), lambda: _meta(desk))
+    found: dict[str, Any] = look.kept.of(
+        "meta", (desk.peak_of_all, desk.peak_measured, len(desk.infos)), lambda: _meta(desk)
+    )
     return found
 
 
@@ -34,6 +36,7 @@ def _meta(desk: Desk) -> dict[str, Any]:
     return {
         "version": __version__, "kind": desk.opened.kind, "title": desk.opened.title, "target": target_text(target),
         "threads": target.threads, "peak_gflops": rounded(desk.peak_of_all),
+        "peak_measured": desk.peak_measured,
         "caches": [{"name": name, "bytes": size} for name, size in caches if size], "line": target.line_bytes,
         "primitives": palette.primitives(), "orders": steering.forms(), "panels": list(panels(desk)),
     }  # fmt: skip

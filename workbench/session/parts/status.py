@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.codegen import require_runnable
 
+from .. import above
 from ..history import to_choose
 from ..registry import Host, Look, command, slice_
 from ..stats import rounded
@@ -27,11 +28,13 @@ def head(look: Look) -> dict[str, Any] | None:
     best_ms, best_by = desk.best(desk.index)
     guess = desk.estimates.of(view, desk.peak) if view is not None else None
     top, gflops = desk.peak_of_all, result.gflops if result is not None else None
+    speed = gflops or (guess.gflops if guess is not None else None)
     return {
         "task": desk.index, "name": info.name, "weight": info.weight, "flops": info.flops,
         "step": "" if view is None else f"v{view.node}", "ms": rounded(result.ms) if result else None,
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
+        "above": "" if view is None else above.of_schedule(desk, view.schedule.func, speed),
         "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
         "holes": to_choose(view.schedule) if view is not None else 0, "logged": _logged(desk, view, result),
     }  # fmt: skip

@@ -11,7 +11,7 @@ from workbench.errors import UsageError
 from workbench.tune.ends import goes_first
 from workbench.tune.weights import shares, total
 
-from .. import steering, tuning
+from .. import above, steering, tuning
 from ..notes import NO_PROGRAM_HINT, note
 from ..registry import Host, Look, command, needed, question, slice_
 from ..stats import rounded
@@ -88,10 +88,12 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
     info = desk.infos[index]
     stats, claim = desk.stats.of(info.key), desk.stats.claim(info.key)
     ms, _ = desk.best(index)
+    gflops = info.flops / (ms * 1e6) if ms and info.flops else None
+    faster = above.of_task(desk, index, gflops)
     word = row.state if row is not None else "measured" if ms is not None else ""
     return {
         "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
-        "gflops": rounded(info.flops / (ms * 1e6)) if ms and info.flops else None, "trials": stats.trials,
+        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": stats.trials,
         "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
         "spark": stats.spark, "spread": rounded(claim.spread if claim is not None else stats.spread, 3),

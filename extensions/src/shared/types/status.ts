@@ -21,6 +21,8 @@ export interface MetaSlice {
   readonly target: string;
   readonly threads: number | null;
   readonly peak_gflops: number | null;
+  /** Of all threads at the same time; else it is one core's, taken times their number. */
+  readonly peak_measured?: boolean;
   readonly caches: readonly Cache[];
   /** Bytes of a cache line. */
   readonly line: number;
@@ -40,6 +42,8 @@ export interface HeadSlice {
   readonly spread: number | null;
   readonly gflops: number | null;
   readonly peak_share: number | null;
+  /** Why it is faster than the peak, where it is. */
+  readonly above?: string;
   readonly best_ms: number | null;
   readonly best_by: 'hand' | 'tuner' | 'template' | null;
   readonly est: EstimateInfo | null;

@@ -10,6 +10,8 @@ export interface TaskRow {
   readonly flops: number | null;
   readonly ms: number | null;
   readonly gflops: number | null;
+  /** Why that is above the peak, where it is. */
+  readonly above?: string;
   readonly trials: number;
   readonly failed: number;
   readonly failures?: Readonly<Record<string, number>>;

@@ -80,7 +80,7 @@ function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'stat
         {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
       <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
-      <Cell text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak)} name="swb-from-m" />
+      <Cell text={row.gflops == null || !peak ? '–' : percent(row.gflops / peak) + (row.above ? '*' : '')} name="swb-from-m" title={row.above} />
       <Cell text={count(row.trials)} name={`swb-from-m${row.trials ? '' : ' swb-faint'}`} />
       <Cell text={share} name={`swb-share${guess ? ' swb-mut' : ''}`} title={guess && row.est_share != null ? 'Of times that are in part estimates; it is measured once every task has a time' : undefined}>
         <ShareBar share={shareOf(row)} top={top} guess={guess} />

@@ -1,0 +1,42 @@
+"""Why a task or a variant is faster than the peak, in one sentence; empty where it is not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from workbench.runtime.beyond import tile_in, tile_of, why_above
+
+if TYPE_CHECKING:
+    from workbench.ir.func import Func
+    from workbench.tune.record import Record
+
+    from .desk import Desk
+
+
+def of_schedule(desk: Desk, func: Func, gflops: float | None) -> str:
+    """Say it of a schedule with its speed."""
+    return _why(desk, gflops, tile_of(func), func)
+
+
+def of_trial(desk: Desk, index: int, record: Record | None, gflops: float | None) -> str:
+    """Say it of a trial of a task."""
+    task = desk.infos[index].task
+    tile = tile_in(record.trace if record is not None else ())
+    return _why(desk, gflops, tile, None if task is None else task.func)
+
+
+def of_task(desk: Desk, index: int, gflops: float | None) -> str:
+    """Say it of the best schedule of a task."""
+    tree, key = desk.history.trees.get(index), desk.history.best_key(index)
+    node = tree.find(key) if tree is not None and key is not None and desk.best(index)[1] == "hand" else None
+    if node is not None:
+        return of_schedule(desk, node.schedule.func, gflops)
+    return of_trial(desk, index, desk.stats.best(desk.infos[index].key), gflops)
+
+
+def _why(desk: Desk, gflops: float | None, tile: int | None, func: Func | None) -> str:
+    if not gflops or not desk.peak_of_all:
+        return ""
+    dtypes = [] if func is None else [b.dtype for b in func.params]
+    threads = 1 if desk.peak_measured else desk.target.threads
+    return why_above(gflops / desk.peak_of_all, tile, dtypes, threads)
