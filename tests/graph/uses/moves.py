@@ -24,9 +24,8 @@ MOVES = {
             for depth in (n(4), v(3))
             for a in grid(axis=(None, 0, -2))
         ),
-        use(whole(2, 3, low=-6, high=6), n(4), v(0, 1, dtype=np.int32), axis=1, const=(1,)),
+        use(whole(2, 3, low=-6, high=6), n(4), v(0, 1), axis=1, const=(1,)),
         use(v(1.0, 7.0, -9.0, dtype=np.float32), n(5.0, np.float32), v(0.0, 1.0, dtype=np.float32), const=(1,)),
-        use(n(2), n(4), v(0.0, 1.0, dtype=np.float32), const=(1,)),
         use(np.zeros(0, np.int64), n(3), v(0.0, 1.0, dtype=np.float32), const=(1,)),
     ],
     "ReverseSequence": [
@@ -96,7 +95,7 @@ MOVES = {
         use(f(1, 10, 12), v(3, 4, 5), v(1, 5, 1), const=(1, 2)),
         use(f(1, 4, 4), v(4, 4), v(2, 2), strides=(2, 2)),
     ],
-    "CastLike": [use(f(2, 3) * 9, whole(1, dtype=t), opsets=(15, 19)) for t in (np.int32, np.int64, np.uint8)]
+    "CastLike": [use(f(2, 3, low=0) * 9, whole(1, dtype=t), opsets=(15, 19)) for t in (np.int32, np.int64, np.uint8)]
     + [use(whole(4), f(1)), use(f(3), v(1, dtype=bool))],
     "Cast": [use(f(2, 3) * 9, to=t, opsets=(9, 13)) for t in (1, 6, 7, 9, 10, 11)],
     "Range": [use(n(1.0, np.float32), n(3.2, np.float32), n(0.5, np.float32), const=(0, 1, 2), opsets=(11,))],

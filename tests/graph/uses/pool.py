@@ -81,6 +81,6 @@ POOL = {
             kernel_shape=(2,),
             strides=(2,),
         ),
-        use(f(1, 1, 2, 2), np.array([[[[1, 3], [7, 9]]]]), kernel_shape=(3, 2), strides=(1, 2), pads=(1, 0, 1, 0)),
+        use(f(1, 1, 2, 2), np.array([[[[1, 3], [5, 7]]]]), kernel_shape=(3, 2), strides=(1, 2), pads=(1, 0, 1, 0)),
     ],
 }

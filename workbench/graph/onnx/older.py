@@ -15,12 +15,16 @@ REPLACED = {"Scatter": "ScatterElements", "Upsample": "Resize"}
 def modern(node: Node) -> list[Node]:
     """The node as newer opsets write it, after what it needs; itself where nothing has changed.
 
-    Scatter became ScatterElements; Upsample, and Resize before opset 11, became a Resize that says how it rounds.
+    Scatter became ScatterElements; Upsample, and Resize before opset 11, became a Resize that says how it rounds; so
+    does RoiAlign.
     """
     if node.domain:
         return [node]
     if node.op == "Scatter":
         return [replace(node, op="ScatterElements", version=11)]
+    if node.op == "RoiAlign" and node.version < 16:
+        how = {"coordinate_transformation_mode": "output_half_pixel"}
+        return [replace(node, attrs={**node.attrs, **how}, version=16)]
     if node.op == "Upsample" or (node.op == "Resize" and node.version < 11):
         return _resize(node)
     return [node]

@@ -3,6 +3,7 @@
 from . import (
     along,
     arg,
+    boxes,
     contrib,
     control,
     conv,
@@ -20,8 +21,10 @@ from . import (
     reduce,
     repeat,
     resize,
+    sampling,
     scatter,
     shape,
+    signal,
     softmax,
     tensor,
 )
@@ -29,6 +32,7 @@ from . import (
 __all__ = [
     "along",
     "arg",
+    "boxes",
     "contrib",
     "control",
     "conv",
@@ -46,8 +50,10 @@ __all__ = [
     "reduce",
     "repeat",
     "resize",
+    "sampling",
     "scatter",
     "shape",
+    "signal",
     "softmax",
     "tensor",
 ]

@@ -322,3 +322,39 @@ class GlobalLpPool(_Global):
 
     def cases(self) -> list[Case]:
         return [*super().cases(), *(Case(f"p={p}", (sample(2, 3, 4, 5),), {"p": p}) for p in (1, 3))]
+
+
+@operator("MaxUnpool", "opaque")
+class MaxUnpool(OpDef):
+    """Elements put back to the places that MaxPool took them from, with 0 everywhere else."""
+
+    parameters = (2,)
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        x, kernel = c.shape(0), c.get_ints("kernel_shape")
+        if kernel is None:
+            raise c.error("invalid_graph", "lacks the attribute kernel_shape")
+        r = len(kernel)
+        strides, pads = c.get_ints("strides") or (1,) * r, c.get_ints("pads") or (0,) * (2 * r)
+        if not len(x) - 2 == r == len(strides) == len(pads) // 2 or c.shape(1) != x:
+            raise c.error("shape_mismatch", f"has a kernel {list(kernel)} or places {list(c.shape(1))} for {list(x)}")
+        if c.has(2):
+            return (TensorType(tuple(int(d) for d in c.constant(2, "output_shape")), c.type(0).dtype),)
+        sizes = [(x[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + r] for d in range(r)]
+        return (TensorType((*x[:2], *sizes), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, places = args[0], args[1]
+        assert x is not None
+        assert places is not None
+        y = np.zeros(self.infer(c)[0].shape, x.dtype)
+        y.reshape(-1)[places.reshape(-1)] = x.reshape(-1)
+        return y
+
+    def cases(self) -> list[Case]:
+        x, places, attrs = sample(1, 1, 2, 2), ints(5, 7, 13, 15).reshape(1, 1, 2, 2), {"kernel_shape": (2, 2)}
+        strided: dict[str, AttrValue] = {**attrs, "strides": (2, 2)}
+        return [
+            Case("places", (x, places), strided),
+            Case("larger", (x, places, ints(1, 1, 5, 5)), strided, const=(2,)),
+        ]

@@ -1,4 +1,4 @@
-"""Operators that repeat or blank out elements: Expand, Tile, Trilu."""
+"""Operators that repeat or blank out elements: Expand, Tile, Trilu, OneHot."""
 
 from __future__ import annotations
 
@@ -105,4 +105,54 @@ class Trilu(OpDef):
             Case("upper", (x,)),
             Case("lower", (x, np.array(1)), {"upper": 0}, const=(1,)),
             Case("upper above", (x, np.array(2)), {"upper": 1}, const=(1,)),
+        ]
+
+
+@operator("OneHot", "injective")
+class OneHot(OpDef):
+    """One value where the index along a new axis is the element of the input, another elsewhere."""
+
+    parameters = (1,)
+
+    def _axis(self, c: Call) -> int:
+        return c.axis(c.get_int("axis", -1), len(c.shape(0)) + 1)
+
+    def _depth(self, c: Call) -> int:
+        depth = int(c.constant(1, "depth").reshape(-1)[0])
+        if depth < 1:
+            raise c.error("invalid_graph", f"has the depth {depth}")
+        return depth
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        if c.shape(2) != (2,):
+            raise c.error("shape_mismatch", f"needs two values, but has {list(c.shape(2))}")
+        x, axis = c.shape(0), self._axis(c)
+        return (TensorType((*x[:axis], self._depth(c), *x[axis:]), c.type(2).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, values, depth = args[0], args[2], self._depth(c)
+        assert x is not None
+        assert values is not None
+        x = x.astype(np.int64)
+        hot = np.expand_dims(np.where(x < 0, x + depth, x), self._axis(c))
+        number = np.arange(depth).reshape(-1, *(1,) * (x.ndim - self._axis(c)))
+        return np.asarray(np.where(hot == number, values[1], values[0]))
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, values, axis, depth = args[0], args[2], self._axis(c), self._depth(c)
+        assert x is not None
+        assert values is not None
+
+        def body(*i: te.Axis) -> te.Value:
+            at = te.cast(x[(*i[:axis], *i[axis + 1 :])], "int64")
+            return te.select(te.equal(te.select(at < 0, at + depth, at), i[axis]), values[1], values[0])
+
+        return compute(self.infer(c)[0].shape, body, c.name("one_hot"))
+
+    def cases(self) -> list[Case]:
+        values = np.array([0.5, 2], np.float32)
+        return [
+            Case("last", (ints(0, 2, -1, 7), np.array(3), values), const=(1,)),
+            Case("first", (ints(0, 2, -1, -4).reshape(2, 2), ints(3), values), {"axis": 0}, const=(1,)),
+            Case("fractions", (sample(3, low=1.0), np.array(3.0, np.float32), ints(1, 4)), const=(1,)),
         ]

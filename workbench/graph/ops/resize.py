@@ -63,14 +63,15 @@ def _linear(d: Array, a: float) -> Array:
     return np.asarray(np.maximum(0, 1 - np.abs(d)))
 
 
-def _cubic(d: Array, a: float) -> Array:
+def cubic_weight(d: Array, a: float) -> Array:
+    """Weight of the element at distance `d` in a cubic mean with the coefficient `a`."""
     d = np.abs(d)
     near, far = ((a + 2) * d - (a + 3)) * d * d + 1, ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return np.where(d < 1, near, np.where(d < 2, far, 0))
 
 
 #: Weight by distance, and the distance from which on it is 0.
-_FILTERS: dict[str, tuple[Callable[[Array, float], Array], int]] = {"linear": (_linear, 1), "cubic": (_cubic, 2)}
+_FILTERS: dict[str, tuple[Callable[[Array, float], Array], int]] = {"linear": (_linear, 1), "cubic": (cubic_weight, 2)}
 
 
 def _fitted(policy: str, old: Sequence[int], new: Sequence[int]) -> list[tuple[Any, int]]:
