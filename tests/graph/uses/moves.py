@@ -92,7 +92,7 @@ MOVES = {
         use(f(1, 4, 20), v(5, 4), v(2, 2), pads=(0, 0, 1, 1), strides=(1, 1), const=(1, 2)),
         use(f(1, 8, 4), v(5, 5), v(2, 2), strides=(2, 2), dilations=(2, 2), const=(1, 2)),
         use(f(1, 6, 7), v(9), v(3), const=(1, 2)),
-        use(f(1, 10, 12), v(3, 4, 5), v(1, 5, 1), const=(1, 2)),
+        use(f(1, 10, 45), v(3, 4, 5), v(1, 2, 1), const=(1, 2)),
         use(f(1, 4, 4), v(4, 4), v(2, 2), strides=(2, 2)),
     ],
     "CastLike": [use(f(2, 3, low=0) * 9, whole(1, dtype=t), opsets=(15, 19)) for t in (np.int32, np.int64, np.uint8)]

@@ -12,7 +12,6 @@ NORMALISE: dict[str, list[Use]] = {
             use(f(2, 3, 4, 5), *NORM, opsets=(14, 15), outputs=3, training_mode=1, **a)
             for a in grid(momentum=(None, 0.5), epsilon=(None, 0.1))
         ),
-        use(f(4, 3), *NORM, opsets=(15,), outputs=1, training_mode=1),
         use(f(2, 3, 4), *NORM, opsets=(7, 9)),
     ],
     "Dropout": [

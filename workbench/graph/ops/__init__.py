@@ -1,6 +1,7 @@
 """Operator families; importing this package registers them all."""
 
 from . import (
+    activations,
     along,
     arg,
     boxes,
@@ -30,6 +31,7 @@ from . import (
 )
 
 __all__ = [
+    "activations",
     "along",
     "arg",
     "boxes",

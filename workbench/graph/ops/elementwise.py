@@ -191,13 +191,19 @@ class _Broadcast(OpDef):
 
     def reference(self, c: Call, *args: Array | None) -> Array:
         assert all(a is not None for a in args)
-        out = functools.reduce(type(self).numpy, args)
+        out = self.last(functools.reduce(type(self).numpy, args), len(args))
         return np.asarray(out).astype(c.type(0).dtype, copy=False)
+
+    def last(self, value: Any, count: int) -> Any:
+        """What becomes of the operands taken together."""
+        return value
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         fn, shape = type(self).scalar, broadcast_shape(c, [c.shape(i) for i in range(len(c.types))])
         reads = [operand(c, i, args) for i in range(len(args))]
-        return compute(shape, lambda *i: functools.reduce(fn, [r(i) for r in reads]), c.name(self.stage))
+        return compute(
+            shape, lambda *i: self.last(functools.reduce(fn, [r(i) for r in reads]), len(reads)), c.name(self.stage)
+        )
 
     def cases(self) -> list[Case]:
         a, b = sample(2, 3, 4, low=self.low), sample(2, 3, 4, seed=1, low=self.low)
@@ -250,6 +256,17 @@ _binary("Pow", np.power, _power, "Power; the exponent is converted to the type o
 _binary("Max", np.maximum, te.maximum, "Largest of its inputs.", variadic=True)
 _binary("Min", np.minimum, te.minimum, "Smallest of its inputs.", variadic=True)
 _binary("Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True)
+
+
+@operator("Mean", "injective", elementwise=True)
+class Mean(_Broadcast):
+    """Mean of its inputs."""
+
+    numpy, scalar = staticmethod(np.add), staticmethod(lambda a, b: a + b)
+    stage, variadic = "mean", True
+
+    def last(self, value: Any, count: int) -> Any:
+        return value * (1.0 / count)
 
 
 @operator("PRelu", "injective", elementwise=True)
