@@ -154,5 +154,5 @@ class OneHot(OpDef):
         return [
             Case("last", (ints(0, 2, -1, 7), np.array(3), values), const=(1,)),
             Case("first", (ints(0, 2, -1, -4).reshape(2, 2), ints(3), values), {"axis": 0}, const=(1,)),
-            Case("fractions", (sample(3, low=1.0), np.array(3.0, np.float32), ints(1, 4)), const=(1,)),
+            Case("fractions", (sample(3, low=1.0), np.array(3.0, np.float32), values), const=(1,)),
         ]
