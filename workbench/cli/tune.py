@@ -15,11 +15,12 @@ from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
     from workbench.tune.events import Event, Snapshot
+    from workbench.tune.lines import NetworkTime
     from workbench.tune.session import TuningSession
 
 _POLL_S = 0.1
 
-_TOLD = ("round", "warning", "seed", "command")
+_TOLD = ("round", "network", "warning", "seed", "command")
 """Kinds of events of which something is written."""
 
 
@@ -105,7 +106,7 @@ def _drive(session: TuningSession, options: Namespace, output: Output) -> int:
     finally:
         unsubscribe()
     _check_any_valid(session, options)
-    output.result(_result(session, snapshot, options), _gain(snapshot, options))
+    output.result(_result(session, snapshot, options), _gain(snapshot, options, session.network()))
     return 0
 
 
@@ -156,6 +157,7 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
         "trials": snapshot.progress.trials,
         "seconds": snapshot.progress.elapsed_s,
         "tasks": [{name: getattr(row, name) for name in keys} for row in snapshot.rows],
+        **_network(session.network()),
         "total_latency_ms": snapshot.total_ms,
         "untuned_latency_ms": snapshot.untuned_ms,
         "log": str(options.log),
@@ -165,7 +167,28 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
     }
 
 
-def _gain(snapshot: Snapshot, options: Namespace) -> str:
+def _network(found: NetworkTime | None) -> dict[str, Any]:
+    """What the whole network takes, measured."""
+    names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
+    return {name: None if found is None else getattr(found, name) for name in names}
+
+
+def _end_to_end(found: NetworkTime) -> str:
+    """Say what the network takes, and why its kernels take less."""
+    from workbench.runtime.verdicts import as_fast
+    from workbench.tune.table import latency_text
+
+    untuned, tuned = (latency_text(ms, 3) for ms in (found.untuned_ms, found.measured_ms))
+    text = f"End to end, measured: {untuned} ms with default schedules, {tuned} ms tuned: "
+    text += f"{as_fast(found.measured_ms / found.untuned_ms)}."
+    if not found.clean:
+        text += f" Disturbed ({found.why_not}): the least times that were seen."
+    if found.sum_of_kernels_ms is not None:
+        text += f" Its kernels, timed one by one, add up to {latency_text(found.sum_of_kernels_ms, 3)} ms."
+    return text
+
+
+def _gain(snapshot: Snapshot, options: Namespace, network: NetworkTime | None) -> str:
     from workbench.tune.ends import end_text, waiting_text
     from workbench.tune.table import latency_text
 
@@ -175,6 +198,8 @@ def _gain(snapshot: Snapshot, options: Namespace) -> str:
         lines.append(
             f"{len(missing)} tasks have no valid trial yet; give them more with --resume and a larger --trials."
         )
+    elif network is not None:
+        lines.append(_end_to_end(network))
     elif snapshot.untuned_ms is None:
         lines.append(
             f"Estimated latency: {latency_text(snapshot.total_ms, 3)} ms (not every default schedule was measured)."

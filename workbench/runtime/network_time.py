@@ -74,6 +74,12 @@ class PlanTime:
         """The median of undisturbed runs, or the least of disturbed ones."""
         return float(np.min(self.costs_ms) if self.why_not else np.median(self.costs_ms))
 
+    @property
+    def spread(self) -> float:
+        """Distance of the quartiles over the median."""
+        low, middle, high = np.percentile(self.costs_ms, [25, 50, 75])
+        return float((high - low) / middle)
+
 
 def measure_networks(plans: Sequence[ExecutablePlan], seconds: float = 1.0) -> tuple[PlanTime, ...]:
     """Time plans of one network in turns, in a worker process of their own.

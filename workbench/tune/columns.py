@@ -206,6 +206,7 @@ VALUES: dict[str, Value] = {
     "tuple[float, ...]": Value("list of numbers", _many(_real)),
     "tuple[tuple[float, ...], ...]": Value("list of lists of numbers", _many(_many(_real))),
     "Mapping[str, int]": Value("object of whole numbers", _mapping(_whole)),
+    "Mapping[str, float]": Value("object of numbers", _mapping(_real)),
     "Mapping[str, Any]": Value("object", _mapping(lambda value: value)),
     "tuple[Mapping[str, Any], ...]": Value("list of objects", _many(_mapping(lambda value: value))),
     "tuple[tuple[str, str], ...]": Value("list of objects with key and name", _tasks),

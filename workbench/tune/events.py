@@ -18,7 +18,7 @@ State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "f
 FINAL: tuple[State, ...] = ("done", "cancelled", "failed")
 """States that a session does not leave any more."""
 
-EventKind = Literal["state", "round", "trial", "compare", "best", "command", "seed", "warning"]
+EventKind = Literal["state", "round", "trial", "compare", "best", "command", "network", "seed", "warning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Event:
         ``state`` (the session's state changed, see `message`), ``round`` (a batch for `task` ended), ``trial``
         (`record` is in the log), ``compare`` (`line` is a comparison: see `message` for who won), ``best`` (`record` is
         the best of its task so far), ``command`` (`line` says what became of it), ``seed`` (`message` says what the
-        search of `task` starts from), ``warning``.
+        search of `task` starts from), ``network`` (the whole network was measured), ``warning``.
     line : Comparison, Round, Command or None
         The line of the log that the event is about, where it is no trial.
     elapsed_s : float

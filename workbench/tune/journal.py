@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError
 from workbench.tune.events import Event, EventKind
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.record import COSTS_KEPT, Record, outcome
 from workbench.tune.similar import differences
 
@@ -48,7 +48,7 @@ class Journal:
         self._lock = threading.RLock()
         self._closed = False
 
-    def write(self, line: Record | Comparison | Round | Command) -> bool:
+    def write(self, line: Record | Comparison | Round | NetworkTime | Command) -> bool:
         """Write a line down and take it in; whether the task has another champion now."""
         with self._lock:
             if self._closed:

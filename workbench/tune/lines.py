@@ -104,6 +104,43 @@ class Round(Line):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkTime(Line):
+    """What the whole network takes, measured: with its default schedules and with the best ones so far, in turns."""
+
+    kind: ClassVar[str] = "network"
+
+    measured_ms: float = column("median time of a run with the best schedules so far, in milliseconds", positive=True)
+    untuned_ms: float = column("the same with default schedules", positive=True)
+    sum_of_kernels_ms: float | None = column(
+        "sum over all tasks of weight times latency when it was measured: kernels timed alone", default=None
+    )
+    spread: float | None = column("relative spread of the runs", default=None)
+    clean: bool = column(
+        "whether every run that counts had all its threads on cores of their own; where not, the least time was taken",
+        default=True,
+    )
+    why_not: str = column("what disturbed the runs, in words; empty where nothing did", default="")
+    at_least_ms: float = column("how long a run takes at least where runs were disturbed", default=0.0)
+    inside_ms: Mapping[str, float] = column(
+        "key of each task -> milliseconds of one of its calls inside the network", default_factory=dict
+    )
+    alone_ms: Mapping[str, float] = column("key of each task -> the same, timed alone", default_factory=dict)
+    threads: int = column("threads that the network had", default=0)
+    trials: int = column("trials of the log when it was measured", default=0)
+    reason: str = column("why it was measured", default="")
+    target: str = column("the target, in its text form", default="")
+    host: str = column("machine that measured", default="")
+    elapsed_s: float = column("tuning time of this log when it was measured, in seconds", default=0.0)
+    timestamp: float = column("seconds since the epoch when it was measured", default=0.0)
+    extra: Mapping[str, Any] = unknown_fields()
+
+    def stretched(self) -> dict[str, float]:
+        """Return how many times as long as alone a call of each task takes inside the network, where both are known."""
+        inside, alone = self.inside_ms, self.alone_ms
+        return {key: inside[key] / alone[key] for key in inside if inside[key] > 0.0 < alone.get(key, 0.0)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Command(Line):
     """A command that steered the run, and what became of it."""
 
@@ -136,11 +173,11 @@ class Unknown:
         return {name: plain(value) for name, value in self.data.items()}
 
 
-AnyLine: TypeAlias = Record | Comparison | Round | Command | Unknown
+AnyLine: TypeAlias = Record | Comparison | Round | NetworkTime | Command | Unknown
 """Every line of a log but its header."""
 
-KINDS: dict[str, type[Record] | type[Comparison] | type[Round] | type[Command]] = {
-    line.kind: line for line in (Record, Comparison, Round, Command)
+KINDS: dict[str, type[Record | Comparison | Round | NetworkTime | Command]] = {
+    line.kind: line for line in (Record, Comparison, Round, NetworkTime, Command)
 }
 """The kinds of lines by the name that their key `kind` holds."""
 

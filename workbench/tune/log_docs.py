@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from workbench.tune.columns import VALUES, Line
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.log import Header
 from workbench.tune.record import SCHEMA, STATUSES, Record
 
@@ -99,6 +99,15 @@ _EXAMPLES: tuple[tuple[str, type[Line], Line], ...] = (
             reason="gains of the last rounds", gain=0.0004, backward=0.0004, optimism=0.0002, similarity=0.0,
             epsilon=0.08, tau=0.62, spearman=0.81, model="xgboost-3", ask_s=0.05, tell_s=0.02, measure_s=0.7,
             elapsed_s=3.7, timestamp=1750000003.7,
+        ),
+    ),
+    (
+        "The whole network, measured: a sum of kernels that were timed alone is not what it takes.",
+        NetworkTime,
+        NetworkTime(
+            measured_ms=1.84, untuned_ms=2.43, sum_of_kernels_ms=1.41, spread=0.02, inside_ms={"3f2a91c0": 0.0024},
+            alone_ms={"3f2a91c0": 0.0019}, threads=2, trials=96, reason="at the end",
+            target="llvm -mcpu=host -threads=2", host="node1 x86_64", elapsed_s=61.0, timestamp=1750000061.0,
         ),
     ),
     (

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.errors import LogError
-from workbench.tune.lines import AnyLine, Command, Comparison, Round
+from workbench.tune.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.tune.log import Header, Log, check_model, is_there, load_log, reason_of
 from workbench.tune.record import Record
 
@@ -103,7 +103,7 @@ class LogWriter:
         elif _tail_length(self._file, size):
             os.write(self._file, b"\n")
 
-    def append(self, line: Record | Comparison | Round | Command) -> None:
+    def append(self, line: Record | Comparison | Round | NetworkTime | Command) -> None:
         """Write one line; when this returns, a kill of the process cannot lose it."""
         self._write(line.to_json())
 

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from workbench.errors import WorkbenchError
 from workbench.tune.ends import End, end_text
 from workbench.tune.events import Event
 from workbench.tune.guard import GuardedToolbox, TaskFault
 from workbench.tune.journal import Journal, Stamp
+from workbench.tune.lines import NetworkTime
 from workbench.tune.options import COST_MODELS, TuneOptions
 from workbench.tune.parts import Control, Measurer, Toolbox
 from workbench.tune.rounds import Rounds
@@ -22,6 +24,7 @@ from workbench.tune.workshop import Workshops
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.tune.log_writer import LogWriter
+    from workbench.tune.network import NetworkTimer
 
 __all__ = ["COST_MODELS", "Measurer", "Toolbox", "TuneOptions", "TuningLoop", "default_batch"]
 
@@ -36,6 +39,9 @@ FAULTS = 3
 
 _FINALS_SHARE = 0.1
 """The most of a run's time so far that all play-offs at its end may take."""
+
+_NETWORK_SHARE = 0.1
+"""The most of a time limit that is kept for measuring the network at the end."""
 
 _TRIALS_PER_S = 12
 """What is hoped for when only a time limit says how many trials there will be."""
@@ -59,6 +65,8 @@ class TuningLoop:
         Indices of those to tune.
     ahead : bool
         Whether a core is free for the search while candidates are measured.
+    network : NetworkTimer, optional
+        Measures the whole network, where there is one.
     """
 
     def __init__(
@@ -77,7 +85,9 @@ class TuningLoop:
         control: Control,
         publish: Callable[[Event], None],
         ahead: bool = False,
+        network: NetworkTimer | None = None,
     ) -> None:
+        self._network = network
         self.tasks, self.options = tuple(tasks), options
         self.batch = options.batch or default_batch(trials, len(active), seconds)
         self.current: int | None = None
@@ -138,6 +148,8 @@ class TuningLoop:
         kept = 0.0
         if self.options.confirm and budget.seconds is not None:
             kept = min(_PLAY_OFF_SHARE * budget.seconds, _PLAY_OFF_S * len(self.scheduler.active))
+            if self._network is not None:
+                kept += min(_NETWORK_SHARE * budget.seconds, self._network.cost_s)
         if self.seconds_left() <= kept:
             return 0
         return budget.trials - len(self.standing.records) if budget.trials is not None else self.batch
@@ -156,8 +168,10 @@ class TuningLoop:
                 self.current = self._next() if left > 0 else None
                 if self.current is not None:
                     self._round(self.current, min(self.batch, left))
+                    self._time_network()
                     continue
                 self._finals()
+                self._time_network(last=True)
                 if self.budget_left() <= 0 or self.pick() is None:  # somebody may have given more meanwhile
                     break
         finally:
@@ -250,6 +264,30 @@ class TuningLoop:
             if all(i in self.scheduler.faults for i in self.scheduler.active):
                 raise
             self.journal.tell("warning", f"this task is given up: {told}", self.tasks[index].name)
+
+    def _time_network(self, last: bool = False) -> None:
+        """Measure the network where it is time, or, at the end, where anything has become faster."""
+        network, states = self._network, self.scheduler.states
+        active_ms = sum(self.tasks[i].weight * states[i].best_ms for i in self.scheduler.active)
+        if network is None or active_ms == float("inf") or not self._control.proceed():
+            return
+        if not (network.stale(active_ms) if last else network.due(active_ms, self.elapsed - self.elapsed_before)):
+            return
+        self.current = None
+        times = {t.key: s.best_ms for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
+        try:
+            found = network.measure(self.standing.records, self.standing.comparisons, active_ms)
+        except WorkbenchError as error:
+            self.journal.tell("warning", f"{error.message}; end to end stays a sum of kernels [{error.code}]")
+            return
+        reason = "at the end" if last else "kernels became faster" if self.standing.network else "every task has a time"
+        line = NetworkTime(
+            **found, sum_of_kernels_ms=self.scheduler.total_ms, alone_ms=times, reason=reason,
+            trials=len(self.standing.records), target=self._stamp.target, host=self._stamp.host,
+            elapsed_s=self.elapsed, timestamp=time.time(),
+        )  # fmt: skip
+        self.journal.write(line)
+        self.journal.tell("network", f"{line.measured_ms:.4g} ms end to end, {line.untuned_ms:.4g} ms untuned")
 
     # ---- the end ----
 

@@ -20,7 +20,7 @@ from workbench.tune.ends import end_word
 from workbench.tune.events import Event, EventBus, Progress, Snapshot, State
 from workbench.tune.forecast import forecast
 from workbench.tune.helm import Helm
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.log import Header, to_frame
 from workbench.tune.log_writer import LogWriter
 from workbench.tune.loop import TuningLoop
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
+    from workbench.tune.network import NetworkTimer
     from workbench.tune.parts import Space
     from workbench.tune.standing import Wishes
     from workbench.tune.task_scheduler import Terms
@@ -77,6 +78,7 @@ class TuningSession(Steered, Waiting):
         options: TuneOptions | None = None,
         ahead: bool = False,
         source: str = "python",
+        network: NetworkTimer | None = None,
     ) -> None:
         self.tasks = tuple(tasks)
         trials, seconds = _checked(self.tasks, trials, seconds)
@@ -101,7 +103,7 @@ class TuningSession(Steered, Waiting):
             self._loop = TuningLoop(
                 self.tasks, active, toolbox=toolbox, measurer=measurer, writer=writer, options=options, trials=trials,
                 seconds=seconds, seed=seed, target=target, control=self._control, publish=self._publish,
-                ahead=ahead,
+                ahead=ahead, network=network,
             )  # fmt: skip
             self._helm = Helm(self._loop, toolbox, self._move, lambda: self.state)
             self._helm.begin(trials, seconds, options, source)
@@ -230,6 +232,16 @@ class TuningSession(Steered, Waiting):
         self.events.publish(Event("state", loop.elapsed if loop else 0.0, state))
 
     # ---- what it found ----
+
+    def network(self) -> NetworkTime | None:
+        """Return what the whole network takes, as it was measured last; None where it was not, or is none.
+
+        Returns
+        -------
+        NetworkTime
+            ``measured_ms`` (with the best schedules), ``untuned_ms``, ``sum_of_kernels_ms``, ``clean``, ``why_not``.
+        """
+        return self._loop.standing.network
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench.tune.lines import AnyLine, Command, Comparison, Round
+from workbench.tune.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.tune.options import is_epsilon
 from workbench.tune.record import Record
 
@@ -102,6 +102,8 @@ class Standing:
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
     wishes : dict of str to Wishes
+    network : NetworkTime or None
+        The whole network as it was measured last.
     next_trial, next_round : int
     elapsed_s : float
         Tuning time of the log.
@@ -126,6 +128,7 @@ class Standing:
         self.untuned: dict[str, float] = {}
         self.quality: dict[str, Round] = {}
         self.wishes: dict[str, Wishes] = {task.key: Wishes() for task in tasks}
+        self.network: NetworkTime | None = None
         self.next_trial = 0
         self.next_round = 0
         self.elapsed_s = 0.0
@@ -151,6 +154,9 @@ class Standing:
             self.next_round = max(self.next_round, line.round + 1)
             if line.spearman is not None or line.tau is not None:
                 self.quality[line.task_key] = line
+        elif isinstance(line, NetworkTime):
+            self.network = line
+            self.scheduler.place(line)
         elif isinstance(line, Command):
             self._command(line)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.ir.func import Func
     from workbench.schedule import Schedule
     from workbench.target import Target
+    from workbench.tune.network import NetworkTimer
 
 TRIALS_PER_TASK = 64
 """Budget when neither trials nor seconds are given."""
@@ -130,6 +131,7 @@ def tune(
         options=options,
         ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
         source=source,
+        network=_network(what, resolved, options),
     )
     return session.start() if start else session
 
@@ -154,6 +156,17 @@ def _options(
     if options.template is not None and options.space == "sketch":
         options = replace(options, space="template")
     return options
+
+
+def _network(what: Any, target: Target, options: TuneOptions) -> NetworkTimer | None:
+    """Who measures the whole network: nobody where there is none, or where others measure."""
+    from workbench.graph import Graph
+
+    if not isinstance(what, Graph) or options.runner is not None:
+        return None
+    from workbench.tune.network import NetworkTimer
+
+    return NetworkTimer(what, target)
 
 
 def _check_runner(runner: Any, target: Target) -> None:

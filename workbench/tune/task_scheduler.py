@@ -32,7 +32,7 @@ from workbench.tune.record import Record, speed
 from workbench.tune.task_state import TaskState
 
 if TYPE_CHECKING:
-    from workbench.tune.lines import Comparison, Round
+    from workbench.tune.lines import Comparison, NetworkTime, Round
     from workbench.tune.options import Objective
 
 
@@ -81,6 +81,8 @@ class TaskScheduler:
     ----------
     faults : dict of int to str
         Tasks that were given up in this run, because something of theirs failed again and again: what it was.
+    stretched : dict of int to float
+        Tasks whose calls were timed inside the network: how many times as long as alone one takes there.
     """
 
     name = "base"
@@ -100,6 +102,7 @@ class TaskScheduler:
         self.goal = Goal(self.tasks, objective)
         self.early_stop, self.confirm = early_stop, confirm
         self.faults: dict[int, str] = {}
+        self.stretched: dict[int, float] = {}
         self._index = {task.key: i for i, task in enumerate(self.tasks)}
 
     def observe(self, record: Record) -> None:
@@ -119,6 +122,10 @@ class TaskScheduler:
         index = self._index.get(line.task_key)
         if index is not None:
             self.states[index].compare(line)
+
+    def place(self, line: NetworkTime) -> None:
+        """Take into account how long tasks take inside the network."""
+        self.stretched = {self._index[key]: times for key, times in line.stretched().items() if key in self._index}
 
     def settle(self, confirm: bool) -> None:
         """Go on with or without comparisons; without them, nothing waits for one any longer."""
@@ -211,8 +218,8 @@ class TaskScheduler:
 
     def slopes(self) -> tuple[float, ...]:
         """Return what the objective loses for every millisecond that a task gets faster."""
-        if not self.goal.given:
-            return self.goal.slopes(())
+        if not self.goal.given:  # a millisecond alone is more of them inside the network, or less
+            return tuple(slope * self.stretched.get(i, 1.0) for i, slope in enumerate(self.goal.slopes(())))
         slowest = self._slowest()
         guesses = [max(task.flops, 1) / (slowest * 1e6) for task in self.tasks]
         return self.goal.slopes(finite_or([state.best_ms for state in self.states], guesses))

@@ -159,6 +159,8 @@ def tune(
     require_runnable(desk.target)
     tasks = [t.task for t in desk.infos if t.task is not None]
     what: Any = desk.variant(node).schedule.copy() if scope == "schedule" else tasks
+    if what is tasks and desk.opened.graph is not None and len(tasks) == len(desk.opened.tasks):
+        what = desk.opened.graph  # so that the whole network is measured, too
     only = desk.infos[desk.find(None)].key if scope == "task" else None
     if trials is not None:
         whole("trials", trials, code="usage.trials")

@@ -1,0 +1,131 @@
+"""The whole network is measured while it is tuned: at the start, when much has changed, and at the end."""
+
+import itertools
+import math
+
+import numpy as np
+import onnx.helper as oh
+import onnx.numpy_helper as nh
+import pytest
+from onnx import TensorProto
+
+import workbench as wb
+from workbench.errors import RunError
+from workbench.runtime.network_time import PlanTime
+from workbench.tune import network
+from workbench.tune.lines import NetworkTime
+from workbench.tune.log import load_log
+from workbench.tune.network import NetworkTimer, inside_ms
+
+TARGET = wb.Target.host(threads=1)
+
+
+@pytest.fixture
+def graph():
+    """Two products in a row; the second one twice."""
+    rng = np.random.default_rng(0)
+    shapes = {"a": (64, 96), "b": (96, 96), "c": (96, 96)}
+    weights = [nh.from_array(rng.standard_normal(shape, np.float32), name) for name, shape in shapes.items()]
+    nodes = [
+        oh.make_node("MatMul", ["x", "a"], ["p"]),
+        oh.make_node("MatMul", ["p", "b"], ["q"]),
+        oh.make_node("MatMul", ["q", "c"], ["y"]),
+    ]
+    ends = [oh.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [32, 64]), ("y", [32, 96]))]
+    model = oh.make_model(
+        oh.make_graph(nodes, "net", ends[:1], ends[1:], weights), opset_imports=[oh.make_opsetid("", 17)]
+    )
+    return wb.load_onnx(model)
+
+
+def measured(monkeypatch, *answers):
+    """Answers of the worker process, in their order: milliseconds of the untuned and of the tuned network."""
+    asked, left = [], iter(answers)
+
+    def measure(plans, seconds):
+        asked.append(plans)
+        found = next(left)
+        if isinstance(found, Exception):
+            raise found
+        return tuple(
+            PlanTime((ms,) * 10, tuple(ms / len(p.calls) for _ in p.calls)) for p, ms in zip(plans, found, strict=True)
+        )
+
+    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    return asked
+
+
+def test_a_run_measures_its_network(graph, tmp_path):
+    log = tmp_path / "net.jsonl"
+    with wb.tune(graph, trials=8, log=log, target=TARGET) as session:
+        session.wait()
+        found = session.network()
+    assert isinstance(found, NetworkTime)
+    assert 0 < found.measured_ms < 1000
+    assert 0 < found.untuned_ms < 1000
+    assert found.sum_of_kernels_ms == pytest.approx(session.snapshot().total_ms)
+    assert set(found.inside_ms) == set(found.alone_ms) == {task.key for task in session.tasks}
+    assert found.clean == (not found.why_not)
+    lines = [line for line in load_log(log).lines if isinstance(line, NetworkTime)]
+    assert lines[-1] == found
+    assert lines[0].reason == "every task has a time"
+    again = wb.tune(graph, trials=8, log=log, target=TARGET, resume=True)
+    again.wait()
+    assert again.network() is not None
+
+
+def test_it_is_measured_at_the_start_when_much_has_changed_and_at_the_end(graph, monkeypatch, tmp_path):
+    asked = measured(monkeypatch, *[(2.0, 2.0 - 0.1 * k) for k in range(20)])
+    monkeypatch.setattr(network, "SHARE", math.inf)
+    with wb.tune(graph, trials=24, log=tmp_path / "a.jsonl", target=TARGET, batch=4) as session:
+        session.wait()
+    lines = [line for line in load_log(tmp_path / "a.jsonl").lines if isinstance(line, NetworkTime)]
+    assert len(lines) == len(asked) >= 1
+    assert lines[0].measured_ms == 2.0
+    assert [line.reason for line in lines[1:-1]] == ["kernels became faster"] * (len(lines) - 2)
+    sums = [line.sum_of_kernels_ms for line in lines]
+    assert all(b < network.MUCH * a for a, b in itertools.pairwise(sums[:-1]))
+
+
+def test_a_network_that_cannot_be_timed_is_told_once_and_the_run_goes_on(graph, monkeypatch):
+    asked = measured(monkeypatch, RunError("run.network", "the network could not be timed: it crashed"))
+    told = []
+    session = wb.tune(graph, trials=12, target=TARGET, start=False)
+    session.events.subscribe(lambda event: told.append(event.message) if event.kind == "warning" else None)
+    session.start().wait()
+    assert (session.state, session.network(), len(asked)) == ("done", None, 1)
+    assert sum("end to end stays a sum of kernels [run.network]" in text for text in told) == 1
+
+
+def test_little_of_a_run_goes_into_measuring(graph):
+    timer = NetworkTimer(graph, TARGET)
+    assert timer.due(10.0, 0.0)  # once, as soon as it can be
+    timer._last, timer._spent, timer.cost_s = 10.0, 2.0, 2.0
+    assert not timer.due(9.5, 1000.0)  # too little has changed
+    assert not timer.due(5.0, 39.0)
+    assert timer.due(5.0, 40.0)
+    assert timer.stale(9.5)
+    assert not timer.stale(10.0)
+
+
+def test_times_inside_the_network_are_means_over_the_calls_of_a_task(graph):
+    plan = wb.compile(graph, target=TARGET).plan
+    times = tuple(float(k + 1) for k in range(len(plan.calls)))
+    found = inside_ms(plan, PlanTime((1.0,), times))
+    calls = [call.task for call in plan.calls]
+    twice = next(key for key in found if calls.count(key) == 2)
+    assert found[twice] == np.mean([t for t, key in zip(times, calls, strict=True) if key == twice])
+
+
+def test_what_takes_longer_inside_the_network_matters_more(graph):
+    session = wb.tune(graph, trials=8, target=TARGET, start=False)
+    scheduler = session._loop.scheduler
+    first, second = session.tasks
+    before = scheduler.slopes()
+    line = NetworkTime(
+        measured_ms=1.0, untuned_ms=1.0, inside_ms={first.key: 0.3, second.key: 0.2, "other": 1.0},
+        alone_ms={first.key: 0.1, second.key: 0.2},
+    )  # fmt: skip
+    session._loop.standing.take(line)
+    assert scheduler.slopes() == pytest.approx((3.0 * before[0], before[1]))
+    assert session.network() is line
