@@ -11,6 +11,9 @@ for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from leftovers import pytest_configure, pytest_sessionfinish
+
+__all__ = ["pytest_configure", "pytest_sessionfinish"]  # hooks
 
 settings.register_profile(
     "default", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow]

@@ -11,6 +11,7 @@ import time
 import uuid
 from pathlib import Path
 
+import leftovers
 import pytest
 from errors import models
 
@@ -22,15 +23,18 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 class Command:
     """A command in a process of its own, in the terminal's way: a process group that gets the signal together."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, ignoring=False):
         self.mark = uuid.uuid4().hex
         path = os.pathsep.join(filter(None, sys.path))
         environment = {**os.environ, "PYTHONPATH": path, "WORKBENCH_TEST_MARK": self.mark}
         command = [sys.executable, "-m", "workbench", *map(str, arguments)]
         pipe = subprocess.PIPE
+        # Tests that run in the background of a script would hand on that SIGINT is ignored.
+        meaning = signal.SIG_IGN if ignoring else signal.SIG_DFL
         self.process = subprocess.Popen(
-            command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True
-        )
+            command, stdout=pipe, stderr=pipe, text=True, env=environment, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, meaning),
+        )  # fmt: skip
 
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
@@ -39,23 +43,31 @@ class Command:
         out, err = self.process.communicate(timeout=60)
         return self.process.returncode, out, err
 
-    def left_over(self):
+    def left(self):
         """Processes of this command that still live."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != os.getpid():
-                try:
-                    if self.mark.encode() in (entry / "environ").read_bytes():
-                        found.append(int(entry.name))
-                except OSError:
-                    continue
-        return found
+        return leftovers.marked(self.mark)
 
     def all_gone(self):
-        deadline = time.monotonic() + 60
-        while self.left_over() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return self.left_over() == []
+        return not leftovers.gone(self.left, 60)
+
+    def end(self):
+        """End it and whatever it has started, and close its streams."""
+        leftovers.kill(self.left())
+        self.process.communicate(timeout=60)
+
+
+@pytest.fixture
+def start():
+    """Start commands, which are ended with the test, whatever comes of it."""
+    started = []
+
+    def begin(*arguments, **options):
+        started.append(Command(*arguments, **options))
+        return started[-1]
+
+    yield begin
+    for command in started:
+        command.end()
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +76,9 @@ def model(tmp_path_factory):
 
 
 @pytest.mark.parametrize("delay", [0.25, 0.5, 1.0])
-def test_tune_at_any_moment(model, tmp_path, delay):
+def test_tune_at_any_moment(start, model, tmp_path, delay):
     log = tmp_path / "a.jsonl"
-    command = Command("tune", model, "--trials", "100000", "--log", log, "--threads", "1", "--json")
+    command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1", "--json")
     time.sleep(delay)
     command.interrupt()
     code, out, err = command.finish()
@@ -78,9 +90,9 @@ def test_tune_at_any_moment(model, tmp_path, delay):
         assert load_log(log).torn is None
 
 
-def test_tune_while_it_measures(model, tmp_path):
+def test_tune_while_it_measures(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
-    command = Command("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
+    command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b'"kind":"trial"') < 9):
         time.sleep(0.02)
@@ -97,8 +109,8 @@ def test_tune_while_it_measures(model, tmp_path):
     assert command.all_gone()
 
 
-def test_run_and_benchmark(model):
-    command = Command("run", model, "--benchmark", "--repeat", "100000000", "--json")
+def test_run_and_benchmark(start, model):
+    command = start("run", model, "--benchmark", "--repeat", "100000000", "--json")
     time.sleep(2.0)
     command.interrupt()
     code, out, err = command.finish()
@@ -107,9 +119,9 @@ def test_run_and_benchmark(model):
     assert command.all_gone()
 
 
-def test_kill_9_leaves_no_worker(model, tmp_path):
+def test_kill_9_leaves_no_worker(start, model, tmp_path):
     log = tmp_path / "a.jsonl"
-    command = Command("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
+    command = start("tune", model, "--trials", "100000", "--log", log, "--threads", "1")
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and (not log.exists() or log.read_bytes().count(b"\n") < 5):
         time.sleep(0.02)
@@ -117,10 +129,23 @@ def test_kill_9_leaves_no_worker(model, tmp_path):
     command.finish()
     assert command.all_gone()
     before = load_log(log)
-    again = Command("tune", model, "--trials", str(len(before.records) + 6), "--log", log, "--threads", "1", "--resume")
+    again = start("tune", model, "--trials", str(len(before.records) + 6), "--log", log, "--threads", "1", "--resume")
     code, _, err = again.finish()
     assert code == 0, err
     after = load_log(log).records
     assert after[: len(before.records)] == before.records
     assert [r.trial for r in after] == list(range(len(before.records) + 6))
     assert len({(r.task_key, r.key) for r in after}) == len(after)
+
+
+def test_what_runs_in_the_background_of_a_script_is_not_interrupted(start, model, tmp_path):
+    """There SIGINT is ignored from the start, and Ctrl-C is for what runs in front."""
+    log = tmp_path / "a.jsonl"
+    command = start("tune", model, "--trials", "6", "--log", log, "--threads", "1", "--json", ignoring=True)
+    while not log.exists() and command.process.poll() is None:
+        time.sleep(0.02)
+    command.interrupt()
+    code, out, err = command.finish()
+    assert code == 0, err
+    assert json.loads(out)["trials"] == len(load_log(log).records) == 6
+    assert command.all_gone()

@@ -110,6 +110,17 @@ def test_killed_by_a_signal_is_told_as_a_shell_does(monkeypatch):
     assert command._run([sys.executable, "-c", code], dict(os.environ)) == 128 + 9
 
 
+@pytest.mark.parametrize(("meaning", "code"), [(signal.default_int_handler, 128 + 15), (signal.SIG_IGN, 0)])
+def test_an_interrupt_that_is_ignored_from_the_start_stays_so(monkeypatch, meaning, code):
+    monkeypatch.setattr("sys.stdin", None)
+    before = signal.signal(signal.SIGINT, meaning)
+    try:
+        child = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(2)"
+        assert command._run([sys.executable, "-c", child], dict(os.environ)) == code
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_the_kernel_is_this_interpreter(monkeypatch):
     monkeypatch.setenv("JUPYTER_PATH", "/somewhere/else")
     with command._kernel_of_this_python() as environment:
@@ -146,7 +157,10 @@ def test_jupyterlab_answers_and_ends_cleanly(tmp_path, number):
     extra = ["--", "--IdentityProvider.token=secret", "--ServerApp.ip=127.0.0.1"]
     with (
         (tmp_path / "log").open("w") as log,
-        subprocess.Popen([*line, *extra], stdout=log, stderr=log, stdin=subprocess.DEVNULL) as process,
+        subprocess.Popen(
+            [*line, *extra], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        ) as process,
     ):
         try:
             specs = json.loads(ask(port, "/api/kernelspecs", process, tmp_path / "log"))

@@ -151,7 +151,8 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
     """Run JupyterLab until it ends.
 
     At a terminal Ctrl-C reaches JupyterLab as well as us, and it asks back; elsewhere a signal reaches only us, and we
-    pass it on in a form that ends it without questions.
+    pass it on in a form that ends it without questions. What is ignored from the start (in the background of a script)
+    stays so.
     """
     with subprocess.Popen(command, env=environment) as process:
 
@@ -159,7 +160,8 @@ def _run(command: Sequence[str], environment: dict[str, str]) -> int:
             if number != signal.SIGINT or not sys.stdin or not sys.stdin.isatty():
                 process.terminate()
 
-        before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+        heard = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) != signal.SIG_IGN]
+        before = {number: signal.signal(number, pass_on) for number in heard}
         try:
             code = process.wait()
         finally:
