@@ -6,6 +6,7 @@ All by the estimate, for described machines: nothing is timed here (`tests/bench
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from functools import partial
 
@@ -79,6 +80,7 @@ ODD: dict[str, Callable[[], Func]] = {
     "rows of 200": partial(workloads.softmax, 12, 200),
     "rows of 96": partial(workloads.layer_norm, 12, 96),
     "sums of 128": partial(workloads.reduce, 12, 128),
+    "sums of 131": partial(workloads.reduce, 12, 131),
     "odd transposition": partial(workloads.transpose, 50, 70),
 }
 
@@ -176,3 +178,34 @@ def test_looking_for_offers_gives_way_all_the_time() -> None:
     with giving_way(lambda: pauses.append(None)):
         why(Schedule(COMPUTATIONS["conv 3x3"](), WIDE))
     assert len(pauses) >= 20, "each trial is a small step"
+
+
+#: What people do by hand, in any order.
+BY_HAND = ("split", "reorder", "vectorize", "unroll", "parallel", "compute_at", "reverse_compute_at", "compute_inline")
+
+
+def by_hand(seed: int) -> Schedule:
+    """A schedule after some legal steps that nobody thought about."""
+    rng = random.Random(seed)
+    name = rng.choice(
+        ["matmul_bias_relu", "conv_stride_bias_relu", "depthwise", "softmax", "layer_norm", "max_pool_padded"]
+    )
+    schedule = Schedule(workloads.ALL[name](), Target.host(threads=rng.choice((1, 2))))
+    for _ in range(rng.randrange(1, 7)):
+        legal = [m.step for m in schedule.moves() if m.legal and m.primitive in BY_HAND and not m.step.open_choices()]
+        trial = schedule.copy()
+        trial.apply(rng.choice(legal))
+        schedule = trial if trial.is_concrete else schedule
+    return schedule
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_was_done_before_each_offer_can_be_taken_and_gains_what_it_says(seed: int) -> None:
+    schedule = by_hand(seed)
+    found = [*offers(schedule), two_steps(schedule, schedule.target), step_back(schedule, schedule.target)]
+    for one in (one for one in found if one is not None):
+        after = one.taken(schedule)
+        gain = estimate(schedule).cycles / estimate(after).cycles
+        assert gain == pytest.approx(one.gain, rel=1e-6), (seed, str(one))
+    measured = greedy(schedule)[0].measure(repeat=1, min_repeat_ms=0.1)
+    assert measured.status == "ok", (seed, measured.error)

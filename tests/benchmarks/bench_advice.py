@@ -2,7 +2,7 @@
 
 Run it by hand on a quiet machine, or with ``pytest -m bench tests/benchmarks/bench_advice.py``::
 
-    python tests/benchmarks/bench_advice.py [--threads 1] [--rounds 3]
+    python tests/benchmarks/bench_advice.py [--threads 1] [--rounds 6]
 
 A user takes the offer that gains most until there is none. The claim: what comes out has at least 70 % of the default
 schedule's speed, on each computation and with one thread and two, and no answer takes a second.
@@ -24,28 +24,37 @@ from workbench.analysis.stuck import default_of
 CLAIM, LONGEST_S = 0.7, 1.0
 
 
-def least_ms(schedule: Schedule, target: Target) -> float:
-    """Least time of a call of a few repetitions."""
-    found = schedule.measure(target, repeat=5, min_repeat_ms=5)
-    assert found.status == "ok", found.error
-    return float(min(found.costs_ms))
+class BusyError(Exception):
+    """No measurement was undisturbed."""
+
+
+def least_ms(schedule: Schedule, target: Target, rounds: int) -> float:
+    """Least time of a call, of the measurements in which every thread had a core of its own."""
+    found = [schedule.measure(target, repeat=5, min_repeat_ms=5) for _ in range(rounds)]
+    assert all(one.status == "ok" for one in found), [one.error for one in found]
+    clean = [float(one.min_ms) for one in found if one.clean]
+    if not clean:
+        raise BusyError(found[-1].why_not)
+    return min(clean)
 
 
 def compared(name: str, threads: int, rounds: int) -> tuple[float, float, int]:
-    """Least milliseconds of the default schedule and of what the offers lead to, in turns; and how many were taken."""
+    """Least milliseconds of the default schedule and of what the offers lead to; and how many were taken."""
     target = Target.host(threads=threads)
     plain = Schedule(COMPUTATIONS[name](), target)
     found, taken = greedy(plain)
     best, _ = default_of(plain, target)
-    times = [(least_ms(best, target), least_ms(found, target)) for _ in range(rounds)]
-    return min(a for a, _ in times), min(b for _, b in times), len(taken)
+    return least_ms(best, target, rounds), least_ms(found, target, rounds), len(taken)
 
 
 @pytest.mark.bench
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", COMPUTATIONS)
 def test_the_largest_gains_lead_near_the_default_schedule(name: str, threads: int) -> None:
-    default, reached, _ = compared(name, threads, 3)
+    try:
+        default, reached, _ = compared(name, threads, 6)
+    except BusyError as e:
+        pytest.skip(f"the machine is busy: {e}")
     assert default / reached >= CLAIM, (name, threads, default, reached)
 
 
@@ -63,10 +72,14 @@ def main() -> None:
     """Print both times of every computation."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=6)
     given = parser.parse_args()
     for name in COMPUTATIONS:
-        default, reached, taken = compared(name, given.threads, given.rounds)
+        try:
+            default, reached, taken = compared(name, given.threads, given.rounds)
+        except BusyError as e:
+            print(json.dumps({"computation": name, "busy": str(e)}), flush=True)
+            continue
         row = {"computation": name, "default ms": round(default, 4), "reached ms": round(reached, 4)}
         print(json.dumps({**row, "share": round(default / reached, 2), "offers taken": taken}), flush=True)
 

@@ -10,8 +10,9 @@ from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
 from workbench.schedule.holes import divisors
 from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import has_reuse, operands, suited
+from workbench.tune.sketch.analysis import axis_of, has_reuse, operands, suited
 from workbench.tune.sketch.pointwise import AT_ONCE, contiguous_loop
+from workbench.turns import pause
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -22,6 +23,7 @@ def partial_sums(s: Schedule, name: str, target: Target) -> str:
     """Sum in vectors along what lies side by side, several results at once; what they hold is added up afterwards."""
     made, says = _in_lanes(s, name, target)
     around, rows = _rows(s, name, target)
+    pause()
     for part in made:
         s.compute_at(part, around)
     for part in (*reversed(made), name):
@@ -35,9 +37,12 @@ def _in_lanes(s: Schedule, name: str, target: Target) -> tuple[list[str], str]:
     lanes = suited(Machine.of(target), s.func, at.block).lanes
     loop = next((lp for lp in reversed(at.serial) if lp.name in at.sums), None)
     extent = loop.extent if loop is not None and isinstance(loop.extent, int) else 0
-    lane = lanes if extent % lanes == 0 else lanes // 2
-    if loop is None or extent < 2 * lane or lane < 2 or extent % lane:
+    if loop is None or lanes < 2 or extent < 2 * lanes:
         raise ScheduleError("stage.sums", f"The sums of {name} do not fill vectors.", (name,))
+    lane = next((n for n in (lanes, lanes // 2) if extent % n == 0), lanes)
+    if extent % lane:
+        extent += -extent % lane
+        s.pad(name, axis_of(at.block, loop.name), extent)
     several = max(d for d in divisors(extent // lane) if d <= AT_ONCE + 1)
     *_, vectors, one = s.split(loop.name, [None, several, lane])
     return [str(s.rfactor(one, -1)), str(s.rfactor(vectors, -2))], f"sum {loop.name} in {several} × {lane} lanes"
@@ -90,6 +95,7 @@ def together(s: Schedule, target: Target) -> str:
     for name in reversed(names[:-1]):
         s.compute_at(name, around)
     for name in names:
+        pause()
         if s.func.block(name)[0].is_reduction:
             _side_by_side(s, name, around, target)
         else:

@@ -21,6 +21,7 @@ from workbench.tune.sketch.analysis import axis_of, lane_axis, suited
 from workbench.tune.sketch.lengthening import best_rows, best_width, to_copy
 from workbench.tune.sketch.tiling import MAX_BODY, vector_choices
 from workbench.tune.space import Variant
+from workbench.turns import pause
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -49,9 +50,11 @@ def tile(s: Schedule, block: str, target: Target) -> str:
         Constraint("the tile and its operands fit the registers", room - (rows + 1) * lanes),
         Constraint("the unrolled body stays small", MAX_BODY * machine.lanes - rows * lanes),
     )
+    pause()
     best = favourite(Variant(0, trial, machine, limits=tuple(c for c in limits if not isinstance(c.expr, int))))
     if best is None:
         raise ScheduleError("tile.none", f"No tile of {block} fits the registers.", (block,))
+    pause()
     sizes = {name: int(best.func.loop(part)[0].extent) for name, part in parts.items()}  # type: ignore[arg-type]
     plan.take(s, sizes)
     told = {name: n for name, n in sizes.items() if n > 1}

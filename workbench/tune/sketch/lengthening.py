@@ -26,6 +26,8 @@ from workbench.tune.sketch.tiling import MAX_VECTORS
 
 #: At most this share of an axis is worth adding for a better register tile.
 WASTE = 0.07
+#: Longest way to a better extent: every tile that fits the registers divides one of so many.
+FAR = 512
 #: With less than this share of what the padded tile promises, extents are not worth trying as they are.
 HOPELESS = 0.45
 #: A better tile has to promise at least this much.
@@ -74,13 +76,13 @@ def best_width(extent: int, rows: int, machine: Machine) -> int:
     if extent % lanes == 0 or extent <= lanes:
         return extent
     least: int = -(-extent // lanes) * lanes
-    sizes: list[int] = [least, *range(least + lanes, int(extent * (1 + WASTE)) + 1, lanes)]
+    sizes: list[int] = [least, *range(least + lanes, _near(extent).stop, lanes)]
     promised = {w: max(_good(r, w, machine) for r in _near(rows)) / w for w in sizes}
     return next(w for w in sizes if promised[w] == max(promised.values()))
 
 
 def _near(extent: int) -> range:
-    return range(extent, int(extent * (1 + WASTE)) + 1)
+    return range(extent, extent + min(int(extent * WASTE), FAR) + 1)
 
 
 def best_rows(extent: int, wide: int, machine: Machine) -> int:
