@@ -1,0 +1,278 @@
+"""A model that grows node by node; onnxruntime computes each node as it is added, so that all values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from random_models import oracle, values
+from random_models.values import Value
+
+#: Times that a model is computed with disturbed numbers, to see how far rounding may move a result.
+TRIALS = 3
+IR_VERSION = 10
+#: Operators whose result is one of the operands, or decided by them without rounding.
+EXACT = frozenset(
+    """
+    Abs And ArgMax ArgMin BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil CenterCropPad
+    Clip Compress Concat ConcatFromSequence Constant ConstantOfShape DepthToSpace Dropout Equal Expand EyeLike
+    Flatten Floor Gather GatherElements GatherND GlobalMaxPool Greater GreaterOrEqual Hardmax Identity IsInf
+    IsNaN Less LessOrEqual Max MaxPool MaxRoiPool MaxUnpool Min Neg NonMaxSuppression NonZero Not OneHot
+    Optional OptionalGetElement OptionalHasElement Or Pad QuantizeLinear ReduceMax ReduceMin Relu Reshape
+    ReverseSequence Round Scatter ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty
+    SequenceErase SequenceInsert SequenceLength Shape Sign Size Slice SpaceToDepth Split SplitToSequence Squeeze
+    StringConcat StringNormalizer StringSplit Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
+""".split()  # noqa: SIM905 - a hundred lines otherwise
+)
+
+
+class Unfit(Exception):
+    """A node that cannot be added: onnxruntime refuses it, or nothing fits."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node, what it reads (bodies included) and what it makes."""
+
+    proto: onnx.NodeProto
+    reads: tuple[str, ...]
+    makes: tuple[str, ...]
+
+
+@dataclass
+class Draft:
+    """Nodes so far, and the value of every tensor: as it is, and disturbed by rounding."""
+
+    rng: np.random.Generator
+    opset: int
+    steps: list[Step] = field(default_factory=list)
+    inputs: dict[str, np.ndarray] = field(default_factory=dict)
+    initializers: dict[str, np.ndarray] = field(default_factory=dict)
+    literals: dict[str, np.ndarray] = field(default_factory=dict)
+    known: dict[str, Value] = field(default_factory=dict)
+    moved: list[dict[str, Value]] = field(default_factory=lambda: [{} for _ in range(TRIALS)])
+    rounded: set[str] = field(default_factory=set)  # what operators that round have to do with
+
+    # ---- chance ----
+
+    def flip(self, p: float = 0.5) -> bool:
+        return bool(self.rng.random() < p)
+
+    def choice(self, *options: Any) -> Any:
+        return options[int(self.rng.integers(len(options)))]
+
+    def whole(self, low: int, high: int) -> int:
+        """Integer between two bounds, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def maybe(self, **attrs: Any) -> dict[str, Any]:
+        """Some of the attributes; the others keep their defaults."""
+        return {k: v for k, v in attrs.items() if self.flip(0.6)}
+
+    def axis(self, rank: int) -> int:
+        """An axis, counted from either end."""
+        if rank == 0:
+            raise Unfit("no axis")
+        return self.whole(-rank, rank - 1) if self.opset >= 11 else self.whole(0, rank - 1)
+
+    def axes(self, rank: int, least: int = 1) -> list[int]:
+        """Some different axes, in any order."""
+        count = self.whole(min(least, rank), rank)
+        picked = [int(a) for a in self.rng.permutation(rank)[:count]]
+        return [a - rank if self.opset >= 11 and self.flip(0.3) else a for a in picked]
+
+    # ---- operands ----
+
+    def types(self, op: str, i: int = 0, among: Sequence[str] = values.PLAIN) -> list[str]:
+        """Element types that the standard allows for operand `i` of an operator, of those named; floats first."""
+        schema = onnx.defs.get_schema(op, self.opset, "")
+        formal = schema.inputs[min(i, len(schema.inputs) - 1)]
+        allowed = {str(t)[7:-1].replace("float", "float32") if t == "tensor(float)" else _numpy_name(str(t))
+                   for t in formal.types}  # fmt: skip
+        return [t for t in among if t in allowed]
+
+    def dtype(self, op: str, i: int = 0, among: Sequence[str] = values.PLAIN) -> str:
+        """One of `types`: every other time float32."""
+        allowed = self.types(op, i, among)
+        if not allowed:
+            raise Unfit(f"{op} has no such type")
+        return "float32" if "float32" in allowed and self.flip(0.45) else str(self.choice(*allowed))
+
+    def fresh(self, value: np.ndarray, static: bool = False) -> str:
+        """A new operand: a run-time input, an initializer or a Constant node. `static`: seldom a run-time input."""
+        value = np.asarray(value)
+        name = f"v{len(self.known)}"
+        draw = self.rng.random()
+        if draw < (0.12 if static else 0.6):
+            self.inputs[name] = value
+        elif draw < (0.7 if static else 0.85) or (value.dtype == object and self.opset < 13):
+            self.initializers[name] = value
+        else:
+            self.literals[name] = value
+        self.known[name] = value
+        for world in self.moved:
+            world[name] = value
+        return name
+
+    def ints(self, numbers: Iterable[int] | int, dtype: str = "int64") -> str:
+        """Integers that say a shape, axes or the like."""
+        return self.fresh(np.array(numbers if isinstance(numbers, int) else list(numbers), dtype), static=True)
+
+    def tensor(
+        self,
+        dtypes: Sequence[str] | str = "float32",
+        rank: int | Sequence[int] = (0, 1, 2, 2, 3, 3, 4, 4, 5),
+        shape: Sequence[int] | None = None,
+        kind: str = "usual",
+        fits: Callable[[np.ndarray], bool] = lambda x: True,
+        empty: float = 0.02,
+    ) -> str:
+        """An operand of a type and rank (or shape): often a result of an earlier node, else a new one."""
+        dtypes = (dtypes,) if isinstance(dtypes, str) else dtypes
+        ranks = (rank,) if isinstance(rank, int) else rank
+        if kind not in ("positive",) and self.flip(0.75):
+            made = [n for s in self.steps for n in s.makes if isinstance(self.known[n], np.ndarray)]
+            found = [n for n in made if _like(self.value(n), dtypes, ranks, shape) and fits(self.value(n))]
+            if found:
+                return str(found[-1] if self.flip(0.7) else self.choice(*found))
+        for _ in range(20):
+            dims = values.shape(self.rng, int(self.choice(*ranks)), empty) if shape is None else tuple(shape)
+            value = values.array(self.rng, str(self.choice(*dtypes)), dims, kind)
+            if fits(value):
+                return self.fresh(value)
+        raise Unfit("no tensor fits")
+
+    def value(self, name: str) -> np.ndarray:
+        value = self.known[name]
+        assert isinstance(value, np.ndarray)
+        return value
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        return self.value(name).shape
+
+    def dtype_of(self, name: str) -> str:
+        """Element type of a tensor."""
+        return "string" if self.value(name).dtype == object else self.value(name).dtype.name
+
+    # ---- nodes ----
+
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[str],
+        outputs: int = 1,
+        reads: Sequence[str] = (),
+        domain: str = "",
+        **attrs: Any,
+    ) -> list[str]:
+        """Append a node and compute it; `reads` names what its bodies capture. `Unfit` where onnxruntime refuses."""
+        names = [f"t{len(self.steps)}_{k}" for k in range(outputs)]
+        proto = helper.make_node(op, list(inputs), names, name=f"{op}_{len(self.steps)}", **attrs)
+        step = Step(proto, tuple(dict.fromkeys(n for n in (*inputs, *reads) if n)), tuple(names))
+        run = self._runner(step)
+        self.known.update(zip(names, run(self.known), strict=True))
+        rounds = op not in EXACT
+        if rounds or not self.rounded.isdisjoint(step.reads):
+            self.rounded.update(names)
+        for world in self.moved:
+            given = {n: self._disturbed(world[n]) if rounds else world[n] for n in step.reads}
+            found = run(given)
+            world.update(zip(names, map(self._disturbed, found) if rounds else found, strict=True))
+        self.steps.append(step)
+        return names
+
+    def _runner(self, step: Step) -> Callable[[dict[str, Value]], list[Value]]:
+        """Function that computes a node alone, its operands all given at run time where onnxruntime can do that."""
+        fixed = {n: v for n in step.reads if n not in self.inputs and isinstance(v := self.known[n], np.ndarray)
+                 and n in {**self.initializers, **self.literals}}  # fmt: skip
+        for constants in ({}, fixed):
+            given = [n for n in step.reads if n not in constants]
+            try:
+                session = oracle.session(self._alone(step, given, constants))
+                oracle.run(session, {n: self.known[n] for n in given})
+            except oracle.Refused as e:
+                why = str(e)
+                continue
+            return lambda world, session=session, given=given: oracle.run(session, {n: world[n] for n in given})
+        raise Unfit(why)
+
+    def _alone(self, step: Step, given: Sequence[str], constants: dict[str, np.ndarray]) -> onnx.ModelProto:
+        infos = [_info(n, self.known[n]) for n in given]
+        tensors = [_tensor(a, n) for n, a in constants.items()]
+        return self._model([step.proto], infos, step.makes, tensors)
+
+    def alone(self, step: Step) -> tuple[onnx.ModelProto, dict[str, Value]]:
+        """A model of one node with its constants, and the values of its inputs."""
+        fixed = {n: self.value(n) for n in step.reads if n in self.initializers or n in self.literals}
+        given = [n for n in step.reads if n not in fixed]
+        return self._alone(step, given, fixed), {n: self.known[n] for n in given}
+
+    def _disturbed(self, value: Value) -> Value:
+        """Floats moved by two units in the last place at most."""
+        if isinstance(value, list):
+            return [np.asarray(self._disturbed(v)) for v in value]
+        if value.dtype.kind != "f":
+            return value
+        noise = self.rng.uniform(-2, 2, value.shape) * np.finfo(value.dtype).eps
+        with np.errstate(all="ignore"):
+            return np.asarray(value * (1 + noise), value.dtype)
+
+    # ---- the whole ----
+
+    def model(self) -> onnx.ModelProto:
+        """The model: every result that nobody reads is an output, and some that are read."""
+        read = {n for s in self.steps for n in s.reads}
+        made = [n for s in self.steps for n in s.makes]
+        outputs = [n for n in made if n not in read or (self.flip(0.2) and isinstance(self.known[n], np.ndarray))]
+        used = {n for n in self.known if n in read}
+        literals = [
+            helper.make_node("Constant", [], [n], name=f"C_{n}", value=_tensor(a, n))
+            for n, a in self.literals.items() if n in used
+        ]  # fmt: skip
+        infos = [_info(n, a, open_dims=self.flip(0.1)) for n, a in self.inputs.items() if n in used]
+        tensors = [_tensor(a, n) for n, a in self.initializers.items() if n in used]
+        return self._model([*literals, *(s.proto for s in self.steps)], infos, outputs, tensors)
+
+    def _model(
+        self,
+        nodes: Sequence[onnx.NodeProto],
+        inputs: Sequence[onnx.ValueInfoProto],
+        outputs: Iterable[str],
+        tensors: Sequence[TensorProto],
+    ) -> onnx.ModelProto:
+        graph = helper.make_graph(nodes, "random", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
+        opsets = [helper.make_opsetid("", self.opset)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+
+def _like(x: np.ndarray, dtypes: Sequence[str], ranks: Sequence[int], shape: Sequence[int] | None) -> bool:
+    name = "string" if x.dtype == object else x.dtype.name
+    return name in dtypes and (x.ndim in ranks if shape is None else x.shape == tuple(shape)) and x.size <= 2000
+
+
+def _numpy_name(kind: str) -> str:
+    name = kind.removeprefix("tensor(").removesuffix(")")
+    return {"double": "float64"}.get(name, name)
+
+
+def _tensor(a: np.ndarray, name: str) -> TensorProto:
+    if a.dtype == object:
+        return helper.make_tensor(name, TensorProto.STRING, a.shape, [str(s).encode() for s in a.reshape(-1)])
+    return numpy_helper.from_array(a, name)
+
+
+def _code(a: np.ndarray) -> int:
+    return int(TensorProto.STRING if a.dtype == object else helper.np_dtype_to_tensor_dtype(a.dtype))
+
+
+def _info(name: str, value: Value, open_dims: bool = False) -> onnx.ValueInfoProto:
+    if isinstance(value, list):
+        kind = helper.make_tensor_type_proto(_code(value[0]) if value else TensorProto.FLOAT, None)
+        return helper.make_value_info(name, helper.make_sequence_type_proto(kind))
+    dims = [f"{name}_{k}" if open_dims else n for k, n in enumerate(value.shape)]
+    return helper.make_tensor_value_info(name, _code(value), dims)

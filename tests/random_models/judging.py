@@ -1,0 +1,155 @@
+"""One model run by onnxruntime and by the workbench, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from random_models import oracle
+from random_models.draft import Draft
+from random_models.known import excuse
+from random_models.values import Value
+from workbench.errors import WorkbenchError
+from workbench.graph.onnx import read_program
+from workbench.tune.dynamic import DynamicExecutable
+
+#: Units in the last place by which a result may differ whatever rounding does to it: functions are approximated.
+ULPS = {"float16": 4, "float32": 32, "float64": 32}
+#: Times that what disturbed operands do to a result may be exceeded: a few draws do not find the worst.
+SPREAD = 8
+#: Differences below this are rounding of numbers near 1 that cancel inside of an operator: 1 + erf, a cell's state.
+FLOOR = {"float16": 1e-3, "float32": 2e-7, "float64": 4e-16}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of a model: "same", "refused", "differs", "not ours", "crash", "hang", or "none" (there is none)."""
+
+    number: int
+    status: str
+    operators: tuple[str, ...] = ()
+    opset: int = 0
+    culprit: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        chain = " ".join(self.operators)
+        return f"{self.number} {self.status} {self.culprit} (opset {self.opset}: {chain}): {self.detail}"
+
+
+def ours(model: onnx.ModelProto, feeds: Mapping[str, Value]) -> dict[str, Value]:
+    """Outputs as the workbench computes them."""
+    return DynamicExecutable(read_program(model.SerializeToString())).run(feeds)
+
+
+def judge(draft: Draft, number: int) -> Result:
+    """Compare all outputs of a draft's model."""
+    model = draft.model()
+    operators = tuple(s.proto.op_type for s in draft.steps)
+    feeds = {v.name: draft.known[v.name] for v in model.graph.input}
+    want = dict(zip([o.name for o in model.graph.output], oracle.run(oracle.session(model), feeds), strict=True))
+    if any(_shapes(want[n]) != _shapes(world[n]) for world in draft.moved for n in want):
+        return Result(number, "none", operators, draft.opset, detail="its shapes depend on rounding")
+    try:
+        got = ours(model, feeds)
+    except WorkbenchError as e:
+        what = Result(number, "refused", operators, draft.opset, _refused_at(e, operators), f"{e.code}: {e.message}")
+        return what
+    except Exception as e:
+        where = traceback.extract_tb(e.__traceback__)[-1]
+        text = f"{type(e).__name__} in {where.filename.rpartition('/')[2]}:{where.lineno}: {_line(e)}"
+        return Result(number, "crash", operators, draft.opset, _culprit(draft), text)
+    for name, value in want.items():
+        why = difference(value, got[name], _worlds(draft, name))
+        if why:
+            return _differs(draft, number, f"{name}: {why}")
+    return Result(number, "same", operators, draft.opset)
+
+
+def _differs(draft: Draft, number: int, why: str) -> Result:
+    culprit = _culprit(draft)
+    operators = tuple(s.proto.op_type for s in draft.steps)
+    reason = next((r for s in draft.steps if (r := excuse(draft, s, culprit))), "")
+    status = "not ours" if reason else "differs"
+    return Result(number, status, operators, draft.opset, culprit, f"{reason} | {why}" if reason else why)
+
+
+def _refused_at(e: WorkbenchError, operators: Sequence[str]) -> str:
+    found = re.search(r"\((\w+)\)|Operator '(\w+)'", str(e))
+    return (found[1] or found[2]) if found else "+".join(operators)
+
+
+def _culprit(draft: Draft) -> str:
+    """The first node that is wrong by itself; "together" where none is."""
+    for step in draft.steps:
+        model, feeds = draft.alone(step)
+        try:
+            got = ours(model, feeds)
+        except WorkbenchError:
+            continue
+        except Exception:
+            return step.proto.op_type
+        if any(difference(draft.known[n], got[n], _worlds(draft, n)) for n in step.makes):
+            return step.proto.op_type
+    return "together"
+
+
+def _worlds(draft: Draft, name: str) -> list[Value] | None:
+    """What rounding makes of a tensor; None where nothing was rounded on the way to it."""
+    return [world[name] for world in draft.moved] if name in draft.rounded else None
+
+
+def _shapes(value: Value) -> object:
+    return [v.shape for v in value] if isinstance(value, list) else value.shape
+
+
+def _line(e: Exception) -> str:
+    return (str(e).strip().splitlines() or [""])[0][:160]
+
+
+def difference(want: Value, got: Value, moved: Sequence[Value] | None) -> str:
+    """What is wrong with a result; "" where nothing is.
+
+    `moved` is what disturbed operands make of it; None where every bit has to be right.
+    """
+    if isinstance(want, list):
+        if not isinstance(got, list) or len(got) != len(want):
+            return f"a sequence of {len(want)} expected"
+        worlds = [moved and [m[k] for m in moved] for k in range(len(want))]
+        return next((p for p in map(difference, want, got, worlds) if p), "")
+    if not isinstance(got, np.ndarray):
+        return f"a tensor expected, not {type(got).__name__}"
+    if got.shape != want.shape:
+        return f"shape {got.shape}, expected {want.shape}"
+    if want.dtype.kind in "OU":
+        return "" if [str(s) for s in want.flat] == [str(s) for s in got.flat] else f"{got!r}, expected {want!r}"
+    if got.dtype != want.dtype:
+        return f"type {got.dtype}, expected {want.dtype}"
+    right = _same(want, got) if moved is None else _close(want, got, [np.asarray(m) for m in moved])
+    if right.all():
+        return ""
+    at = tuple(int(k) for k in np.argwhere(~right)[0])
+    return f"{int((~right).sum())} of {right.size} elements: {got[at]!r} at {at}, expected {want[at]!r}"
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.asarray((a == b) | ((a != a) & (b != b)))
+
+
+def _close(want: np.ndarray, got: np.ndarray, moved: Sequence[np.ndarray]) -> np.ndarray:
+    """Which elements are as near as rounding allows; where it may move one without bounds, anything is."""
+    a, b = want.astype("f8"), got.astype("f8")
+    slack = np.zeros(want.shape)
+    with np.errstate(all="ignore"):
+        for m in moved:
+            apart = np.abs(m.astype("f8") - a)
+            slack = np.maximum(slack, np.where(_same(m, want), 0, np.where(np.isfinite(apart), SPREAD * apart, np.inf)))
+        if want.dtype.kind == "f":
+            kind = want.dtype.name
+            slack = slack + ULPS[kind] * float(np.finfo(kind).eps) * np.abs(a) + FLOOR[kind]
+        return _same(want, got) | (np.abs(a - b) <= slack) | (slack == np.inf)
