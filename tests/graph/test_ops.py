@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graph.protos import node_of
@@ -9,6 +11,7 @@ from graph.protos import node_of
 from workbench.errors import ModelError
 from workbench.graph.opdef import Case, registry
 from workbench.graph.opdef import evaluate as op_values
+from workbench.graph.ops.common import as_type
 from workbench.ir import interp, te, verify
 from workbench.ir.reference import evaluate
 
@@ -17,6 +20,8 @@ EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items
 ONNX_EXAMPLES = [p for p in EXAMPLES if "layout" not in p.values[1].attrs]
 #: Results of these have shapes that depend on values.
 DYNAMIC = {"Unique", "NonMaxSuppression"}
+#: Scales have no other type before opset 19.
+FLOAT32_ONLY = ("DequantizeLinear", "QuantizeLinear")
 LOWERED = [p for p in EXAMPLES if not registry()[p.values[0]].obstacle(p.values[1].call(p.values[0]))]
 
 
@@ -30,7 +35,8 @@ def lowered(name: str, case: Case):
         else te.placeholder(a.shape, a.dtype.name, f"x{i}", constant=i in case.const)
         for i, a in enumerate(case.inputs)
     ]  # fmt: skip
-    return te.func(registry()[name].lower(case.call(name), *args), name)
+    call = case.call(name)
+    return te.func(as_type(call, registry()[name].lower(call, *args), registry()[name].infer(call)[0].dtype), name)
 
 
 @pytest.mark.parametrize(("name", "case"), EXAMPLES)
@@ -81,6 +87,44 @@ def test_reference_agrees_with_onnxruntime(name, case):
     want = expected(name, case)
     assert got.shape == want.shape
     np.testing.assert_allclose(want, got, rtol=1e-4, atol=1e-5)
+
+
+def in_type(case: Case, dtype: str) -> Case:
+    """The example with its floats in another type."""
+    inputs = tuple(a.astype(dtype) if a is not None and a.dtype == np.float32 else a for a in case.inputs)
+    return replace(case, inputs=inputs)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+@pytest.mark.parametrize(("name", "case"), [p for p in LOWERED if p.values[0] not in FLOAT32_ONLY])
+def test_other_floats_keep_their_type(name, case, dtype):
+    case = in_type(case, dtype)
+    inferred = registry()[name].infer(case.call(name))[0]
+    value = expected(name, case)
+    (out,) = lowered(name, case).outputs
+    assert value.dtype.name == inferred.dtype == out.dtype
+
+
+REDUCED = {
+    "ReduceL1": [14, 33],
+    "ReduceL2": [11, 23],
+    "ReduceMean": [-2, 3],
+    "ReduceSum": [-8, 13],
+    "ReduceSumSquare": [126, 537],
+}
+
+
+@pytest.mark.parametrize(("name", "sums"), REDUCED.items())
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_reductions_of_integers_give_integers(name, sums, dtype):
+    """A root and a mean are cut towards zero."""
+    x = np.array([[-11, 1, 2, 0], [22, 1, -4, -6]], dtype)
+    case = Case("whole", (x,), {"axes": (1,), "keepdims": 0}, version=11)
+    func = lowered(name, case)
+    (got,) = interp.run(func, {"x0": x}).values()
+    want = expected(name, case)
+    assert got.dtype == want.dtype == np.dtype(dtype)
+    assert list(got) == list(want) == sums
 
 
 def test_the_registry_is_complete():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,7 +193,7 @@ class Draft:
         for constants in ({}, fixed):
             given = [n for n in step.reads if n not in constants]
             try:
-                session = oracle.session(self._alone(step, given, constants))
+                session = oracle.session(self._alone(step, constants))
                 oracle.run(session, {n: self.known[n] for n in given})
             except oracle.Refused as e:
                 why = str(e)
@@ -201,16 +201,14 @@ class Draft:
             return lambda world, session=session, given=given: oracle.run(session, {n: world[n] for n in given})
         raise Unfit(why)
 
-    def _alone(self, step: Step, given: Sequence[str], constants: dict[str, np.ndarray]) -> onnx.ModelProto:
-        infos = [_info(n, self.known[n]) for n in given]
-        tensors = [_tensor(a, n) for n, a in constants.items()]
-        return self._model([step.proto], infos, step.makes, tensors)
+    def _alone(self, step: Step, constants: dict[str, np.ndarray]) -> onnx.ModelProto:
+        return model_of_step(step, {n: self.known[n] for n in step.reads}, constants, self.opset)
 
     def alone(self, step: Step) -> tuple[onnx.ModelProto, dict[str, Value]]:
         """A model of one node with its constants, and the values of its inputs."""
         fixed = {n: self.value(n) for n in step.reads if n in self.initializers or n in self.literals}
         given = [n for n in step.reads if n not in fixed]
-        return self._alone(step, given, fixed), {n: self.known[n] for n in given}
+        return self._alone(step, fixed), {n: self.known[n] for n in given}
 
     def _disturbed(self, value: Value) -> Value:
         """Floats moved by two units in the last place at most."""
@@ -236,18 +234,26 @@ class Draft:
         ]  # fmt: skip
         infos = [_info(n, a, open_dims=self.flip(0.1)) for n, a in self.inputs.items() if n in used]
         tensors = [_tensor(a, n) for n, a in self.initializers.items() if n in used]
-        return self._model([*literals, *(s.proto for s in self.steps)], infos, outputs, tensors)
+        return _model([*literals, *(s.proto for s in self.steps)], infos, outputs, tensors, self.opset)
 
-    def _model(
-        self,
-        nodes: Sequence[onnx.NodeProto],
-        inputs: Sequence[onnx.ValueInfoProto],
-        outputs: Iterable[str],
-        tensors: Sequence[TensorProto],
-    ) -> onnx.ModelProto:
-        graph = helper.make_graph(nodes, "random", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
-        opsets = [helper.make_opsetid("", self.opset)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+
+def model_of_step(
+    step: Step, values: Mapping[str, Value], constants: Mapping[str, np.ndarray], opset: int
+) -> onnx.ModelProto:
+    """A model of one node; what it reads is given at run time, or constant."""
+    infos = [_info(n, values[n]) for n in step.reads if n not in constants]
+    return _model([step.proto], infos, step.makes, [_tensor(a, n) for n, a in constants.items()], opset)
+
+
+def _model(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[onnx.ValueInfoProto],
+    outputs: Iterable[str],
+    tensors: Sequence[TensorProto],
+    opset: int,
+) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "random", inputs, [onnx.ValueInfoProto(name=o) for o in outputs], tensors)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=IR_VERSION)
 
 
 def _like(x: np.ndarray, dtypes: Sequence[str], ranks: Sequence[int], shape: Sequence[int] | None) -> bool:

@@ -75,8 +75,8 @@ class Call:
         return int(v)
 
     def get_float(self, name: str, default: float) -> float:
-        """Float attribute."""
-        v = self.node.attrs.get(name, default)
+        """Float attribute; a default is a float32 as well, like every number that a file can hold."""
+        v = self.node.attrs.get(name, float(np.float32(default)))
         if not isinstance(v, float | int):
             raise self.error("invalid_graph", f"has the attribute {name}={v!r}, expected a number")
         return float(v)
@@ -214,6 +214,9 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         from .onnx.foreign import foreign
 
         op = foreign(c.node.domain, c.node.op, c.node.version) or op
+    empty = _empty(c)
+    if empty:
+        return empty
     try:
         with np.errstate(all="ignore"):  # infinities and NaN are results like others
             found: Any = op.reference(c, *args)
@@ -225,6 +228,17 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
         raise c.error("too_large", "would give a result that there is no memory for", "look at its inputs") from e
     every = found if isinstance(found, tuple) else (found,)
     return tuple(v if isinstance(v, list) or v is None else np.asarray(v) for v in every)
+
+
+def _empty(c: Call) -> tuple[Array, ...]:
+    """Results of a node where neither it is given any element nor makes any; none otherwise."""
+    if all(t is None or t.size for t in c.types):
+        return ()
+    try:
+        types = infer(c)
+    except ModelError:
+        return ()
+    return () if any(t.size for t in types) else tuple(np.empty(t.shape, t.dtype) for t in types)
 
 
 def obstacle(c: Call, outs: Sequence[TensorType]) -> str:

@@ -19,6 +19,7 @@ from .joins import join_in_place
 from .key import structural_key
 from .moved import MOVES, read_through, written_in_order
 from .opdef import Call, opdef
+from .ops.common import as_type
 from .passes import run_pass
 from .passes.fuse import is_view, why_not_compiled
 
@@ -234,7 +235,8 @@ class _Lowering:
             if any(opdef(n).fusion == "complex" for n in later):
                 tensors[node.outputs[0]] = read_through(call, source)
                 return
-        tensors[node.outputs[0]] = op.lower(call, *args)
+        y = op.lower(call, *args)
+        tensors[node.outputs[0]] = as_type(call, y, self.graph.types[node.outputs[0]].dtype)
 
     def _is_tensor(self, call: Call, i: int) -> bool:
         """Parameters such as shapes, axes and single numbers are part of the code, not arguments."""

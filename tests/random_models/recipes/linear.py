@@ -59,6 +59,22 @@ ACTIVATIONS = ("Sigmoid", "Tanh", "Relu", "HardSigmoid", "Softsign", "Elu", "Lea
                "ThresholdedRelu", "Softplus")  # fmt: skip
 
 
+#: Those that take numbers, and whether their defaults are the same for everybody.
+WITH_ALPHA = {"HardSigmoid": True, "Elu": True, "LeakyRelu": True, "Affine": False, "ScaledTanh": False,
+              "ThresholdedRelu": False}  # fmt: skip
+WITH_BETA = ("HardSigmoid", "Affine", "ScaledTanh")
+
+
+def _activations(d, count):
+    names = [d.choice(*ACTIVATIONS) for _ in range(count)]
+    alphas = [d.choice(0.1, 0.5, 1.5) for n in names if n in WITH_ALPHA]
+    betas = [d.choice(0.2, 0.5, 1.0) for n in names if n in WITH_BETA]
+    if d.flip(0.4) and all(WITH_ALPHA.get(n, True) for n in names):
+        return {"activations": names}
+    return {"activations": names, **({"activation_alpha": alphas} if alphas else {}),
+            **({"activation_beta": betas} if betas else {})}  # fmt: skip
+
+
 @recipe("RNN GRU LSTM")
 def recurrent(d, op):
     gates, per, kinds = {"RNN": (1, 1, 1), "GRU": (3, 2, 2), "LSTM": (4, 3, 3)}[op]
@@ -80,7 +96,7 @@ def recurrent(d, op):
         inputs.pop()
     attrs = {"hidden_size": h, "direction": direction, **({"layout": 1} if first else {})}
     if d.flip(0.3):
-        attrs["activations"] = [d.choice(*ACTIVATIONS) for _ in range(kinds * dirs)]
+        attrs |= _activations(d, kinds * dirs)
     attrs |= d.maybe(clip=d.choice(0.5, 3.0)) if d.flip(0.2) else {}
     if op == "GRU":
         attrs |= d.maybe(linear_before_reset=d.whole(0, 1))

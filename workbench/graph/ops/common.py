@@ -37,6 +37,11 @@ def compute(shape: Sequence[int], fn: Callable[..., Any], name: str, names: Sequ
     return te.compute(shape, named, name)
 
 
+def as_type(c: Call, y: te.Tensor, dtype: str) -> te.Tensor:
+    """What an operator's lowering gives, as the type that was inferred: it may compute in another one."""
+    return y if y.dtype == dtype else compute(y.shape, lambda *i: te.cast(y[i], dtype), c.name("cast"))
+
+
 def spatial_names(layout: str, rank: int, channel: str = "c") -> tuple[str, ...]:
     """Axis names of an image tensor with `rank` spatial dimensions."""
     return place(layout, "n", _SPATIAL[rank], channel)

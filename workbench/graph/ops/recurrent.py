@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
 from ..graph import Array, AttrValue, TensorType
 from ..opdef import Call, Case, OpDef, operator
+from .gating import Activation, activations
 from .common import sample
 
 #: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
@@ -21,16 +22,6 @@ from .common import sample
 MOST_STEPS = 64
 
 
-def _sigmoid(x: Array) -> Array:
-    e = np.exp(-np.abs(x))
-    return np.asarray(np.where(x >= 0, 1, e) / (1 + e))
-
-
-FUNCTIONS: dict[str, Callable[[Array], Array]] = {
-    "Sigmoid": _sigmoid,
-    "Tanh": np.tanh,
-    "Relu": lambda x: np.maximum(x, 0),
-}
 State = tuple[Array, ...]
 #: Matrices of at most this many rows are multiplied row by row.
 MOST_ROWS = 512
@@ -80,19 +71,10 @@ class Recurrent(OpDef):
     states: ClassVar[int] = 1
     defaults: ClassVar[tuple[str, ...]]
 
-    def functions(self, c: Call, direction: int) -> tuple[str, ...]:
-        """Names of the activations of a direction."""
-        given, n = cast("tuple[str, ...]", c.node.attrs.get("activations", ())), len(self.defaults)
-        mine = tuple(str(f).capitalize() for f in given[direction * n : (direction + 1) * n])
-        if given and len(mine) != n:
-            raise c.error("invalid_graph", f"has {len(given)} activations, and needs {n} for each direction")
-        for name in mine:
-            if name not in FUNCTIONS:
-                known = ", ".join(FUNCTIONS)
-                raise c.error("unsupported_attr", f"has the activation {name!r}", f"those that are computed: {known}")
-        if c.node.attrs.get("activation_alpha") or c.node.attrs.get("activation_beta"):
-            raise c.error("unsupported_attr", "has parameters of activations, which no activation here takes")
-        return mine or self.defaults
+    def functions(self, c: Call, direction: int) -> tuple[Activation, ...]:
+        """Activations of a direction."""
+        both = c.get_str("direction", "forward") == "bidirectional"
+        return activations(c, self.defaults, 1 + both)[direction]
 
     def sizes(self, c: Call) -> Sizes:
         """Sizes, checked against the shapes of everything that is given."""
@@ -141,6 +123,9 @@ class Recurrent(OpDef):
         lengths = c.values[4] if c.has(4) else None
         if c.has(4) and (lengths is None or (lengths != self.sizes(c).steps).any()):
             return "a recurrence over sequences of different lengths"
+        every = (f for d in range(len(self.sizes(c).directions)) for f in self.functions(c, d))
+        if odd := next((f.name for f in every if f.attrs is None), ""):
+            return f"a recurrence with the activation {odd}"
         return ""
 
     def weights(self, args: tuple[Array | None, ...], direction: int, hidden: int) -> Weights:
@@ -181,7 +166,7 @@ class Recurrent(OpDef):
         steps, batch = x.shape[:2]
         products = (_times(x.reshape(steps * batch, -1), w.w) + w.wb).reshape(steps, batch, -1)
         clip = c.get_float("clip", 0.0)
-        fns = [_clipped(FUNCTIONS[n], clip) if clip else FUNCTIONS[n] for n in self.functions(c, d)]
+        fns = [_clipped(f, clip) if clip else f for f in self.functions(c, d)]
         y = np.zeros((steps, batch, w.r.shape[1]), x.dtype)
         for t in reversed(range(steps)) if backwards else range(steps):
             new = self.step(c, products[t], state, w, fns)
@@ -270,7 +255,7 @@ class Lstm(Recurrent):
         i = f[0](i + p[:n] * cell)
         forget = 1 - i if c.get_int("input_forget", 0) else f[0](forget + p[2 * n :] * cell)
         cell = forget * cell + i * f[1](new)
-        return f[0](o + p[n : 2 * n] * cell) * FUNCTIONS[self.functions(c, w.direction)[2]](cell), cell
+        return f[0](o + p[n : 2 * n] * cell) * self.functions(c, w.direction)[2](cell), cell
 
     def cases(self) -> list[Case]:
         plain = Recurrent.cases(self)

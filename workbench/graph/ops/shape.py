@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -174,6 +175,26 @@ class Identity(_Reshaping):
 
     def cases(self) -> list[Case]:
         return [Case("2d", (sample(3, 4),))]
+
+
+@operator("Optional", "injective", elementwise=True, view=True)
+class Optional(Identity):
+    """The value itself: one that may be absent is the value, or None."""
+
+    multi = True
+
+    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
+        return (args[0] if args else None,)
+
+
+@operator("OptionalGetElement", "injective", elementwise=True, view=True)
+class OptionalGetElement(Optional):
+    """The value itself, which must be there."""
+
+    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
+        if args[0] is None:
+            raise c.error("bad_value", "asks for a value that is absent")
+        return (args[0],)
 
 
 @operator("Dropout", "injective", elementwise=True, view=True)

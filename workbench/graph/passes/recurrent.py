@@ -129,7 +129,8 @@ class _Unrolled:
         if clip and clipped:
             low, high = (np.asarray(v, self.call.type(0).dtype) for v in (-clip, clip))
             x = self.add("Clip", (x, self.constant(low), self.constant(high)))
-        return self.add(self.op.functions(self.call, d)[which], (x,))
+        f = self.op.functions(self.call, d)[which]
+        return self.add(f.name, (x,), f.attrs)
 
     def step(self, s: Sizes, d: int, x: str, state: tuple[str, ...], w: Weights) -> tuple[str, ...]:
         """State after one step; `x` is the product of the input with W, with the biases."""

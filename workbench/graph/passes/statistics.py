@@ -11,6 +11,9 @@ from ..graph import AttrValue, Graph, Node
 from ..infer import make_call
 from .base import because, graph_pass
 
+#: Code of float32 in the standard.
+FLOAT = 1
+
 
 @graph_pass("part_statistics")
 def part_statistics(graph: Graph) -> Graph:
@@ -38,12 +41,20 @@ def _parted(graph: Graph, editor: GraphEditor, node: Node) -> list[Node]:
         made.append(replace(new, version=13))
         return new.outputs[0]
 
+    def finish(op: str, inputs: tuple[str, ...], name: str, attrs: dict[str, AttrValue] | None = None) -> str:
+        """Last node of a statistic; in float64 it is given as float32."""
+        if not name or graph.types[name].dtype == dtype:
+            return add(op, inputs, name, attrs)
+        exact = add(op, inputs, "", attrs)
+        add("Cast", (exact,), name, {"to": FLOAT})
+        return exact
+
     if y:
         made.append(replace(node, outputs=(y,)))
-    mean = add("ReduceMean", (x,), mean, over)
+    mean = finish("ReduceMean", (x,), mean, over)
     if deviation:
         apart = add("Sub", (x, mean))
         variance = add("ReduceMean", (add("Mul", (apart, apart)),), "", over)
         least = editor.constant(f"{node.name}.epsilon", np.asarray(call.get_float("epsilon", 1e-5), dtype))
-        add("Reciprocal", (add("Sqrt", (add("Add", (variance, least)),)),), deviation)
+        finish("Reciprocal", (add("Sqrt", (add("Add", (variance, least)),)),), deviation)
     return made

@@ -1,0 +1,82 @@
+"""What random models have found, each in the smallest model that shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from graph.uses.base import f, use, v, whole
+
+pytest.importorskip("onnxruntime")
+
+from random_models import oracle
+from random_models.draft import Step, model_of_step
+from random_models.judging import difference, ours
+
+HALVES = f(2, 3, 4, 4).astype("f2")
+FOUND = {
+    "LRN": [use(HALVES, size=3)],
+    "AveragePool": [use(HALVES, kernel_shape=(2, 2), pads=(1, 1, 0, 0))],
+    "ReduceL2": [use(whole(2, 3, dtype=t), opsets=(11,), axes=(1,)) for t in (np.int32, np.int64)],
+    "ReduceMean": [
+        use(v(-1, -2, -4, dtype=np.int32), opsets=(13,)),
+        use(v(2**31 - 1, 2**31 - 1, -4, dtype=np.int32), opsets=(13,)),
+        use(whole(4, 7), opsets=(13,), axes=(0,)),
+        use(np.zeros((0, 3), np.int32), opsets=(13,), keepdims=0),
+    ],
+    "Conv": [use(np.zeros((0, 3, 8, 8), np.float32), f(4, 3, 3, 3))],
+    "Softmax": [use(np.zeros((3, 0), np.float32)), use(np.zeros((0, 3), np.float32), opsets=(9,))],
+    "Hardmax": [use(np.zeros((3, 0), np.float32))],
+    "LayerNormalization": [use(f(3, 5).astype("f8"), f(5).astype("f8"), opsets=(17,), outputs=3)],
+    "RNN": [
+        use(f(3, 2, 4), f(1, 5, 4), f(1, 5, 5), opsets=(14,), const=const, hidden_size=5, activations=[name], **more)
+        for const in ((), (1, 2))
+        for name, more in (
+            ("Affine", {"activation_alpha": [0.5], "activation_beta": [0.25]}),
+            ("LeakyRelu", {}),
+            ("LeakyRelu", {"activation_alpha": [0.3]}),
+            ("ThresholdedRelu", {"activation_alpha": [0.3]}),
+            ("ScaledTanh", {"activation_alpha": [0.5], "activation_beta": [0.25]}),
+            ("HardSigmoid", {}),
+            ("HardSigmoid", {"activation_alpha": [0.5], "activation_beta": [0.25]}),
+            ("Elu", {}),
+            ("Softsign", {}),
+            ("Softplus", {}),
+        )
+    ],
+    "LSTM": [
+        use(
+            f(3, 2, 4), f(2, 20, 4), f(2, 20, 5), opsets=(14,), const=(1, 2), hidden_size=5, direction="bidirectional",
+            activations=["HardSigmoid", "Elu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid"],
+            activation_alpha=[0.5, 0.25, 0.75, 0.1], activation_beta=[0.3, 0.6], outputs=3,
+        )
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "k"), [(op, k) for op, uses in FOUND.items() for k in range(len(uses))])
+def test_like_onnxruntime(op, k):
+    it = FOUND[op][k]
+    names = [f"x{i}" if a is not None else "" for i, a in enumerate(it.inputs)]
+    outs = [f"y{i}" for i in range(it.outputs)]
+    node = onnx.helper.make_node(op, names, outs, name="n", **it.attrs)
+    given = {name: a for name, a in zip(names, it.inputs, strict=True) if name}
+    fixed = {name: a for i, (name, a) in enumerate(given.items()) if i in it.const}
+    model = model_of_step(Step(node, tuple(given), tuple(outs)), given, fixed, it.opsets[0])
+    feeds = {name: a for name, a in given.items() if name not in fixed}
+    got = ours(model, feeds)
+    for name, want in zip(outs, oracle.run(oracle.session(model), feeds), strict=True):
+        assert not difference(want, got[name], [])
+
+
+def test_an_optional_value_is_the_value():
+    make, f1 = onnx.helper.make_node, onnx.TensorProto.FLOAT
+    nodes = [make("Optional", ["x"], ["o"]), make("OptionalGetElement", ["o"], ["y"]),
+             make("OptionalHasElement", ["o"], ["z"])]  # fmt: skip
+    outputs = [onnx.ValueInfoProto(name=o) for o in "yz"]
+    graph = onnx.helper.make_graph(nodes, "g", [onnx.helper.make_tensor_value_info("x", f1, [2, 3])], outputs)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
+    got = ours(model, {"x": f(2, 3)})
+    assert got["y"].shape == (2, 3)
+    assert got["z"].dtype == bool
+    assert got["z"].all()
