@@ -1,4 +1,4 @@
-"""Activations that recurrences name: as functions of NumPy, and as operators where there are such."""
+"""Activations of recurrences: functions of NumPy, and the operators of the same name where there are such."""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def activations(c: Call, defaults: tuple[str, ...], directions: int) -> list[tup
     Raises
     ------
     ModelError
-        "model.invalid_graph" for a wrong number of names, "model.unsupported_attr" for one that is not known.
+        "model.invalid_graph" for too few names, "model.unsupported_attr" for one that is not known.
     """
     names = cast("tuple[str, ...]", c.node.attrs.get("activations", ())) or defaults * directions
-    if len(names) != len(defaults) * directions:
+    if len(names) < len(defaults) * directions:
         text = f"has {len(names)} activations, and needs {len(defaults)} for each direction"
         raise c.error("invalid_graph", text)
     alphas, betas = (
         iter(cast("tuple[float, ...]", c.node.attrs.get(f"activation_{k}", ()))) for k in ("alpha", "beta")
     )
-    found = [_activation(c, name, alphas, betas) for name in names]
+    found = [_activation(c, name, alphas, betas) for name in names]  # an RNN's own default has one too many
     return [tuple(found[d * len(defaults) : (d + 1) * len(defaults)]) for d in range(directions)]
 
 

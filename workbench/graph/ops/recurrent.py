@@ -14,8 +14,8 @@ import numpy as np
 
 from ..graph import Array, AttrValue, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .gating import Activation, activations
 from .common import sample
+from .gating import Activation, activations
 
 #: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
 #: some twenty nodes for every pass.
