@@ -30,6 +30,10 @@ def _nan(x: np.ndarray) -> bool:
     return x.dtype.kind == "f" and bool(np.isnan(x).any())
 
 
+def _huge(x: np.ndarray) -> bool:
+    return x.dtype.kind == "f" and bool((np.abs(x) > float(np.finfo(x.dtype).max) / 2).any())
+
+
 def _no_spread(x: np.ndarray, axes: tuple[int, ...]) -> bool:
     """Whether some group of numbers along axes is one number, over and over."""
     return bool(x.size) and bool((np.ptp(x.astype("f8"), axis=axes) < 1e-6).any())
@@ -67,7 +71,17 @@ TABLE = (
         "equal numbers: onnxruntime's x * scale + (bias - mean * scale) cancels",
     ),
     Entry("Hardmax", lambda x, a: _nan(x[0]), "the largest of NaN and numbers is nowhere defined"),
-    Entry("ReduceMax ReduceMin", lambda x, a: _nan(x[0]), "the standard leaves NaN open; onnxruntime keeps some"),
+    Entry(
+        "ReduceMax ReduceMin GlobalMaxPool MaxPool",
+        lambda x, a: _nan(x[0]),
+        "the standard leaves NaN open; onnxruntime keeps some and loses others",
+    ),
+    Entry(
+        "ReduceProd ReduceSum ReduceMean ReduceSumSquare ReduceL1 ReduceL2 CumSum MatMul Gemm Einsum Det",
+        lambda x, a: any(_huge(v) for v in x),
+        "whether numbers near the largest overflow on the way depends on the order, which is free",
+    ),
+    Entry("ReduceMean", lambda x, a: x[0].size == 0, "the mean of nothing is undefined; onnxruntime says 0"),
     Entry("ConvTranspose", _wide_stride, "SAME is input * stride; onnxruntime gives less where kernels are smaller"),
     Entry("Slice", _far_end, "an end beyond a dimension is clamped to it; onnxruntime reads INT_MAX as the beginning"),
     Entry(
