@@ -44,8 +44,7 @@ class Reduce(OpDef):
         more = (
             {} if args[0].size or self.kind not in ("max", "min") else {"initial": _neutral(self.kind, args[0].dtype)}
         )
-        numpy = _np_mean if self.mean and args[0].dtype.kind in "iu" else type(self).numpy
-        y = numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
+        y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
         return np.asarray(y, dtype=args[0].dtype)
 
     def obstacle(self, c: Call) -> str:
@@ -61,12 +60,10 @@ class Reduce(OpDef):
             return compute(shape, lambda *i: self._alone(x[i]), c.name("copy"))
 
         before, after = type(self).before, type(self).after
-        whole = self.mean and not is_float(x.dtype)
 
         def body(*i: te.Axis) -> te.Reduction:
             value = x[_place(x, ks, i, keep)]
             value = value if before is None else before(value)
-            value = te.cast(value, "int64") if whole else value
             build: Any = {"sum": te.sum, "max": te.max, "min": te.min, "prod": te.prod}[self.kind]
             out = build(value, axis=list(ks.values()))
             assert isinstance(out, te.Reduction)
@@ -77,10 +74,7 @@ class Reduce(OpDef):
             return compute(shape, lambda *i: after(y[i]), c.name("finish"))
         if not self.mean:
             return y
-        count = int(np.prod([x.shape[d] for d in axes]))
-        if whole:
-            return compute(shape, lambda *i: y[i] / count, c.name("mean"))
-        scale = 1.0 / count
+        scale = 1.0 / float(np.prod([x.shape[d] for d in axes]))
         return compute(shape, lambda *i: y[i] * scale, c.name("mean"))
 
     def _alone(self, value: te.Value) -> te.Value:
@@ -135,16 +129,6 @@ def _np_norm(x: Any, **how: Any) -> Any:
     return np.sqrt(np.sum(np.square(x), **how))
 
 
-def _np_mean(x: Any, **how: Any) -> Any:
-    """Mean of integers, cut towards zero."""
-    total = np.asarray(np.sum(x, dtype=np.int64, **how))
-    return np.sign(total) * (np.abs(total) // max(1, x.size // max(1, total.size)))
-
-
-def _root(v: te.Value) -> te.Value:
-    return te.sqrt(v if is_float(v.dtype) else te.cast(v, "float64"))
-
-
 _reduce("ReduceMean", np.mean, "sum", "Mean over axes.", mean=True)
 _reduce("ReduceSum", np.sum, "sum", "Sum over axes.", since=13)
 _reduce("ReduceMax", np.max, "max", "Maximum over axes.")
@@ -153,7 +137,7 @@ _reduce("ReduceProd", np.prod, "prod", "Product over axes.")
 _reduce(
     "ReduceL1", lambda x, **how: np.sum(np.abs(x), **how), "sum", "Sum of absolute values over axes.", before=te.abs
 )
-_reduce("ReduceL2", _np_norm, "sum", "Euclidean norm over axes.", before=_square, after=_root)
+_reduce("ReduceL2", _np_norm, "sum", "Euclidean norm over axes.", before=_square, after=te.sqrt)
 _reduce(
     "ReduceSumSquare", lambda x, **how: np.sum(np.square(x), **how), "sum", "Sum of squares over axes.", before=_square
 )
