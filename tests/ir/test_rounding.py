@@ -145,6 +145,20 @@ def test_a_product_of_sums_with_errors_carries_both(rng):
     assert (found.margin < sizes * U * 13).all()
 
 
+@pytest.mark.parametrize("fold", [te.max, te.sum, te.prod])
+def test_terms_may_be_exact_in_one_part_of_a_reduction_only(fold):
+    x, k = te.placeholder((6,), name="X"), te.reduce_axis(6, "k")
+
+    def term(i):
+        doubtful = te.cast(te.round(inexact(x[k])), "int32")
+        return te.select(k < 3, te.cast(k + 1, "int32"), doubtful)
+
+    func = te.func(te.compute((1,), lambda i: fold(term(i), axis=k), name="Y"))
+    found = near_results(func, {"X": f32(1, 1, 1, 1, 1, 0.5)}).near["Y"]
+    assert found.value[0] == {te.max: 3, te.sum: 8, te.prod: 0}[fold]
+    assert found.margin[0] == {te.max: 0, te.sum: 1, te.prod: 6}[fold]
+
+
 def test_boxes_cover_a_domain_once():
     seen = np.zeros((5, 7, 3), int)
     for box in boxes({"a": 5, "b": 7, "c": 3}, 10):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Load, Select, Unary, loads
+from .expr import Binary, Cast, Const, Expr, Load, Select, Unary, loads, walk
 from .func import Func, pack
 from .poly import concrete
 from .reference import block_of, factors_of, split_digits
@@ -29,6 +29,8 @@ from .winograd import WinogradStep
 
 #: Errors of that many additions add up like steps in random directions: with the root of their number, so many times.
 _STEPS = 4.0
+#: An axis with so many values may choose between expressions, as in Winograd's transforms; longer ones are borders.
+_FEW = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +75,31 @@ def evaluate(func: Func, inputs: Mapping[str, Array], ulps: Ulps) -> Results:
     state = _State(func, ulps)
     for buffer in func.buffers:
         floating = is_float(buffer.dtype)
-        kind = np.dtype("float64" if floating else buffer.dtype)
         if buffer.name in inputs:
-            array = np.asarray(inputs[buffer.name], kind)
+            array = np.asarray(inputs[buffer.name])
+            if floating:  # those of single precision are widened where they are read: they may be large
+                array = array.astype(
+                    np.float64 if buffer.layout or array.dtype.itemsize == 8 else np.float32, copy=False
+                )
             state.values[buffer.name] = pack(buffer, array) if buffer.layout else np.asarray(array, order="C")
             if floating and any(isinstance(step, WinogradStep) for step in buffer.layout):
                 near = rounded(state.values[buffer.name], None, buffer.dtype)
                 state.errors[buffer.name] = near.margin
         else:
             shape = [concrete(d) for d in buffer.shape]
-            state.values[buffer.name] = np.full(shape, np.nan if floating else 0, kind)
+            state.values[buffer.name] = np.full(shape, np.nan if floating else 0, None if floating else buffer.dtype)
     with np.errstate(all="ignore"):
         for stmt in func.body:
             state.run(split_digits(block_of(stmt)))
     found = {b.name: Near(state.values[b.name], state.errors.get(b.name)) for b in func.outputs}
     return Results(found, state.cut / max(1, state.converted))
+
+
+def _chosen_first(space: dict[str, int], value: Expr) -> dict[str, int]:
+    """The axes in an order in which boxes are cut along short ones that choose between values: one is computed then."""
+    chosen = {v for e in walk(value) if isinstance(e, Select) for c in e.conds for v in c.form.vars}
+    first = {n: e for n, e in space.items() if n in chosen and e <= _FEW}
+    return first | space
 
 
 class _State(Memory):
@@ -100,7 +112,7 @@ class _State(Memory):
         if block.init is None:
             if self._is_varied(block.value):
                 self.varied.add(block.buffer)
-            for box in boxes(space, PIECE):
+            for box in boxes(_chosen_first(space, block.value), PIECE):
                 self._store(block, space, box, self._element(block, Domain(self, space, box)))
             return
         names = {it.name: concrete(it.extent) for it in block.iters}
@@ -112,7 +124,9 @@ class _State(Memory):
         )
         if op == "add" and is_float(sums.dtype):
             self.sums[block.buffer] = sums.roundings * UNIT[sums.dtype]
-        for box in [{}] if product else boxes(space, max(1, PIECE // max(1, sums.side))):
+        whole = Domain(self, names, {})
+        side = max(1, PIECE // max(1, sums.side))
+        for box in sums.cuts(whole, factors, space) if product else boxes(space, side):
             domain = Domain(self, names, box)
             near = sums.contracted(domain, factors) if product else sums.folded(domain, term)
             assert block.init is not None

@@ -13,11 +13,13 @@ from .dtypes import is_float
 from .expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
 from .func import Func
 from .reference_values import Evaluator
-from .rounding_values import Array, Near, Ulps, binary, cast, choice, unary
+from .rounding_values import Array, Near, Ulps, binary, cast, choice, double, unary
 from .types import dtype_of
 
 Box: TypeAlias = dict[str, range]
 
+#: Elements that an operand of a matrix product has at most.
+OPERAND = 1 << 22
 #: Ends of the ranges of bytes.
 _BYTES = {"int8": (-128, 127), "uint8": (0, 255)}
 #: Not the name of any buffer.
@@ -92,6 +94,8 @@ class Domain:
                 return near
             case Select(conds, a, b):
                 inside = self.values.mask(conds)
+                if inside.all() or not inside.any():
+                    return self.near(a if inside.any() else b, used)
                 chosen, other = (inside, ~inside) if used is None else (inside & used, ~inside & used)
                 return choice(Near(inside), self.near(a, chosen), self.near(b, other))
             case Where(cond, a, b):
@@ -100,7 +104,7 @@ class Domain:
 
     def load(self, e: Load, used: Array | None) -> Near:
         """An element; any that there is, where its place is in doubt."""
-        value = self.values.load(e, used)
+        value = double(self.values.load(e, used))
         error = None
         if e.buffer in self.memory.errors:  # under a name of its own: numbers that are read stand among the values
             there = {**self.memory.values, _ERROR: self.memory.errors[e.buffer]}
@@ -113,7 +117,7 @@ class Domain:
 
     def operand(self, e: Expr) -> tuple[Near, Callable[[Array], Array]]:
         """A factor of a product as it lies in memory, and how an array of its shape is read over the domain."""
-        if isinstance(e, Load) and not e.at:
+        if isinstance(e, Load) and not e.at and not self._part:
             whole = Near(self.memory.values[e.buffer], self.memory.errors.get(e.buffer))
             return whole, lambda x: self.over({e.buffer: x}).load(e, None)
         return self.near(e), lambda x: x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from .dtypes import is_float
 from .expr import Expr, all_index_forms
 from .reference_product import sum_of_products
-from .rounding_domain import Box, Domain, boxes, boxes_of
-from .rounding_values import LARGEST, UNIT, Array, Near, binary, rounded
+from .rounding_domain import OPERAND, Box, Domain, boxes, boxes_of
+from .rounding_values import LARGEST, UNIT, Array, Near, binary, double, rounded
 
-#: Elements of intermediate arrays: few enough to stay in a cache, or as many as an operand of a matrix product has.
-PIECE, _OPERAND = 1 << 17, 1 << 24
+#: Elements of other intermediate arrays: few enough to stay in a cache.
+PIECE = 1 << 16
 #: Reductions over at most so many points run point by point: NumPy is slow on short inner axes.
 _SHORT = 64
 #: Numbers below this part of the largest count for nothing in a bound: their products would be denormal.
@@ -46,6 +46,8 @@ class Sums:
         ufunc = _FOLD[self.op]
         for box in boxes(self.reduced, min(self.side, PIECE)):
             parts = [self._piece(ufunc, part, box) for part in self._parts(domain.inside(box).near(term))]
+            if totals and len(parts) != len(totals):  # exact in one box, where a condition chose so
+                totals, parts = self._bounded(totals), self._bounded(parts)
             totals = [ufunc(t, p) for t, p in zip(totals, parts, strict=True)] if totals else parts
         return self._near(totals)
 
@@ -68,6 +70,14 @@ class Sums:
         if self.op == "mul":
             return [term.value, np.abs(value), np.abs(value) + term.margin]
         return [term.value] if term.error is None else [term.value, value - term.margin, value + term.margin]
+
+    def _bounded(self, totals: list[Array]) -> list[Array]:
+        """What `_parts` would have led to with bounds of nothing."""
+        value, *rest = totals
+        if rest:
+            return totals
+        end = value if self.op in ("max", "min") or value.dtype == bool else np.abs(value.astype(np.float64))
+        return [value, end, np.zeros_like(end) if self.op == "add" and value.dtype != bool else end]
 
     def _near(self, totals: list[Array]) -> Near:
         value, *rest = totals
@@ -93,21 +103,23 @@ class Sums:
     def contracted(self, domain: Domain, factors: list[Expr]) -> Near:
         """Sum of products, as matrix products of two operands; the reduction is cut where an operand is too large."""
         total: Near | None = None
-        for box in self._cuts(domain, factors):
+        for box in self.cuts(domain, factors, self.reduced):
             inner = domain.inside(box)
             part = self._product(inner, factors)
-            total = part if total is None else Near(total.value + part.value, total.margin + part.margin)
+            total = part if total is None else _sum(total, part)
         assert total is not None
         return total
 
-    def _cuts(self, domain: Domain, factors: list[Expr]) -> Iterator[Box]:
-        used = [{v for form in all_index_forms(f) for v in form.vars} for f in factors]
-        largest = max(math.prod(self.axes[a] for a in names if a in self.axes) for names in used)
-        counts = dict(self.reduced)
-        for name, extent in self.reduced.items():
-            counts[name] = max(1, extent * _OPERAND // largest) if largest > _OPERAND else extent
-            largest = largest * counts[name] // max(1, extent)
-        return boxes_of(self.reduced, counts)
+    def cuts(self, domain: Domain, factors: list[Expr], along: Mapping[str, int]) -> Iterator[Box]:
+        """Cut a domain along some axes until no operand is too large."""
+        used = [{v for form in all_index_forms(f) for v in form.vars if v in self.axes} for f in factors]
+        counts = {n: domain.values.size(n) for n in self.axes}
+        for name in along:
+            largest = max(used, key=lambda axes: math.prod(counts[n] for n in axes))
+            size = math.prod(counts[n] for n in largest)
+            if size > OPERAND and name in largest:
+                counts[name] = max(1, counts[name] * OPERAND // size)
+        return boxes_of(along, counts)
 
     def _product(self, domain: Domain, factors: list[Expr]) -> Near:
         operands = [domain.operand(f) for f in factors]
@@ -123,7 +135,7 @@ class Sums:
             sizes = [domain.values.size(n) for n in names]
             return sum_of_products(see_a(x), see_b(y), [names.index(n) for n in self.reduced], sizes)
 
-        value = product(a.value, b.value)
+        value = product(double(a.value), double(b.value))
         floating = is_float(self.dtype)
         if not floating and a.error is None and b.error is None:
             return Near(value)
@@ -177,5 +189,9 @@ def _top(x: Array) -> float:
     return max(float(x.max()), -float(x.min())) if x.size else 0.0
 
 
+def _sum(a: Near, b: Near) -> Near:
+    return Near(a.value + b.value, None if a.error is None and b.error is None else a.margin + b.margin)
+
+
 def _seen(near: Near, see: Callable[[Array], Array]) -> Near:
-    return Near(see(near.value), None if near.error is None else see(near.error))
+    return Near(double(see(near.value)), None if near.error is None else see(near.error))

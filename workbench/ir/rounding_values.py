@@ -47,18 +47,27 @@ def _margin_dtype(value: Array) -> type:
     return bool if value.dtype == bool else float
 
 
+def double(x: Array) -> Array:
+    """Floats in double precision."""
+    return x.astype(np.float64, copy=False) if x.dtype.kind == "f" else x
+
+
 def _wide(x: Array) -> Array:
     """Whole numbers as floats, which have room for their bounds."""
     return x if x.dtype.kind == "f" else x.astype(np.float64)
 
 
-def rounded(value: Array, error: Array | None, dtype: str, units: float = 1.0) -> Near:
-    """Add the error of an operation with a result of `dtype` that is wrong by `units` roundings."""
+def rounded(value: Array, error: Array | None, dtype: str, units: float = 1.0, least: bool = True) -> Near:
+    """Add the error of an operation with a result of `dtype` that is wrong by `units` roundings.
+
+    Sums are exact where they are as small as denormal numbers.
+    """
     if not is_float(dtype):
         return Near(value, error if error is None else _unwrapped(value, error))
     size = np.abs(value)
     margin = size * (units * UNIT[dtype])
-    margin += np.where(size > 0, LEAST[dtype], 0.0)
+    if least:
+        margin += np.where(size > 0, LEAST[dtype], 0.0)
     if error is not None:
         margin = margin + error
     if size.size and not float(size.max()) < LARGEST[dtype] * (1 - UNIT[dtype]):
@@ -115,7 +124,8 @@ def binary(op: str, a: Near, b: Near, dtype: str, ulps: Ulps) -> Near:
     if op in ("max", "min"):
         return Near(value) if exact else Near(value, _between(BINARY[op], value, a, b))
     error = None if exact else _spread(op, _wide(value), a, b, is_float(dtype))
-    near = rounded(value, error, dtype, 2.0 * ulps(op, dtype) if op in ("pow", "mod") else 1.0)
+    units = 2.0 * ulps(op, dtype) if op in ("pow", "mod") else 1.0
+    near = rounded(value, error, dtype, units, op not in ("add", "sub"))
     factors = [x for x in {"mul": (a, b), "div": (b,)}.get(op, ()) if x.error is None and _few(x.value, value)]
     powers = [np.abs(np.frexp(x.value)[0]) == 0.5 for x in factors if is_float(dtype)]
     if any(p.any() for p in powers):  # only the exponent changes
