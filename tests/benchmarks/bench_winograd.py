@@ -40,7 +40,7 @@ KINDS = {0: "direct", 4: "F(4x4)", 2: "F(2x2)"}
 
 @dataclass(frozen=True)
 class Result:
-    """Fastest schedule of one kind: median of the turns' least ms, the spread over the turns, and the error."""
+    """Fastest schedule of one kind: least ms (median of the turns), spread, largest error over its bound."""
 
     ms: float
     spread: float
@@ -104,7 +104,7 @@ def report(size: tuple[int, int, int], found: dict[int, Result]) -> str:
         ratio = found[0].ms / r.ms
         lines.append(
             f"3x3 {ci}→{co} @{side}".ljust(20) + f"{KINDS[m]:<8} {r.ms:8.3f} ms  {flops / r.ms / 1e6:6.0f} GFLOP/s  "
-            f"x{ratio:.2f}  spread {r.spread:.0%}  error {r.error:.1e}"
+            f"x{ratio:.2f}  spread {r.spread:.0%}  error {r.error:.2f} of its bound"
         )
     return "\n".join(lines)
 
