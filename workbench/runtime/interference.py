@@ -27,8 +27,9 @@ _STOLEN_S = 0.3
 #: Among disturbed repetitions so many undisturbed ones make a time.
 FEWEST = 3
 
-#: What fills its caches again in a small part of so many milliseconds need not be run once before it counts.
-SETTLED_MS = 5.0
+#: After another program has had a core, so many milliseconds of work do not count, unless a repetition takes this long:
+#: what it finds in the caches is another program's.
+COLD_MS, SETTLED_MS = 1.0, 5.0
 
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 
@@ -96,8 +97,8 @@ class Repetitions:
     own_time : bool
         Whether the times are those of the processor for one thread, and not of the wall clock.
     warm : bool
-        Whether what is timed finds its data in the caches. Then the first repetition after a disturbed one does not
-        count either: what it finds there is another program's.
+        Whether what is timed finds its data in the caches. Then the first ones after a disturbed one do not count
+        either.
 
     Attributes
     ----------
@@ -109,7 +110,7 @@ class Repetitions:
 
     def __init__(self, watch: Interference, *, own_time: bool = False, warm: bool = True) -> None:
         self._watch, self._own_time, self._warm = watch, own_time, warm
-        self._settled, self._reason = True, ""
+        self._cold_ms, self._reason = 0.0, ""
         self.clean: list[float] = []
         self.noisy: list[float] = []
         self.at_least_ms = 0.0
@@ -117,11 +118,14 @@ class Repetitions:
     def add(self, costs: Sequence[float], number: int = 1) -> None:
         """Take repetitions that have just ended, in milliseconds for each of `number` calls."""
         calm = self._watch.absent()
-        (self.clean if calm and self._settled else self.noisy).extend(costs)
-        if not calm:
+        (self.clean if calm and self._cold_ms <= 0.0 else self.noisy).extend(costs)
+        if calm:
+            self._cold_ms -= sum(costs) * number
+        else:
+            # What fills its caches again in a small part of its time need not be run before it counts.
+            self._cold_ms = COLD_MS if self._warm and min(costs) * number <= SETTLED_MS else 0.0
             least = min(costs) * (1.0 if self._own_time else self._watch.present)
             self._doubt(self._watch.reason(), least)
-        self._settled = calm or not self._warm or min(costs) * number > SETTLED_MS
 
     def merge(self, others: Repetitions) -> None:
         """Take what others have."""
