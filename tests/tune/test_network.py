@@ -12,10 +12,10 @@ from onnx import TensorProto
 import workbench as wb
 from workbench.errors import RunError
 from workbench.runtime.network_time import PlanTime
-from workbench.tune import network
+from workbench.tune import network, task_state
 from workbench.tune.lines import NetworkTime
 from workbench.tune.log import load_log
-from workbench.tune.network import NetworkTimer, inside_ms
+from workbench.tune.network import NetworkTimer, inside_contest, inside_ms
 
 TARGET = wb.Target.host(threads=1)
 
@@ -43,12 +43,15 @@ def measured(monkeypatch, *answers):
     asked, left = [], iter(answers)
 
     def measure(plans, seconds):
+        if seconds == network.FINAL_SECONDS:
+            return tuple(PlanTime((1.0,), ((1.0,) * len(plan.calls),) * 10) for plan in plans)
         asked.append(plans)
         found = next(left)
         if isinstance(found, Exception):
             raise found
         return tuple(
-            PlanTime((ms,) * 10, tuple(ms / len(p.calls) for _ in p.calls)) for p, ms in zip(plans, found, strict=True)
+            PlanTime((ms,) * 10, (tuple(ms / len(p.calls) for _ in p.calls),) * 10)
+            for p, ms in zip(plans, found, strict=True)
         )
 
     monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
@@ -111,7 +114,7 @@ def test_little_of_a_run_goes_into_measuring(graph):
 def test_times_inside_the_network_are_means_over_the_calls_of_a_task(graph):
     plan = wb.compile(graph, target=TARGET).plan
     times = tuple(float(k + 1) for k in range(len(plan.calls)))
-    found = inside_ms(plan, PlanTime((1.0,), times))
+    found = inside_ms(plan, times)
     calls = [call.task for call in plan.calls]
     twice = next(key for key in found if calls.count(key) == 2)
     assert found[twice] == np.mean([t for t, key in zip(times, calls, strict=True) if key == twice])
@@ -129,3 +132,44 @@ def test_what_takes_longer_inside_the_network_matters_more(graph):
     session._loop.standing.take(line)
     assert scheduler.slopes() == pytest.approx((3.0 * before[0], before[1]))
     assert session.network() is line
+
+
+def test_candidates_of_a_task_are_compared_inside_the_network(graph):
+    plan = wb.compile(graph, target=TARGET).plan
+    key = plan.calls[-1].task
+
+    def times(factor, rounds, why_not=""):
+        rows = [tuple(k * factor for k in range(1, len(plan.calls) + 1)) for _ in range(rounds)]
+        return PlanTime((1.0,), tuple(rows), why_not)
+
+    slow, fast = times(2.0, 12), times(1.0, 12)
+    found = inside_contest(key, [plan, plan], [slow, fast])
+    assert (found.winner(), found.ratio(1), found.clean) == (1, 0.5, True)
+    gaps = PlanTime((1.0,), (*fast.rounds_ms[:10], (), ()))  # disturbed turns count for nobody
+    assert [len(c) for c in inside_contest(key, [plan, plan], [slow, gaps]).costs_ms] == [10, 10]
+    few = inside_contest(key, [plan, plan], [slow, PlanTime((1.0,), ((),) * 12, "somebody was there")])
+    assert (few.clean, few.why_not, few.winner()) == (False, "somebody was there", 0)
+
+
+def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkeypatch, tmp_path):
+    """The second candidate of every task is twice as fast there."""
+
+    def measure(plans, seconds):
+        rows = [tuple(1.0 / (1 + k) for _ in plan.calls) for k, plan in enumerate(plans)]
+        return tuple(PlanTime((sum(row),) * 10, (row,) * 10) for row in rows)
+
+    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    log = tmp_path / "net.jsonl"
+    with wb.tune(graph, trials=16, log=log, target=TARGET) as session:
+        session.wait()
+    found = [line for line in session.comparisons if line.reason == task_state.INSIDE]
+    assert found
+    for line in found:
+        assert line.winner != line.trials[0]
+        assert all(math.isnan(ms) for ms in line.latency_ms)
+        task = next(task for task in session.tasks if task.key == line.task_key)
+        assert session.best(task).to_json() == list(session._loop.standing.trial(line.winner).trace)
+        record = session._loop.standing.trial(line.winner)
+        assert session.snapshot().rows[session.tasks.index(task)].latency_ms >= 0.5 * record.latency_ms
+    assert wb.compile(graph, log, TARGET).untuned == ()

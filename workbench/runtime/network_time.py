@@ -56,8 +56,9 @@ class PlanTime:
     ----------
     costs_ms : tuple of float
         Milliseconds of each run: of the undisturbed ones, or of all where those are too few.
-    calls_ms : tuple of float
-        Median milliseconds of each call of the plan, inside the network.
+    rounds_ms : tuple of tuple of float
+        For each turn that the plan had, milliseconds of each of its calls, inside the network; empty where the turn was
+        disturbed. Those at the same place of several plans were timed shortly one after the other.
     why_not : str
         Why the times are not to be trusted; empty where nobody disturbed them.
     at_least_ms : float
@@ -65,9 +66,15 @@ class PlanTime:
     """
 
     costs_ms: tuple[float, ...]
-    calls_ms: tuple[float, ...]
+    rounds_ms: tuple[tuple[float, ...], ...]
     why_not: str = ""
     at_least_ms: float = 0.0
+
+    @property
+    def calls_ms(self) -> tuple[float, ...]:
+        """Median milliseconds of each call of the plan, inside the network; empty where all turns were disturbed."""
+        known = [row for row in self.rounds_ms if row]
+        return tuple(map(float, np.median(np.array(known), axis=0))) if known else ()
 
     @property
     def ms(self) -> float:
@@ -150,7 +157,7 @@ class _Turn:
 
     def __init__(self, network: Executable, given: dict[str, Any]) -> None:
         self._network, self._given = network, given
-        self._stamps: list[np.ndarray[Any, Any]] = []
+        self._rounds: list[tuple[float, ...]] = []
         self._each = math.inf
         self.found = Repetitions(Interference([]))
 
@@ -173,17 +180,16 @@ class _Turn:
                 context.time(1, 1)
             watch.begin()
             context.walk(row)
-            if watch.absent() or not self._stamps:
-                self._stamps.append(row)
+            calm = watch.absent()
             found, end = Repetitions(watch), time.perf_counter() + _TURN_MS * 1e-3
             while not len(found) or time.perf_counter() < end:
                 found.add(context.time(1, 1))
+        self._rounds.append(tuple(map(float, np.diff(row) * 1e-6)) if calm else ())
         self.found.merge(found)
         self._each = (found.clean or found.noisy)[-1]
 
     def result(self) -> PlanTime:
         """What came out."""
         found = self.found
-        calls = np.median(np.diff(np.array(self._stamps), axis=1), axis=0) * 1e-6
         costs = found.clean if not found.why_not else [*found.clean, *found.noisy]
-        return PlanTime(tuple(costs), tuple(map(float, calls)), found.why_not, found.at_least_ms)
+        return PlanTime(tuple(costs), tuple(self._rounds), found.why_not, found.at_least_ms)

@@ -14,6 +14,7 @@ from workbench.tune.events import Event, EventKind
 from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.record import COSTS_KEPT, Record, outcome
 from workbench.tune.similar import differences
+from workbench.tune.task_state import INSIDE
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -167,12 +168,14 @@ def comparison_line(
         return None
     best = winner if winner else min((i for i in timed if i), key=contest.ratio, default=1)
     ratio = contest.ratio(best)
+    latencies = tuple(contest.latency_ms(i) for i in range(len(trials)))
     return Comparison(
         task_key=task.key,
         task=task.name,
         trials=tuple(trials),
         costs_ms=tuple(tuple(float(f"{c:.6g}") for c in costs[:COSTS_KEPT]) for costs in contest.costs_ms),
-        latency_ms=tuple(contest.latency_ms(i) for i in range(len(trials))),
+        # Times inside a network say who is faster; they are no times of a kernel alone, as all others are.
+        latency_ms=(math.nan,) * len(trials) if reason == INSIDE else latencies,
         ratio=ratio if math.isfinite(ratio) and ratio > 0 else None,
         confidence=float(contest.confidence(best)),
         winner=trials[winner],

@@ -14,9 +14,10 @@ from workbench.tune.events import Event
 from workbench.tune.guard import GuardedToolbox, TaskFault
 from workbench.tune.journal import Journal, Stamp
 from workbench.tune.lines import NetworkTime
+from workbench.tune.network import HEAVY, NetworkTimer
 from workbench.tune.options import COST_MODELS, TuneOptions
 from workbench.tune.parts import Control, Measurer, Toolbox
-from workbench.tune.rounds import Rounds
+from workbench.tune.rounds import FINALISTS, Rounds
 from workbench.tune.standing import Budget, Standing
 from workbench.tune.task_scheduler import STRATEGIES, TaskScheduler
 from workbench.tune.workshop import Workshops
@@ -24,7 +25,6 @@ from workbench.tune.workshop import Workshops
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.tune.log_writer import LogWriter
-    from workbench.tune.network import NetworkTimer
 
 __all__ = ["COST_MODELS", "Measurer", "Toolbox", "TuneOptions", "TuningLoop", "default_batch"]
 
@@ -171,6 +171,7 @@ class TuningLoop:
                     self._time_network()
                     continue
                 self._finals()
+                self._network_finals()
                 self._time_network(last=True)
                 if self.budget_left() <= 0 or self.pick() is None:  # somebody may have given more meanwhile
                     break
@@ -308,3 +309,28 @@ class TuningLoop:
         for index in sorted(known, key=lambda i: (not states[i].pending, -slopes[i] * states[i].best_ms)):
             if (states[index].pending or self.elapsed < end) and self._control.proceed():
                 self._play_off(index)
+
+    def _network_finals(self) -> None:
+        """Let the last candidates of the heavy tasks run against each other inside the network."""
+        network, states = self._network, self.scheduler.states
+        if network is None or network.given_up or not self.options.confirm or self.seconds_left() <= 0:
+            return
+        weights = self.scheduler.slopes()
+        times = [w * s.best_ms for w, s in zip(weights, states, strict=True) if s.champion >= 0]
+        finalists: dict[int, list[int]] = {}
+        for index in self.scheduler.active:
+            state = states[index]
+            if state.champion >= 0 and weights[index] * state.best_ms >= HEAVY * sum(times):
+                finalists[index] = [state.champion, *state.rivals(FINALISTS - 1)]
+        finalists = {index: trials for index, trials in finalists.items() if len(trials) > 1}
+        if not finalists or self.new_trials <= 0 or not self._control.proceed():
+            return
+        champions = {t.key: s.champion for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
+        asked = {self.tasks[i].key: trials for i, trials in finalists.items()}
+        try:
+            contests = network.compare(asked, champions, self.standing.records)
+        except WorkbenchError as error:
+            self.journal.tell("warning", f"{error.message}; the last candidates are not timed inside the network")
+            return
+        for index, trials in finalists.items():
+            self.rounds.inside(index, trials, contests[self.tasks[index].key])

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
+from workbench.runtime.contest import Contest
+from workbench.runtime.results import Measurement
 from workbench.tune.database import Database
 
 if TYPE_CHECKING:
@@ -31,8 +33,14 @@ MUCH = 0.9
 SHARE = 0.1
 """The most of a run's time so far that measuring the network may take before its end."""
 
-SECONDS = 1.0
-"""Time for the runs of one measurement."""
+SECONDS, FINAL_SECONDS = 1.0, 3.0
+"""Time for the runs of one measurement, and for those of a comparison of candidates."""
+
+ENOUGH = 7
+"""Undisturbed turns that decide a comparison at least."""
+
+HEAVY = 0.1
+"""Tasks with so much of the network's time have their last candidates timed inside it."""
 
 
 class NetworkTimer:
@@ -91,25 +99,64 @@ class NetworkTimer:
         WorkbenchError
             ``run.network`` and what compiling raises; the network is not measured again then.
         """
-        from workbench.runtime.network_time import measure_networks
-        from workbench.runtime.quiet import quiet
-
         begin = time.perf_counter()
-        try:
-            with quiet():
-                untuned = self._untuned_plan()
-                tuned = self._plan(Database(records, comparisons))
-                before, now = measure_networks([untuned, tuned], SECONDS)
-        except WorkbenchError:
-            self.given_up = True
-            raise
+        untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
+        before, now = self._measured([untuned, tuned], SECONDS)
         self.cost_s = time.perf_counter() - begin
         self._spent, self._last = self._spent + self.cost_s, sum_ms
         return {
             "measured_ms": now.ms, "untuned_ms": before.ms, "spread": now.spread,
             "clean": not (now.why_not or before.why_not), "why_not": now.why_not or before.why_not,
-            "at_least_ms": now.at_least_ms, "inside_ms": inside_ms(tuned, now), "threads": tuned.threads,
+            "at_least_ms": now.at_least_ms, "inside_ms": inside_ms(tuned, now.calls_ms), "threads": tuned.threads,
         }  # fmt: skip
+
+    def compare(
+        self, finalists: Mapping[str, Sequence[int]], best: Mapping[str, int], records: Sequence[Record]
+    ) -> dict[str, Contest]:
+        """Time the last few candidates of tasks inside the network.
+
+        Parameters
+        ----------
+        finalists : mapping of str to sequence of int
+            Task key -> trial of its best candidate, and trials that may be better.
+        best : mapping of str to int
+            Task key -> trial of its best candidate, of all tasks that have one.
+        records : sequence of Record
+            All trials.
+
+        Returns
+        -------
+        dict of str to Contest
+            Task key -> contest of the finalists, in their order.
+
+        Raises
+        ------
+        WorkbenchError
+            As `measure`.
+        """
+        begin = time.perf_counter()
+        plans = []
+        for k in range(max(map(len, finalists.values()))):
+            # Every task has its next candidate in the next plan: their calls are timed one by one.
+            chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
+            wanted = set({**best, **chosen}.items())
+            plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
+        times = self._measured(plans, FINAL_SECONDS)
+        self._spent += time.perf_counter() - begin
+        return {
+            key: inside_contest(key, plans[: len(trials)], times[: len(trials)]) for key, trials in finalists.items()
+        }
+
+    def _measured(self, plans: Sequence[ExecutablePlan], seconds: float) -> tuple[PlanTime, ...]:
+        from workbench.runtime.network_time import measure_networks
+        from workbench.runtime.quiet import quiet
+
+        try:
+            with quiet():
+                return measure_networks(plans, seconds)
+        except WorkbenchError:
+            self.given_up = True
+            raise
 
     def _untuned_plan(self) -> ExecutablePlan:
         if self._untuned is None:
@@ -119,19 +166,34 @@ class NetworkTimer:
     def _plan(self, database: Database) -> ExecutablePlan:
         from workbench.graph.passes import optimized
         from workbench.graph.tasks import partition
+        from workbench.runtime.quiet import quiet
         from workbench.tune.compile import make_kernels, make_plan
 
         if not self._groups:
             self._graph = optimized(self._graph, ())
             self._groups = tuple(partition(self._graph))
-        kernels = make_kernels(self._groups, database, self._target)
-        return make_plan(self._graph, self._groups, kernels, self._target.threads, str(self._target))
+        try:
+            with quiet():
+                kernels = make_kernels(self._groups, database, self._target)
+                return make_plan(self._graph, self._groups, kernels, self._target.threads, str(self._target))
+        except WorkbenchError:
+            self.given_up = True
+            raise
 
 
-def inside_ms(plan: ExecutablePlan, found: PlanTime) -> dict[str, float]:
+def inside_ms(plan: ExecutablePlan, calls_ms: Sequence[float]) -> dict[str, float]:
     """Return what a call of each task takes inside the network, in milliseconds: the mean over its calls."""
     calls: dict[str, list[float]] = {}
-    for call, ms in zip(plan.calls, found.calls_ms, strict=True):
+    for call, ms in zip(plan.calls, calls_ms, strict=bool(calls_ms)):
         if call.task:
             calls.setdefault(call.task, []).append(ms)
     return {key: math.fsum(each) / len(each) for key, each in calls.items()}
+
+
+def inside_contest(key: str, plans: Sequence[ExecutablePlan], times: Sequence[PlanTime]) -> Contest:
+    """Return the contest of the kernels that a task has in several plans, timed inside the network in turns."""
+    rows = list(zip(*(time.rounds_ms for time in times), strict=True))
+    clean = [row for row in rows if all(row)]
+    costs = [tuple(inside_ms(plan, row[k])[key] for row in clean) for k, plan in enumerate(plans)]
+    why_not = "" if len(clean) >= ENOUGH else next((time.why_not for time in times if time.why_not), "too few turns")
+    return Contest(measurements=tuple(Measurement(status="ok", costs_ms=each, why_not=why_not) for each in costs))

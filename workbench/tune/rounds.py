@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.runtime.contest import BRIEF, SURE, ContestRules
+from workbench.runtime.contest import BRIEF, SURE, Contest, ContestRules
 from workbench.runtime.results import Measurement
 from workbench.runtime.verdicts import as_fast, how_sure
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
@@ -18,7 +18,7 @@ from workbench.tune.lines import Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
 from workbench.tune.standing import Standing
 from workbench.tune.task_scheduler import TaskScheduler, Terms
-from workbench.tune.task_state import PLAY_OFF
+from workbench.tune.task_state import INSIDE, PLAY_OFF
 from workbench.tune.workshop import Workshops
 
 if TYPE_CHECKING:
@@ -300,7 +300,15 @@ class Rounds:
             return
         if contest.status == "cancelled" or self._cancelled():
             return
-        elapsed = round(self._journal.elapsed(), 4)
+        self._conclude(index, trials, contest, reason)
+
+    def inside(self, index: int, trials: Sequence[int], contest: Contest) -> None:
+        """Take in which of the task's last candidates is the fastest inside the network."""
+        self._number = max(0, self._standing.next_round - 1)
+        self._conclude(index, trials, contest, INSIDE)
+
+    def _conclude(self, index: int, trials: Sequence[int], contest: Contest, reason: str) -> None:
+        task, elapsed = self._tasks[index], round(self._journal.elapsed(), 4)
         line = comparison_line(task, trials, contest, reason, self._stamp, round=self._number, elapsed_s=elapsed)
         if line is None:
             self._journal.tell("warning", f"no comparison: {contest.error}", task.name)

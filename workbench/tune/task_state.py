@@ -24,6 +24,9 @@ DOUBT = 0.98
 PLAY_OFF = "play-off"
 """Reason of the comparisons that are long enough to settle what the brief ones of a round leave open."""
 
+INSIDE = "inside the network"
+"""Reason of comparisons in runs of the whole network, of a task's last candidates: their times are of another place."""
+
 NEAR = 1.02
 """A loser of a brief comparison that took at most so many times as long as the winner is one for the play-off."""
 
@@ -187,7 +190,7 @@ class TaskState:
         self.compared += 1
         self.waited, self.unsettled = 0, False
         self.place_ms = min([self.place_ms, *(self.least[t] for t in line.trials if t in self.least)])
-        self.lost |= {trial for trial in line.losers if line.reason == PLAY_OFF or not _near(line, trial)}
+        self.lost |= {trial for trial in line.losers if line.reason in (PLAY_OFF, INSIDE) or not _near(line, trial)}
         self.lost.discard(line.winner)
         for trial in line.trials:
             self.pending.pop(trial, None)
