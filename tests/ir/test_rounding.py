@@ -132,6 +132,21 @@ def test_equal_terms_whose_errors_all_point_one_way_are_within_the_bound():
     assert 8 * (1 << 15) ** 0.5 * U * found.value[0] < error < found.margin[0]
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_short_type_that_stops_growing_is_within_the_bound(dtype):
+    """Terms smaller than half a unit of the sum all vanish: their errors point one way, whatever their digits."""
+    x, k = te.placeholder((8192,), dtype, "X"), te.reduce_axis(8192, "k")
+    func = te.func(te.compute((1,), lambda i: te.sum(x[k], axis=k), name="Y"))
+    array = (np.abs(np.random.default_rng(0).standard_normal(8192)) + 0.5).astype(dtype)
+    total = np.zeros((), array.dtype)
+    for v in array:
+        total = (total + v).astype(array.dtype)
+    found = near_results(func, {"X": array}).near["Y"]
+    error = abs(float(total) - found.value[0])
+    assert error > 0.3 * found.value[0]
+    assert error < found.margin[0]
+
+
 def test_a_product_of_sums_with_errors_carries_both(rng):
     x, w = te.placeholder((8, 8), name="X"), te.placeholder((8, 8), name="W")
     k = te.reduce_axis(8, "k")

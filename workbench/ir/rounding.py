@@ -29,6 +29,8 @@ from .winograd import WinogradStep
 
 #: Errors of that many additions add up like steps in random directions: with the root of their number, so many times.
 _STEPS = 4.0
+#: Part of a term that may be lost when it is added to the sum of the others.
+_LOST = 1 / 16
 #: An axis with so many values may choose between expressions, as in Winograd's transforms; longer ones are borders.
 _FEW = 8
 
@@ -119,9 +121,9 @@ class _State(Memory):
         op, term = block.update()
         factors = factors_of(term) if op == "add" else [term]
         product = len(factors) > 1 and any(isinstance(x, Load) for f in factors for x in loads(f))
-        sums = Sums(
-            op, dtype_of(term, self.func), names, reduced, self._roundings(factors, math.prod(reduced.values()))
-        )
+        dtype = dtype_of(term, self.func)
+        roundings = self._roundings(factors, math.prod(reduced.values()), UNIT.get(dtype, 0.0))
+        sums = Sums(op, dtype, names, reduced, roundings)
         if op == "add" and is_float(sums.dtype):
             self.sums[block.buffer] = sums.roundings * UNIT[sums.dtype]
         whole = Domain(self, names, {})
@@ -147,12 +149,13 @@ class _State(Memory):
                     near = Near(near.value, near.margin + unit * (np.abs(start.value) + start.margin))
         return near
 
-    def _roundings(self, factors: list[Expr], count: int) -> float:
+    def _roundings(self, factors: list[Expr], count: int, unit: float) -> float:
         """How many roundings of the sum of magnitudes a sum of `count` terms may be wrong by.
 
-        As many as there are additions at most. Where terms have digits of inputs, errors are as often up as down.
+        As many as there are additions at most. Where terms have digits of inputs, errors are as often up as down, as
+        long as the sum does not grow so large that most of a term is lost.
         """
-        varied = any(self._is_varied(f) for f in factors)
+        varied = count * unit < _LOST and any(self._is_varied(f) for f in factors)
         return min(count, _STEPS * math.sqrt(count)) + len(factors) if varied else count + len(factors)
 
     def _is_varied(self, e: Expr) -> bool:
