@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,12 +69,13 @@ class Cure(Offered):
     back: str = ""
     says: str = ""
 
-    def __len__(self) -> int:
-        """How much there is to read: what is named together counts as two steps at most."""
-        return min(len(self.steps), 2) if self.says else len(self.steps)
-
     def __str__(self) -> str:
         return f"{self.back}{self.words} ≈ {gain_text(self.gain)}×"
+
+    @property
+    def length(self) -> int:
+        """How much there is to read: what is named together counts as two steps at most."""
+        return min(len(self.steps), 2) if self.says else len(self.steps)
 
     @property
     def words(self) -> str:
@@ -178,6 +179,7 @@ class Cures:
         self._schedule, self._target, self._machine = schedule, target, Machine.of(target)
         self._block, self._place = block, Place(schedule.func, block, target)
         self._before = cycles_of(schedule, self._machine)
+        self._longest = max(MAX_BODY, self._body(schedule))
         self._known: dict[tuple[Way, tuple[int, ...]], float] = {}
 
     def of(self, code: str, row: str) -> Cure | None:
@@ -186,11 +188,12 @@ class Cures:
         # Another thread is offered whenever it is legal and no loss: the number says why it may not be worth it yet.
         least = 1.0 if code == "serial" else LEAST
         found = [Cure(way, gain) for way in dict.fromkeys(ways) if (gain := self._gain(way)) >= least]
-        makers = self._recipes(code, row, alone=not found)
-        found += [cure for make in makers if (cure := self._made(make)) is not None]
+        if code in TILED or (code == "scalar" and not found):
+            found += self._tiles
+        found += self._made(self._recipes(code, row))
         if code == "spill":
             found += self._shorter(row)
-        return max(found, key=lambda one: one.gain / SIMPLER ** len(one), default=None)
+        return max(found, key=lambda one: one.gain / SIMPLER**one.length, default=None)
 
     def nearly(self) -> list[Cure]:
         """Return what was tried and neither gains nor loses much, the best first: another step may make it pay."""
@@ -199,8 +202,15 @@ class Cures:
         ]
         return sorted(found, key=lambda one: -one.gain)
 
-    def _recipes(self, code: str, row: str, alone: bool) -> Iterator[Recipe]:
-        """Yield what takes several steps at once; `alone` where no few steps were found."""
+    @cached_property
+    def _tiles(self) -> list[Cure]:
+        """What gains by several results at once, whatever the reason."""
+        block, target = self._block, self._target
+        makers: list[Recipe] = [partial(make, block=block, target=target) for make in (tile, tile_longer)]
+        return list(self._made([*makers, partial(partial_sums, name=block, target=target)]))
+
+    def _recipes(self, code: str, row: str) -> Iterator[Recipe]:
+        """Yield what to do about a stage: that of the row, or where a cache is too small the main one."""
         if code == STAGE:
             block = row.removeprefix("stmt:")
             yield from recipes(self._schedule, block, self._target)
@@ -208,20 +218,18 @@ class Cures:
             yield partial(partial_sums, name=block, target=self._target)
         elif code == "cache":
             yield from recipes(self._schedule, self._block, self._target)
-        elif code in TILED or (alone and code == "scalar"):
-            yield partial(tile, block=self._block, target=self._target)
-            yield partial(tile_longer, block=self._block, target=self._target)
-            yield partial(partial_sums, name=self._block, target=self._target)
 
-    def _made(self, make: Recipe) -> Cure | None:
-        """Return what a recipe gains."""
-        pause()
-        after = self._schedule.copy()
-        try:
-            says, gain = make(after), self._gained(after)
-        except WorkbenchError:
-            return None
-        return Cure(after.trace[len(self._schedule.trace) :], gain, says=says) if gain >= LEAST else None
+    def _made(self, makers: Iterable[Recipe]) -> Iterator[Cure]:
+        """Yield what gains."""
+        for make in makers:
+            pause()
+            after = self._schedule.copy()
+            try:
+                says, gain = make(after), self._gained(after)
+            except WorkbenchError:
+                continue
+            if gain >= LEAST:
+                yield Cure(after.trace[len(self._schedule.trace) :], gain, says=says)
 
     def _shorter(self, row: str) -> Iterator[Cure]:
         """Yield what takes a mark of a loop back that is too long for the registers, and marks a part of it."""
@@ -248,7 +256,7 @@ class Cures:
 
     def _gained(self, after: Schedule) -> float:
         """How many times as fast a schedule is; 0 where what is written out outgrows what compilers and caches like."""
-        if self._body(after) > max(MAX_BODY, self._body(self._schedule)):
+        if self._body(after) > self._longest:
             return 0.0
         return self._before / max(cycles_of(after, self._machine), 1.0)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workbench.schedule.primitive import Primitive
     from workbench.target import Target
 
-AHEAD = 4
+AHEAD = 3
 """Steps that do not pay for themselves of which it is tried what they make possible."""
 
 DEEP = 6
