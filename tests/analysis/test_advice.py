@@ -7,7 +7,7 @@ All by the estimate, for described machines: nothing is timed here (`tests/bench
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
@@ -17,6 +17,7 @@ from workbench.analysis import Why, estimate, why
 from workbench.analysis.cures import Cure
 from workbench.analysis.stuck import default_of, step_back, two_steps
 from workbench.ir.func import Func
+from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
 from workbench.turns import giving_way
 
 
@@ -85,13 +86,25 @@ ODD: dict[str, Callable[[], Func]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[LocalRunner]:
+    with LocalRunner(Target.host(threads=2), MeasureOptions(repeat=1, min_repeat_ms=0.1)) as found:
+        yield found
+
+
+def checked(runner: LocalRunner, schedule: Schedule) -> None:
+    """Build a schedule and compare what it computes with the reference."""
+    key = schedule.prefix(0).nest()  # inputs and results are kept for each
+    [(_, found)] = runner.measure_many([MeasureInput(key, schedule.base, schedule.func, "kernel", 0)])
+    assert found.status == "ok", (found.error, schedule.trace)
+
+
 @pytest.mark.parametrize("name", [*workloads.ALL, *ODD])
-def test_what_is_offered_computes_the_same(name: str) -> None:
+def test_what_is_offered_computes_the_same(runner: LocalRunner, name: str) -> None:
     found, taken = greedy(Schedule({**workloads.ALL, **ODD}[name](), Target.host(threads=2)))
     for one in taken:
         assert one.steps
-    measured = found.measure(repeat=1, min_repeat_ms=0.1)
-    assert measured.status == "ok", (measured.error, found.trace)
+    checked(runner, found)
 
 
 def test_a_tile_is_one_offer_with_the_sizes_that_the_estimate_likes_best() -> None:
@@ -200,12 +213,13 @@ def by_hand(seed: int) -> Schedule:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_whatever_was_done_before_each_offer_can_be_taken_and_gains_what_it_says(seed: int) -> None:
+def test_whatever_was_done_before_each_offer_can_be_taken_and_gains_what_it_says(
+    runner: LocalRunner, seed: int
+) -> None:
     schedule = by_hand(seed)
     found = [*offers(schedule), two_steps(schedule, schedule.target), step_back(schedule, schedule.target)]
     for one in (one for one in found if one is not None):
         after = one.taken(schedule)
         gain = estimate(schedule).cycles / estimate(after).cycles
         assert gain == pytest.approx(one.gain, rel=1e-6), (seed, str(one))
-    measured = greedy(schedule)[0].measure(repeat=1, min_repeat_ms=0.1)
-    assert measured.status == "ok", (seed, measured.error)
+    checked(runner, greedy(schedule)[0])
