@@ -8,9 +8,10 @@ import math
 import operator
 import os
 import reprlib
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from workbench.errors import UsageError
+from workbench.errors import UsageError, did_you_mean
 
 T = TypeVar("T")
 
@@ -99,6 +100,15 @@ def path(name: str, value: object) -> str:
     except ValueError as error:
         raise UsageError("usage.path", f"{name} cannot be a path: {error}, {shown(text)}", [name]) from None
     return text
+
+
+def known_options(given: Iterable[str], known: Iterable[str], whose: str) -> None:
+    """Raise ``usage.option`` for the first option of those that were given that does not exist."""
+    known = tuple(known)
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known, "options")
+            raise UsageError("usage.option", f"{whose} has no option {shown(name)}", (name,), hint)
 
 
 def elements(value: object) -> tuple[Any, ...] | None:

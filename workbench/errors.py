@@ -32,7 +32,8 @@ import difflib
 import linecache
 import os
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from workbench.legible import legible
@@ -172,6 +173,25 @@ def render(error: WorkbenchError) -> str:
     place = f" (at {', '.join(error.where)})" if error.where else ""
     hint = f"\n  hint: {error.hint}" if error.hint else ""
     return legible(f"{error.message}{place} [{error.code}]{hint}")
+
+
+_on_command_line = False
+
+
+@contextmanager
+def command_line() -> Iterator[None]:
+    """Until the block has ended, hints say what to type in a terminal instead of what to write in Python."""
+    global _on_command_line
+    before, _on_command_line = _on_command_line, True
+    try:
+        yield
+    finally:
+        _on_command_line = before
+
+
+def option(python: str, command: str) -> str:
+    """Return an option as whoever reads the hint gives it: in Python, or on the command line."""
+    return command if _on_command_line else python
 
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep

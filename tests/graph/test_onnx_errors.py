@@ -91,12 +91,12 @@ def test_unknown_operators_are_named_with_what_is_supported():
 def test_unresolved_dimension_names_input_dimension_and_flag():
     open_batch = model(RELU, [info("gpu_0/data", ["batch", 3, "H", 224])])
     open_batch.graph.node[0].input[0] = "gpu_0/data"
-    e = raises("model.unresolved_dim", open_batch, "'gpu_0/data'", "('batch')", "--shape gpu_0/data=1x3x1x224")
+    e = raises("model.unresolved_dim", open_batch, "'gpu_0/data'", "('batch')", "shapes={'gpu_0/data': (1, 3, 1, 224)}")
     assert e.where == ("gpu_0/data", "0")
     g = load_onnx(open_batch, {"gpu_0/data": (2, 3, 8, 224)})
     assert g.types["y"].shape == (2, 3, 8, 224)
     unranked = model(RELU, [onnx.helper.make_tensor_value_info("x", FLOAT, None)])
-    raises("model.unresolved_dim", unranked, "has no shape", "--shape x=")
+    raises("model.unresolved_dim", unranked, "has no shape", "shapes={'x': (")
 
 
 def test_a_named_dimension_is_given_once():
@@ -148,7 +148,7 @@ def test_external_weights_behind_a_link(tmp_path):
 def test_weights_without_data():
     t = onnx.numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
     t.ClearField("raw_data")
-    raises("model.weights_missing", model([node("MatMul", ["x", "w"])], constants=[t]), "'w'", "--fill-weights")
+    raises("model.weights_missing", model([node("MatMul", ["x", "w"])], constants=[t]), "'w'", "fill_weights=")
     t = onnx.numpy_helper.from_array(np.ones((4, 4), np.float32), "w")
     t.raw_data = t.raw_data[:-4]
     raises("model.invalid_graph", model([node("MatMul", ["x", "w"])], constants=[t]), "do not fit its shape")

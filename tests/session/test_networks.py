@@ -196,7 +196,7 @@ def test_the_script_finds_the_model_wherever_both_are(model, tmp_path, monkeypat
 def test_the_script_of_an_example_fills_in_the_same_weights(model, tmp_path):
     graph = example_model(str(model), seed=3, target=TARGET)
     file = script_of(graph)
-    assert file.text.count("labs.example_model(model, 3, wb.Target(TARGET))") == 1
+    assert file.text.count("labs.example_model(model, 3, wb.Target(TARGET), {") == 1
     text = file.text.replace("    net = wb", "    print(float(graph.origin.graph.constants['w0'].sum()))\n    net = wb")
     done = ran(replace(file, text=text), tmp_path)
     assert done.returncode == 0, done.stderr

@@ -26,7 +26,7 @@ def workbench(comms):
         (lambda w: w.compare(999, 0), "session.variant"),
         (lambda w: w.compare(0, 0, ["nest"]), "code.kind"),
         (lambda w: w.export("png"), "export.png"),
-        (lambda w: w.export("csv", "no\0file"), "export.path"),
+        (lambda w: w.export("csv", "no\0file"), "usage.path"),
         (lambda w: w.export("csv", "/no/such/folder/a.csv"), "export.path"),
         (lambda w: w.export("svg", theme=["dark"]), "export.theme"),
         (lambda w: w.add_task(3), "usage.type"),

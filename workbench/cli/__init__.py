@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import ModelWarning, WorkbenchError
+from workbench.errors import ModelWarning, WorkbenchError, command_line
 from workbench.legible import legible
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from workbench.cli.output import Output
         from workbench.cli.streams import safe_streams
 
-        with safe_streams():
+        with safe_streams(), command_line():
             with Output(as_json) as output:
                 code = _run(arguments, output)
             if argv is None:

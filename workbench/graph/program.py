@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ..errors import InputError, ModelError, did_you_mean
+from ..errors import InputError, ModelError, did_you_mean, option
 from ..ir.poly import MOST_DIMENSIONS
 from .dtypes import check_dtype
 from .graph import Array, Graph, Node, TensorType, topological
@@ -48,23 +48,24 @@ class Declared:
         if given is not None:
             return TensorType(self._given(given), self.dtype)
         if self.dims is None:
-            text, hint = (
-                f"The input {self.name!r} has no shape in the model.",
-                f"say it: --shape {self.name}=1x3x224x224",
-            )
-            raise ModelError("model.unresolved_dim", text, (self.name,), hint)
+            text = f"The input {self.name!r} has no shape in the model."
+            raise ModelError("model.unresolved_dim", text, (self.name,), self._example((1, 3, 224, 224)))
         dims = [d if isinstance(d, int) else symbols.get(d or "", 0) for d in self.dims]
         if 0 in dims:
             at = dims.index(0)
             label = f" ({self.dims[at]!r})" if self.dims[at] else ""
-            example = "x".join(str(d or 1) for d in dims)
             raise ModelError(
                 "model.unresolved_dim",
                 f"Dimension {at}{label} of the input {self.name!r} ({self.pretty}) is open.",
                 (self.name, str(at)),
-                f"say it: --shape {self.name}={example}",
+                self._example([d or 1 for d in dims]),
             )
         return TensorType(tuple(dims), self.dtype)
+
+    def _example(self, dims: Sequence[int]) -> str:
+        """Hint how to say the shape."""
+        words = option(f"shapes={ {self.name: tuple(dims)} }", f"--shape {self.name}={'x'.join(map(str, dims))}")
+        return f"say it: {words}"
 
     def _given(self, given: Sequence[int]) -> tuple[int, ...]:
         if any(int(g) < 1 for g in given):

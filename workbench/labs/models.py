@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,7 +10,12 @@ if TYPE_CHECKING:
     from workbench.target import Target
 
 
-def example_model(name: str = "light_squeezenet", seed: int = 0, target: Target | None = None) -> Graph:
+def example_model(
+    name: str = "light_squeezenet",
+    seed: int = 0,
+    target: Target | None = None,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Graph:
     """Return a network that the onnx package carries, optimised and with seeded weights.
 
     Parameters
@@ -21,18 +26,14 @@ def example_model(name: str = "light_squeezenet", seed: int = 0, target: Target 
         Of the weights, which the files come without; see `workbench.graph.fill`.
     target : Target, optional
         What the network is run on while its weights are calibrated; this machine by default.
+    shapes : mapping, optional
+        Shapes of inputs with open dimensions, as for `load_onnx`.
 
     Raises
     ------
     ModelError
         ``model.*`` for a model that is not there or cannot be read.
     """
-    from workbench.graph import load_onnx
-    from workbench.graph.fill import fill_weights
-    from workbench.graph.graph import Source
-    from workbench.graph.onnx.reader import source_of
-    from workbench.tune.compile import execute
+    from workbench.tune.filled import load_filled
 
-    graph = load_onnx(fill_weights(name, seed, partial(execute, target=target)))
-    source = source_of(name)
-    return graph.replace(source=None if source is None else Source(source.path, seed)).optimize()
+    return load_filled(name, seed, shapes, target).optimize()

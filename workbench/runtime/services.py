@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from workbench.arguments import known_options
 from workbench.codegen import backend_for, build_func, generate_func, require_runnable
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
 from workbench.runtime import reproduction
@@ -22,13 +23,6 @@ from workbench.target import Target
 
 AT_LEAST = 3
 """Repetitions at least of what a person has measured, so that there is a spread, also of a kernel of one second."""
-
-
-def _refuse_unknown(given: Iterable[str], known: Iterable[str], what: str) -> None:
-    for name in given:
-        if name not in known:
-            hint = did_you_mean(name, known, "options")
-            raise UsageError("usage.option", f"{what} has no option {name!r}", (name,), hint)
 
 
 def _machine(target: Target | str | None) -> Target:
@@ -62,7 +56,7 @@ def build(func: Func, original: Func, target: Target | str | None = None, **opti
     BuildError
         What the code generator or the compiler refuses.
     """
-    _refuse_unknown(options, ("threads", "poison"), "build")
+    known_options(options, ("threads", "poison"), "build")
     machine = _machine(target)
     poison = bool(options.get("poison", False))
     make = generate_func if backend_for(machine).compiler_problem(machine) else build_func
@@ -88,7 +82,7 @@ def measure(func: Func, original: Func, target: Target | str | None = None, **op
     BuildError
         ``build.compiler`` when the target's backend needs a compiler that is not there.
     """
-    _refuse_unknown(options, [f.name for f in fields(MeasureOptions)], "measure")
+    known_options(options, [f.name for f in fields(MeasureOptions)], "measure")
     machine = _machine(target)
     require_runnable(machine)
     settings: Mapping[str, Any] = {"at_least": AT_LEAST, **options}
@@ -135,7 +129,7 @@ def contest(funcs: Sequence[Func], original: Func, target: Target | str | None =
     if len(funcs) < 2:
         raise UsageError("usage.contest", "A contest needs two functions at least", (), "pass [a.func, b.func]")
     rules, how = ([f.name for f in fields(kind)] for kind in (ContestRules, MeasureOptions))
-    _refuse_unknown(options, [*rules, *how], "contest")
+    known_options(options, [*rules, *how], "contest")
     machine = _machine(target)
     require_runnable(machine)
     settings = MeasureOptions(**{k: v for k, v in options.items() if k in how})

@@ -153,7 +153,8 @@ def _loading(desk: Desk, source: Source | None, name: str) -> Iterator[str]:
     """Yield the lines that load the model: that of the command line, else the one that was open."""
     graph = desk.opened.graph
     assert graph is not None
-    shapes = {} if desk.opened.path else {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
+    as_it_is = desk.opened.path and not desk.opened.shaped
+    shapes = {} if as_it_is else {name: tuple(kind.shape) for name, kind in graph.input_types().items()}
     given = f", {shapes!r}" if shapes else ""
     if source is None:
         yield "if not sys.argv[1:]:"
@@ -171,7 +172,7 @@ def _loading(desk: Desk, source: Source | None, name: str) -> Iterator[str]:
     yield "if sys.argv[1:]:"
     yield f"    graph = wb.load_onnx(sys.argv[1]{given})"
     yield "else:"
-    yield f"    graph = labs.example_model(model, {source.seed}, wb.Target(TARGET))  # with the same weights"
+    yield f"    graph = labs.example_model(model, {source.seed}, wb.Target(TARGET){given})  # with the same weights"
 
 
 def _left_out(desk: Desk) -> str:

@@ -57,6 +57,8 @@ class Session:
         What to compile for; that of the subject, else this machine.
     auto_measure : bool
         Whether every step that is taken through the session is measured.
+    **loading
+        For a model's file: `shapes`, as for `load_onnx`, and `fill_weights`, the seed of weights that are made up.
 
     Raises
     ------
@@ -73,13 +75,14 @@ class Session:
         log: str | os.PathLike[str] | None = None,
         target: Target | None = None,
         auto_measure: bool = True,
+        **loading: Any,
     ) -> None:
         from workbench.target import Target as TargetType
 
         if target is not None:
             is_a("target", target, TargetType)
         log_path = None if log is None else path("log", log)
-        opened = open_subject(subject, target, log_path)
+        opened = open_subject(subject, target, log_path, loading)
         if opened.tuning is not None:
             log_path = log_path or opened.tuning.log
         runs_here = not opened.target.missing_here()

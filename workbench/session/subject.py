@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from workbench.arguments import elements
+from workbench.arguments import elements, known_options
 from workbench.arguments import path as as_path
 from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
@@ -61,19 +62,32 @@ class Opened:
     comparisons: tuple[Comparison, ...] = field(default=())
     rounds: tuple[Round, ...] = field(default=())
     path: str = ""
+    shaped: bool = False
 
 
-def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened:
-    """Take apart whatever a user passed.
+LOADING = ("shapes", "fill_weights")
+"""Options that are about the file of a model."""
+
+
+def open_subject(
+    subject: Any, target: Target | None, log: str | None, loading: Mapping[str, Any] | None = None
+) -> Opened:
+    """Take apart whatever a user passed; `loading` are the options of `LOADING` that were given.
 
     Raises
     ------
     UsageError
-        "workbench.subject" for something that cannot be shown.
+        "workbench.subject" for something that cannot be shown, "usage.option" for an option that does not exist, or
+        that has nothing to do with the subject.
     ModelError, LogError
         What is wrong with a file; "log.other_model" when `log` belongs to another model.
     """
-    opened = _open(subject, target)
+    given = {name: value for name, value in (loading or {}).items() if value is not None}
+    known_options(loading or (), LOADING, "A session")
+    opened = _open(subject, target, given)
+    if given and not opened.path:
+        text = f"{', '.join(given)} is for the file of a model, and this is none"
+        raise UsageError("usage.option", text, tuple(given), "give the path of an ONNX model")
     if log is None or opened.kind == "log" or not Path(log).exists():
         return opened
     found = load_log(log)
@@ -85,9 +99,9 @@ def open_subject(subject: Any, target: Target | None, log: str | None) -> Opened
     return replace(opened, records=records, comparisons=comparisons, rounds=rounds)
 
 
-def _open(subject: Any, target: Target | None) -> Opened:
+def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Opened:
     if isinstance(subject, str | os.PathLike):
-        return _file(as_path("the path", subject), target)
+        return _file(as_path("the path", subject), target, loading)
     if isinstance(subject, Graph):
         return _graph(subject, target)
     if isinstance(subject, Task):
@@ -107,14 +121,21 @@ def _open(subject: Any, target: Target | None) -> Opened:
     return _tasks(subject, target)
 
 
-def _file(path: str, target: Target | None) -> Opened:
+def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opened:
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
         return replace(_log(Path(path).name, log.records, names, target, log.comparisons), rounds=log.rounds)
-    from workbench.graph import load_onnx
+    shapes, seed = loading.get("shapes"), loading.get("fill_weights")
+    if seed is None:
+        from workbench.graph import load_onnx
 
-    return replace(_graph(load_onnx(path), target), path=path)
+        graph = load_onnx(path, shapes)
+    else:
+        from workbench.tune.filled import load_filled
+
+        graph = load_filled(path, seed, shapes, target)
+    return replace(_graph(graph, target), path=path, shaped=bool(shapes))
 
 
 def _graph(graph: Graph, target: Target | None) -> Opened:

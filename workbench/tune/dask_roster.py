@@ -129,7 +129,7 @@ class Roster:
     def lost(self) -> RunError:
         """Return what to raise when the scheduler is gone."""
         message = "The connection to the dask scheduler is lost"
-        return RunError("run.dask_lost", message, (), "go on with --resume (resume=True) when it is there again")
+        return RunError("run.dask_lost", message, (), "go on with resume=True when it is there again")
 
     def refuse(self, member: Member, reason: str) -> None:
         """Use a worker no more, and say why."""

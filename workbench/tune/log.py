@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from workbench.arguments import path as as_path
-from workbench.errors import LogError, UsageError, did_you_mean
+from workbench.errors import LogError, UsageError, did_you_mean, option
 from workbench.tune.columns import Line, column, unknown_fields
 from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.tune.ranking import compared_ms, confirmed, meant, ranked
@@ -327,8 +327,8 @@ def check_model(header: Header | None, records: Iterable[Record], keys: Iterable
     if known and not known & wanted:
         of = f" (it was written for {header.model})" if header and header.model else ""
         hint = (
-            "use the log that was written for this model, with the same --shape options and by the same version "
-            "(another one may know the tasks by other keys), or tune into a new file"
+            f"use the log that was written for this model, with the same {option('shapes', '--shape options')} and by "
+            "the same version (another one may know the tasks by other keys), or tune into a new file"
         )
         raise LogError("log.other_model", f"The log has no task in common with this model{of}", [str(path)], hint)
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.errors import LogError
+from workbench.errors import LogError, option
 from workbench.tune.lines import AnyLine, Command, Comparison, NetworkTime, Round
 from workbench.tune.log import Header, Log, check_model, is_there, load_log, reason_of
 from workbench.tune.record import Record
@@ -68,7 +68,7 @@ class LogWriter:
     def _start(self, header: Header, resume: bool) -> None:
         log = load_log(self.path)
         if (log.lines or log.header) and not resume:
-            hint = "pass --resume (resume=True) to go on with it, or choose another file"
+            hint = f"pass {option('resume=True', '--resume')} to go on with it, or choose another file"
             raise LogError("log.exists", "The log file already holds trials", [str(self.path)], hint)
         self._check(log, header)
         self._repair(log)
@@ -120,7 +120,8 @@ class LogWriter:
         except OSError as error:
             _truncate_quietly(self._file, start)  # a full disk must not leave half a line
             message = f"The log cannot be written: {error.strerror or error}"
-            hint = "free some space; what was measured before is safe, go on with --resume"
+            resume = option("resume=True", "--resume")
+            hint = f"free some space; what was measured before is safe, go on with {resume}"
             raise LogError("log.unwritable", message, [str(self.path)], hint) from error
 
     def close(self) -> None:
@@ -176,7 +177,7 @@ def check_writable(path: str | os.PathLike[str], resume: bool = False) -> None:
     if is_there(file):
         os.close(_open_locked(file))
         if not resume and file.stat().st_size > 0:
-            hint = "pass --resume (resume=True) to go on with it, or choose another file"
+            hint = f"pass {option('resume=True', '--resume')} to go on with it, or choose another file"
             raise LogError("log.exists", "The log file already holds trials", [str(file)], hint)
         return
     folder = file.absolute().parent

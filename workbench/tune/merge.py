@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.arguments import path as as_path
-from workbench.errors import LogError, UsageError
+from workbench.errors import LogError, UsageError, option
 from workbench.tune.lines import AnyLine, Comparison, Round, Unknown
 from workbench.tune.log import Header, Log, collected, is_there, load_log, write_log
 from workbench.tune.record import Record
@@ -203,7 +203,8 @@ def check_same_model(logs: Sequence[Log]) -> None:
             message = (
                 f"The logs belong to different models: {of[0]} with {len(full[0][1])} tasks, {of[1]} with {len(keys)}"
             )
-            hint = "--force (force=True) merges them all the same; the new log then has the tasks of both"
+            force = option("force=True", "--force")
+            hint = f"{force} merges them all the same; the new log then has the tasks of both"
             raise LogError("log.other_model", message, [str(first.path), str(log.path)], hint)
 
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import known_options
 from workbench.arguments import path as as_path
-from workbench.errors import UsageError, did_you_mean
+from workbench.errors import UsageError
 from workbench.session.exporting import Work, exporter, prepare, stem
 from workbench.session.files import File, written
 
@@ -26,10 +27,7 @@ OPTIONS = ("node", "panel", "theme", "charts")
 
 def export(session: Session, what: str, path: str | os.PathLike[str] | None, options: Mapping[str, Any]) -> str | Path:
     """Make an export of a session; see `Workbench.export`."""
-    for name in options:
-        if name not in OPTIONS:
-            hint = did_you_mean(name, OPTIONS, "options")
-            raise UsageError("usage.option", f"export has no option {name!r}", (name,), hint)
+    known_options(options, OPTIONS, "export")
     if path is None and what in FILES:
         raise UsageError(
             "export.path", f"Of {what!r} there is no text to return", (), "give the path of a file or folder"

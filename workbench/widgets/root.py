@@ -21,6 +21,7 @@ from workbench.session.parts.meta import PANELS
 
 from . import export as exporting
 from .figure import LiveFigure
+from .options import loading
 from .static_view import saved_slices, static_html, static_text
 from .twins import VariantTwins, wait_for
 
@@ -64,6 +65,8 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
     variants : path, optional
         A file that keeps the variants of all tasks, with their times: what it holds is shown, and it is written when
         something has changed, so that a restarted kernel goes on where the last one was.
+    **options
+        For a model's file `shapes` and `fill_weights`, as for `Session`; what every widget has, such as `layout`.
 
     Attributes
     ----------
@@ -94,17 +97,18 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         panel: str = "all",
         auto_measure: bool = True,
         variants: str | os.PathLike[str] | None = None,
-        **traits: Any,
+        **options: Any,
     ) -> None:
         _check_panel(panel, ("all", *PANELS))
         given = isinstance(subject, Session)
-        session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure)
+        about = loading(options, self.class_trait_names(), given)
+        session = subject if given else Session(subject, log=log, target=target, auto_measure=auto_measure, **about)
         self._let_go = kept(session, variants, not given)
         key = uuid.uuid4().hex  # of the comm as well: the browser sends urgent messages to it past its host
         first = {"layout": _grows(), "selection": _selected(session)}
-        super().__init__(panel=panel, key=key, model_id=key, **{**first, **traits})
+        super().__init__(panel=panel, key=key, model_id=key, **{**first, **options})
         _hear_where_sent(self.comm)
-        self._owns_layout = "layout" not in traits
+        self._owns_layout = "layout" not in options
         self._session = session
         self._owns_session = not given
         self._figure = LiveFigure(session)

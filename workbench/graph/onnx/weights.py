@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arguments import shown
-from ...errors import ModelError, ModelWarning
+from ...errors import ModelError, ModelWarning, option
 from ..dtypes import DTYPES, check_dtype
 from ..graph import Array
 from .wire import OWN, Data
@@ -83,7 +83,7 @@ class Tensors:
                 "model.weights_missing",
                 f"The {what} {list(t.dims)} has no data in the file.",
                 (t.name,),
-                "use the complete model, or --fill-weights SEED to make up weights",
+                f"use the complete model, or {option('fill_weights=SEED', '--fill-weights SEED')} to make up weights",
             )
         try:
             return np.array(numpy_helper.to_array(t))
