@@ -82,14 +82,10 @@ BINARY = {
     ],
     "Mean": [
         use(f(2, 3), f(3), opsets=(8, 13)),
+        use(f(2, 3), f(2, 3), opsets=(7, 8, 13)),
         use(f(2, 3), opsets=(8, 13)),
         use(f(2, 1), f(3), f(4, 1, 1)),
         use(HARD, HARD),
         use(ONE, ONE),
     ],
-    **{
-        op: [use(f(1, 3, 4, 2), f(3), broadcast=1, axis=1, opsets=(6,)), use(f(2, 3), f(3), broadcast=1, opsets=(6,))]
-        for op in ("Add", "Sub", "Mul", "Div", "Pow")
-    },
-    "PRelu": [use(f(2, 3, 4), f(3), opsets=(6,)), use(f(2, 3, 4), f(1), opsets=(6,))],
 }

@@ -15,6 +15,8 @@ NORMALISE: dict[str, list[Use]] = {
         use(f(2, 3, 4), *NORM, opsets=(7, 9)),
     ],
     "Dropout": [
+        use(f(3, 4), opsets=(7, 10), ratio=0.5),
+        use(f(3, 4), opsets=(22,), outputs=2),
         use(f(3, 4), n(0.5, np.float32), n(False, bool), opsets=(12, 13), const=(1, 2)),
         use(f(3, 4), n(0.0, np.float32), n(True, bool), const=(1, 2), outputs=2),
         use(f(3, 4), n(0.5, np.float32), n(False, bool), outputs=2),
@@ -40,7 +42,7 @@ NORMALISE: dict[str, list[Use]] = {
         for s, a in (((4,), {}), ((3, 4), {"axis": 1}), ((4,), {"epsilon": 0.1}))
     ],
     "NegativeLogLikelihoodLoss": [
-        use(x, t, *w, opsets=(12, 13), **a)
+        use(x, t, *w, opsets=(12, 13, 22), **a)
         for x, t in (
             (f(4, 3), whole(4, low=0, high=3)),
             (f(2, 3, 4), whole(2, 4, low=0, high=3)),

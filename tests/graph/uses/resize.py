@@ -85,4 +85,6 @@ def others() -> list[Use]:
     return out + [to_scales(x, 1, 1, 2, 4, mode=m) for x in bytes_ for m in ("nearest", "linear")]
 
 
-RESIZE = {"Resize": [*plain(), *filtered(), *regions(), *axes(), *others()]}
+UPSAMPLE = [use(X, v(1, 1, 2, 3, dtype=np.float32), opsets=(9,), const=(1,), mode=m) for m in ("nearest", "linear")]
+UPSAMPLE += [use(X, opsets=(7, 8), scales=[1.0, 1.0, 1.5, 2.0], mode=m) for m in ("nearest", "linear")]
+RESIZE = {"Upsample": UPSAMPLE, "Resize": [*plain(), *filtered(), *regions(), *axes(), *others()]}

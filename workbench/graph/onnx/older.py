@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,9 +26,16 @@ def modern(node: Node) -> list[Node]:
     if node.op == "RoiAlign" and node.version < 16:
         how = {"coordinate_transformation_mode": "output_half_pixel"}
         return [replace(node, attrs={**node.attrs, **how}, version=16)]
+    if node.op == "TfIdfVectorizer" and "weights" not in node.attrs:  # all are 1, which the onnx package has to be told
+        return [replace(node, attrs={**node.attrs, "weights": (1.0,) * len(_listed(node, "ngram_indexes"))})]
     if node.op == "Upsample" or (node.op == "Resize" and node.version < 11):
         return _resize(node)
     return [node]
+
+
+def _listed(node: Node, name: str) -> Sequence[object]:
+    found = node.attrs.get(name, ())
+    return found if isinstance(found, tuple) else ()
 
 
 def _resize(node: Node) -> list[Node]:

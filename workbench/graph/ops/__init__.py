@@ -28,6 +28,7 @@ from . import (
     signal,
     softmax,
     tensor,
+    text,
 )
 
 __all__ = [
@@ -58,4 +59,5 @@ __all__ = [
     "signal",
     "softmax",
     "tensor",
+    "text",
 ]

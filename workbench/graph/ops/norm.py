@@ -173,7 +173,9 @@ class LRN(OpDef):
 
 @operator("LayerNormalization", "complex")
 class LayerNormalization(OpDef):
-    """Normalisation over the axes from `axis` on, then scale and shift."""
+    """Normalisation over the axes from `axis` on, then scale and shift; the statistics where they are asked for."""
+
+    multi = True
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         axis = self._axis(c)
@@ -181,20 +183,25 @@ class LayerNormalization(OpDef):
             if np.broadcast_shapes(c.shape(i), c.shape(0)[axis:]) != c.shape(0)[axis:]:
                 text = f"has a parameter of shape {list(c.shape(i))} for an input of shape {list(c.shape(0))}"
                 raise c.error("shape_mismatch", text)
-        return same(c)
+        size = c.shape(0)
+        statistics = TensorType((*size[:axis], *(1,) * (len(size) - axis)), "float32")
+        return (c.type(0), *(statistics for _ in c.node.outputs[1:]))
 
     def _axis(self, c: Call) -> int:
         return c.axis(c.get_int("axis", -1), len(c.shape(0)))
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
         x, scale, bias = (*args, None)[:3]
         assert x is not None
         axes = tuple(range(self._axis(c), x.ndim))
-        centred = x - x.mean(axis=axes, keepdims=True)
-        y = centred / np.sqrt(
-            np.square(centred).mean(axis=axes, keepdims=True) + np.float32(c.get_float("epsilon", 1e-5))
-        )
-        return np.asarray(y * scale if bias is None else y * scale + bias, dtype=x.dtype)
+        mean = x.mean(axis=axes, keepdims=True)
+        square = np.square(x - mean).mean(axis=axes, keepdims=True)
+        deviation = np.sqrt(square + np.float32(c.get_float("epsilon", 1e-5)))
+        y = (x - mean) / deviation * scale
+        y = np.asarray(y if bias is None else y + bias, dtype=x.dtype)
+        if not any(c.node.outputs[1:]):
+            return y
+        return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x, scale, bias = (*args, None)[:3]
@@ -231,6 +238,7 @@ class LayerNormalization(OpDef):
         x = sample(2, 3, 8)
         return [
             Case("last", (x, sample(8), sample(8, seed=2)), const=(1, 2)),
+            Case("statistics", (x, sample(8)), outputs=3),
             Case("no shift", (x, sample(8)), {"epsilon": 1e-3}, const=(1,)),
             Case("two axes", (x, sample(3, 8), sample(3, 8, seed=2)), {"axis": 1}),
             Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}),

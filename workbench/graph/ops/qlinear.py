@@ -172,11 +172,12 @@ class QLinearMatMul(OpDef):
         return (TensorType(product_shape(c, c.shape(0), c.shape(3)), c.type(7).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
-        if self.obstacle(c):
+        if any(c.type(i).dtype not in BYTES for i in (0, 3, 7)):
             return foreign_of(c, self.obstacle(c)).reference(c, *args)
         a, sa, za, b, sb, zb, sy, zy = (np.asarray(v) for v in args)
-        y = np.rint(_np_product(a, b, za, zb).astype(np.float32) * np_factor(sa.reshape(()), sb, sy.reshape(())))
-        return np_saturated(y + zy.reshape(()).astype(np.float64), c.type(7).dtype)
+        sa, sy, zy = (v.reshape(-1, 1) if v.size > 1 else v.reshape(()) for v in (sa, sy, zy))
+        y = np.rint(_np_product(a, b, za, zb).astype(np.float32) * np_factor(sa, sb, sy))
+        return np_saturated(y + zy.astype(np.float64), c.type(7).dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         factor = _factor(c, 1, 4, 6, args)
