@@ -95,7 +95,7 @@ def declare_shapes():
     one("Tile", odd, "-1 times", inputs=[ints(1, 1, 1, -1)])
     one("Pad", large, "by 2**60", inputs=[ints(0, 0, 0, 2**60, 0, 0, 0, 0)])
     one("Pad", large, "by 2**34", "compile", inputs=[ints(0, 0, 0, 2**34, 0, 0, 0, 0)])
-    one("Pad", "model.unsupported_attr", "by -99", inputs=[ints(0, 0, 0, -99, 0, 0, 0, 0)])
+    one("Pad", mismatch, "by -99", inputs=[ints(0, 0, 0, -99, 0, 0, 0, 0)])
     one("Pad", odd, "of two numbers", inputs=[ints(1, 1)])
     one("Resize", large, "by 1e9", inputs=[None, floats(1, 1, 1e9, 1e9)])
     one("Resize", large, "to 2**60", inputs=[None, None, ints(2, 3, 2**60, 8)])

@@ -19,7 +19,7 @@ EXAMPLES = [pytest.param(n, c, id=f"{n}-{c.label}") for n, d in registry().items
 #: Examples in our own layout, or of operators that are not in the opset of the example, have no ONNX form.
 ONNX_EXAMPLES = [p for p in EXAMPLES if "layout" not in p.values[1].attrs]
 #: Results of these have shapes that depend on values.
-DYNAMIC = {"Unique", "NonMaxSuppression", "Optional", "OptionalGetElement", "OptionalHasElement", "StringNormalizer"}
+DYNAMIC = {"Unique", "NonMaxSuppression", "StringNormalizer"}
 #: Scales have no other type before opset 19.
 FLOAT32_ONLY = ("DequantizeLinear", "QuantizeLinear")
 LOWERED = [p for p in EXAMPLES if not registry()[p.values[0]].obstacle(p.values[1].call(p.values[0]))]

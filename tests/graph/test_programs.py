@@ -164,7 +164,7 @@ def test_an_error_in_a_step_that_is_not_compiled_comes_out_of_run():
     executable = wb.compile(load_onnx(proto))
     x = np.arange(8, dtype=np.float32).reshape(4, 2)
     for _ in range(2):
-        with pytest.raises(ModelError, match="out of bounds"):
+        with pytest.raises(ModelError, match="uses axis 9"):
             executable.run({"x": x, "i": np.array(9)})
     np.testing.assert_array_equal(executable.run({"x": x, "i": np.array(1)})["y"], x.cumsum(1))
 
@@ -176,9 +176,9 @@ def test_constant_integers_are_operands_like_others():
 
 
 def test_operators_that_the_standard_defines_by_others_are_expanded():
-    proto = model([helper.make_node("Softplus", ["x"], ["y"])], [info("x", [5])], ["y"])
+    proto = model([helper.make_node("Mish", ["x"], ["y"])], [info("x", [5])], ["y"])
     program = read_program(proto)
-    assert "Softplus" not in [n.op for n in program.nodes]
+    assert "Mish" not in [n.op for n in program.nodes]
     agrees(proto, {"x": np.linspace(-3, 3, 5, dtype=np.float32)})
 
 

@@ -23,7 +23,8 @@ class TopK(OpDef):
         x, k = c.shape(0), self._count(c)
         axis = c.axis(c.get_int("axis", -1), len(x))
         if not 0 <= k <= x[axis]:
-            raise c.error("shape_mismatch", f"takes {k} of {x[axis]} elements along axis {axis}")
+            code = "shape_mismatch" if k > 0 else "invalid_graph"
+            raise c.error(code, f"takes {k} of {x[axis]} elements along axis {axis}")
         shape = (*x[:axis], k, *x[axis + 1 :])
         return TensorType(shape, c.type(0).dtype), TensorType(shape, "int64")
 

@@ -1,4 +1,4 @@
-"""Control flow: If, Loop and Scan, whose bodies are programs that the reference runs node by node; optional values.
+"""Control flow: If, Loop and Scan, whose bodies are programs that the reference runs node by node.
 
 What a body reads from outside are the last inputs of its node. The attribute ``captures`` has the names that the body
 knows them by: a pass may have renamed the inputs.
@@ -184,39 +184,3 @@ class Scan(_Control):
         body = Program("body", nodes, ins, ("s", "t"))
         x = np.arange(6, dtype=np.float32).reshape(3, 2)
         return [Case("sums", (np.zeros(2, np.float32), x), {"body": body, "num_scan_inputs": 1}, outputs=2)]
-
-
-class _Maybe(OpDef):
-    multi = True
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        raise c.error("dynamic_shape", "has to do with a value that may be absent")
-
-    def cases(self) -> list[Case]:
-        return [Case("tensor", (np.ones((2, 3), np.float32),))]
-
-
-@operator("Optional", "opaque")
-class Optional(_Maybe):
-    """A value that may be absent: what it is made of, or None."""
-
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        return (args[0] if args else None,)
-
-
-@operator("OptionalHasElement", "opaque")
-class OptionalHasElement(_Maybe):
-    """Whether a value is there."""
-
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        return (np.array(bool(args) and args[0] is not None),)
-
-
-@operator("OptionalGetElement", "opaque")
-class OptionalGetElement(_Maybe):
-    """The value, which has to be there."""
-
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        if args[0] is None:
-            raise c.error("bad_value", "takes a value that is absent")
-        return (args[0],)

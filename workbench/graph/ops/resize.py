@@ -106,7 +106,7 @@ class Resize(OpDef):
             )
         for a, (scale, m) in zip(axes, new, strict=True):
             found[a] = Side(x[a], m, scale)
-        if any(a.m < 0 or (a.m and not a.n) or not a.scale >= 0 for a in found):
+        if any(a.m < 0 or (a.m and not a.n) or not a.scale > 0 for a in found):
             raise c.error("shape_mismatch", f"cannot resize a tensor of shape {list(x)} so")
         return found
 

@@ -197,6 +197,22 @@ class OptionalGetElement(Optional):
         return (args[0],)
 
 
+@operator("OptionalHasElement", "opaque")
+class OptionalHasElement(OpDef):
+    """Whether a value is there."""
+
+    multi = True
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        return (TensorType((), "bool"),)
+
+    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
+        return (np.array(bool(args) and args[0] is not None),)
+
+    def cases(self) -> list[Case]:
+        return [Case("tensor", (sample(2, 3),)), Case("nothing", ())]
+
+
 @operator("Dropout", "injective", elementwise=True, view=True)
 class Dropout(_Reshaping):
     """The input itself: nothing is dropped in inference, and the mask says so."""

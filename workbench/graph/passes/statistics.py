@@ -20,8 +20,8 @@ def part_statistics(graph: Graph) -> Graph:
     """Compute the mean and the deviation that a LayerNormalization gives beside its result in kernels of their own."""
     editor, names = GraphEditor(graph), list[str]()
     for node in graph.nodes:
-        single = node.op == "LayerNormalization" and graph.types[node.inputs[0]].dtype == "float32"
-        if single and any(node.outputs[1:]):
+        floats = node.op == "LayerNormalization" and graph.types[node.inputs[0]].dtype in ("float32", "float64")
+        if floats and any(node.outputs[1:]):
             editor.swap(node, _parted(graph, editor, node))
             names.append(node.name)
     because("a kernel has one result: its statistics have their own", *names)
