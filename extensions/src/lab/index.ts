@@ -1,9 +1,11 @@
 import { ILayoutRestorer, JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
 import { ICommandPalette } from '@jupyterlab/apputils';
+import { IDocumentManager } from '@jupyterlab/docmanager';
 import { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
 import { ILauncher } from '@jupyterlab/launcher';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { addLogViewer } from './log';
+import { addOpen } from './open';
 import { addSavedViews } from './saved';
 import { addTour } from './tour';
 
@@ -14,6 +16,17 @@ const tour: JupyterFrontEndPlugin<void> = {
   optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
   activate: (app: JupyterFrontEnd, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null) =>
     addTour(app, launcher, palette, browser)
+};
+
+const open: JupyterFrontEndPlugin<void> = {
+  id: 'schedule-workbench:open',
+  description: 'Opens ONNX models: double click, context menu, launcher tile',
+  autoStart: true,
+  requires: [IDocumentManager],
+  optional: [ILauncher, ICommandPalette, IDefaultFileBrowser],
+  activate: (
+    app: JupyterFrontEnd, documents: IDocumentManager, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null
+  ) => addOpen(app, documents, launcher, palette, browser)
 };
 
 const log: JupyterFrontEndPlugin<void> = {
@@ -32,4 +45,4 @@ const saved: JupyterFrontEndPlugin<void> = {
   activate: (_: JupyterFrontEnd, notebooks: INotebookTracker | null) => addSavedViews(notebooks)
 };
 
-export default [tour, log, saved];
+export default [tour, open, log, saved];

@@ -1,0 +1,58 @@
+/** Somebody's own model: a view of `.onnx` files, a tile in the launcher, an entry in the file browser's menu. */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { MainAreaWidget, type ICommandPalette } from '@jupyterlab/apputils';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import type { IDefaultFileBrowser } from '@jupyterlab/filebrowser';
+import type { ILauncher } from '@jupyterlab/launcher';
+import { workbenchIcon, workbenchIconUrl } from '../icon';
+import { ShownFactory, ShownModelFactory } from '../shown';
+import { OpenPanel } from './panel';
+
+const COMMAND = 'schedule-workbench:open';
+const SELECTED = 'schedule-workbench:open-selected';
+const FACTORY = 'Schedule Workbench';
+const MODEL = 'schedule-workbench:model';
+
+export function addOpen(
+  app: JupyterFrontEnd, documents: IDocumentManager, launcher: ILauncher | null, palette: ICommandPalette | null, browser: IDefaultFileBrowser | null
+): void {
+  app.docRegistry.addFileType({
+    name: 'onnx', displayName: 'ONNX model', extensions: ['.onnx'], mimeTypes: ['application/onnx'], fileFormat: 'base64', contentType: 'file', icon: workbenchIcon
+  });
+  app.docRegistry.addModelFactory(new ShownModelFactory(MODEL));
+  const factory = new ShownFactory(FACTORY, 'onnx', MODEL, context => {
+    const panel: OpenPanel = new OpenPanel(app, documents, '', () => panel.parent?.dispose());
+    void context.ready.then(() => panel.open(context.path));
+    return panel;
+  });
+  factory.widgetCreated.connect((_, widget) => { widget.title.icon = workbenchIcon; });
+  app.docRegistry.addWidgetFactory(factory);
+
+  app.commands.addCommand(COMMAND, {
+    label: args => (args.isPalette ? 'Open a Model in the Schedule Workbench' : 'Schedule Workbench'),
+    caption: 'Choose an ONNX model and its shapes, and schedule and tune its kernels',
+    icon: args => (args.isPalette ? undefined : workbenchIcon),
+    execute: args => {
+      if (typeof args.path === 'string') return app.commands.execute('docmanager:open', { path: args.path, factory: FACTORY });
+      const panel: OpenPanel = new OpenPanel(app, documents, typeof args.cwd === 'string' ? args.cwd : browser?.model.path ?? '', () => widget.dispose());
+      const widget = new MainAreaWidget({ content: panel });
+      widget.toolbar.hide(); // nothing is in it
+      widget.title.label = 'Open a model';
+      widget.title.icon = workbenchIcon;
+      widget.title.closable = true;
+      app.shell.add(widget, 'main');
+      app.shell.activateById(widget.id);
+      return widget;
+    },
+    describedBy: { args: { type: 'object', properties: { path: { type: 'string', description: 'The model' }, cwd: { type: 'string', description: 'Folder to look in' } } } }
+  });
+  app.commands.addCommand(SELECTED, {
+    label: 'Open in Schedule Workbench',
+    icon: workbenchIcon,
+    execute: () => Promise.all([...(browser?.selectedItems() ?? [])].filter(one => one.path.endsWith('.onnx')).map(one => app.commands.execute(COMMAND, { path: one.path }))),
+    describedBy: { args: { type: 'object', properties: {} } }
+  });
+  launcher?.add({ command: COMMAND, category: 'Notebook', rank: 19, kernelIconUrl: workbenchIconUrl });
+  palette?.addItem({ command: COMMAND, category: 'Schedule Workbench', args: { isPalette: true } });
+  app.contextMenu.addItem({ command: SELECTED, selector: '.jp-DirListing-item[data-file-type="onnx"]', rank: 1.5 });
+}

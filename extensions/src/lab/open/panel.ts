@@ -1,0 +1,131 @@
+/** The panel that opens a model: it reads the file by a kernel, asks for shapes, and makes a notebook that runs. */
+import type { JupyterFrontEnd } from '@jupyterlab/application';
+import { PathExt } from '@jupyterlab/coreutils';
+import type { IDocumentManager } from '@jupyterlab/docmanager';
+import { FileDialog } from '@jupyterlab/filebrowser';
+import { NotebookActions, type NotebookPanel } from '@jupyterlab/notebook';
+import { Widget } from '@lumino/widgets';
+import type { Message } from '@lumino/messaging';
+import { h, render } from 'preact';
+import { reason, Told, writeNotebook } from '../notebooks';
+import { ModelKernel } from './kernel';
+import { OpenView, type Description, type Input, type OpenState } from './view';
+
+const EMPTY: OpenState = { path: '', busy: '', error: null, model: null, shapes: {}, threads: '', fill: false };
+
+interface Made { readonly title: string; readonly cells: readonly { cell_type: 'markdown' | 'code'; source: string }[] }
+
+export class OpenPanel extends Widget {
+  private state = EMPTY;
+  private kernel: ModelKernel | null = null;
+  /** Counts the files that were chosen: what is said of an earlier one is too late. */
+  private turn = 0;
+
+  /** `done` is called when the notebook is open; `folder` is where a file is looked for first. */
+  constructor(private app: JupyterFrontEnd, private documents: IDocumentManager, private folder: string, private done: () => void) {
+    super();
+    this.addClass('jp-ScheduleWorkbenchLog');
+    this.node.tabIndex = -1;
+    this.draw();
+  }
+
+  dispose(): void {
+    if (this.isDisposed) return;
+    this.turn++;
+    this.kernel?.dispose();
+    render(null, this.node);
+    super.dispose();
+  }
+
+  protected onActivateRequest(_: Message): void {
+    (this.node.querySelector<HTMLElement>('input, button') ?? this.node).focus();
+  }
+
+  /** Read a model and show its inputs. */
+  async open(path: string): Promise<void> {
+    const turn = ++this.turn;
+    this.kernel?.dispose();
+    this.kernel = new ModelKernel(this.app.serviceManager);
+    this.change({ ...EMPTY, path, busy: 'Starting a kernel…' });
+    try {
+      await this.kernel.start(PathExt.dirname(path));
+      this.change({ busy: 'Reading the model…' }, turn);
+      const model = await this.kernel.ask<Description>(`describe(${JSON.stringify(PathExt.basename(path))})`);
+      const shapes = Object.fromEntries(model.inputs.map(input => [input.name, input.shape.map(String)]));
+      this.change({ busy: '', model, shapes, threads: String(model.threads), fill: model.empty }, turn);
+      if (turn === this.turn) this.node.querySelector<HTMLElement>('form input')?.focus();
+    } catch (error) {
+      if (turn === this.turn) this.kernel.dispose();
+      this.fail(error, turn);
+    }
+  }
+
+  private change(change: Partial<OpenState>, turn = this.turn): void {
+    if (this.isDisposed || turn !== this.turn) return;
+    this.state = { ...this.state, ...change };
+    this.draw();
+  }
+
+  private fail(error: unknown, turn: number): void {
+    const hint = error instanceof Told ? error.hint : '';
+    this.change({ busy: '', error: { message: reason(error) + '.', hint: hint && `${hint.charAt(0).toUpperCase()}${hint.slice(1)}${/[.?!]$/.test(hint) ? '' : '.'}` } }, turn);
+  }
+
+  private draw(): void {
+    render(h(OpenView, {
+      state: this.state, onChoose: () => void this.choose(), onChange: (change: Partial<OpenState>) => this.change({ error: null, ...change }), onStart: () => void this.start()
+    }), this.node);
+  }
+
+  private async choose(): Promise<void> {
+    const found = await FileDialog.getOpenFiles({
+      manager: this.documents, title: 'Choose an ONNX model', defaultPath: this.state.path ? PathExt.dirname(this.state.path) : this.folder,
+      filter: file => (file.type === 'directory' || file.path.endsWith('.onnx') ? {} : null)
+    });
+    const file = found.value?.find(one => one.type !== 'directory');
+    if (found.button.accept && file) await this.open(file.path);
+  }
+
+  /** Make a notebook with what stands in the form, show it where the panel is, and run it. */
+  private async start(): Promise<void> {
+    const { turn } = this;
+    const { path, threads, fill } = this.state;
+    const { contents, kernelspecs } = this.app.serviceManager;
+    try {
+      const shapes = JSON.stringify(this.chosen());
+      const count = whole(threads, 'Threads');
+      this.change({ busy: 'Looking at the shapes…', error: null });
+      const made = await this.kernel!.ask<Made>(`notebook(${JSON.stringify(PathExt.basename(path))}, ${shapes}, ${count}, ${fill ? 'True' : 'False'})`);
+      if (turn !== this.turn) return;
+      const { name, id } = this.kernel!.model!;
+      const cells = made.cells.map(cell => ({ ...cell, metadata: {}, ...(cell.cell_type === 'code' ? { outputs: [], execution_count: null } : {}) }));
+      const kernelspec = { name, display_name: kernelspecs.specs?.kernelspecs[name]?.display_name ?? name };
+      const title = `${PathExt.basename(path, '.onnx')} workbench`;
+      const target = await writeNotebook(contents, PathExt.dirname(path), title, { cells, metadata: { kernelspec }, nbformat: 4, nbformat_minor: 4 });
+      const panel = (await this.app.commands.execute('docmanager:open', { path: target, factory: 'Notebook', kernel: { id, name } })) as NotebookPanel;
+      await panel.context.ready;
+      await panel.sessionContext.ready;
+      this.kernel!.release(); // it is the notebook's now
+      this.kernel = null;
+      void NotebookActions.runAll(panel.content, panel.sessionContext);
+      this.done();
+    } catch (error) {
+      this.fail(error, turn);
+    }
+  }
+
+  /** The shapes of the inputs that the model leaves open. */
+  private chosen(): Record<string, readonly number[]> {
+    const open = this.state.model!.inputs.filter(({ dims }) => !dims || dims.some(dim => typeof dim !== 'number'));
+    return Object.fromEntries(open.map(input => [input.name, sizes(input, this.state.shapes[input.name] ?? [])]));
+  }
+}
+
+const sizes = ({ name, dims }: Input, values: readonly string[]): readonly number[] =>
+  (dims ? values : (values[0] ?? '').split(/[x×,\s]+/)).map((text, i) => whole(text, `Dimension ${i}${typeof dims?.[i] === 'string' ? ` (${dims[i]})` : ''} of ${name}`));
+
+function whole(text: string, what: string): number {
+  const n = Number(text);
+  if (text.trim() === '' || !Number.isInteger(n) || n < 1) throw new Told(`${what} is no whole number from 1 on.`, 'put in a number');
+  return n;
+}

@@ -1,0 +1,103 @@
+/** What the panel that opens a model shows. */
+import type { ComponentChildren } from 'preact';
+
+/** An input of the model; `dims` has sizes, names of open dimensions, and null for what is not known. */
+export interface Input {
+  readonly name: string;
+  readonly dtype: string;
+  readonly dims: readonly (number | string | null)[] | null;
+  readonly shape: readonly number[];
+}
+
+export interface Description { readonly inputs: readonly Input[]; readonly threads: number; readonly empty: boolean }
+
+export interface OpenState {
+  /** Path of the model; empty before one is chosen. */
+  readonly path: string;
+  /** What is going on; empty when something can be done. */
+  readonly busy: string;
+  readonly error: { readonly message: string; readonly hint: string } | null;
+  readonly model: Description | null;
+  /** What stands in the fields of each input. */
+  readonly shapes: Readonly<Record<string, readonly string[]>>;
+  readonly threads: string;
+  readonly fill: boolean;
+}
+
+interface Props {
+  state: OpenState;
+  onChoose: () => void;
+  onChange: (change: Partial<OpenState>) => void;
+  onStart: () => void;
+}
+
+const isOpen = (dim: number | string | null): boolean => typeof dim !== 'number';
+
+/** A line of the form: its name, and what is to be filled in. */
+const Line = ({ name, children }: { name: ComponentChildren; children: ComponentChildren }) => (
+  <div class="swbl-line"><span class="swbl-quiet">{name}</span><span>{children}</span></div>
+);
+
+function Shape({ input, values, onChange }: { input: Input; values: readonly string[]; onChange: (values: readonly string[]) => void }) {
+  const { name, dims } = input;
+  if (!dims) {
+    return <input aria-label={`Shape of ${name}`} placeholder="1x3x224x224" value={values[0] ?? ''} onInput={event => onChange([event.currentTarget.value])} />;
+  }
+  if (dims.length === 0) return <>one number</>;
+  return (
+    <>
+      {dims.map((dim, i) => (
+        <>
+          {i > 0 && ' × '}
+          {!isOpen(dim) ? dim : (
+            <label class="swbl-whole">
+              <input type="number" min={1} step={1} required aria-label={`${name}, dimension ${i}${dim ? `, ${dim}` : ''}`} value={values[i]}
+                onInput={event => { const { value } = event.currentTarget; onChange(values.map((old, j) => (i === j ? value : old))); }} />
+              {dim && <small class="swbl-quiet"> {dim}</small>}
+            </label>
+          )}
+        </>
+      ))}
+    </>
+  );
+}
+
+function Form({ state, model, onChange, onStart }: Omit<Props, 'onChoose'> & { model: Description }) {
+  const open = model.inputs.some(input => !input.dims || input.dims.some(isOpen));
+  return (
+    <form noValidate onSubmit={event => { event.preventDefault(); if (!state.busy) onStart(); }}>
+      <p class="swbl-quiet">{open ? 'The model leaves some sizes open. Kernels are made for the shapes that stand here.' : 'The model says all its shapes.'}</p>
+      {model.inputs.map(input => (
+        <Line key={input.name} name={<><b>{input.name}</b> {input.dtype}</>}>
+          <Shape input={input} values={state.shapes[input.name] ?? []} onChange={values => onChange({ shapes: { ...state.shapes, [input.name]: values } })} />
+        </Line>
+      ))}
+      <Line name="Threads">
+        <input type="number" min={1} step={1} aria-label="Threads" value={state.threads} onInput={event => onChange({ threads: event.currentTarget.value })} /> <small class="swbl-quiet">of {model.threads}</small>
+      </Line>
+      {(model.empty || state.fill) && (
+        <Line name="Weights">
+          <label><input type="checkbox" checked={state.fill} onChange={event => onChange({ fill: event.currentTarget.checked })} /> Fill in random ones: the file has none</label>
+        </Line>
+      )}
+      <button type="submit" class="jp-mod-styled jp-mod-accept" aria-disabled={state.busy ? 'true' : undefined}>Start</button>
+      <p class="swbl-quiet">Makes a notebook beside the model and runs it.</p>
+    </form>
+  );
+}
+
+export function OpenView({ state, onChoose, ...rest }: Props) {
+  const { path, busy, error, model } = state;
+  return (
+    <div class="swbl swbl-open">
+      <h1>Open a model in the Schedule Workbench</h1>
+      <Line name="File">
+        {path ? <b>{path}</b> : 'an ONNX model'}{' '}
+        <button type="button" class="jp-mod-styled jp-mod-reject" disabled={busy !== ''} onClick={onChoose}>{path ? 'Another one…' : 'Choose…'}</button>
+      </Line>
+      {model && <Form state={state} model={model} {...rest} />}
+      {busy && <p class="swbl-note" role="status">{busy}</p>}
+      {error && <p class="swbl-note swbl-error" role="alert"><b>{error.message}</b> {error.hint}</p>}
+    </div>
+  );
+}

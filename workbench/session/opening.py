@@ -1,0 +1,110 @@
+"""What a form needs that opens somebody's own model: its inputs with proposals, and the notebook that shows it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from workbench import host
+from workbench.graph.onnx import load_onnx
+from workbench.graph.onnx.reader import read_program
+from workbench.graph.program import Declared, Dim, Program
+
+from .protocol import error_json
+
+USUAL = ((r"batch|^n$|^b$", 1), (r"seq|len|tok|time|word", 128), (r"chan|^c$", 3), (r"height|width|size|^h$|^w$", 224))
+"""What open dimensions are proposed to be, by what their names contain."""
+
+IMAGE = (1, 3, 224, 224)
+
+LOOKED_AT = 4096
+"""So many elements of a weight are looked at to see whether they are all the same."""
+
+
+def describe(path: str) -> str:
+    """Return the inputs of a model as JSON, or ``{"error": ...}`` that says in words why it cannot be read.
+
+    Each input has ``name``, ``dtype``, ``dims`` (sizes, names of open ones, None for what is not known; None without
+    any shape) and ``shape``, which is what is proposed. ``empty`` says that all weights are stubs.
+    """
+    return _told(lambda: _described(read_program(_file(path))))
+
+
+def notebook(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill: bool = False) -> str:
+    """Return the cells of a notebook that opens a model with these shapes, as JSON, or what is wrong with them."""
+
+    def make() -> dict[str, Any]:
+        graph = load_onnx(_file(path), shapes)
+        return {"title": graph.name, "cells": _cells(path, shapes, threads, fill)}
+
+    return _told(make)
+
+
+def _told(make: Callable[[], dict[str, Any]]) -> str:
+    try:
+        return json.dumps(make())
+    except Exception as error:
+        return json.dumps({"error": error_json(error)})
+
+
+def _file(path: str) -> Path:
+    """A path, never the name of a model that the onnx package ships."""
+    return Path(path)
+
+
+def _described(program: Program) -> dict[str, Any]:
+    inputs = [
+        {"name": i.name, "dtype": i.dtype, "dims": None if i.dims is None else list(i.dims), "shape": proposed(i)}
+        for i in program.inputs
+    ]
+    return {"inputs": inputs, "threads": host.detect().threads, "empty": _empty(program)}
+
+
+def proposed(declared: Declared) -> list[int]:
+    """Return a shape for an input: known sizes, and usual ones for those that are open, by their name and place."""
+    dims = declared.dims or ()
+    image = len(dims) == len(IMAGE) and declared.dtype.startswith("float")
+    return [d if isinstance(d, int) else _usual(d, k, image) for k, d in enumerate(dims)]
+
+
+def _usual(name: Dim, place: int, image: bool) -> int:
+    for pattern, size in USUAL if isinstance(name, str) else ():
+        if re.search(pattern, str(name), re.IGNORECASE):
+            return size
+    return IMAGE[place] if image else 1 if place == 0 else 128 if place == 1 else 1
+
+
+def _empty(program: Program) -> bool:
+    """Whether all weights of some size are constant: such models are shipped to be filled."""
+    heavy = [a for a in program.constants.values() if a.size >= LOOKED_AT and a.dtype.kind == "f"]
+    shapes = (program.constants.get(n.inputs[0]) for n in program.nodes if n.op == "ConstantOfShape")
+    stubs = any(shape is not None and int(np.prod(shape)) >= LOOKED_AT for shape in shapes)
+    return (stubs or bool(heavy)) and all(
+        np.ptp(np.asarray(a.reshape(-1)[:LOOKED_AT], np.float32)) == 0.0 for a in heavy
+    )
+
+
+def _cells(path: str, shapes: Mapping[str, Sequence[int]], threads: int, fill: bool) -> list[dict[str, str]]:
+    name = os.path.basename(path)
+    given = "{" + ", ".join(f"{k!r}: {tuple(int(d) for d in v)!r}" for k, v in shapes.items()) + "}"
+    model = f"fill_weights({name!r}, seed=0, shapes=shapes)" if fill else repr(name)
+    log = f"{Path(name).stem}.tunelog.jsonl"
+    code = [
+        "import workbench as wb",
+        *(["from workbench.graph.fill import fill_weights"] if fill else []),
+        "",
+        f"shapes = {given}",
+        f"model = wb.load_onnx({model}, shapes)",
+        f"w = wb.Workbench(model, target=wb.Target.host(threads={int(threads)}), log={log!r})",
+        "w",
+    ]
+    words = (
+        f"# {name}\n\nMade by the Schedule Workbench. Change the shapes or the threads below and run the cell again."
+    )
+    return [{"cell_type": "markdown", "source": words}, {"cell_type": "code", "source": "\n".join(code)}]
