@@ -43,17 +43,22 @@ def whole(name: str, value: object, least: int | None = 1, code: str = "usage.nu
     UsageError
         `code`; also a TypeError when it is not a whole number at all (2.0 and "2" are not).
     """
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        raise ArgumentTypeError(code, f"{name} has to be a whole number, not {shown(value)}", [name]) from None
+    number = None if isinstance(value, bool) else index(value)
+    if number is None:
+        raise ArgumentTypeError(code, f"{name} has to be a whole number, not {shown(value)}", [name])
     if least is not None and number < least:
         raise UsageError(code, f"{name} has to be at least {least}, not {shown(number)}", [name])
     if word and abs(number) >= 1 << 63:
         raise UsageError(code, f"{name} has to fit 64 bits, which {shown(number)} does not", [name])
     return number
+
+
+def index(value: object) -> int | None:
+    """Return a whole number of Python or NumPy as an int; None for anything else."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:  # also an array, which looks like one
+        return None
 
 
 def real(name: str, value: object, above: float | None = None, code: str = "usage.number") -> float:

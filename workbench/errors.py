@@ -60,7 +60,7 @@ class WorkbenchError(Exception):
         super().__init__(message)
         self.code = code
         self.message = message
-        self.where = tuple(map(str, where))
+        self.where = tuple(map(_word, where))
         self.hint = hint
 
     def __str__(self) -> str:
@@ -173,6 +173,14 @@ def render(error: WorkbenchError) -> str:
     place = f" (at {', '.join(error.where)})" if error.where else ""
     hint = f"\n  hint: {error.hint}" if error.hint else ""
     return legible(f"{error.message}{place} [{error.code}]{hint}")
+
+
+def _word(value: object) -> str:
+    """Return the text of a value, also of a number with more digits than Python prints."""
+    try:
+        return str(value)
+    except ValueError:
+        return "a number with thousands of digits"
 
 
 _on_command_line = False

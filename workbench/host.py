@@ -233,7 +233,7 @@ def parse_size(text: str) -> int | None:
     text = text.strip().upper().removesuffix("B")
     unit = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:], 1)
     digits = text[:-1] if unit > 1 else text
-    return int(digits) * unit if digits.isascii() and digits.isdigit() else None
+    return int(digits) * unit if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
 
 
 def format_size(size: int) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import importlib
 import json
-import operator
 import os
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import host
-from .arguments import shown
+from .arguments import index, shown
 from .errors import TargetError, did_you_mean
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
@@ -336,9 +335,8 @@ def _join(names: Iterable[str]) -> str:
 
 def _number(name: str, value: object, low: int, high: int) -> int:
     text = value.strip() if isinstance(value, str) else shown(value)
-    try:
-        number: int | None = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
+    number = index(value)
+    if number is None:
         number = int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
     if number is None or not low <= number <= high or isinstance(value, bool):
         raise TargetError(

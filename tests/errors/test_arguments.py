@@ -54,6 +54,7 @@ def test_odd_values_anywhere(odd, executable, tmp_path, monkeypatch):
     """Every public call takes what it can use and refuses the rest in a sentence; no bare exception comes out."""
     monkeypatch.chdir(tmp_path)
     func = wb.workloads.matmul(4, 4, 4)
+    session = wb.Session(func, auto_measure=False)
     calls = [
         wb.load_onnx, wb.read_log, wb.Workbench, wb.Target, wb.Target.host, wb.Schedule, wb.compile, wb.extract_tasks,
         wb.load_exported, wb.Task.of_func, wb.Hole, lambda x: wb.Hole(choices=x), lambda x: wb.Hole(choices=[x]),
@@ -68,12 +69,21 @@ def test_odd_values_anywhere(odd, executable, tmp_path, monkeypatch):
         lambda x: wb.te.placeholder((4,), name=x), lambda x: wb.te.placeholder((4,), x), wb.te.reduce_axis,
         lambda x: wb.te.reduce_axis(4, x), wb.te.func, wb.te.const, lambda x: wb.te.const(1.0, x),
         lambda x: wb.te.func(wb.te.compute((4,), lambda i: wb.te.const(1.0)), name=x),
+        *(lambda x, name=name: session.run(name, **{"chart": {"name": x}}.get(name, {"task": x}))
+          for name in ("chart", "open_task", "open_default")),
+        lambda x: session.run("steer", name=x), lambda x: wb.Target(f"llvm -l1={x}" if isinstance(x, str) else x),
         lambda x: wb.workloads.matmul(x, 4, 4), executable.run, executable.set_threads, executable.export,
         lambda x: executable.run({"x": x}), lambda x: executable.benchmark(repeat=x),
     ]  # fmt: skip
     for call in calls:
         with contextlib.suppress(WorkbenchError):
             call(odd)
+    session.close()
+
+
+def test_numbers_of_thousands_of_digits_in_text():
+    refused("target.size", wb.Target, "llvm -l1=" + "9" * 5000)
+    refused("target.threads", wb.Target, "llvm -threads=" + "9" * 5000)
 
 
 def test_paths_that_name_no_file(tmp_path):
@@ -149,6 +159,8 @@ def test_tensor_expressions():
     te = wb.te
     refused("te.shape", te.placeholder, "ab")
     refused("te.rank", te.placeholder, (1,) * 65)
+    many = [te.reduce_axis(1, f"r{k}") for k in range(3000)]
+    refused("te.reduce_axis", te.sum, te.const(1.0, "float32"), axis=many)
     refused("te.rank", te.compute, (1,) * 3000, lambda *i: te.const(1.0, "float32"))
     refused("te.shape", wb.workloads.matmul, "a", 2, 3)
     refused("te.dtype", wb.workloads.matmul, 4, 2, 3, dtype="float8")

@@ -394,6 +394,7 @@ def _given(value: Scalar | None, what: str) -> Scalar:
 
 def _reduction(op: str, value: Scalar, axis: Axes | None) -> Reduction:
     axes = tuple(axis) if isinstance(axis, list | tuple) else (axis,)
-    if not axes or any(not isinstance(a, Axis) or not a.reduce or a.form.single_var() is None for a in axes):
-        raise ExpressionError("te.reduce_axis", "A reduction needs axes made by te.reduce_axis.")
+    good = all(isinstance(a, Axis) and a.reduce and a.form.single_var() is not None for a in axes)
+    if not good or not 0 < len(axes) <= MOST_DIMENSIONS:
+        raise ExpressionError("te.reduce_axis", f"A reduction needs 1 to {MOST_DIMENSIONS} axes of te.reduce_axis.")
     return Reduction(op, strong(value), cast_to(tuple[Axis, ...], axes))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
-from workbench.arguments import shown
+from workbench.arguments import index, shown
 from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -28,15 +27,16 @@ def position(tasks: Sequence[Task], item: object) -> int:
     """Return the position of the task that `item` (position, key, name or task) means, or raise ``usage.task``."""
     item = getattr(item, "key", item)
     keys = [task.key for task in tasks]
-    if item in keys:  # first: some keys are made of digits alone
+    if isinstance(item, str) and item in keys:  # first: some keys are made of digits alone
         return keys.index(item)
     if isinstance(item, str) and item.strip().isdecimal() and len(item) < 16:
         item = int(item)
-    if isinstance(item, SupportsIndex) and not isinstance(item, bool):  # whole numbers of NumPy, too
-        number = operator.index(item)
+    number = None if isinstance(item, bool) else index(item)
+    if number is not None:
         if 0 <= number < len(tasks):
             return number
-        raise UsageError("usage.task", f"There is no task {number}", (), f"tasks are numbered 0 to {len(tasks) - 1}")
+        hint = f"tasks are numbered 0 to {len(tasks) - 1}"
+        raise UsageError("usage.task", f"There is no task {shown(number)}", (), hint)
     found = [i for i, task in enumerate(tasks) if isinstance(item, str) and task.name == item]
     if len(found) == 1:
         return found[0]

@@ -28,9 +28,9 @@ def chart_slice(look: Look) -> dict[str, Any]:
 
 
 @command
-def chart(host: Host, name: str, wide: bool = False) -> None:
+def chart(host: Host, name: object, wide: bool = False) -> None:
     """Show another chart in the one figure; `wide` when it stands around the task table."""
-    if name not in CHARTS:
+    if not isinstance(name, str) or name not in CHARTS:
         hint = did_you_mean(name, CHARTS, "charts")
         raise UsageError("session.chart", f"There is no chart {shown(name)}", (), hint)
     host.desk.chart = Shown(name, bool(wide))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from workbench.arguments import whole
+from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
 from workbench.tune.ends import goes_first
@@ -220,6 +220,7 @@ def steer(host: Host, name: str, args: object = None) -> None:
 
     An argument that holds a trace may be ``true``: the schedule on show.
     """
+    is_a("name", name, str)
     given = {} if args is None else args
     if not isinstance(given, Mapping) or not all(isinstance(k, str) and k != "source" for k in given):
         raise UsageError("session.arguments", f"The arguments of {name!r} are not an object")
