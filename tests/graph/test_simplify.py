@@ -125,8 +125,8 @@ APPLIES = {
     ],
     "limits_in_one_way": [
         (chain(("Max", ("c", "@")), constants=const(c=0.0)), ["Relu"]),
-        (chain(("Clip", ("c",)), constants=const(c=0.0)), ["Relu"]),
-        (chain(("Sigmoid",), ("Clip",)), ["Sigmoid"]),
+        (chain(("Clip", ("c", "d")), constants=const(c=0.0, d=np.inf)), ["Relu"]),
+        (chain(("Sigmoid",), ("Clip", ("c", "d")), constants=const(c=-np.inf, d=np.inf)), ["Sigmoid"]),
     ],
     "double_cast": [
         (chain(("Relu",), ("Cast", (), {"to": 11}), ("Cast", (), {"to": 1})), ["Relu"]),

@@ -47,6 +47,19 @@ def _wide_stride(x: list[np.ndarray], attrs: Attrs) -> bool:
     return wide and attrs.get("auto_pad", b"").startswith(b"SAME")
 
 
+def _no_window(x: list[np.ndarray], attrs: Attrs) -> bool:
+    kernel = attrs["kernel_shape"]
+    n = len(kernel)
+    pads = attrs.get("pads", [0] * 2 * n)
+    sizes = [s + pads[k] + pads[k + n] for k, s in enumerate(x[0].shape[2:])]
+    spans = [(k - 1) * d + 1 for k, d in zip(kernel, attrs.get("dilations", [1] * n), strict=True)]
+    return any(w > s for w, s in zip(spans, sizes, strict=True))
+
+
+def _odd_text(x: list[np.ndarray], attrs: Attrs) -> bool:
+    return any(str(s) == "" or "\t" in str(s) for s in x[0].flat)
+
+
 def _far_end(x: list[np.ndarray], attrs: Attrs) -> bool:
     steps = x[4] if len(x) > 4 else x[3] if len(x) > 3 else np.ones(1)
     return bool((steps < 0).any()) and bool((x[2] >= 2**31 - 1).any())
@@ -81,6 +94,27 @@ TABLE = (
         lambda x, a: any(_huge(v) for v in x),
         "whether numbers near the largest overflow on the way depends on the order, which is free",
     ),
+    Entry(
+        "ReduceLogSumExp",
+        lambda x, a: x[0].dtype.kind in "iu",
+        "of integers, onnxruntime cuts every exponential to an integer before it adds them",
+    ),
+    Entry(
+        "Shrink",
+        lambda x, a: x[0].dtype.kind in "iu" and bool((np.abs(x[0].astype("f8")) > 2**24).any()),
+        "onnxruntime computes integers in float32",
+    ),
+    Entry(
+        "AveragePool LpPool MaxPool",
+        _no_window,
+        "a window that does not fit: onnxruntime cuts the negative quotient of (size - window) / stride towards zero",
+    ),
+    Entry(
+        "AveragePool LpPool MaxPool",
+        lambda x, a: a.get("auto_pad", b"").startswith(b"SAME") and max(a.get("dilations", [1])) > 1,
+        "SAME is size / stride; onnxruntime forgets that a dilated window is wider",
+    ),
+    Entry("StringSplit", _odd_text, "white space is more than blanks, and an empty text is one text"),
     Entry("ReduceMean", lambda x, a: x[0].size == 0, "the mean of nothing is undefined; onnxruntime says 0"),
     Entry("ConvTranspose", _wide_stride, "SAME is input * stride; onnxruntime gives less where kernels are smaller"),
     Entry("Slice", _far_end, "an end beyond a dimension is clamped to it; onnxruntime reads INT_MAX as the beginning"),

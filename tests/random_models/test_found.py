@@ -13,6 +13,8 @@ from random_models import oracle
 from random_models.draft import Step, model_of_step
 from random_models.judging import ours
 
+EDGES = v(-np.inf, -1.5, 0.5, 7.0, np.inf, dtype=np.float32)
+ROIS = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 4, 4], [1, -2, 3, 9, 1], [0, 4, 5, 4, 5]], np.float32)
 HALVES = f(2, 3, 4, 4).astype("f2")
 FOUND = {
     "LRN": [use(HALVES, size=3)],
@@ -22,6 +24,16 @@ FOUND = {
         use(v(-1, -2, -4, dtype=np.int32), opsets=(13,)),
         use(v(2**31 - 1, 2**31 - 1, -4, dtype=np.int32), opsets=(13,)),
         use(whole(4, 7), opsets=(13,), axes=(0,)),
+    ],
+    "Clip": [
+        *(use(EDGES, opsets=(6,), **more) for more in ({}, {"min": 0.0}, {"max": 1.0})),
+        *(use(EDGES, *ends, opsets=(13,), const=(1, 2)) for ends in ((), (np.float32(0),), (None, np.float32(1)))),
+    ],
+    "Celu": [use(f(3, 4), alpha=alpha) for alpha in (-0.5, 2.0)],
+    "Det": [use(f(3, 3)), use(f(2, 2, 3, 3)), use(f(2, 1, 1))],
+    "MaxRoiPool": [
+        use(f(2, 3, 6, 5), ROIS, opsets=(8,), pooled_shape=(2, 3)),
+        use(f(2, 3, 6, 5), ROIS, opsets=(8,), pooled_shape=(3, 1), spatial_scale=0.5),
     ],
     "Conv": [use(np.zeros((0, 3, 8, 8), np.float32), f(4, 3, 3, 3))],
     "Softmax": [use(np.zeros((3, 0), np.float32)), use(np.zeros((0, 3), np.float32), opsets=(9,))],

@@ -123,7 +123,7 @@ def clip(d, op):
 def cast(d, op):
     to = d.choice(*PLAIN)
     if d.flip(0.1):  # through text
-        y = d.add(op, [d.tensor(("int64", "int32", "bool"))], to=TensorProto.STRING)
+        y = d.add(op, [d.tensor(("int64", "int32"))], to=TensorProto.STRING)
         return d.add(op, y, to=helper.np_dtype_to_tensor_dtype(np.dtype(d.choice("int64", "float32"))))
     x = d.tensor(d.dtype(op), fits=lambda a: safe_cast(a, to))
     return d.add(op, [x], to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))

@@ -57,6 +57,12 @@ def _np_elu(x: Any, alpha: float) -> Any:
     return np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))
 
 
+def _celu(v: te.Value, alpha: float) -> te.Value:
+    """With a negative alpha, exp(x / alpha) grows; exp(y) - 1 is then -(exp(-y) - 1) * exp(y), without cancellation."""
+    y = te.minimum(v, 0.0) * (1 / alpha)
+    return te.select(v > 0.0, v, (te.elu(y) if alpha > 0 else -(te.elu(-y) * te.exp(y))) * alpha)
+
+
 def _np_shrink(x: Any, lambd: float, bias: float) -> Any:
     return np.where(x < -lambd, x + bias, np.where(x > lambd, x - bias, 0))
 
@@ -69,8 +75,8 @@ _activation("Elu", "x where x > 0, else alpha * (exp(x) - 1).", _np_elu, te.elu,
 _activation(
     "Celu",
     "x where x > 0, else alpha * (exp(x / alpha) - 1).",
-    lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x / alpha, 0))),
-    lambda v, alpha: te.select(v > 0.0, v, te.elu(v * (1 / alpha)) * alpha),
+    lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0) / alpha)),
+    _celu,
     alpha=1.0,
 )
 _activation(

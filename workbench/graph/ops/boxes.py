@@ -57,3 +57,47 @@ def _chosen(boxes: Array, scores: Array, count: int, limit: float, floor: float)
         if not np.any((common > 0) & (common > limit * union)):
             kept.append(int(box))
     return kept
+
+
+@operator("MaxRoiPool", "opaque")
+class MaxRoiPool(OpDef):
+    """Maximum over a grid of windows in each region ``[image, x1, y1, x2, y2]``, whose corners belong to it."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        grid = c.get_ints("pooled_shape")
+        if len(c.shape(0)) != 4 or len(c.shape(1)) != 2 or c.shape(1)[1] != 5 or not grid or len(grid) != 2:
+            text = (
+                f"takes images, regions of five numbers and a grid, not {list(c.shape(0))}, {list(c.shape(1))}, {grid}"
+            )
+            raise c.error("shape_mismatch", text)
+        return (TensorType((c.shape(1)[0], c.shape(0)[1], *grid), c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, rois = args[0], args[1]
+        assert x is not None
+        assert rois is not None
+        grid = c.get_ints("pooled_shape") or ()
+        out = np.zeros((len(rois), x.shape[1], *grid), x.dtype)
+        scale = np.float32(c.get_float("spatial_scale", 1.0))
+        for image, to, corners in zip(rois[:, 0].astype(int), out, rois[:, 1:], strict=True):
+            left, top, right, bottom = (int(np.floor(v * scale + 0.5)) for v in corners)
+            rows = _bins(top, bottom, grid[0], x.shape[2])
+            cols = _bins(left, right, grid[1], x.shape[3])
+            for i, h in enumerate(rows):
+                for j, w in enumerate(cols):
+                    part = x[image, :, h, w]
+                    if part.size:
+                        to[:, i, j] = part.max(axis=(1, 2))
+        return out
+
+    def cases(self) -> list[Case]:
+        rois = np.array([[0, 0, 0, 3, 3], [1, 1, 2, 9, 4]], np.float32)
+        return [Case("two", (sample(2, 3, 6, 5), rois), {"pooled_shape": (2, 3)})]
+
+
+def _bins(first: int, last: int, count: int, size: int) -> list[slice]:
+    """Parts of a dimension that cover a range in equal steps, as far as the image goes."""
+    step = np.float32(max(last - first + 1, 1)) / np.float32(count)
+    starts = (int(np.floor(k * step)) + first for k in range(count))
+    ends = (int(np.ceil((k + 1) * step)) + first for k in range(count))
+    return [slice(min(max(a, 0), size), min(max(b, 0), size)) for a, b in zip(starts, ends, strict=True)]

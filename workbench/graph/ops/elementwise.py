@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import te
+from ...ir.dtypes import is_float
 from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import at, broadcast_shape, compute, operand, same, sample
@@ -125,6 +126,11 @@ class HardSigmoid(OpDef):
         ]
 
 
+def largest(dtype: str) -> float | None:
+    """Largest number of a float type."""
+    return float(np.finfo(dtype).max) if is_float(dtype) else None
+
+
 @operator("Clip", "injective", elementwise=True)
 class Clip(OpDef):
     """x limited to [min, max]: attributes before opset 11, optional inputs since."""
@@ -138,9 +144,15 @@ class Clip(OpDef):
         low, high = (c.get_float(k, 0.0) if k in c.node.attrs else None for k in ("min", "max"))
         return low, high
 
+    def _open(self, c: Call) -> tuple[float | None, float | None]:
+        """Limits where none is given: the largest numbers of a float type, so that no infinity passes."""
+        end = largest(c.type(0).dtype)
+        return (None, None) if end is None else (-end, end)
+
     def reference(self, c: Call, *args: Array | None) -> Array:
         x: Any = args[0]
-        limits = self._attributes(c) if c.version < 11 else (*args[1:], None, None)[:2]
+        given = self._attributes(c) if c.version < 11 else (*args[1:], None, None)[:2]
+        limits = (d if v is None else v for v, d in zip(given, self._open(c), strict=True))
         lo, hi = (None if v is None else np.asarray(v, x.dtype) for v in limits)
         x = x if lo is None else np.maximum(x, lo)
         return np.asarray(x if hi is None else np.minimum(x, hi))
@@ -148,10 +160,12 @@ class Clip(OpDef):
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         x = args[0]
         assert x is not None
+        lo, hi = (None if v is None else _always(te.const(v, x.dtype)) for v in self._open(c))
         if c.version < 11:
-            lo, hi = (None if v is None else _always(te.const(v, x.dtype)) for v in self._attributes(c))
+            given = [None if v is None else _always(te.const(v, x.dtype)) for v in self._attributes(c)]
         else:
-            lo, hi = (operand(c, i, args) if c.has(i) else None for i in (1, 2))
+            given = [operand(c, i, args) if c.has(i) else None for i in (1, 2)]
+        lo, hi = given[0] or lo, given[1] or hi
 
         def body(*i: te.Axis) -> te.Value:
             v = x[i]

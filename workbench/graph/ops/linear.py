@@ -40,6 +40,24 @@ def product_stage(c: Call, a: te.Tensor, b: te.Tensor, term: Term) -> te.Tensor:
     return compute(product_shape(c, a.shape, b.shape), body, c.name("matmul"))
 
 
+@operator("Det", "opaque")
+class Det(OpDef):
+    """Determinant of square matrices."""
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        shape = c.shape(0)
+        if len(shape) < 2 or shape[-1] != shape[-2]:
+            raise c.error("shape_mismatch", f"takes square matrices, not {list(shape)}")
+        return (TensorType(shape[:-2], c.type(0).dtype),)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        assert args[0] is not None
+        return np.asarray(np.linalg.det(args[0].astype(np.float64)), args[0].dtype)
+
+    def cases(self) -> list[Case]:
+        return [Case("one", (sample(3, 3),)), Case("several", (sample(2, 4, 4),))]
+
+
 @operator("MatMul", "complex")
 class MatMul(OpDef):
     """Matrix product of the last two dimensions; leading dimensions broadcast, vectors act as a row or a column."""

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..graph import Node
+from ..ops.elementwise import largest
 from .rewriting import Found, Rule, Site, declare
 
 ALGEBRA: dict[str, Rule] = {}
@@ -183,15 +184,16 @@ def _limits(s: Site, node: Node) -> tuple[str, float, float] | None:
         return (parts[0], bound, math.inf) if node.op == "Max" else (parts[0], -math.inf, bound)
     if node.op != "Clip":
         return None
+    end = largest(s.type(node.inputs[0]).dtype) or math.inf
     if node.version < 11:
-        low, high = (node.attrs.get(k, d) for k, d in (("min", -math.inf), ("max", math.inf)))
+        low, high = (node.attrs.get(k, d) for k, d in (("min", -end), ("max", end)))
         return (
             (node.inputs[0], float(low), float(high))
             if isinstance(low, float | int) and isinstance(high, float | int)
             else None
         )
     given = [
-        s.scalar(i) if i else d for i, d in zip((*node.inputs[1:], "", "")[:2], (-math.inf, math.inf), strict=True)
+        s.scalar(i) if i else d for i, d in zip((*node.inputs[1:], "", "")[:2], (-end, end), strict=True)
     ]
     return None if given[0] is None or given[1] is None else (node.inputs[0], float(given[0]), float(given[1]))
 
@@ -202,11 +204,10 @@ def _limited(s: Site, node: Node, x: str, low: float, high: float) -> Found:
     if low == 0 and high == math.inf:
         return [s.instead(node, "Relu", (x,))]
     dtype, base = s.type(x).dtype, node.outputs[0]
-    ends = [
-        s.constant(f"{base}.{word}", np.array(v, dtype)) if v != none else ""
-        for word, v, none in (("min", low, -math.inf), ("max", high, math.inf))
-    ]
-    return [s.instead(node, "Clip", (x, *ends) if ends[1] else (x, ends[0]))]
+    least, most = (s.constant(f"{base}.{word}", np.array(v, dtype)) for word, v in (("min", low), ("max", high)))
+    if high == math.inf:
+        return [s.instead(node, "Max", (x, least))]
+    return [s.instead(node, "Min", (x, most)) if low == -math.inf else s.instead(node, "Clip", (x, least, most))]
 
 
 @declare(ALGEBRA, "Relu", "Clip", "Max", "Min")
