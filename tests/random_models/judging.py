@@ -23,7 +23,7 @@ ULPS = {"float16": 4, "float32": 32, "float64": 32}
 #: Times that what disturbed operands do to a result may be exceeded: a few draws do not find the worst.
 SPREAD = 8
 #: Differences below this are rounding of numbers near 1 that cancel inside of an operator: 1 + erf, a cell's state.
-FLOOR = {"float16": 1e-3, "float32": 2e-7, "float64": 4e-16}
+FLOOR = {"float16": 1e-3, "float32": 4e-7, "float64": 4e-16}
 
 
 @dataclass(frozen=True)

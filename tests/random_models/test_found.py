@@ -30,6 +30,12 @@ FOUND = {
         *(use(EDGES, *ends, opsets=(13,), const=(1, 2)) for ends in ((), (np.float32(0),), (None, np.float32(1)))),
     ],
     "Celu": [use(f(3, 4), alpha=alpha) for alpha in (-0.5, 2.0)],
+    "ConvInteger": [use(whole(3, 1, 4, dtype=np.int8), np.array([[[-97]]], np.int8), np.int8(-75), const=(1, 2))],
+    "MatMulInteger": [use(whole(3, 1, dtype=np.int8), np.array([[-97]], np.int8), const=(1,))],
+    "Div": [
+        use(np.array([2**62 + 1, -(2**62) - 1, 7, -7, 7, -7]), v(1, 1, 2, 2, -2, -2), const=const)
+        for const in ((), (0, 1))
+    ],
     "Det": [use(f(3, 3)), use(f(2, 2, 3, 3)), use(f(2, 1, 1))],
     "MaxRoiPool": [
         use(f(2, 3, 6, 5), ROIS, opsets=(8,), pooled_shape=(2, 3)),

@@ -147,12 +147,13 @@ class OpDef:
     multi: ClassVar[bool] = False  # `infer` and `reference` give all outputs, not only the first
     parameters: ClassVar[tuple[int, ...]] = ()  # inputs that are part of the code where they are constant: axes, shapes
     scalars: ClassVar[bool] = False  # constants with one element become numbers in the code (see `operand`)
+    tensors: ClassVar[tuple[int, ...]] = ()  # inputs that stay arguments however small
     by_type: ClassVar[bool] = False  # the result follows from the types of the inputs alone
     random: ClassVar[bool] = False  # another result each time: never computed ahead
 
     def in_code(self, i: int, value: Array) -> bool:
         """Whether a constant input is part of the code rather than an argument."""
-        return i in self.parameters or (self.scalars and value.size == 1)
+        return i in self.parameters or (self.scalars and value.size == 1 and i not in self.tensors)
 
     def accepts(self, node: Node) -> bool:
         """Whether this declaration covers a node; otherwise the onnx package's own implementation computes it."""

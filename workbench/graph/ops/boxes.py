@@ -66,10 +66,8 @@ class MaxRoiPool(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         grid = c.get_ints("pooled_shape")
         if len(c.shape(0)) != 4 or len(c.shape(1)) != 2 or c.shape(1)[1] != 5 or not grid or len(grid) != 2:
-            text = (
-                f"takes images, regions of five numbers and a grid, not {list(c.shape(0))}, {list(c.shape(1))}, {grid}"
-            )
-            raise c.error("shape_mismatch", text)
+            given = f"{list(c.shape(0))}, {list(c.shape(1))} and {grid}"
+            raise c.error("shape_mismatch", f"takes images, regions of five numbers and a grid, not {given}")
         return (TensorType((c.shape(1)[0], c.shape(0)[1], *grid), c.type(0).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array:

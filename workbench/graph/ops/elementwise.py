@@ -136,6 +136,7 @@ class Clip(OpDef):
     """x limited to [min, max]: attributes before opset 11, optional inputs since."""
 
     scalars = True
+    tensors = (0,)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
@@ -235,7 +236,8 @@ class _Broadcast(OpDef):
 def _divide(a: Any, b: Any) -> Any:
     """Quotient; integers are truncated towards zero, as ONNX asks."""
     if np.issubdtype(np.asarray(a).dtype, np.integer):
-        return np.asarray(np.trunc(np.true_divide(a, b))).astype(np.asarray(a).dtype)
+        down = np.floor_divide(a, b)
+        return down + ((np.remainder(a, b) != 0) & ((a < 0) != (b < 0)))
     return a / b
 
 

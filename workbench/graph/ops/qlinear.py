@@ -129,6 +129,7 @@ class MatMulInteger(OpDef):
     """Matrix product of bytes in int32, with zero points for each tensor, row or column."""
 
     scalars = True
+    tensors = (0, 1)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         _check_bytes(c, 0, 1)
@@ -161,6 +162,7 @@ class QLinearMatMul(OpDef):
     """Matrix product of quantised tensors, quantised again."""
 
     scalars = True
+    tensors = (0, 3)
 
     def obstacle(self, c: Call) -> str:
         bytes_only = all(c.type(i).dtype in BYTES for i in (0, 2, 3, 5, 7))
@@ -238,6 +240,7 @@ class ConvInteger(OpDef):
     """
 
     scalars = True
+    tensors = (0, 1)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         _check_bytes(c, 0, 1)
@@ -277,6 +280,7 @@ class QLinearConv(OpDef):
     """Convolution of quantised tensors, quantised again, with a bias in units of the sums."""
 
     scalars = True
+    tensors = (0, 3)
 
     def obstacle(self, c: Call) -> str:
         ok = all(c.type(i).dtype in BYTES for i in (0, 2, 3, 5, 7)) and _single(c, 1, 2, 6, 7)

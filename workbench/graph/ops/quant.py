@@ -112,6 +112,7 @@ class _Linear(OpDef):
     """
 
     scalars = True
+    tensors = (0,)
 
     def unusual(self, c: Call) -> str:
         """Why this use is left to the standard's own implementation; "" where it is not."""

@@ -192,9 +192,7 @@ def _limits(s: Site, node: Node) -> tuple[str, float, float] | None:
             if isinstance(low, float | int) and isinstance(high, float | int)
             else None
         )
-    given = [
-        s.scalar(i) if i else d for i, d in zip((*node.inputs[1:], "", "")[:2], (-end, end), strict=True)
-    ]
+    given = [s.scalar(i) if i else d for i, d in zip((*node.inputs[1:], "", "")[:2], (-end, end), strict=True)]
     return None if given[0] is None or given[1] is None else (node.inputs[0], float(given[0]), float(given[1]))
 
 
