@@ -180,3 +180,24 @@ def test_a_reader_that_leaves_is_no_error(tmp_path):
         _, err = child.communicate(timeout=60)
     assert child.returncode == 0
     assert err == ""
+
+
+@pytest.mark.parametrize("odd", ["i\0", "x" * 100_000, "\ud800"], ids=["zero", "long", "half a character"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["tasks", "ODD"], ["run", "MODEL", "--outputs", "ODD"], ["run", "MODEL", "--trace", "ODD"],
+        ["run", "MODEL", "--fill-weights", "1", "--save-filled", "ODD"], ["lab", "ODD", "--no-browser"],
+        ["log", "summary", "ODD"], ["export", "MODEL", "-o", "ODD"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_paths_that_name_no_file(capfd, tmp_path, odd, arguments):
+    from errors import models
+
+    model = models.dense(tmp_path / "m.onnx")
+    words = [{"ODD": odd, "MODEL": model}.get(word, word) for word in arguments]
+    code, _, err = invoke(capfd, *words)
+    assert code in (2, 3, 4)
+    assert "[internal]" not in err
+    assert "Traceback" not in err

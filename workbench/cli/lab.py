@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import workbench
+from workbench.arguments import path as as_path
 from workbench.cli.output import Output
 from workbench.errors import InputError, RunFailure
 
@@ -32,7 +33,7 @@ def lab(options: Namespace, output: Output) -> int:
         raise RunFailure("lab.no_jupyterlab", f"JupyterLab is not installed for {sys.executable}", (), hint)
     if options.port is not None:
         _check_port(options.port)
-    folder = Path(options.folder).absolute()
+    folder = Path(as_path("the folder", options.folder)).absolute()
     copy_notebooks(shipped_notebooks(), folder, output)
     with _kernel_of_this_python() as environment:
         command = _command(options, folder)

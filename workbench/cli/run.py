@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from workbench.arguments import path as as_path
 from workbench.cli.interrupt import load_heavy_modules
 from workbench.cli.model import check_model_options, load_graph, make_target, warn_untuned
 from workbench.cli.output import Output, columns
@@ -141,7 +142,7 @@ def read_npz(path: str) -> dict[str, np.ndarray[Any, Any]]:
 
 def check_folder(path: str) -> None:
     """Raise ``outputs.unwritable`` before any work is done for an output that cannot be written."""
-    folder = Path(path).absolute().parent
+    folder = Path(as_path("the path", path)).absolute().parent
     if Path(path).is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
         hint = "choose a file in a directory that exists and that you may write to"
         raise InputError("outputs.unwritable", "The outputs cannot be written there", [path], hint)

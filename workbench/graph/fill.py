@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..arguments import path as as_path
 from ..errors import ModelError
 from .graph import Array, Graph
 from .onnx import load_onnx, read_model
@@ -83,7 +84,7 @@ def fill_weights(
 def save_onnx(model: onnx.ModelProto, path: str | os.PathLike[str]) -> None:
     """Write a model; `ModelError` "model.unwritable" when that is not possible."""
     try:
-        Path(path).write_bytes(model.SerializeToString())
+        Path(as_path("path", path)).write_bytes(model.SerializeToString())
     except OSError as e:
         raise ModelError(
             "model.unwritable", f"The model cannot be written to {str(path)!r}: {e.strerror}.", (str(path),)
