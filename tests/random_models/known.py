@@ -114,6 +114,11 @@ TABLE = (
         lambda x, a: a.get("auto_pad", b"").startswith(b"SAME") and max(a.get("dilations", [1])) > 1,
         "SAME is size / stride; onnxruntime forgets that a dilated window is wider",
     ),
+    Entry(
+        "Resize",
+        lambda x, a: x[0].dtype.kind in "iu" and bool(a.get("antialias")),
+        "how integers are rounded is open; onnxruntime rounds after each dimension where it smooths",
+    ),
     Entry("StringSplit", _odd_text, "white space is more than blanks, and an empty text is one text"),
     Entry("ReduceMean", lambda x, a: x[0].size == 0, "the mean of nothing is undefined; onnxruntime says 0"),
     Entry("ConvTranspose", _wide_stride, "SAME is input * stride; onnxruntime gives less where kernels are smaller"),
