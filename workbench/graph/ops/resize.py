@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import te
+from ...ir.dtypes import is_float
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, compute, ints, sample
@@ -185,22 +186,55 @@ class Resize(OpDef):
 
     def obstacle(self, c: Call) -> str:
         sides = self.sides(c)
-        if c.get_str("mode", "nearest") != "nearest":
-            return "means of neighbours are no loop nest here"
         if c.get_str("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize":
             return "a part of the image is looked at"
+        if c.get_str("mode", "nearest") != "nearest":
+            wide = c.get_int("antialias", 0) or c.get_int("exclude_outside", 0)
+            return "means over more neighbours, or of integers" if wide or not is_float(c.type(0).dtype) else ""
         if any(a.m > _LONGEST for a in sides):
             return f"more than {_LONGEST:,} positions along an axis"
         return "" if all(_rule(t) for t in self.tables(c, sides)) else "positions that no formula gives"
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, rules = args[0], [_rule(t) for t in self.tables(c, self.sides(c))]
+        x, sides = args[0], self.sides(c)
         assert x is not None
+        if c.get_str("mode", "nearest") != "nearest":
+            for axis, side in enumerate(sides):
+                x = x if side.same else self._mean(c, x, axis, side)
+            return x if any(not a.same for a in sides) else compute(x.shape, lambda *i: x[i], c.name("resize"))
+        rules = [_rule(t) for t in self.tables(c, sides)]
 
         def body(*i: te.Axis) -> te.Value:
             return x[tuple(_position(k, rule) for k, rule in zip(i, rules, strict=True))]
 
         return compute(self.infer(c)[0].shape, body, c.name("resize"))
+
+    def _mean(self, c: Call, x: te.Tensor, axis: int, side: Side) -> te.Tensor:
+        """Stage with weighted means along an axis; a place beyond an edge is read at the edge."""
+        at = self.positions(c, side).astype(np.float64)
+        first, step = float(at[0]), float(at[-1] - at[0]) / max(1, side.m - 1)
+        a, linear = c.get_float("cubic_coeff_a", -0.75), c.get_str("mode", "nearest") == "linear"
+
+        def weight(d: te.Value, tap: int) -> te.Value:
+            d = te.abs(d)
+            if linear:
+                return 1.0 - d
+            near = ((a + 2) * d - (a + 3)) * d * d + 1.0
+            return near if tap in (0, 1) else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+        def body(*i: te.Axis) -> te.Value:
+            position = te.cast(i[axis], "float32") * step + first
+            before, total = te.floor(position), None
+            for tap in (0, 1) if linear else (-1, 0, 1, 2):
+                place = before + float(tap)
+                share = te.cast(weight(place - position, tap), x.dtype)
+                part = x[(*i[:axis], te.cast(place, "int64"), *i[axis + 1 :])] * share
+                total = part if total is None else total + part
+            assert total is not None
+            return total
+
+        shape = (*x.shape[:axis], side.m, *x.shape[axis + 1 :])
+        return compute(shape, body, c.name(f"resize_{axis}"))
 
     def cases(self) -> list[Case]:
         x = sample(1, 2, 4, 6)
