@@ -39,7 +39,7 @@ def test_the_examples_run(tmp_path, monkeypatch, capsys):
     assert [str(step) for step in names["w"].schedule.trace] == ["unroll('c')"]
     names["w"].close()
     shown = capsys.readouterr().out
-    assert shown.count("GFLOP/s") == 2
+    assert len(re.findall(r"[\d.]+ GFLOP/s|at least [\d.]+ ms, [\d.]+ ms seen", shown)) == 2  # of a busy machine
     assert "vectorize j.1 in 32" in shown
     assert "fmla" in names["arm"].asm
     assert "static void" in shown

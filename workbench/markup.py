@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from workbench.legible import legible
 
@@ -279,6 +279,20 @@ def milliseconds(value: float | None) -> str:
     """``0.534 ms``."""
     shown = digits(value)
     return shown if shown == UNKNOWN else f"{shown}{_THIN}ms"
+
+
+def doubtful(ms: float | None, at_least_ms: float | None) -> str:
+    """A disturbed time in milliseconds, without its unit: ``≥ 0.137``, or, where nobody knows how long it takes at
+    least, ``≤ 0.248``.
+    """
+    return f"≥{_THIN}{digits(at_least_ms)}" if at_least_ms else f"≤{_THIN}{digits(ms)}"
+
+
+def row_time(row: Mapping[str, Any]) -> str:
+    """The time of what has ``ms`` and ``doubt``, as sessions say them; empty where nothing was timed."""
+    if row.get("doubt"):
+        return f"{row['doubt']['ms']}{_THIN}ms"
+    return "" if row.get("ms") is None else milliseconds(row["ms"])
 
 
 def counted(value: float | None) -> str:

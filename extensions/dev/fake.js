@@ -49,7 +49,7 @@ export class FakeKernel {
   answer = (message, model) => {
     if (this.mute) return;
     if (message.t === 'hello') return this.later(() => model.receive({ t: 'state', v: 2, rev: this.rev, slices: this.slices }), 0);
-    if (this.delay === null) return;
+    if (this.delay === null || message.t === 'here') return;
     if (message.t === 'ask' && message.q === 'space') return this.later(() => model.receive({ t: 'ret', id: message.id, ...(this.space ? { ok: true, value: this.space } : { ok: false, error: failure('space.none', 'No rule applies to this task.') }) }));
     if (message.t === 'ask') return this.later(() => model.receive({ t: 'ret', id: message.id, ...this.reply(message) }));
     this.later(() => {

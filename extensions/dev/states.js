@@ -108,6 +108,19 @@ const tensorized = slices => {
 const EMPTY = { graph: null, stages: null, nest: null, accesses: null, palette: null, history: null, tasks: null, head: null, selection: { id: '' }, tuning: null };
 
 /** name -> {slices: changes to the recorded ones, delay, mute, after(model): what happens once it is shown} */
+/** The one on show and one more were disturbed, and the machine is still busy. */
+const doubtful = slices => {
+  const { ms } = slices.head, doubt = { ms: `≥\u202f${(ms * 0.56).toPrecision(3)}`, text: 'the second of 2 threads had 55 % of a core' };
+  const rows = slices.history.rows.map(row => (row.id === slices.history.at || row.id === 1 ? { ...row, ms: row.ms ?? ms, spread: null, gflops: null, doubt: row.id === 1 ? { ...doubt, ms: `≤\u202f${ms}` } : doubt } : row));
+  const change = { text: `cannot tell from v1: ${doubt.text}`, title: '' };
+  return { ...slices, head: { ...slices.head, spread: null, gflops: null, peak_share: null, doubt }, history: { ...slices.history, rows, change },
+    status: { ...slices.status, load: { text: '62 % busy', whose: ': browser', about: 'Of the time of all processors lately: browser 41 %' } } };
+};
+const again = slices => {
+  const shown = doubtful(slices), remark = 'measured again when the machine was quiet';
+  return { ...shown, head: { ...slices.head, remark }, history: slices.history, status: { ...slices.status, load: { text: '55 % busy', whose: ': cc1plus', about: '' } } };
+};
+
 export const STATES = {
   normal: { slices: tuned },
   tuning: { slices: slices => running(slices, STEERING), tab: 'tuning' },
@@ -115,6 +128,8 @@ export const STATES = {
   ended: { slices: slices => ({ ...tuned(slices), tuning: { ...RUNNING, state: 'done', trials: 2000, eta_s: null }, steering: { ...steered(slices), next: null }, meta: { ...slices.meta, orders: ORDERS } }), tab: 'tuning' },
   space_failed: { slices: slices => running(slices, STEERING), space: null, tab: 'tuning' },
   measuring: { slices: slices => ({ ...tuned(slices), status: { busy: 'measuring v7', note: null, log: 'squeezenet.tunelog.jsonl' } }) },
+  doubtful: { slices: doubtful },
+  again: { slices: again },
   mixed: { slices: slices => mixed(tuned(slices)) },
   forest: { slices: slices => forest(tuned(slices)) },
   busy: { slices: tuned, delay: null, after: model => model.status('busy'), act: ['undo', 'measure'] },

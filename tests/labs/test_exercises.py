@@ -41,7 +41,7 @@ def test_the_solution_solves(lab, name):
     attempt.solution().apply()
     found = attempt.check()
     assert found.solved, found
-    assert "GFLOP/s" in found.note
+    assert found.note.startswith("Measured on this machine: ")
 
 
 @names

@@ -183,7 +183,7 @@ MAKERS: dict[str, Callable[[], Any]] = {
     "profile, hostile": lambda: profile(2, HOSTILE),
     "measurement": lambda: Measurement(status="ok", costs_ms=(0.5, 0.6, 0.7), flops=10**6, number=3, clock="wall"),
     "measurement, disturbed": lambda: Measurement(
-        status="ok", costs_ms=(0.5, 0.9), why_not="the second of 2 threads had 55% of a core", at_least_ms=0.4
+        status="ok", costs_ms=(0.5, 0.9), why_not="the second of 2 threads had 55 % of a core", at_least_ms=0.4
     ),
     "contest": lambda: Contest(
         measurements=tuple(Measurement(status="ok", costs_ms=(ms,) * 9) for ms in (2.0, 1.0)), names=("v0", "v3")

@@ -90,7 +90,7 @@ PROMISED = {
     "profile, no calls": ["0 calls"],
     "profile, hostile": ["2 calls"],
     "measurement": ["0.600 ms", "least 0.500 ms", "3 repetitions", "1.67 GFLOP/s", "spread"],
-    "measurement, disturbed": ["at least 0.400 ms", "0.500 ms seen", "the second of 2 threads had 55% of a core"],
+    "measurement, disturbed": ["at least 0.400 ms", "0.500 ms seen", "the second of 2 threads had 55 % of a core"],
     "measurement, one repeat": ["0.500 ms", "timed once"],
     "measurement, failed": ["run error", "ValueError", "line 1"],
     "measurement, failed without text": ["timeout"],

@@ -235,9 +235,9 @@ def test_there_is_always_a_time(patched, watch):
     [
         ((1.0, 1.0), True, ""),
         ((1.0, 0.99), True, ""),
-        ((1.0, 0.55), False, "the second of 2 threads had 55% of a core"),
-        ((0.5, 0.9), False, "the first of 2 threads had 50% of a core"),
-        ((0.2,), False, "the thread had 20% of a core"),
+        ((1.0, 0.55), False, "the second of 2 threads had 55 % of a core"),
+        ((0.5, 0.9), False, "the first of 2 threads had 50 % of a core"),
+        ((0.2,), False, "the thread had 20 % of a core"),
     ],
 )
 def test_a_thread_that_did_not_run_all_the_time_was_disturbed(monkeypatch, ran, absent, said):
@@ -267,7 +267,7 @@ def test_what_a_host_takes_is_told_when_it_is_much(monkeypatch):
     monkeypatch.setattr("workbench.runtime.interference.time", SimpleNamespace(monotonic=lambda: next(now)))
     stolen = StolenTime()
     assert [stolen.reason(), stolen.reason()] == ["", ""]  # too early to tell, and little
-    assert stolen.reason() == "the host of this virtual machine took 50% of its time"
+    assert stolen.reason() == "the host of this virtual machine took 50 % of its time"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")

@@ -103,3 +103,32 @@ def test_a_schedule_says_it(idle):
 def test_a_record_is_a_number(given):
     with pytest.raises(UsageError):
         reproduce(lambda: took(1.0), **given)
+
+
+def lost(ms, least):
+    return Measurement(
+        status="ok", costs_ms=(ms,), why_not="the second of 2 threads had 55 % of a core", at_least_ms=least
+    )
+
+
+def test_what_was_disturbed_is_no_verdict(idle):
+    found = reproduce(lambda: lost(1.02, 0.6), 1.0, 0.01)
+    assert (found.verdict, found.exit_code) == ("unclear", 2)
+    assert str(found) == (
+        "measured at least 0.6 ms (1.02 ms seen), recorded 1 ms, spread 1 %: no verdict, because the second of 2"
+        " threads had 55 % of a core; try again when the machine is quiet"
+    )
+
+
+def test_an_undisturbed_attempt_counts_more_than_a_faster_one(idle):
+    attempts = iter([lost(0.9, 0.5), took(1.01)])
+    assert reproduce(lambda: next(attempts), 1.0, 0.0).verdict == "same"
+
+
+def test_a_disturbed_record_is_measured_once_and_never_judged(idle):
+    attempts = iter([took(1.0, 0.01)])
+    found = reproduce(lambda: next(attempts), 1.0, None, "the thread had 40 % of a core")
+    assert found.verdict == "unclear"
+    assert str(found).endswith(
+        "recorded 1 ms at most: no verdict, because the thread had 40 % of a core when it was recorded"
+    )

@@ -10,6 +10,7 @@ from session.fakes import FakeTuning
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
+from workbench.runtime.load import Load, LoadWatch
 from workbench.widgets import Workbench
 
 
@@ -107,6 +108,22 @@ def test_what_a_cell_does_to_the_schedule_is_shown(comms, sent):
     rows = w.session.snapshot().slices["nest"]["rows"]
     assert {"i.0", "i.1"} <= {r["id"] for r in rows}
     assert sent(w)[-1]["t"] == "patch"
+
+
+def test_the_machine_is_watched_while_a_browser_says_that_it_is_there(comms, sent, monkeypatch):
+    busy = Load(0.8, kernel=0.1, browser=0.6, other=0.1)
+    monkeypatch.setattr(LoadWatch, "look", lambda self: busy)
+    w = Workbench(Schedule(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
+    w.comm.receive({"t": "hello", "v": 2, "theme": "light"})
+    w.session.flush(30)
+    assert w.session.snapshot().slices["status"]["load"] is None
+    w.comm.receive({"t": "here"})
+    end = time.monotonic() + 20
+    while w.session.snapshot().slices["status"]["load"] is None:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert w.session.snapshot().slices["status"]["load"]["whose"] == ": browser"
+    w.close()
 
 
 @pytest.mark.parametrize(

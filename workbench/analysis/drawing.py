@@ -159,7 +159,7 @@ def _variants(history: Row, slices: Mapping[str, Any], to: Canvas) -> str:
     for row in rows:
         if (before := parent[row["id"]]) in place:
             _edge(to, place[before], place[row["id"]], dashed=bool(row.get("undone")))
-    best = min((row["ms"] for row in rows if row["ms"] is not None), default=None)
+    best = min((row["ms"] for row in rows if row["ms"] is not None and not row.get("doubt")), default=None)
     for row in rows:
         _variant(to, row, *place[row["id"]], now=row["id"] == at, best=best)
     head = slices.get("head") or {}
@@ -179,7 +179,7 @@ def _edge(to: Canvas, a: tuple[float, float], b: tuple[float, float], dashed: bo
 
 
 def _variant(to: Canvas, row: Row, x: float, y: float, *, now: bool, best: float | None) -> None:
-    failed, fastest = row["status"] not in CALM, best is not None and row["ms"] == best
+    failed, fastest = row["status"] not in CALM, best is not None and row["ms"] == best and not row.get("doubt")
     name = f"v{row['id']}" + (f" {row['name']}" if row.get("name") else "") + (" ★" if row.get("star") else "")
     note = f"{name} · best" if fastest and len(name) < 12 else name
     to.text(x, y - 16, note, size=11, anchor="middle", fill="ac" if now else "tx2", bold=now or fastest, room=STEP_X)
@@ -208,7 +208,7 @@ def _time(row: Row, failed: bool) -> str:
     if failed:
         return str(row["status"]).replace("_", " ")
     if row["ms"] is not None:
-        return m.milliseconds(row["ms"])
+        return m.row_time(row)
     if row.get("est") is not None:
         return f"≈ {m.milliseconds(row['est'])} est."
     return m.plural(row["holes"], "open number") if row["holes"] else "not measured"

@@ -11,6 +11,7 @@ from workbench import markup
 from .exercise import Exercise, Prediction, said
 
 if TYPE_CHECKING:
+    from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
     from workbench.target import Target
 
@@ -94,6 +95,12 @@ def _coloured(good: bool | None, value: str) -> markup.Html:
     return markup.styled(f"color: {_COLOUR[good]}", value)
 
 
+def _time(done: Measurement) -> str:
+    if done.clean:
+        return f"{done.ms:.3g} ms, {done.gflops:.3g} GFLOP/s"
+    return f"at least {done.at_least_ms:.3g} ms, because {done.why_not}"
+
+
 def verdict(
     exercise: Exercise,
     target: Target,
@@ -116,8 +123,7 @@ def verdict(
         reason = markup.last_line(done.error, "no reason is known")
         text = "The nest computes the right result." if done.ok else f"The nest does not run: {reason}"
         findings.append(Finding(done.ok, text))
-        note = f"Measured on this machine: {done.ms:.3g} ms, {done.gflops:.3g} GFLOP/s (not part of the score)."
-        note = note if done.ok else ""
+        note = f"Measured on this machine: {_time(done)} (not part of the score)." if done.ok else ""
     if all(f.good for f in findings):
         state = SOLVED
     else:

@@ -48,9 +48,9 @@ class Step:
         m = self.measured
         return (
             self.name,
-            f"{m.ms:.4g}",
-            f"{m.gflops:.3g}",
-            f"{self.peak_share:.0%}{MARK if self.above else ''}",
+            f"{m.ms:.4g}" if m.clean else f"≥ {m.at_least_ms:.4g}",
+            f"{m.gflops:.3g}" if m.clean else "–",
+            f"{self.peak_share:.0%}{MARK if self.above else ''}" if m.clean else "–",
             self.lanes,
             self.tile,
             markup.size(self.loaded),
@@ -100,7 +100,9 @@ class Steps:
         return self
 
     def frame(self) -> pandas.DataFrame:
-        """Return the numbers as a table: ``step``, ``ms``, ``gflops``, ``peak_share``, and the counts in bytes."""
+        """Return the numbers as a table: ``step``, ``ms``, ``gflops``, ``peak_share``, ``clean`` (a disturbed step took
+        ``ms`` at most), and the counts in bytes.
+        """
         import pandas
 
         return pandas.DataFrame(
@@ -109,6 +111,7 @@ class Steps:
                 "ms": [s.measured.ms for s in self.steps],
                 "gflops": [s.measured.gflops for s in self.steps],
                 "peak_share": [s.peak_share for s in self.steps],
+                "clean": [s.measured.clean for s in self.steps],
                 "loaded": [s.loaded for s in self.steps],
                 "touched": [s.touched for s in self.steps],
                 "moved": [s.moved for s in self.steps],
@@ -119,17 +122,19 @@ class Steps:
         rows = [_HEADS, *(s.cells() for s in self.steps)]
         widths = [max(len(row[k]) for row in rows) for k in range(len(_HEADS))]
         lines = ["  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([*lines, *self._above()])
+        return "\n".join([*lines, *self._remarks()])
 
-    def _above(self) -> list[str]:
-        """Why steps are faster than the peak."""
-        return [f"{MARK} {step.name}: {step.above}" for step in self.steps if step.above]
+    def _remarks(self) -> list[str]:
+        """Why steps are faster than the peak, and why the times of others are not known."""
+        above = [f"{MARK} {step.name}: {step.above}" for step in self.steps if step.above and step.measured.clean]
+        doubts = [f"{s.name}: {s.measured.why_not}; add it again" for s in self.steps if not s.measured.clean]
+        return [*above, *doubts]
 
     def _repr_html_(self) -> str:
         columns = [markup.Column(name, number=k > 0) for k, name in enumerate(_HEADS)]
         return markup.page(
             markup.table(columns, [s.cells() for s in self.steps]),
-            *map(markup.line, self._above()),
+            *map(markup.line, self._remarks()),
             markup.fold("What the columns mean", _NOTE),
         )
 

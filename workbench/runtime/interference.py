@@ -80,7 +80,7 @@ class Interference:
         count, worst = len(self._missed_ns), max(range(len(self._missed_ns)), key=self._missed_ns.__getitem__)
         which = _ORDINALS[worst] if worst < len(_ORDINALS) else f"{worst + 1}th"
         who = "the thread" if count == 1 else f"the {which} of {count} threads"
-        return f"{who} had {1.0 - self._missed_ns[worst] / self._passed_ns:.0%} of a core"
+        return f"{who} had {100 * (1.0 - self._missed_ns[worst] / self._passed_ns):.0f} % of a core"
 
     def _running(self) -> list[int]:
         """Nanoseconds for which each thread ran so far."""
@@ -174,7 +174,9 @@ class StolenTime:
         self._seen.append(now)
         passed = now[1] - then[1]
         self.share = (now[2] - then[2]) / passed if now[0] - then[0] >= _STOLEN_S and passed > 0 else 0.0
-        return f"the host of this virtual machine took {self.share:.0%} of its time" if self.share > STOLEN else ""
+        return (
+            f"the host of this virtual machine took {100 * self.share:.0f} % of its time" if self.share > STOLEN else ""
+        )
 
 
 def _stolen() -> tuple[float, float]:

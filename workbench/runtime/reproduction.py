@@ -49,12 +49,15 @@ class Reproduction:
         What was recorded.
     load : float
         Busy programs for each core of this machine while it measured, 0 where nobody knows of any.
+    disturbed : str
+        What disturbed the recorded measurement, if anything did: then it took `ms` at most.
     """
 
     found: Measurement
     ms: float
     spread: float | None = None
     load: float = 0.0
+    disturbed: str = ""
 
     @property
     def ratio(self) -> float:
@@ -72,6 +75,8 @@ class Reproduction:
         """What can be said: ``unclear`` where machine or record are too restless to tell."""
         if not self.found.ok:
             return "failed"
+        if self.disturbed or not self.found.clean:
+            return "unclear"
         if self._near(FLOOR):  # two fastest repetitions meet by chance on no machine, however restless
             return "same"
         if self._near(self.tolerance):
@@ -92,10 +97,19 @@ class Reproduction:
     def __str__(self) -> str:
         if not self.found.ok:
             return f"{self.found.status}: {self.found.error}"
-        numbers = f"measured {_number(self.found.ms, self.found.spread)}, recorded {_number(self.ms, self.spread)}"
-        return f"{numbers}: {self._said()}"
+        recorded = f"{self.ms:.5g} ms at most" if self.disturbed else _number(self.ms, self.spread)
+        return f"measured {self._measured()}, recorded {recorded}: {self._said()}"
+
+    def _measured(self) -> str:
+        if self.found.clean:
+            return _number(self.found.ms, self.found.spread)
+        return f"at least {self.found.at_least_ms:.5g} ms ({self.found.ms:.5g} ms seen)"
 
     def _said(self) -> str:
+        if not self.found.clean:
+            return f"no verdict, because {self.found.why_not}; try again when the machine is quiet"
+        if self.disturbed:
+            return f"no verdict, because {self.disturbed} when it was recorded"
         within = f"±{100 * (FLOOR if self._near(FLOOR) else self.tolerance):.0f} %"
         if self.verdict == "same":
             return f"the same within {within}"
@@ -115,8 +129,10 @@ def _number(ms: float, spread: float | None) -> str:
     return f"{ms:.5g} ms" + ("" if spread is None else f", spread {100 * spread:.2g} %")
 
 
-def reproduce(measure: Callable[[], Measurement], ms: float, spread: float | None = None) -> Reproduction:
-    """Measure until a recorded number comes out again, at most `ATTEMPTS` times; the fastest counts.
+def reproduce(
+    measure: Callable[[], Measurement], ms: float, spread: float | None = None, disturbed: str = ""
+) -> Reproduction:
+    """Measure until a recorded number comes out again, at most `ATTEMPTS` times; the fastest undisturbed one counts.
 
     Raises
     ------
@@ -127,12 +143,12 @@ def reproduce(measure: Callable[[], Measurement], ms: float, spread: float | Non
     if spread is not None and real("spread", spread) < 0:
         raise UsageError("usage.number", f"A spread cannot be negative, like {spread:g}", ("spread",))
     load = _load()  # before: later, our own work is in it
-    best = Reproduction(measure(), ms, spread, load)
+    best = Reproduction(measure(), ms, spread, load, disturbed)
     for _ in range(1, ATTEMPTS):
-        if best.verdict not in ("slower", "unclear"):
+        if best.verdict not in ("slower", "unclear") or (disturbed and best.found.clean):
             break
-        again = Reproduction(measure(), ms, spread, load)
-        best = min(best, again, key=lambda one: one.found.ms)
+        again = Reproduction(measure(), ms, spread, load, disturbed)
+        best = min(best, again, key=lambda one: (not one.found.clean, one.found.ms))
     return best
 
 

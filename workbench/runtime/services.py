@@ -96,10 +96,11 @@ def reproduce(
     *,
     ms: float,
     spread: float | None = None,
+    disturbed: str = "",
     **options: Any,
 ) -> Reproduction:
     """Measure, up to three times, and say whether a recorded time of `ms` comes out again; else as `measure`."""
-    return reproduction.reproduce(lambda: measure(func, original, target, **options), ms, spread)
+    return reproduction.reproduce(lambda: measure(func, original, target, **options), ms, spread, disturbed)
 
 
 def contest(funcs: Sequence[Func], original: Func, target: Target | str | None = None, **options: Any) -> Contest:

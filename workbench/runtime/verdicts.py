@@ -51,7 +51,7 @@ def told_apart(before: float, after: float, spreads: tuple[float | None, float |
     return abs(after - before) > (before * low + after * high) / 2.0
 
 
-def against(whose: str, ratio: float, told: bool, sure: float | None = None) -> str:
+def against(whose: str, ratio: float, told: bool, sure: float | None = None, why_not: str = "") -> str:
     """Say how fast something is beside `whose`, or that nobody can tell.
 
     Parameters
@@ -62,6 +62,8 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None) -> 
         Whether a comparison, or the spreads of both times, can tell the two apart.
     sure : float, optional
         How sure the comparison is of the faster one.
+    why_not : str
+        What disturbed the times, if anything did.
 
     Examples
     --------
@@ -69,7 +71,7 @@ def against(whose: str, ratio: float, told: bool, sure: float | None = None) -> 
     ('2.00× as fast as v2', '2.00× slower than v2, 98.5 % sure', 'cannot tell from v2')
     """
     if not told:
-        return f"cannot tell from {whose}"
+        return f"cannot tell from {whose}{why_not and f': {why_not}'}"
     said = f"{as_fast(ratio)} {'than' if ratio * 0.9995 > 1.0 else 'as'} {whose}"
     return said if sure is None else f"{said}, {how_sure(sure)}"
 

@@ -309,7 +309,9 @@ class Schedule(States):
         self._need_concrete("measure")
         return self._lent("measure", target, options)
 
-    def reproduce(self, ms: float, spread: float | None = None, target: Any = None, **options: Any) -> Any:
+    def reproduce(
+        self, ms: float, spread: float | None = None, target: Any = None, *, disturbed: str = "", **options: Any
+    ) -> Any:
         """Measure again what took `ms` milliseconds before, and say whether it still does; see `Reproduction`.
 
         Parameters
@@ -319,9 +321,11 @@ class Schedule(States):
             account: up to three measurements, the fastest counts.
         target, **options
             As for `measure`.
+        disturbed : str
+            What disturbed the recorded measurement, if anything did: then there is no verdict.
         """
         self._need_concrete("measure")
-        return self._lent("reproduce", target, {"ms": ms, "spread": spread, **options})
+        return self._lent("reproduce", target, {"ms": ms, "spread": spread, "disturbed": disturbed, **options})
 
     def _lent(self, service: str, target: Any, options: dict[str, Any]) -> Any:
         return hooks.call(service, self.func, self._base, self.target if target is None else target, options)

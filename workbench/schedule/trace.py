@@ -14,7 +14,7 @@ from .primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]
 
-Recorded: TypeAlias = tuple[float, float | None]
+Recorded: TypeAlias = tuple[float, float | None, str]
 """What was measured: milliseconds, and the spread where there is one."""
 
 
@@ -82,8 +82,9 @@ def script(
         Lines of comment at the top.
     measure : mapping, optional
         Options of a measurement, with which the script ends; without it the script only prints the nest.
-    recorded : (float, float or None), optional
-        Milliseconds and spread of an earlier measurement, which the script then says whether it has reproduced.
+    recorded : (float, float or None, str), optional
+        Milliseconds and spread of an earlier measurement, which the script then says whether it has reproduced; and
+        what disturbed it, "" where nothing did.
     """
     steps = [p.to_python("s") for p in trace]
     imports = ["import workbench as wb"]
@@ -105,8 +106,9 @@ def _measuring(options: Mapping[str, object], recorded: Recorded | None) -> list
     if recorded is None:
         does, code = f"s.measure({given})", "0 if found.ok else 1"
     else:
-        ms, spread = recorded
-        does = f"s.reproduce({ms!r}, spread={spread!r}, {given})"
+        ms, spread, disturbed = recorded
+        doubt = f"disturbed={python_literal(disturbed)}, " if disturbed else ""
+        does = f"s.reproduce({ms!r}, spread={spread!r}, {doubt}{given})"
         code = "found.exit_code)  # 0: the same; 1: slower, or it failed; 2: faster, or nobody can tell"
     return [
         "",

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from workbench.tune.record import Record
 
 
+AGAIN = "measured again when the machine was quiet"
+"""Why another number stands where a disturbed one stood."""
+
+
 class Bench:
     """Measures in a lane, and puts what comes out onto the desk in the session's thread."""
 
@@ -33,13 +37,19 @@ class Bench:
         self._desk, self._worker, self._lane, self._board = desk, worker, lane, board
         self._peak_asked = False
 
-    def request(self, view: View) -> None:
-        """Measure a state; a request that still waits gives way. Call it in the session's thread."""
+    def request(self, view: View, again: bool = False) -> None:
+        """Measure a state; a request that still waits gives way. Call it in the session's thread.
+
+        Parameters
+        ----------
+        again : bool
+            Whether that is because what was measured before was disturbed: what is disturbed once more says nothing.
+        """
         doing = self._desk.doing
         if doing.get(view.key) == "measuring":
             return
         self.ask_peak()
-        dropped = self._lane.submit("measure", partial(self._measure, view))
+        dropped = self._lane.submit("measure", partial(self._measure, view, again))
         if isinstance(dropped, partial):
             doing.pop(dropped.args[0].key, None)
         doing[view.key] = "queued" if doing else "measuring"
@@ -55,7 +65,7 @@ class Bench:
         """Whether the peak is still to come."""
         return self._lane.pending("peak")
 
-    def _measure(self, view: View) -> None:
+    def _measure(self, view: View, again: bool) -> None:
         """Measure, in the lane's thread; tuning waits meanwhile."""
         watch = self._desk.watch
         held = watch.hold() if watch is not None else False
@@ -65,9 +75,10 @@ class Bench:
         finally:
             if watch is not None and held:
                 watch.release()
-        self._keep(view.key, self._desk.infos[view.key[0]].task, view.schedule, result)
-        result = replace(result, measurement=None)
-        self._worker.put(lambda: self._measured(view.key, result))
+        said = None if again and result.why_not else replace(result, measurement=None, remark=AGAIN if again else "")
+        if said is not None:
+            self._keep(view.key, self._desk.infos[view.key[0]].task, view.schedule, result)
+        self._worker.put(lambda: self._measured(view.key, said))
 
     def _keep(self, key: Key | None, task: Task | None, schedule: Schedule, result: Result) -> None:
         if task is not None and result.measurement is not None:
@@ -78,9 +89,10 @@ class Bench:
             self._board.changed()
         self._desk.doing[key] = "measuring"
 
-    def _measured(self, key: Key, result: Result) -> None:
+    def _measured(self, key: Key, result: Result | None) -> None:
         self._desk.doing.pop(key, None)
-        self._desk.history.results[key] = result
+        if result is not None:
+            self._desk.history.results[key] = result
         self._board.changed()
         self.write()
 

@@ -72,7 +72,7 @@ def _by_hand(desk: Desk) -> tuple[str, float] | None:
 
 def _ms(desk: Desk, node: TreeNode) -> float | None:
     result = desk.history.results.get(node.key)
-    return None if result is None else result.ms
+    return None if result is None else result.clean_ms
 
 
 def name_of(node: TreeNode) -> str:

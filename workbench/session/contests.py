@@ -12,7 +12,7 @@ from workbench.runtime import services
 from workbench.runtime.verdicts import against, outcome, told_apart
 
 from .history import open_parts
-from .measuring import Key
+from .measuring import Key, Result
 from .protocol import error_json
 from .stats import rounded
 
@@ -54,7 +54,7 @@ class Match:
             return ""
         seen = self.seen_from(other)
         certain = seen.confidence(1) if seen.ratio(1) <= 1.0 else seen.confidence(0, 1)
-        return against(whose, seen.ratio(1), seen.differ(1), certain if sure else None)
+        return against(whose, seen.ratio(1), seen.differ(1), certain if sure else None, seen.why_not)
 
     def info(self, a: int, b: int, first: Key) -> dict[str, Any]:
         """Return what a front end shows of it: the time of `b` over that of `a`, and how sure the faster one is.
@@ -87,7 +87,9 @@ def _versus(history: History, node: TreeNode, other: TreeNode) -> str:
     then, now = history.results[other.key], history.results[node.key]
     assert then.ms
     assert now.ms
-    return against(f"v{other.id}", now.ms / then.ms, told_apart(then.ms, now.ms, (then.spread, now.spread)))
+    why_not = now.why_not or then.why_not
+    apart = not why_not and told_apart(then.ms, now.ms, (then.spread, now.spread))
+    return against(f"v{other.id}", now.ms / then.ms, apart, why_not=why_not)
 
 
 def change(history: History, tree: Tree) -> dict[str, str] | None:
@@ -102,8 +104,14 @@ def change(history: History, tree: Tree) -> dict[str, str] | None:
     told = [_versus(history, timed[-1], n) for n in than]
     if all(" as fast " in text for text in told):
         told[1:] = [text.replace("as fast ", "") for text in told[1:]]
-    title = ", ".join(f"v{n.id} took {history.results[n.key].ms:.3g} ms" for n in than)
+    title = ", ".join(f"v{n.id} took {_took(history.results[n.key])}" for n in than)
     return {"text": ", ".join(told), "title": title}
+
+
+def _took(result: Result) -> str:
+    if not result.why_not:
+        return f"{result.ms:.3g} ms"
+    return f"at least {result.at_least_ms:.3g} ms" if result.at_least_ms else f"at most {result.ms:.3g} ms"
 
 
 def info(history: History, tree: Tree, a: int, b: int) -> dict[str, Any] | None:

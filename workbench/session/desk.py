@@ -8,6 +8,7 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
+from workbench.runtime.load import Load
 from workbench.runtime.roofs import all_threads
 from workbench.schedule import Schedule
 from workbench.tune.measuring import constants_of
@@ -71,6 +72,8 @@ class Desk:
         #: Names that the last step made.
         self.made: tuple[str, ...] = ()
         self.note: dict[str, Any] | None = None
+        #: How busy the machine is, while somebody looks and nothing is measured.
+        self.load: Load | None = None
         #: Called in the session's thread whenever something may have changed.
         self.onlookers: list[Callable[[], object]] = []
         #: State -> "measuring" or "queued".

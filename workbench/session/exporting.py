@@ -26,6 +26,7 @@ from workbench.tune.conditions import constants_in
 
 from .files import File, written
 from .history import open_parts
+from .measuring import Result
 from .registry import answer
 from .stats import rounded
 from .tables import TABLES, csv_text
@@ -112,11 +113,12 @@ def variant(host: Host, node: object = None) -> Variant:
     desk = host.desk
     if node == "tuner" and desk.index is not None:
         schedule, best = desk.tuned(desk.index)
-        timed = {"ms": rounded(best.latency_ms), "spread": rounded(best.spread, 3)}
+        found = Result.of_record(best)
+        timed = {"ms": rounded(found.ms), "spread": rounded(found.spread, 3), "doubt": found.doubt()}
         return Variant(schedule, {"id": None, "name": "", "status": best.status, "trial": best.trial, **timed})
-    found = desk.variant(node)
+    shown = desk.variant(node)
     rows = desk.history.rows(desk.tree, desk.doing)
-    return Variant(found.schedule.copy(), next(row for row in rows if row["id"] == found.id))
+    return Variant(shown.schedule.copy(), next(row for row in rows if row["id"] == shown.id))
 
 
 def stem(host: Host, *parts: str) -> str:
@@ -186,13 +188,16 @@ def _script_text(found: Variant, target: str, title: str, options: Mapping[str, 
         target=target,
         about=about,
         measure=None if holes else options,
-        recorded=None if row["ms"] is None else (row["ms"], row["spread"]),
+        recorded=None if row["ms"] is None else (row["ms"], row["spread"], (row.get("doubt") or {}).get("text", "")),
     )
 
 
 def _expected(row: Mapping[str, Any]) -> str:
     if row["ms"] is None:
         return ""
+    if doubt := row.get("doubt"):
+        least = "" if doubt["at_least"] is None else f"at least {doubt['at_least']:.5g} ms, "
+        return f"{least}{row['ms']:.5g} ms seen ({doubt['text']})"
     spread = "" if row["spread"] is None else f", spread {100 * row['spread']:.2g} %"
     return f"{row['ms']:.5g} ms{spread}"
 
@@ -203,7 +208,7 @@ def _trace(host: Host, args: Mapping[str, Any]) -> Work:
     found, desk = variant(host, args.get("node")), host.desk
     info = desk.infos[desk.index or 0]
     rows, target, name = desk.history.rows(desk.tree, desk.doing), str(desk.target), stem(host)
-    kept = ("id", "parent", "edge", "name", "star", "by", "text", "ms", "spread", "status", "trial")
+    kept = ("id", "parent", "edge", "name", "star", "by", "text", "ms", "spread", "status", "trial", "doubt")
 
     def work() -> File:
         value = {

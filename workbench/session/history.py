@@ -131,8 +131,9 @@ class History:
         return "hand" if node is None else node.by
 
     def fastest(self, tree: Tree) -> int | None:
-        """Return the variant with the lowest measured latency, where there are two to compare."""
-        timed = [(r.ms, n.id) for n in tree.nodes.values() if (r := self.results.get(n.key)) and r.ms is not None]
+        """Return the variant with the lowest latency that nothing disturbed, where there are two to compare."""
+        known = [(self.results.get(n.key, Result("")).clean_ms, n.id) for n in tree.nodes.values()]
+        timed = [(ms, id) for ms, id in known if ms is not None]
         return min(timed)[1] if len(timed) > 1 else None
 
     def prune(self, tree: Tree) -> int:
@@ -201,7 +202,7 @@ class History:
             "y": place[1], "ms": rounded(result.ms), "spread": rounded(result.spread, 3),
             "gflops": rounded(result.gflops), "est": rounded(low, 3),
             "est_high": None if low == high else rounded(high, 3), "status": result.status, "error": result.error,
-            "undone": False,
+            "undone": False, "doubt": result.doubt(), "remark": result.remark,
         }  # fmt: skip
 
     def _layout(self, tree: Tree) -> dict[int, tuple[int, int]]:

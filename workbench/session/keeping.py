@@ -144,6 +144,8 @@ def _node(desk: Desk, node: TreeNode, traces: dict[Key, list[Any]]) -> dict[str,
     result = desk.history.results.get(node.key)
     if result is not None and result.status == "ok":
         out.update(ms=result.ms, spread=result.spread, gflops=result.gflops)
+        if result.why_not:
+            out.update(why_not=result.why_not, at_least_ms=result.at_least_ms)
     return out
 
 
@@ -200,7 +202,7 @@ def _nodes(task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 def _sound(node: Mapping[str, Any]) -> bool:
     """Whether a node is one; what its steps mean is seen when they are taken."""
-    numbers = (node.get("ms"), node.get("spread"), node.get("gflops"))
+    numbers = [node.get(name) for name in ("ms", "spread", "gflops", "at_least_ms")]
     return (
         type(node["id"]) is int
         and node["id"] >= 0
@@ -209,6 +211,7 @@ def _sound(node: Mapping[str, Any]) -> bool:
         and node["edge"] in get_args(EdgeKind)
         and node["by"] in get_args(By)
         and all(isinstance(node[name], str) for name in ("label", "name"))
+        and isinstance(node.get("why_not", ""), str)
         and isinstance(node["trial"], int | None)
         and isinstance(node["trace"], list)
         and all(x is None or (isinstance(x, int | float) and x >= 0) for x in numbers)
@@ -257,4 +260,7 @@ def _mark(desk: Desk, node: TreeNode, saved: Mapping[str, Any], timed: bool) -> 
     node.name = node.name or clean(saved["name"])
     node.star = node.star or saved["star"] is True
     if timed and saved.get("ms") and node.key not in desk.history.results:
-        desk.history.results[node.key] = Result("ok", saved["ms"], saved.get("spread"), saved.get("gflops"))
+        desk.history.results[node.key] = Result(
+            "ok", saved["ms"], saved.get("spread"), saved.get("gflops"),
+            why_not=clean(saved.get("why_not", "")), at_least_ms=saved.get("at_least_ms"),
+        )  # fmt: skip

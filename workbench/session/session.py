@@ -14,6 +14,7 @@ from workbench.errors import UsageError
 
 from . import registry
 from .asking import Asking
+from .attention import Attention
 from .bench import Bench
 from .board import Board, Deliver, hand_over
 from .desk import Desk
@@ -101,6 +102,7 @@ class Session:
         self._lanes = Lanes(self._worker.idle)
         self._bench = Bench(self.desk, self._worker, self._lanes.lane("measure"), self._board)
         self._asking = Asking(self, self._worker, self._lanes, self._board)
+        self._attention = Attention(self.desk, self._bench, self._board, self._worker, self._lanes.lane("load"))
 
     # ----- what there is
 
@@ -217,6 +219,10 @@ class Session:
             self._bench.ask_peak()
 
         self._worker.put(answer)
+
+    def attend(self) -> None:
+        """Take note that somebody looks: for a while the machine's load is watched, see `Attention`."""
+        self._worker.put(self._attention.renew)
 
     def close(self) -> None:
         """End the session: its threads end, nobody is told anything more. Tuning goes on."""
@@ -368,6 +374,7 @@ class Session:
             waits.append(max(0.01, CLOCK_S - since))
         if self._tuning_news:
             waits.append(max(0.01, TUNING_GAP_S - since))
+        waits += [look] if (look := self._attention.due(now)) is not None else []
         rest = board.post(now)
         self._asking.tell()
         if rest is not None:
@@ -381,12 +388,8 @@ class Session:
         return min(waits, default=None)
 
 
-def _usage(code: str, text: str, hint: str = "") -> UsageError:
-    return UsageError(code, text, (), hint)
-
-
 def _closed() -> UsageError:
-    return _usage("session.closed", "The session was closed", "open a new one")
+    return UsageError("session.closed", "The session was closed", (), "open a new one")
 
 
 def _report(error: BaseException) -> None:

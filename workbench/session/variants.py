@@ -62,10 +62,13 @@ class Variants(Mapping[int, Schedule]):
         return "\n".join(self._line(row) for row in self._rows)
 
     def _line(self, row: Mapping[str, Any]) -> str:
-        ms = f"{row['ms']:.4g} ms" if row["ms"] is not None else f"≈ {row['est']:.3g} ms est." if row["est"] else ""
+        ms = f"≈ {row['est']:.3g} ms est." if row["ms"] is None and row["est"] else ""
+        if row["ms"] is not None:
+            ms = m.row_time(row) if row["doubt"] else f"{row['ms']:.4g} ms"
         mark = ">" if row["id"] == self.at else "*" if row["star"] else " "
         origin = "" if row["parent"] is None else f"from v{row['parent']}"
-        return f"{mark} v{row['id']:<4} {origin:<10} {ms:<16} {row['name'] or row['text']}".rstrip()
+        doubt = f" ({row['doubt']['text']})" if row["doubt"] else ""
+        return f"{mark} v{row['id']:<4} {origin:<10} {ms:<16} {row['name'] or row['text']}{doubt}".rstrip()
 
     def _repr_html_(self) -> str:
         return str(m.table(_COLUMNS, [self._cells(row) for row in self._rows]))
@@ -76,12 +79,14 @@ class Variants(Mapping[int, Schedule]):
         notes += [m.chip(m.plural(row["holes"], "open number"))] if row["holes"] else []
         if row["status"] not in ("", "ok", "queued", "measuring"):
             notes.append(m.bad(row["status"].replace("_", " "), 90))
+        if row["doubt"]:
+            notes.append(m.bad(row["doubt"]["text"], 90))
         spread = row["ms"] * row["spread"] / 2 if row["ms"] is not None and row["spread"] is not None else None
+        once = ONCE if row["ms"] is not None and not row["doubt"] else ""
         return [
             "★" if row["star"] else "", m.text(f"v{row['id']} {row['name']}".rstrip(), 60),
             "" if row["parent"] is None else f"v{row['parent']}", m.text(row["text"], 90),
-            m.milliseconds(row["ms"]) if row["ms"] is not None else "",
-            m.milliseconds(spread) if spread is not None else ONCE if row["ms"] is not None else "",
+            m.row_time(row), m.milliseconds(spread) if spread is not None else once,
             f"≈ {m.milliseconds(row['est'])}" if row["est"] is not None else "",
             m.digits(row["gflops"]) if row["gflops"] else "", m.Html(" ".join(notes)),
         ]  # fmt: skip

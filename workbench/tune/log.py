@@ -35,7 +35,7 @@ COLUMNS: tuple[str, ...] = (
     "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
     "row", "trace", "parent", "mutation", "seed", "round", "elapsed_s", "compile_s", "run_s", "max_rel_error", "model",
     "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "clean",
-    "why_not", "confirmed", "compared_ms", "rank",
+    "why_not", "at_least_ms", "confirmed", "compared_ms", "rank",
 )  # fmt: skip
 
 

@@ -78,6 +78,10 @@ class Record(Line):
         default=True,
     )
     why_not: str = column("what disturbed the repeats, in words; empty where nothing did", default="")
+    at_least_ms: float = column(
+        "how long a call takes at least, in milliseconds, where something disturbed the repeats; 0 where nobody knows",
+        default=0.0,
+    )
     compile_s: float = column("time to build the candidate, in seconds", default=0.0)
     run_s: float = column("time that checking and timing took, in seconds", default=0.0)
     max_rel_error: float | None = column(
@@ -132,4 +136,5 @@ def outcome(measurement: Measurement) -> dict[str, Any]:
         "max_rel_error": measurement.max_rel_error,
         "clean": measurement.clean,
         "why_not": measurement.why_not,
+        "at_least_ms": float(measurement.at_least_ms) if measurement.why_not else 0.0,
     }

@@ -139,6 +139,7 @@ def measurement_of(record: Record) -> Measurement:
         run_s=record.run_s,
         max_rel_error=record.max_rel_error,
         why_not=record.why_not,
+        at_least_ms=record.at_least_ms,
     )
 
 

@@ -281,6 +281,8 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
         if kind == "hello":
             self._session.submit(self._set_theme, {"theme": str(content.get("theme", "light"))})
             self._session.greet(self._deliver)
+        elif kind == "here":
+            self._session.attend()
         elif kind == "ask":
             self._session.ask(str(content.get("q")), args, self._reply(name))
         elif kind == "do":

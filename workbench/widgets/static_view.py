@@ -61,7 +61,8 @@ def static_text(slices: Mapping[str, Any]) -> str:
     meta, head = slices.get("meta") or {}, slices.get("head")
     lines = [f"Workbench: {m.clean(meta.get('title', ''))}".rstrip(": ")]
     if head:
-        ms = f", {m.milliseconds(head['ms'])}" if head.get("ms") is not None else ""
+        ms = f", {m.row_time(head)}" if head.get("ms") is not None else ""
+        ms += f" ({m.clean(head['doubt']['text'])})" if head.get("doubt") else ""
         lines.append(f"  {m.clean(head['name'])} {head.get('step', '')}".rstrip() + ms)
     tuning = slices.get("tuning") or {}
     if tuning.get("state", "none") not in ("none", ""):
@@ -132,7 +133,8 @@ def _head(head: Mapping[str, Any], limit: int) -> m.Html:
     step = head.get("step") or ""
     facts: list[object] = [step, m.operations(head.get("flops"))]
     if head.get("ms") is not None:
-        facts.append(m.Html(f"<b>{m.milliseconds(head['ms'])}</b>"))
+        facts.append(m.Html(f"<b>{m.row_time(head)}</b>"))
+        facts.append(m.bad(head["doubt"]["text"], 120) if head.get("doubt") else "")
         facts.append(f"{m.digits(head.get('gflops'))} GFLOP/s" if head.get("gflops") else "")
         facts.append(f"{marked(head['peak_share'])} of the peak" if head.get("peak_share") else "")
     if head.get("best_ms") is not None:
@@ -156,7 +158,7 @@ def _variants(history: Mapping[str, Any], limit: int) -> m.Html:
         return m.Html("")
     place = next((k for k, row in enumerate(rows) if row["id"] == at), 0)
     start = max(0, min(place - limit // 2, len(rows) - limit))  # the current one is always among those shown
-    slowest = max((r["ms"] for r in rows if r["ms"] is not None), default=0.0)
+    slowest = max((r["ms"] for r in rows if r["ms"] is not None and not r.get("doubt")), default=0.0)
     shown = [_variant(r, at, slowest) for r in rows[start : start + limit]]
     before = m.line(m.faint(f"… {m.plural(start, 'earlier variant')}")) if start else ""
     return m.join(m.section("Variants"), before, m.table(_VARIANTS, m.cut(shown, limit, "variants", len(rows) - start)))
@@ -184,11 +186,13 @@ def _variant(row: Mapping[str, Any], at: int, slowest: float) -> list[object]:
     elif row["status"] not in ("", "ok"):
         last = m.last_line(row["error"])
         notes.append(m.bad(row["status"].replace("_", " ") + (f": {last}" if last else ""), 90))
-    ms, parent = row["ms"], row.get("parent")
+    if row.get("doubt"):
+        notes.append(m.bad(row["doubt"]["text"], 90))
+    ms, parent = None if row.get("doubt") else row["ms"], row.get("parent")
     guess = f"≈ {m.milliseconds(row['est'])}" if row.get("est") is not None else ""
     return [
         f"v{row['id']}", "" if parent is None else f"v{parent}", text,
-        m.milliseconds(ms) if ms is not None else m.faint(guess) if guess else "",
+        m.row_time(row) or (m.faint(guess) if guess else ""),
         m.bar(ms / slowest if ms is not None and slowest else None), m.digits(row["gflops"]) if row["gflops"] else "",
         m.Html(" ".join(notes)),
     ]  # fmt: skip

@@ -211,7 +211,7 @@ function Search({ state }: { state: State }) {
   return (
     <div class="swb-search">
       <input ref={state.search} type="search" placeholder="Find  /" aria-label="Find a node; Enter goes to the next one"
-        title="Find a node ( / ). Enter goes to the next one, Shift+Enter to the one before." value={state.query.value}
+        title="Find a node ( / ); Enter: next, Shift+Enter: previous" value={state.query.value}
         onInput={input} onKeyDown={key} />
       <span class="swb-faint" role="status">{found && (found.size ? `${found.size} found` : 'none')}</span>
     </div>

@@ -37,6 +37,14 @@ export function spread(relative: Maybe, ms: Maybe): string {
   return `± ${Number(text) === 0 && relative > 0 ? `<${(10 ** -decimals).toFixed(decimals)}` : text}`;
 }
 
+interface Timed { readonly ms: number | null; readonly spread?: number | null; readonly doubt?: { readonly ms: string } | null }
+
+/** A time that was measured, in milliseconds without its unit: of one that was disturbed, what is known of it. */
+export const measured = ({ ms, doubt }: Timed): string => doubt?.ms ?? milliseconds(ms);
+
+/** Its spread; what was disturbed has none. */
+export const spreadOf = (row: Timed): string => (row.doubt ? '' : spread(row.spread, row.ms));
+
 /** A number of things: whole ones exactly, others with three digits. */
 export const count = (value: Maybe): string =>
   !known(value) ? UNKNOWN : Number.isInteger(value) ? thousands(value) : digits(value);

@@ -21,12 +21,12 @@ export const FLOPS = "Counts the operator's FLOPs";
 export const COLUMNS: readonly Column[] = [
   { key: 'name', text: 'task', title: 'Fused operators that become one kernel', from: 's', left: true },
   { key: 'weight', text: '×', title: 'How often the model calls this task', from: 's' },
-  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ what a model of the machine expects of the default schedule, until one is measured', from: 's' },
+  { key: 'ms', text: 'ms', title: 'Best measured time of one call, in milliseconds; ≈ by a model of the machine, until one is measured', from: 's' },
   { key: 'gflops', text: 'GFLOP/s', title: `Speed of the best schedule. ${FLOPS}`, from: 'l' },
   { key: 'peak', text: 'of peak', title: `Share of the peak of this machine; * is above it, and its hint says why. ${FLOPS}`, from: 'm' },
-  { key: 'trials', text: 'trials', title: 'Measured candidates; the comparisons between the fastest of them are not counted', from: 'm' },
-  { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call; ≈ as long as some of these times are estimates', from: 's' },
-  { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials of the task: 0 means that more trials hardly pay', from: 'l' },
+  { key: 'trials', text: 'trials', title: 'Measured candidates, without comparisons of the fastest', from: 'm' },
+  { key: 'share', text: 'share', title: 'Share of the end-to-end time: calls × time of one call; ≈ while some are estimates', from: 's' },
+  { key: 'delta', text: 'Δ 20 trials', title: 'Change of the best time over the last 20 trials: near 0, more hardly pay', from: 'l' },
   { key: 'spark', text: 'best so far', title: 'Best time over the trials, logarithmic', from: 'l', left: true },
   { key: 'failed', text: 'failed', title: 'Candidates without a result, by kind in the hint', from: 'l' },
   { key: 'state', text: 'state', title: 'What the tuner does with the task', from: 'm', left: true }
@@ -42,11 +42,11 @@ export const TERMS: readonly (readonly [Term, string, string])[] = [
 /** Why the scheduler takes which task next. */
 export const OUTLOOK: readonly Column[] = [
   ...COLUMNS.slice(0, 2),
-  { key: 'gain', text: 'gain µs', title: 'What one more round of the task should save of the end-to-end time; the task with the largest gain goes next', from: 's' },
+  { key: 'gain', text: 'gain µs', title: 'What one more round should save of the end-to-end time; the task with the largest gain goes next', from: 's' },
   { ...COLUMNS.find(column => column.key === 'trials')!, from: 'l' },
-  { key: 'rounds', text: 'rounds', title: 'In a round a batch of candidates of one task is proposed and measured; few rounds so far mean that more may be possible', from: 'm' },
+  { key: 'rounds', text: 'rounds', title: 'In a round a batch of candidates of one task is measured; after few rounds more may be possible', from: 'm' },
   ...TERMS.map(([key, , words]): Column => ({ key, text: key, title: `A part of the gain, in microseconds of one call: ${words}`, from: 'l' })),
-  { key: 'more', text: 'to come', title: 'Trials that the task is likely to get of those that are left, if they go on to pay as they do now', from: 's' },
+  { key: 'more', text: 'to come', title: 'Trials that the task is likely to get of those left, if they pay as they do now', from: 's' },
   { key: 'reason', text: 'why', title: 'What decides about the task now', from: 'm', left: true }
 ];
 

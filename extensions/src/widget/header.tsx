@@ -3,7 +3,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { Button, Key } from '../shared/a11y';
-import { count, duration, flop, milliseconds, percent, spread } from '../shared/format';
+import { count, duration, flop, measured, milliseconds, percent, spreadOf } from '../shared/format';
 import { FLOPS } from '../shared/taskorder';
 import type { HeadSlice, HistorySlice, MetaSlice } from '../shared/types';
 import { Icon } from './icons';
@@ -100,12 +100,16 @@ function Start({ history }: { history: HistorySlice | null }) {
   return row?.edge === 'start' ? <span>{row.text}</span> : null;
 }
 
+const MODEL = 'By a model of the machine; nothing was run';
+
 /** How fast the schedule on show computes: measured, else what follows from its estimate. */
 function rateOf(head: HeadSlice, est: number | null | undefined, peak: number | null) {
   if (head.gflops != null || !est || !head.flops) return { about: '', gflops: head.gflops, share: head.peak_share };
   const gflops = Number((head.flops / (est * 1e6)).toPrecision(3));
-  return { about: '≈ ', gflops, share: peak ? gflops / peak : null, title: 'By a model of the machine; nothing was run' };
+  return { about: '≈ ', gflops, share: peak ? gflops / peak : null, title: MODEL };
 }
+
+const TIMED = 'Median of the undisturbed runs of one call; ± half the distance of the quartiles';
 
 /** What the schedule on show was measured at, else what it should take; of a log only the best is known. */
 function Figures({ head, history, meta, going }: { head: HeadSlice; history: HistorySlice | null; meta: MetaSlice | null; going: boolean }) {
@@ -120,18 +124,19 @@ function Figures({ head, history, meta, going }: { head: HeadSlice; history: His
   return (
     <div class="swb-figures">
       {now && est?.ms != null && (
-        <div class="swb-figure is-main" title="By a model of the machine; nothing was run">
+        <div class="swb-figure is-main" title={MODEL}>
           <span class="swb-mono">{head.step}</span><b data-swb-value="est">≈ {wide ? `${milliseconds(est.low)} – ${milliseconds(est.high)}` : milliseconds(est.ms)}</b><span>ms est.</span><Start history={history} />
         </div>
       )}
       {now && est?.ms == null && (
-        <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`Fastest of the repeated runs of one call; ± half the distance of the quartiles${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
-          <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{milliseconds(head.ms)}</b>
-          <span>ms {spread(head.spread, head.ms)}</span>{history?.change && <span class="swb-cut" title={history.change.title}>{history.change.text}</span>}<Start history={history} />
+        <div class={`swb-figure is-main${going ? ' is-old' : ''}`} title={`${head.doubt ? `Disturbed: ${head.doubt.text}; ${milliseconds(head.ms)} ms seen` : TIMED}${head.remark ? `; ${head.remark}` : ''}${head.est?.ms == null ? '' : `. Estimated: ≈ ${milliseconds(head.est.ms)} ms`}`}>
+          <span class="swb-mono">{head.step}</span><b data-swb-value="ms">{measured(head)}</b>
+          <span>ms {spreadOf(head)}</span>{head.doubt && <span class="swb-cut swb-doubt" data-swb-value="doubt">{head.doubt.text}</span>}
+          {head.remark && <span class="swb-cut" data-swb-value="remark">{head.remark}</span>}{!head.doubt && history?.change && <span class="swb-cut" title={history.change.title}>{history.change.text}</span>}<Start history={history} />
           {head.logged && <span class="swb-cut" data-swb-value="logged" title="Compiling a network takes the schedules of its log">{head.logged}</span>}
         </div>
       )}
-      {now && ( // what comes last goes first where there is no room for all
+      {now && !head.doubt && ( // what comes last goes first where there is no room for all
         <>
           <div class="swb-figure" title={`${about}Share of the peak of this machine${rough ? ", one core's times the threads until it is measured" : ''}. ${FLOPS}`}>
             <b>{rate.about}{percent(rate.share)}{head.above && '*'}</b><span>of {peak != null && <>{rough && '≈ '}{count(Math.round(peak))} <span class="swb-who">GFLOP/s </span></>}peak</span>
@@ -147,7 +152,20 @@ function Figures({ head, history, meta, going }: { head: HeadSlice; history: His
   );
 }
 
+/** So often in ms the kernel hears that somebody looks; else it does not watch the machine. */
+const HERE_EVERY = 10_000;
+
+function useHere(store: Store): void {
+  useEffect(() => {
+    store.here();
+    const timer = setInterval(() => store.here(), HERE_EVERY);
+    return () => clearInterval(timer);
+  }, []);
+}
+
 export function Header({ store }: { store: Store }) {
+  useHere(store);
+  const load = store.see('status')?.load;
   const meta = store.see('meta');
   const head = store.see('head');
   const tuning = meta?.panels.includes('tuning');
@@ -157,6 +175,7 @@ export function Header({ store }: { store: Store }) {
       {(tuning || head) && (
         <div class="swb-bar">
           {tuning ? <Screens store={store} /> : <span class="swb-tabs" />}
+          {load?.text && <span class="swb-load swb-cut" data-swb-value="load" title={load.about}>{load.text}<span class="swb-who">{load.whose}</span></span>}
           {head && <Figures head={head} history={store.see('history')} meta={meta} going={isMeasured(store)} />}
         </div>
       )}

@@ -113,6 +113,11 @@ export class Store {
     return this.#request('', id => this.model.send({ t: 'ask', id, q, args }), q);
   }
 
+  /** Tell the kernel that somebody looks; nothing is to come of it, and while a cell runs it would only wait. */
+  here(): void {
+    if (!document.hidden && !this.#stopped() && !this.#busyNow.peek() && !this.model.get('page')) this.model.send({ t: 'here' });
+  }
+
   /** Run a command whose failure is told in the shell's line of notes. */
   act(cmd: string, args: object = {}): void {
     this.problem.value = null;

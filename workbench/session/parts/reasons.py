@@ -62,11 +62,11 @@ def _measured(look: Look) -> str:
     """Say what was measured where the estimate is not to be believed; "" elsewhere."""
     desk, view = look.desk, look.view
     result = desk.history.results.get(view.key) if view is not None else None
-    if view is None or result is None or not result.ms:
+    if view is None or result is None or not (ms := result.clean_ms):
         return ""
     top, guess = desk.peak_of_all, desk.estimates.of(view, desk.peak)
     share = result.gflops / top if top and result.gflops else 0.0
-    off = guess.ms / result.ms if guess is not None and guess.ms else 1.0
+    off = guess.ms / ms if guess is not None and guess.ms else 1.0
     wrong = max(off, 1.0 / off)
     if share < NEAR_PEAK and wrong <= APART:
         return ""
@@ -134,4 +134,5 @@ def _else(view: Schedule, target: Target, known: Mapping[str, float]) -> Iterato
 
 def _times(desk: Any) -> dict[str, float]:
     """Return the measured milliseconds of the states of the task on show, by their traces."""
-    return {trace: r.ms for (task, trace), r in desk.history.results.items() if task == desk.tree.task and r.ms}
+    known = desk.history.results.items()
+    return {trace: r.clean_ms for (task, trace), r in known if task == desk.tree.task and r.clean_ms}

@@ -33,6 +33,7 @@ def head(look: Look) -> dict[str, Any] | None:
         "task": desk.index, "name": info.name, "weight": info.weight, "flops": info.flops,
         "step": "" if view is None else f"v{view.node}", "ms": rounded(result.ms) if result else None,
         "spread": rounded(result.spread, 3) if result else None, "gflops": rounded(gflops),
+        "doubt": result.doubt() if result else None, "remark": result.remark if result else "",
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "above": "" if view is None else above.of_schedule(desk, view.schedule.func, speed),
         "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
@@ -66,7 +67,8 @@ def status(look: Look) -> dict[str, Any]:
         busy = "measuring two variants against each other"
     if busy and desk.watch is not None and desk.watch.held:
         busy += "; tuning waits for it"
-    return {"busy": busy, "note": desk.note, "log": desk.log_now or ""}
+    load = None if desk.load is None else desk.load.words()
+    return {"busy": busy, "note": desk.note, "log": desk.log_now or "", "load": load}
 
 
 @command

@@ -31,6 +31,9 @@ export interface MetaSlice {
   readonly panels: readonly string[];
 }
 
+/** Why a time is not to be trusted, and what is known of it, in milliseconds: "≥ 0.137". */
+export interface Doubt { readonly ms: string; readonly text: string }
+
 export interface HeadSlice {
   readonly task: number | null;
   readonly name: string;
@@ -41,6 +44,9 @@ export interface HeadSlice {
   /** None where it was timed once. */
   readonly spread: number | null;
   readonly gflops: number | null;
+  readonly doubt?: Doubt | null;
+  /** Why there is this time and no longer another one. */
+  readonly remark?: string;
   readonly peak_share: number | null;
   /** Why it is faster than the peak, where it is. */
   readonly above?: string;
@@ -59,4 +65,6 @@ export interface Note extends Omit<ErrorInfo, 'message'> {
   readonly text: string;
   readonly replay?: ReplayReport;
 }
-export interface StatusSlice { readonly busy: string; readonly note: Note | null; readonly log: string }
+/** How busy the machine is, and with what; without a text where it is quiet. */
+export interface LoadInfo { readonly text: string; readonly whose: string; readonly about: string }
+export interface StatusSlice { readonly busy: string; readonly note: Note | null; readonly log: string; readonly load?: LoadInfo | null }

@@ -1,6 +1,7 @@
 // The variants of the schedule on show: a tree. The slice is called `history`.
 
 import type { ContestInfo } from './code';
+import type { Doubt } from './status';
 
 export interface VariantRow {
   readonly id: number;
@@ -24,6 +25,8 @@ export interface VariantRow {
   /** None where it was timed once. */
   readonly spread: number | null;
   readonly gflops: number | null;
+  readonly doubt?: Doubt | null;
+  readonly remark?: string;
   /** Estimated latency; where numbers are open, from it to `est_high`. */
   readonly est: number | null;
   readonly est_high: number | null;

@@ -25,7 +25,7 @@ function Roofs({ store }: PanelProps) {
   if (roofs === 'measuring') return <span class="swb-faint" role="status">Measuring the roofs of this machine …</span>;
   if (roofs !== 'none') return null;
   const reason = isLive(store) ? '' : 'This needs a running kernel';
-  return <Button reason={reason} title="How fast caches and memory deliver; takes some seconds, and is kept" data-swb-do="roofs" onPress={() => store.act('measure_roofs')}>Measure the roofs</Button>;
+  return <Button reason={reason} title="How fast caches and memory deliver; takes some seconds" data-swb-do="roofs" onPress={() => store.act('measure_roofs')}>Measure the roofs</Button>;
 }
 
 export function Roofline(props: PanelProps) {

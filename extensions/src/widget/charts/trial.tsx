@@ -20,7 +20,7 @@ export function OpenTrial({ store, needs, refuse }: PanelProps & { needs: string
       <label for={id}>Trial</label>
       <input id={id} type="number" min="0" step="1" required placeholder="no." data-swb-trial-number />
       <Button type="submit" reason={needs} onPress={() => undefined}
-        title="Shows the schedule of the trial of this number, as a branch to go on with; the charts and the log number the trials">Open</Button>
+        title="Shows the schedule of the trial of this number, as a branch to go on with">Open</Button>
     </form>
   );
 }

@@ -3,8 +3,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { Button, Key, walk } from '../../shared/a11y';
-import { milliseconds } from '../../shared/format';
-import type { ErrorInfo, ExportAnswer, ExportKind } from '../../shared/types';
+import { measured } from '../../shared/format';
+import type { Doubt, ErrorInfo, ExportAnswer, ExportKind } from '../../shared/types';
 import type { Store } from '../store';
 import { useUi } from '../ui';
 import { noKernel, sentence } from '../words';
@@ -25,14 +25,14 @@ function schedules(store: Store): (readonly [node: string | number, name: string
   const task = store.see('steering')?.task;
   const now = history?.rows.find(row => row.id === history.at);
   if (!now) return [];
-  const faster = (ms: number | null): ms is number => ms != null && (now.ms == null || ms < 0.99 * now.ms);
-  const timed = (ms: number | null): string => (ms == null ? '' : `, ${milliseconds(ms)} ms`);
-  const hand = history!.rows.filter(row => row.by !== 'tuner' && faster(row.ms)).sort((a, b) => a.ms! - b.ms!)[0];
+  const faster = (ms: number | null): ms is number => ms != null && (now.ms == null || now.doubt != null || ms < 0.99 * now.ms);
+  const timed = (row: { ms: number | null; doubt?: Doubt | null }): string => (row.ms == null ? '' : `, ${measured(row)} ms`);
+  const hand = history!.rows.filter(row => row.by !== 'tuner' && !row.doubt && row !== now && faster(row.ms)).sort((a, b) => a.ms! - b.ms!)[0];
   const tuner = store.see('tuning')?.best_ready && task?.trial != null && task.trial !== now.trial && faster(task.ms);
   return [
-    ['', `v${now.id}`, `${now.edge === 'start' ? ' as written' : ' on show'}${timed(now.ms)}`],
-    ...(hand ? [[hand.id, `v${hand.id}`, ` best by hand${timed(hand.ms)}`] as const] : []),
-    ...(tuner ? [['tuner', `trial ${task.trial}`, ` best in the log${timed(task.ms)}`] as const] : [])
+    ['', `v${now.id}`, `${now.edge === 'start' ? ' as written' : ' on show'}${timed(now)}`],
+    ...(hand ? [[hand.id, `v${hand.id}`, ` best by hand${timed(hand)}`] as const] : []),
+    ...(tuner ? [['tuner', `trial ${task.trial}`, ` best in the log${timed(task)}`] as const] : [])
   ];
 }
 

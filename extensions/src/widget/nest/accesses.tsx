@@ -33,7 +33,7 @@ export function AccessesPanel({ store }: PanelProps) {
         <thead>
           <tr>
             <th scope="col">element</th><th scope="col">kind</th><th scope="col">from one iteration to the next</th>
-            <th scope="col" class="swb-r" title="Bytes of the cache lines that one run of the loop touches through this access">touched</th>
+            <th scope="col" class="swb-r" title="Bytes of the cache lines that one run of the loop touches here">touched</th>
           </tr>
         </thead>
         <tbody>

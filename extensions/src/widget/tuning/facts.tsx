@@ -85,8 +85,8 @@ export function Facts({ store, needs, live }: { store: Store; needs: string; liv
       {task && task.trial != null && (
         <Row name="Best">
           {link(task.trial, `trial ${task.trial}`)} {milliseconds(task.ms)} ms {spread(task.spread, task.ms)}
-          {task.run?.trial != null && <span> · best of this run: {link(task.run.trial, `trial ${task.run.trial}`)} {milliseconds(task.run.ms)} ms, <Explained says="It was timed with other things in the caches, so the two times cannot be compared">timed otherwise</Explained></span>}
-          {row?.confidence != null && <> · <Explained says={`That it is faster than the one before, by the last comparison of the two: ${percent(row.confidence)}`}>{row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</Explained></>}
+          {task.run?.trial != null && <span> · best of this run: {link(task.run.trial, `trial ${task.run.trial}`)} {milliseconds(task.run.ms)} ms, <Explained says="It was timed with other things in the caches: the two cannot be compared">timed otherwise</Explained></span>}
+          {row?.confidence != null && <> · <Explained says={`That it is faster than the one before, by their comparison: ${percent(row.confidence)}`}>{row.confidence < 0.9 ? 'not sure yet' : sureness(row.confidence)}</Explained></>}
           {task.chosen && <span> · <b class="swb-mono">{task.chosen}</b></span>}
           {task.origin && !task.chosen && <span class="swb-faint"> · {ORIGINS[task.origin] ?? `proposed by ${task.origin}`}</span>}
           {task.resting && <span class="swb-faint"> · rests</span>}

@@ -28,7 +28,7 @@ function Progress({ tuning, compared }: { tuning: TuningSlice; compared: number 
   return (
     <>
       <span class="swb-mut swb-nowrap">{trials}</span>
-      {compared > 0 && <span class="swb-faint swb-nowrap" title="The fastest trials are run against each other in turns, to be sure which one is the best. That is not counted as trials.">{plural(compared, 'comparison')}</span>}
+      {compared > 0 && <span class="swb-faint swb-nowrap" title="The fastest trials run in turns, to be sure which is the best; these are not counted as trials">{plural(compared, 'comparison')}</span>}
       <div class="swb-progress" role="progressbar" aria-label="Progress of the tuning run" aria-valuemin={0} aria-valuemax={100}
         aria-valuenow={percent} aria-valuetext={`${trials}, ${percent} %`}>
         <i style={{ width: `${percent}%` }} />
@@ -49,7 +49,7 @@ function Pace({ tuning }: { tuning: TuningSlice }) {
     <>
       {parts.length > 0 && <span class="swb-mut swb-nowrap">{parts.join(' · ')}</span>}
       {tuning.failed > 0 && (
-        <span class="swb-mut swb-nowrap" title="Candidates that did not compile, gave a wrong answer or took too long. The task table counts them by kind.">
+        <span class="swb-mut swb-nowrap" title="Candidates that did not compile, gave a wrong answer or took too long; by kind in the task table">
           {count(tuning.failed)} failed
         </span>
       )}
@@ -95,7 +95,7 @@ function Best({ store, tuning, needs, refuse }: PanelProps & { tuning: TuningSli
   const adopt = (): void => void store.do('adopt', { task: head.task }).then(() => toNest(ui), refuse);
   const reason = needs || (head.task == null ? 'no task is open' : tuning.best_ready ? '' : tuning.best_why);
   return (
-    <Button data-action="adopt" reason={reason} title="Goes to the best schedule of this task in the log. You can go back."
+    <Button data-action="adopt" reason={reason} title="Goes to the best schedule of this task in the log"
       onPress={adopt}>Use the best</Button>
   );
 }
@@ -118,7 +118,7 @@ function Measure({ store, tuning, needs }: { store: PanelProps['store']; tuning:
   return (
     <>
       <Button data-action="add" reason={reason} onPress={press}
-        title="Makes the schedule on show the next trial of this run: it is measured and compared like all others">Measure {head.step} in this run</Button>
+        title="Makes the schedule on show the next trial of this run">Measure {head.step} in this run</Button>
       {refused.value && <span class="swb-careful" role="alert">{refused.value.message}</span>}
     </>
   );

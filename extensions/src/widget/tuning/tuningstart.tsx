@@ -30,11 +30,11 @@ function choices(holes: number, open: boolean, tasks: number): Choice[] {
   const numbers = `${holes} open number${holes === 1 ? '' : 's'}`;
   return [
     { scope: 'schedule', label: holes ? `this schedule, ${numbers}` : 'this schedule',
-      title: 'Keeps the loops as they are and chooses the numbers that were left open',
+      title: 'Keeps the loops and chooses the open numbers',
       reason: holes ? '' : 'No number is left open: tick "leave open" in a primitive first' },
     { scope: 'task', label: 'this task', title: 'Searches all schedules of the open task', reason: open ? '' : 'No task is open' },
     { scope: 'all', label: tasks > 1 ? `all ${tasks} tasks` : 'all tasks',
-      title: 'Shares the trials among all tasks, more where they save more time', reason: tasks > 1 ? '' : 'There is only one task' }
+      title: 'Shares the trials among all tasks, more where that saves more', reason: tasks > 1 ? '' : 'There is only one task' }
   ];
 }
 

@@ -84,7 +84,7 @@ export function Timed({ store, history, pair }: { store: Store; history: History
   const running = known?.state === 'running';
   return (
     <>
-      <Button data-swb-do="contest" title="Run both in turns, so that what the machine does meanwhile meets them alike (X)"
+      <Button data-swb-do="contest" title="Run both in turns, so that whatever else runs meets both alike (X)"
         reason={noKernel(store) || (open ? 'numbers are open' : running ? 'they are being timed' : '')} onPress={() => store.act('contest', { a, b })}>
         Time v{a} against v{b}
       </Button>

@@ -1,7 +1,7 @@
 // A variant: its shape says who made it and how it went, the words beside it how fast it is.
 
 import { useEffect, useRef } from 'preact/hooks';
-import { count, milliseconds, signedPercent, spread } from '../../shared/format';
+import { count, measured, milliseconds, signedPercent, spreadOf } from '../../shared/format';
 import { memo } from '../../shared/memo';
 import { outcome } from '../../shared/outcome';
 import type { VariantRow } from '../../shared/types';
@@ -17,7 +17,7 @@ export function shownAs(row: VariantRow): string {
   if (failed(row)) return outcome(row.status);
   if (row.status === 'measuring') return 'measuring…';
   if (row.status === 'queued') return 'queued';
-  if (row.ms !== null) return `${milliseconds(row.ms)} ms`;
+  if (row.ms !== null) return `${measured(row)} ms`;
   return row.est === null ? (row.holes ? `${row.holes} open` : 'not measured') : `${guess(row)} est.`;
 }
 
@@ -33,7 +33,7 @@ const origin = (row: VariantRow): string =>
 export function words(row: VariantRow): string {
   const trial = row.trial !== null && `trial ${row.trial}`;
   const who = row.by === 'tuner' ? (trial ? `${trial} of the tuner` : 'by the tuner') : [row.by === 'hand' && 'by hand', trial].filter(Boolean).join(', ');
-  return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), spread(row.spread, row.ms), row.than,
+  return [`v${row.id}`, row.name, row.star && 'starred', plain(row.text), shownAs(row), row.doubt ? `disturbed: ${row.doubt.text}` : spreadOf(row), row.remark, row.than,
     row.ms !== null && row.est !== null && !failed(row) && `estimated ${guess(row)} ms`, row.gflops !== null && `${count(row.gflops)} GFLOP/s`, who, row.holes > 0 && `${row.holes} open numbers`,
     row.parent !== null && `from v${row.parent}`, row.undone && 'undone'].filter(Boolean).join(', ');
 }
@@ -72,8 +72,8 @@ export const Node = memo(function Node({ row, left, top, current, stop, marked, 
           {best && <em title={gain !== null ? 'The fastest measured: its time against the one on show' : undefined}> best{gain !== null && !row.name && ` ${signedPercent(gain)}`}</em>}{row.name && <b> {row.name}</b>}
         </span>
         <Shape row={row} current={current} />
-        <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : ''}${best ? ' is-best' : ''}`}>
-          {shownAs(row)}{row.ms !== null && !failed(row) && <small> {spread(row.spread, row.ms)}</small>}
+        <span class={`swb-step-ms${failed(row) ? ' swb-careful' : row.ms === null ? ' swb-faint' : row.doubt ? ' swb-doubt' : ''}${best ? ' is-best' : ''}`}>
+          {shownAs(row)}{row.ms !== null && !failed(row) && <small> {spreadOf(row)}</small>}
         </span>
         <span class="swb-step-text swb-cut">{origin(row)}</span>
       </button>

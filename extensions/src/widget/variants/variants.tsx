@@ -155,7 +155,7 @@ function Drawing({ ui, history, tree, chosen, naming, onGo, onPick, onName }: Dr
     event.stopPropagation();
   };
   const first = tree.rows.get(best ?? at)!.ms;
-  const gain = here.ms && first && best !== at ? first / here.ms - 1 : null;
+  const gain = here.ms && !here.doubt && first && best !== at ? first / here.ms - 1 : null;
   const marks = marked(ui);
   const [left, top] = cell(tree, naming ?? chosen);
   return (
