@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 
 import pytest
 from errors.test_cli_errors import check_error, invoke, write
@@ -53,7 +54,7 @@ def test_a_newer_version_is_read_and_written_back(capfd, tmp_path):
 def test_a_record_does_not_grow_with_the_number_of_repeats():
     costs = tuple(1e-4 * (1 + i % 7 / 3) for i in range(5000))
     fields = outcome(Measurement(status="ok", costs_ms=costs))
-    assert fields["latency_ms"] == min(costs)
+    assert fields["latency_ms"] == statistics.median(costs)
     assert COSTS_KEPT / 2 < len(fields["costs_ms"]) <= COSTS_KEPT
     assert outcome(Measurement(status="ok", costs_ms=(2.0, 1.0)))["costs_ms"] == (2.0, 1.0)
     assert outcome(Measurement(status="run_error", error="x"))["costs_ms"] == ()

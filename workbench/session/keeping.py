@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from workbench import __version__
 from workbench.arguments import path as as_path
 from workbench.errors import UsageError, WorkbenchError
+from workbench.files import replace_file
 from workbench.markup import clean
 from workbench.schedule.primitive import from_json
 
@@ -120,7 +121,7 @@ def save(desk: Desk, path: str, traces: dict[Key, list[Any]] | None = None) -> N
     part = Path(f"{path}.part")
     try:
         part.write_text(json.dumps(value, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(part, path)  # a kernel that dies meanwhile leaves what was there before
+        replace_file(part, path)  # a kernel that dies meanwhile leaves what was there before
     except OSError as error:
         message = f"The variants cannot be written: {error.strerror or error}"
         raise UsageError("variants.unwritable", message, [path]) from error

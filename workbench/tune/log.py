@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
+from workbench.files import replace_file
 from workbench.tune.columns import Line, column, unknown_fields
 from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
 from workbench.tune.ranking import compared_ms, confirmed, meant, ranked
@@ -343,7 +344,7 @@ def write_log(path: str | os.PathLike[str], header: Header | None, written: Iter
         with open(temporary, "w", encoding="utf-8", errors="backslashreplace") as file:
             for line in lines:
                 file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":"), allow_nan=False) + "\n")
-        os.replace(temporary, target)
+        replace_file(temporary, target)
     except (OSError, ValueError) as error:
         with contextlib.suppress(OSError, ValueError):
             temporary.unlink()

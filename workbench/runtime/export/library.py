@@ -22,6 +22,7 @@ from workbench.arguments import is_a, whole
 from workbench.arguments import path as as_path
 from workbench.codegen import llvm_bind
 from workbench.errors import ExportError
+from workbench.files import replace_file
 from workbench.intrinsics import x86_amx
 from workbench.runtime.buffers import Array
 from workbench.runtime.export.calls_text import FUNCTIONS
@@ -109,8 +110,8 @@ def export_library(
             made = _make(plan, calls, target, about, Path(folder), library.name)
             text = Path(folder) / "header"
             text.write_text(header_text(plan.inputs, plan.outputs, about), encoding="utf-8")
-            os.replace(made, library)
-            os.replace(text, header)
+            replace_file(made, library)
+            replace_file(text, header)
     except OSError as error:
         raise _unwritable(library, error.strerror or str(error)) from error
     return Export(library, header, prefix)
