@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tune.random_logs import ranked
 
 import workbench as wb
 from workbench.analysis import best_so_far, best_so_far_figure, failures
 from workbench.tune.lines import Comparison
 from workbench.tune.log import Header, to_frame, write_log
-from workbench.tune.ranking import ranked
 from workbench.tune.record import Record
 
 
@@ -43,20 +43,24 @@ def against(winner, *trials, ms=(), at=1.0):
 def test_what_lost_a_comparison_was_never_the_best(tmp_path):
     trials = [record(i, "a", ms) for i, ms in enumerate([4.2, 3.4, 2.0, 4.5, 1.0])]
     lines = [against(1, 0, 1, 2, ms=(4.1, 3.2, 3.6)), against(1, 1, 4, ms=(3.3, 3.4), at=2.0)]
-    assert best_so_far([*trials, *lines], "a").best_ms.tolist() == [4.1, 3.2, 3.2, 3.2, 3.2]
-    assert best_so_far([*lines, *trials]).best_ms.tolist() == [4.1, 3.2, 3.2, 3.2, 3.2]
+    assert best_so_far([*trials, *lines], "a").best_ms.tolist() == [4.2, 3.4, 2.0, 2.0, 3.2]
+    assert best_so_far([*lines, *trials]).best_ms.tolist() == [4.2, 3.2, 3.2, 3.2, 3.2], "nothing lucky is believed"
+    curve = best_so_far([*trials[:3], lines[0], *trials[3:], lines[1]], "a")
+    assert curve.best_ms.tolist() == [4.2, 3.4, 3.4, 3.4, 3.2]
+    assert curve.latency_ms.tolist() == [4.2, 3.4, 3.6, 4.5, 3.4], "and none lies below the line"
     back = against(0, 1, 0, ms=(3.3, 2.9), at=3.0)  # an earlier one wins in the end
-    assert best_so_far([*trials, *lines, back], "a").best_ms[-1] == 2.9
-    assert ranked(trials, [*lines, back])[0].trial == 0
+    assert best_so_far([*trials, *lines, back], "a").best_ms[-1] <= 3.3
+    assert ranked(trials, [*lines, back])[0].record.trial == 0
     log = tmp_path / "c.jsonl"
     write_log(log, Header(tasks=(("a", "task a"),)), trials)
     with log.open("a") as file:
         file.writelines(json.dumps(line.to_json()) + "\n" for line in lines)
     assert best_so_far(log).best_ms[-1] == 3.2
     frame = wb.read_log(log)
-    assert best_so_far(frame).best_ms.tolist() == best_so_far(log).best_ms.tolist() == [4.1, 3.2, 3.2, 3.2, 3.2]
-    assert best_so_far(frame.drop(columns="rank")).best_ms[-1] == 1.0
-    assert best_so_far(frame[frame["trial"] < 1]).best_ms.tolist() == [4.1]
+    assert best_so_far(frame).best_ms.tolist() == best_so_far(log).best_ms.tolist() == [4.2, 3.4, 2.0, 2.0, 3.2]
+    assert best_so_far(frame).reasons == best_so_far(log).reasons
+    assert best_so_far(frame.drop(columns="best_ms")).best_ms[-1] == 1.0
+    assert best_so_far(frame[frame["trial"] < 1]).best_ms.tolist() == [4.2]
 
 
 def test_who_won_among_trials_that_were_timed_otherwise_is_not_ahead(tmp_path):
@@ -67,13 +71,14 @@ def test_who_won_among_trials_that_were_timed_otherwise_is_not_ahead(tmp_path):
     lines = [*trials, against(2, 1, 2, ms=(0.78, 0.76)), against(0, 0, ms=(1.6,), at=2.0)]
     write_log(tmp_path / "d.jsonl", Header(tasks=(("a", "task a"),)), lines)
     for source in (lines, tmp_path / "d.jsonl", wb.read_log(tmp_path / "d.jsonl")):
-        assert best_so_far(source, "a").best_ms.tolist() == [0.8, 0.8, 0.8]
+        assert best_so_far(source, "a").best_ms.tolist() == [0.8, 0.8, 1.6]
+        assert best_so_far(source, "a").reasons == ((3, "measured again: 1.6 ms, the first number was lucky (0.8 ms)"),)
 
 
 def test_a_first_trial_that_lost_to_a_later_one_is_shown_until_that_comes():
     trials = [record(0, "a", 2.0), record(1, "a", 1.0)]
     curve = best_so_far([*trials, against(1, 1, 0, ms=(1.1, 1.9))], "a")
-    assert curve.best_ms.tolist() == [1.9, 1.0]
+    assert curve.best_ms.tolist() == [2.0, 1.1]
 
 
 def test_best_of_a_task():
@@ -154,9 +159,9 @@ def test_the_figure_always_has_the_same_traces():
     )
 
 
-def test_a_point_stands_at_the_least_time_of_its_trial():
+def test_a_point_stands_at_the_time_that_is_told_of_its_trial():
     lines = [record(0, "a", 4.0), record(1, "a", 3.0)]
     won = Comparison(task_key=lines[0].task_key, task="a", trials=(0, 1), latency_ms=(4.5, 2.0), winner=1)
     curve = best_so_far([*lines, won], lines[0].task_key)
-    assert curve.latency_ms.tolist() == [4.0, 2.0]
-    assert curve.best_ms.tolist() == [4.0, 2.0]
+    assert curve.latency_ms.tolist() == [4.5, 3.0]
+    assert curve.best_ms.tolist() == [4.0, 3.0]

@@ -246,19 +246,27 @@ def test_what_stands_above_the_roofs_says_why(monkeypatch):
     assert "Above the peak" in notes(figure)[0]
 
 
-def test_a_time_that_a_comparison_did_not_confirm_never_was_the_best():
+def test_a_time_that_did_not_hold_is_corrected_and_the_figure_says_why():
     def one(n, ms, batch):
-        return Record(task_key="a", task="a", trial=n, status="ok", target="llvm", latency_ms=ms, round=batch, key="k")
+        return Record(
+            task_key="a", task="a", trial=n, status="ok", target="llvm", latency_ms=ms, round=batch, key=f"k{n}"
+        )
 
     won = Comparison(task_key="a", task="a", trials=(1, 2), latency_ms=(0.6, 0.5), winner=2, timestamp=1.0)
     trials = [one(0, 0.5, 0), one(1, 0.42, 0), one(2, 0.45, 1), won]
-    assert list(best_so_far(trials, "a").best_ms) == [0.5, 0.45, 0.45]
-    measured, line, *_ = best_so_far_figure(trials, "a").data
-    assert list(measured.y) == [0.5, 0.42, 0.45]  # the doubted one lies below the line
-    assert list(line.y) == [0.5, 0.45, 0.45]
+    assert list(best_so_far(trials, "a").best_ms) == [0.5, 0.42, 0.5]
+    figure = best_so_far_figure(trials, "a")
+    measured, line, *_ = figure.data
+    assert list(measured.y) == [0.5, 0.6, 0.5]  # none lies below the line
+    assert list(line.y) == [0.5, 0.42, 0.5, 0.5]
+    why = "measured again: 0.5 ms, the first number of trial 1 was lucky (0.42 ms)"
+    assert (list(line.text), list(line.hoverinfo)) == (["", "", why], ["skip", "skip", "text"])
+    assert (figure.layout.annotations[0].text, figure.layout.annotations[0].hovertext) == (
+        "<b>0.500\u202fms</b> · corrected", why,
+    )  # fmt: skip
     cells = timeline_figure(trials).data[0].hovertext
-    assert "10 % faster, 0.45 ms" in cells[0]
-    assert "still 0.45 ms" in cells[1]
+    assert "16 % faster, 0.42 ms" in cells[0]
+    assert why in cells[1]
 
 
 def test_a_roof_that_is_an_estimate_is_dashed_and_says_so(monkeypatch):

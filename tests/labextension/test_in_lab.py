@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from browser.driver import Notebook
+from tune.random_logs import ranked
 
 from workbench.markup import milliseconds
 from workbench.tune.lines import Command, Comparison, Round
 from workbench.tune.log import Header, write_log
-from workbench.tune.ranking import latency_shown, ranked
 from workbench.tune.record import Record
 
 from .conftest import ROOT, open_lab
@@ -179,8 +179,7 @@ def test_the_best_is_who_the_comparisons_say(page: Any, address: str, folder: Pa
     found = {r.locator("button").inner_text(): r.locator("td").nth(2).inner_text() for r in rows}
     wanted = {}
     for name, records, lines in cases:
-        first = ranked(records, lines, lambda r: (r.warmth, r.latency_ms))[0]
-        wanted[name] = milliseconds(latency_shown(first, lines)).split()[0]
+        wanted[name] = milliseconds(ranked(records, lines)[0].ms).split()[0]
     assert found == wanted
     assert "151, " in page.locator(".swbl-summary").inner_text()
     assert "could not be read" not in text(page)

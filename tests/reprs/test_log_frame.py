@@ -47,7 +47,7 @@ def test_it_begins_with_a_summary():
     lines = repr(frame()).splitlines()
     assert lines[0] == "Tuning log: 30 trials, 2 tasks, 29 s, 3 failed"
     assert lines[1] == "  task a: best 1.72 ms, 15 trials"
-    assert lines[-1] == "[30 rows × 38 columns]"
+    assert lines[-1] == "[30 rows × 40 columns]"
 
 
 @pytest.mark.parametrize(

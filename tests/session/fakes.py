@@ -52,6 +52,7 @@ class FakeTuning(TuningSession):
         self.limit, self.rate, self.batch, self.cycles_per_ms = trials, rate, batch, cycles_per_ms
         self._random = random.Random(seed)
         self._records: list[Record] = []
+        self._lines: list[Record | Comparison] = []
         self._comparisons: list[Comparison] = []
         self._rounds: list[Round] = []
         self._commands: list[Command] = []
@@ -175,6 +176,7 @@ class FakeTuning(TuningSession):
                 return
             record = self._next()
             self._records.append(record)
+            self._lines.append(record)
             self._counts[self._current][0] += 1
             self.events.publish(Event("trial", self._elapsed(), task=record.task, record=record))
             if not record.ok:
@@ -218,6 +220,7 @@ class FakeTuning(TuningSession):
                 timestamp=record.timestamp + 0.5,
             )  # fmt: skip
             self._comparisons.append(line)
+            self._lines.append(line)
             self._compared[self._current] += 1
             self.events.publish(Event("compare", self._elapsed(), "won", record.task, line=line))
         self.events.publish(Event("best", self._elapsed(), task=record.task, record=record))
@@ -238,6 +241,10 @@ class FakeTuning(TuningSession):
         self.events.publish(Event("round", self._elapsed(), task=line.task, line=line))
 
     # ----- what it says
+
+    @property
+    def lines(self) -> tuple[Record | Comparison, ...]:
+        return tuple(self._lines)
 
     @property
     def records(self) -> tuple[Record, ...]:

@@ -45,7 +45,7 @@ def test_a_variant_is_a_trial_of_the_log_that_was_checked_against_the_oracle(ses
     (line,) = records(path)
     assert (line["origin"], line["status"], line["trial"], line["caches"]) == ("manual", "ok", 0, "warm")
     assert line["max_rel_error"] is not None
-    assert line["latency_ms"] == pytest.approx(s.desk.history.best(0).ms)
+    assert line["latency_ms"] == pytest.approx(head(s)["best_ms"], rel=1e-4)
     until(lambda: head(s)["logged"] == "trial 0 of the log")
     assert head(s)["best_by"] == "hand"
     rebuilt = Database.load(path).best(s.task.key)
@@ -111,7 +111,9 @@ def test_without_a_log_it_says_so_and_a_slow_variant_does_not_raise_the_total(se
     fake.result = timed(1e-6)
     s.run("measure")
     until(lambda: head(s)["ms"] == 1e-6)
-    assert s.snapshot().slices["tasks"]["est_ms"] < before
+    assert s.snapshot().slices["tasks"]["est_ms"] == before, "one time against another one"
+    s.run("measure")
+    until(lambda: s.snapshot().slices["tasks"]["est_ms"] < before)
 
 
 def measured_beside_a_run(session, fake, folder):

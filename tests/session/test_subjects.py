@@ -115,7 +115,7 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     s.run("open_task", task=0)
     before = s.schedule
     assert s.snapshot().slices["tuning"]["best_ready"]
-    by = BY.get(s.desk.stats.best(s.desk.infos[0].key).origin, "tuner")
+    by = BY.get(s.desk.best(0).record.origin, "tuner")
     assert s.snapshot().slices["head"]["best_by"] == by
     s.run("adopt", task=0)
     history = s.snapshot().slices["history"]
@@ -124,7 +124,7 @@ def test_a_model_with_its_log_can_adopt_at_once(session, log):
     assert best["steps"] == len(s.schedule.trace) > 1
     assert history["at"] == best["id"] == 1
     assert s.snapshot().slices["head"]["ms"] == s.snapshot().slices["head"]["best_ms"]
-    tuning, best = s.snapshot().slices["tuning"], s.desk.stats.best(s.desk.infos[0].key)
+    tuning, best = s.snapshot().slices["tuning"], s.desk.best(0).record
     assert (tuning["best_ready"], tuning["best_why"]) == (False, f"trial {best.trial} is already open")
     s.run("undo")
     assert not s.schedule.trace

@@ -16,7 +16,7 @@ from workbench.errors import UsageError
 from workbench.session import tuning
 from workbench.session.measuring import Result
 from workbench.session.origins import BY
-from workbench.session.stats import Stats
+from workbench.session.stats import Stats, delta, spark
 from workbench.tune.conditions import mixed
 from workbench.tune.log import Header, write_log
 from workbench.tune.record import Record
@@ -60,7 +60,7 @@ def test_a_small_run_with_real_workers(session):
     assert tasks["total_ms"] == pytest.approx(sum(r["ms"] * r["weight"] for r in tasks["rows"]), rel=1e-3)
     until(lambda: mirror.agrees(s), 5)
     s.run("adopt", task=0)
-    best = s.desk.stats.best(s.desk.infos[0].key)
+    best = s.desk.best(0).record
     assert slice_of(s, "head")["best_by"] == BY.get(best.origin, "tuner"), "the default schedule may be the fastest"
     s.run("undo")
     assert not s.schedule.trace
@@ -351,14 +351,14 @@ def test_trials_are_counted_as_they_come():
     stats = Stats()
     stats.add([trial(0, 4.0, origin="default"), trial(1), trial(2, 2.0), trial(2, 2.0)])
     task = stats.of("t")
-    assert (task.trials, task.best_ms, task.untuned_ms, dict(task.failures)) == (3, 2.0, 4.0, {"timeout": 1})
-    assert task.spark == [4.0, 4.0, 2.0]
-    assert task.delta is None
+    assert (task.trials, task.best.ms, task.untuned_ms, dict(task.failures)) == (3, 2.0, 4.0, {"timeout": 1})
+    assert spark(task) == [4.0, 4.0, 2.0]
+    assert delta(task) is None
     stats.add(trial(n, 1.0 if n > 90 else 3.0) for n in range(3, 100))
-    assert len(task.spark) == 24
-    assert (task.spark[0], task.spark[-1]) == (4.0, 1.0)
-    assert task.delta == -0.5
-    assert stats.of("unknown").spark == []
+    assert len(spark(task)) == 24
+    assert (spark(task)[0], spark(task)[-1]) == (4.0, 1.0)
+    assert delta(task) == -0.5
+    assert spark(stats.of("unknown")) == []
 
 
 def test_adopting_leaves_what_was_measured_by_hand_to_the_hand(session, fake):

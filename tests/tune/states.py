@@ -22,7 +22,7 @@ def state_of(standing):
         "epsilon": standing.epsilon,
         "wishes": copy.deepcopy(standing.wishes),
         "measured": copy.deepcopy(standing.measured),
-        "untuned": dict(standing.untuned),
+        "ledgers": [(s.ledger.best, s.ledger.course[:], s.ledger.untuned_ms) for s in standing.scheduler.states],
         "quality": dict(standing.quality),
         "numbers": (standing.next_trial, standing.next_round),
         "lines": tuple(map(len, (standing.records, standing.comparisons, standing.rounds, standing.commands))),

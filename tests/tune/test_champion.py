@@ -7,13 +7,13 @@ import dataclasses
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
+from tune.random_logs import ranked
 
 from workbench.analysis import best_so_far
-from workbench.session.stats import TaskStats
 from workbench.tune.database import Database
+from workbench.tune.ledger import TaskLedger
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log, read_log
-from workbench.tune.ranking import ranked
 from workbench.tune.record import Record
 from workbench.tune.rounds import CHALLENGERS, FINALISTS
 from workbench.tune.session import TuningSession
@@ -67,15 +67,15 @@ class Run:
         self.scheduler = GradientScheduler([TASK], confirm=True)
         self.standing = Standing([TASK], self.scheduler, Budget(), 0.1)
         self.state = self.scheduler.states[0]
-        self.stats = TaskStats()
+        self.stats = TaskLedger()
 
     def take(self, line):
         self.standing.take(line)
-        (self.stats.add if isinstance(line, Record) else self.stats.compare)(line)
+        self.stats.take(line)
         self.check()
 
     def order(self):
-        return [r.trial for r in ranked(self.standing.records, self.standing.comparisons)]
+        return [b.record.trial for b in ranked(self.standing.records, self.standing.comparisons)]
 
     def check(self):
         """But for trials that nobody could compare yet, the champion is the first."""
@@ -83,7 +83,7 @@ class Run:
         order = self.order()
         settled = [t for t in order if t in compared or t not in self.state.pending]
         assert settled[:1] == [self.state.champion][: len(order)]
-        assert [self.stats.best.trial if self.stats.best else None] == (order[:1] or [None])
+        assert [self.stats.best.record.trial if self.stats.best else None] == (order[:1] or [None])
 
     def play(self, plan):
         number = 0
@@ -99,8 +99,7 @@ class Run:
         if self.state.champion >= 0:
             self.state.settle()
             assert self.order()[0] == self.state.champion
-            records, lines = self.standing.records, self.standing.comparisons
-            assert best_so_far([*records, *lines], TASK.key).best_ms[-1] == self.stats.best_ms
+            assert best_so_far(self.standing.lines, TASK.key).best_ms[-1] == self.stats.best.ms == self.state.best_ms
 
 
 FLAT = (1.0,) * 4
@@ -119,12 +118,12 @@ def test_a_winner_takes_the_place_of_what_it_beat():
     """A best of 1.0 ms loses to a rival of 1.1 ms; 1.05 ms, which never ran beside the two, comes after both."""
     records = [trial(0, 1.0, 0), trial(1, 1.05, 0), trial(2, 1.1, 0)]
     line = Comparison(task_key=TASK.key, task=TASK.name, trials=(0, 2), latency_ms=(1.2, 1.15), winner=2, timestamp=9.0)
-    assert [r.trial for r in ranked(records, [line])] == [2, 0, 1]
+    assert [b.record.trial for b in ranked(records, [line])] == [2, 1, 0], "1.0 ms did not hold, and 1.05 ms is more"
     assert Database(records, [line]).best(TASK.key).trial == 2
     # Also beside another log, whose trials have the same numbers.
     both = Database([dataclasses.replace(r, key=f"a{r.trial}") for r in records], [line])
     both.update(Database([dataclasses.replace(trial(k, ms, 0), key=f"b{k}") for k, ms in enumerate([1.02, 0.99])]))
-    assert [r.latency_ms for r in both.top(TASK.key, 9)] == [0.99, 1.1, 1.0, 1.02, 1.05]
+    assert [r.latency_ms for r in both.top(TASK.key, 9)] == [0.99, 1.1, 1.02, 1.05, 1.0]
 
 
 def test_a_session_and_its_log_name_the_same_best(tmp_path):

@@ -9,11 +9,11 @@ import types
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tune.random_logs import ranked
 
 from workbench.tune.database import Database
 from workbench.tune.lines import Comparison
 from workbench.tune.log import Header, to_frame, write_log
-from workbench.tune.ranking import latency_shown, ranked
 from workbench.tune.record import Record
 from workbench.tune.similar import differences, shape_of
 
@@ -30,13 +30,13 @@ def record(trial, ms=1.0, key="k0", task="conv", **kwargs):
 def comparison(winner, *losers, at=1.0, ms=None, key="k0"):
     trials = (winner, *losers)
     return Comparison(
-        task_key=key, task="conv", trials=trials, latency_ms=ms or tuple(9.0 for _ in trials), winner=winner,
+        task_key=key, task="conv", trials=trials, latency_ms=ms or (), winner=winner,
         timestamp=at,
     )  # fmt: skip
 
 
 def order(records, comparisons=()):
-    return [r.trial for r in ranked(records, comparisons)]
+    return [one.record.trial for one in ranked(records, comparisons)]
 
 
 def test_without_comparisons_the_latency_decides():
@@ -73,27 +73,26 @@ def test_comparisons_of_unknown_trials_change_nothing():
     assert order(records, [comparison(7, 1), comparison(0, 8), comparison(2, 1)]) == [1, 0]
 
 
-def test_the_latency_shown_is_the_least_that_is_known():
+def test_two_measurements_have_to_bear_a_number_out():
     lines = [comparison(1, 0, at=2.0, ms=(0.7, 0.75)), comparison(1, 2, at=3.0, ms=(0.72, 0.9))]
-    shown = [latency_shown(r, lines) for r in (record(0, 0.5), record(1, 0.4), record(2, 0.3), record(3, 0.2))]
-    assert shown == [0.5, 0.4, 0.3, 0.2]
-    slow = [latency_shown(record(n, 2.0), lines) for n in range(4)]
-    assert slow == [0.75, 0.7, 0.9, 2.0]
-    assert Database([record(1, 0.8)], lines).latency_ms(record(1, 0.8)) == 0.7
+    told = {one.record.trial: one.ms for one in ranked([record(n, 0.5) for n in range(4)], lines)}
+    assert told == {1: 0.7, 0: 0.75, 2: 0.9, 3: 0.7}, "trial 3 was timed once, and 0.5 did not hold for the others"
+    told = {one.record.trial: one.ms for one in ranked([record(n, 0.71) for n in range(3)], lines)}
+    assert told == {1: 0.7, 0: 0.75, 2: 0.9}
+    found = Database([record(1, 0.8), record(1, 0.81)], lines).told("k0", 1)
+    assert [(one.ms, one.sure) for one in found] == [(0.7, "again")]
 
 
-def test_trials_rank_by_the_least_latency_that_is_known():
-    records = [record(0, 1.5), record(1, 0.8)]
-    calm, restless = comparison(0, ms=(0.7,)), comparison(0, ms=(1.6,), at=2.0)
-    assert order(records, [calm, restless]) == order(records, [restless, calm]) == [0, 1]
-    assert order(records, [restless]) == [1, 0]
+def test_of_several_measurements_of_a_program_the_number_is_one_that_was_seen_twice():
+    def told(*times):
+        return [one.ms for one in ranked([record(0, ms, timestamp=1.0 + n) for n, ms in enumerate(times)])]
 
-
-def test_of_two_measurements_of_a_program_the_faster_one_counts():
-    assert [r.latency_ms for r in ranked([record(0, 0.8), record(0, 1.6)])] == [0.8]
-    assert [r.latency_ms for r in ranked([record(0, 1.6), record(0, 0.8)])] == [0.8]
-    other = record(0, 1.6, caches="constants shared")  # the two cannot be compared: the later one
-    assert [r.latency_ms for r in ranked([record(0, 0.8), other])] == [1.6]
+    assert told(0.8) == [0.8]
+    assert told(0.8, 1.6) == told(1.6, 0.8) == [1.6]
+    assert told(0.8, 1.6, 0.9) == [0.9]
+    assert told(0.8, 1.6, 0.83) == [0.8]
+    other = record(0, 1.6, caches="constants shared")  # the two cannot be compared
+    assert [one.ms for one in ranked([record(0, 0.8), other])] == [1.6, 0.8]
 
 
 SOME = st.lists(st.tuples(st.sampled_from([0.5, 0.7, 1.0, 1.5]), st.booleans()), min_size=1, max_size=8)
@@ -152,7 +151,7 @@ def test_the_right_target_and_the_right_caches_come_before_any_latency():
     ]  # fmt: skip
     assert [r.trial for r in Database(lines).top("k0", 9, HERE)] == [5, 2, 6, 3, 7, 1, 0]
     assert [r.trial for r in Database(lines, [comparison(1, 3)]).top("k0", 9, HERE)] == [5, 2, 6, 1, 3, 7, 0]
-    ranks = to_frame(lines[1:4] + lines[5:], [comparison(1, 3)])["rank"]
+    ranks = to_frame([*lines[1:4], *lines[5:], comparison(1, 3)])["rank"]
     assert ranks.tolist() == [4, 2, 5, 1, 3, 6]
 
 

@@ -52,11 +52,12 @@ def full(path, **kwargs):
 def test_the_tables_of_all_kinds(tmp_path):
     log = full(tmp_path / "a.jsonl")
     frame = read_log(log)
-    assert frame["rank"].fillna(0).tolist() == [1, 0, 3, 2, 0, 0, 0, 1]
+    assert frame["rank"].fillna(0).tolist() == [1, 0, 2, 3, 0, 0, 0, 1], "trial 3 failed in the comparison"
     assert frame["confirmed"].tolist() == [True] + [False] * 7
-    assert frame["compared_ms"].iloc[2] == 1.5
-    assert math.isnan(frame["compared_ms"].iloc[3])
-    assert "conv: best 0.75 ms, 7 trials" in repr(frame)
+    assert frame["ledger_ms"].tolist()[:4:2] == [1.0, 1.5]
+    assert frame["best_ms"].fillna(0).tolist() == [1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 1.0, 3.0]
+    assert [bool(why) for why in frame["best_why"]] == [False] * 6 + [True, False]
+    assert "conv: best 1 ms, 7 trials" in repr(frame)
     assert read_log(log, kind="comparison")["winner"].tolist() == [0]
     assert read_log(log, kind="round")["spearman"].tolist() == [0.75]
     assert read_log(log, kind="command")["args"].tolist() == [{"hole": "j"}]
@@ -72,7 +73,7 @@ def test_the_summary_tells_what_there_is(capfd, tmp_path):
     code, out, err = invoke(capfd, "log", "summary", log, "--json")
     data = json.loads(out)
     assert code == 0
-    assert data["tasks"][0]["latency_ms"] == 0.75
+    assert (data["tasks"][0]["latency_ms"], data["tasks"][0]["sure"]) == (1.0, "compared")
     assert data["failures"] == [
         {"status": "run_error", "count": 3, "error": "signal 11", "error_count": 2},
         {"status": "build_error", "count": 1, "error": "ValueError: no such loop", "error_count": 1},
@@ -105,7 +106,7 @@ def test_distilling_keeps_the_comparisons_of_what_is_kept(capfd, tmp_path):
     assert [u.data["text"] for u in small.unknown] == ["hello"]
     code, out, _ = invoke(capfd, "log", "best", tmp_path / "b", "--json")
     assert [(r["trial"], r["latency_ms"], r["trial_ms"]) for r in json.loads(out)["records"]] == [
-        (0, 0.75, 1.0),
+        (0, 1.0, 1.0),
         (7, 3, 3),
     ]
 
@@ -183,7 +184,8 @@ def test_comparisons_that_say_nothing_are_passed_over(capfd, tmp_path):
         dataclasses.replace(COMPARISON, trials=(2, 2), latency_ms=(-1.0, 0.0), winner=2),
         dataclasses.replace(COMPARISON, task_key="elsewhere"),
     ]  # fmt: skip
-    records = [record(0, ms=1.0), record(1, ms=0.9), record(2, ms=0.8), record(2, ms=0.7, row={"i": 9})]
+    other = dataclasses.replace(record(2, ms=0.7), key="other")
+    records = [record(0, ms=1.0), record(1, ms=0.9), record(2, ms=0.8), other]
     log = tmp_path / "log"
     write_log(log, HEADER, [*records, *odd])
     frame = read_log(log)

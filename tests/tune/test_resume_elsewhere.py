@@ -139,16 +139,17 @@ def test_after_a_comparison_that_failed_the_best_still_has_to_win_one():
     assert best[0] == 0
     assert best[1:] == won
     assert won
-    assert not session._loop.scheduler.states[0].unsettled
+    assert session.snapshot().rows[0].sure == "compared"
 
 
-def test_where_no_comparison_works_the_best_is_told_to_be_unsettled():
+def test_where_no_comparison_works_the_best_is_told_to_be_timed_once():
     measurer = Unsteady()
     measurer.failing = 10**6
     session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=measurer, trials=60, options=TuneOptions(batch=6))
     session.start().wait(60)
     assert session.snapshot().rows[0].latency_ms < 2.0
-    assert "no comparison could be made" in session.explain(0)
+    assert session.snapshot().rows[0].sure == "once"
+    assert "timed once" in session.explain(0)
 
 
 @pytest.mark.parametrize("confirm", [(True, False), (False, True), (True, False, True)])

@@ -32,7 +32,7 @@ def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
     assert (frame.groupby("task_key")["origin"].first() == "default").all()
     assert session.table()["trials"].sum() == 40
     assert frame["confirmed"].any()
-    for column in ("trial", "confirmed", "rank", "compared_ms"):
+    for column in ("trial", "confirmed", "rank", "ledger_ms", "best_ms"):
         pandas.testing.assert_series_equal(session.frame()[column], frame[column])
     snapshot = session.snapshot()
     assert snapshot.untuned_ms == pytest.approx(10.0 * 6)

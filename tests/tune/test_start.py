@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tune.random_logs import ranked
 
 import workbench as wb
 from workbench import Target, workloads
@@ -12,7 +13,6 @@ from workbench.graph.tasks import Task
 from workbench.tune.default import default_schedule
 from workbench.tune.log import load_log
 from workbench.tune.options import TuneOptions
-from workbench.tune.ranking import ranked
 from workbench.tune.replay import schedule_of
 from workbench.tune.space import make_space
 from workbench.tune.template import TEMPLATES
@@ -45,7 +45,7 @@ def first(tmp_path_factory):
 def test_a_log_of_the_same_task_is_where_the_search_starts(first, tmp_path):
     session, log = first
     valid = [r for r in session.records if r.ok and r.variant >= 0]
-    best = next(iter(ranked(valid, session.comparisons, lambda r: (r.warmth, r.latency_ms))))
+    best = ranked(valid, session.comparisons)[0].record
     again, events = run([matmul()], trials=8, log=tmp_path / "b.jsonl", seeds=log)
     seeds = [e.message for e in events if e.kind == "seed"]
     assert seeds

@@ -5,16 +5,16 @@ A source is a table from `read_log`, the path of a log, a tuning session, or rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.claims import Told, claimed
 from workbench.analysis.source import Trial, read
 from workbench.errors import InputError, did_you_mean
+from workbench.tune.weights import total
 
 if TYPE_CHECKING:
     import pandas
@@ -37,10 +37,12 @@ class Curve:
         Number in the log of every trial that the curve has a value for, and the how-manieth trial of the task (of the
         log, for all tasks together) it is, from 1.
     latency_ms : array of float
-        What these trials took, each the least that is known of it; empty for all tasks together.
+        What the ledger tells of these trials, none below the line; empty for all tasks together.
     best_ms : array of float
-        Best so far: a trial that lost a comparison never was. For all tasks: the sum of each task's best, times its
-        weight, from the trial on after which every task has one.
+        Best so far, as the ledger had it by then: what came later changes none of these. For all tasks: the sum of each
+        task's best, times its weight, from the trial on after which every task has one.
+    reasons : tuple of (int, str)
+        Where the best became slower, by `nth`, and why.
     failed_trials, failed_nth : array of int
         Trials without a latency.
     failed_status : tuple of str
@@ -61,6 +63,7 @@ class Curve:
     failed_status: tuple[str, ...]
     count: int
     missing: int
+    reasons: tuple[tuple[int, str], ...] = ()
 
 
 def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str] | None = None) -> Curve:
@@ -81,47 +84,44 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
         "curve.task" when no trial is of that task.
     """
     lines = read(source)
-    trials, known, told = lines.trials, lines.keys, lines.told
+    trials, known = lines.trials, lines.keys
     if task_key is None:
-        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)), told)
+        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)))
     mine = [t for t in trials if t.key == task_key] or [t for t in trials if t.name == task_key]
     if not mine and task_key not in known and (tasks is None or task_key not in set(tasks)):
         names = dict.fromkeys(t.name for t in trials)
         raise InputError(
             "curve.task", f"No trial is of a task {task_key!r}.", (), did_you_mean(task_key, names, "tasks")
         )
-    valid = [(n, t) for n, t in enumerate(mine, 1) if t.ok]
-    shown = told[mine[0].key].shown if mine and mine[0].key in told else {}
-    latency = np.array([_least(t, shown) for _, t in valid], np.float64)
-    best = np.array(_claims(mine, told, mine[0].key) if mine else (), np.float64)
-    return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1)
+    valid, after = list[tuple[int, Trial]](), list[Trial]()
+    for n, t in enumerate(mine, 1):
+        if t.ok:
+            valid.append((n, t))
+            after.append(t)
+        elif after:  # a comparison behind a trial that failed
+            after[-1] = replace(t, why=t.why or after[-1].why)
+    best = np.array([t.best_ms for t in after], np.float64)
+    told = np.array([t.told_ms for _, t in valid], np.float64)
+    risen = np.diff(best, prepend=np.inf) > 0
+    reasons = [(n, t.why) for (n, _), t, up in zip(valid, after, risen, strict=True) if up]
+    # What is known of a trial now may be less than the best was then, which stays as it was.
+    latency = np.maximum(told, best)
+    return _curve(mine[0].name if mine else "", mine, valid, latency, best, 0 if valid else 1, reasons)
 
 
-def _least(t: Trial, shown: Mapping[int, float]) -> float:
-    """The least time that is known of a trial; of two that have one number, comparisons are about the first."""
-    own = t.latency_ms or 0.0
-    return own if t.program else min(own, shown.get(t.trial, own))
-
-
-def _total(trials: Sequence[Trial], keys: Sequence[str], told: Mapping[str, Told]) -> Curve:
-    best: dict[str, float] = {}
-    claims = {key: iter(_claims(trials, told, key)) for key in keys}
-    wanted, total, found = set(keys), 0.0, list[tuple[int, Trial]]()
-    after: list[float] = []
+def _total(trials: Sequence[Trial], keys: Sequence[str]) -> Curve:
+    best: dict[str, float | None] = dict.fromkeys(keys)
+    weights = {t.key: t.weight for t in reversed(trials)}
+    found, after, now = list[tuple[int, Trial]](), list[float](), None
     for n, t in enumerate(trials, 1):
-        if t.ok and t.key in wanted:
-            now = next(claims[t.key])
-            total += t.weight * (now - best.get(t.key, 0.0))
-            best[t.key] = now
-        if len(best) == len(keys) > 0:
+        if t.best_ms != best.get(t.key, t.best_ms):
+            best[t.key] = t.best_ms
+            now = total([(weights.get(key, 1), ms) for key, ms in best.items()])
+        if now is not None:
             found.append((n, t))
-            after.append(total)
-    empty = np.empty(0, np.float64)
-    return _curve("end to end", trials, found, empty, np.array(after, np.float64), len(keys) - len(best))
-
-
-def _claims(trials: Sequence[Trial], told: Mapping[str, Told], key: str) -> list[float]:
-    return claimed([t for t in trials if t.key == key and t.ok], told.get(key, Told()))
+            after.append(now)
+    missing = sum(ms is None for ms in best.values())
+    return _curve("end to end", trials, found, np.empty(0, np.float64), np.array(after, np.float64), missing)
 
 
 def _curve(
@@ -131,6 +131,7 @@ def _curve(
     latency: NDArray[np.float64],
     best: NDArray[np.float64],
     missing: int,
+    reasons: Iterable[tuple[int, str]] = (),
 ) -> Curve:
     failed = [(n, t) for n, t in enumerate(trials, 1) if not t.ok]
     return Curve(
@@ -144,6 +145,7 @@ def _curve(
         tuple(_kind(t) for _, t in failed),
         len(trials),
         missing,
+        tuple(reasons),
     )
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from workbench.analysis.claims import Told, claimed
 from workbench.analysis.source import Trial, read
 
 if TYPE_CHECKING:
@@ -27,6 +26,8 @@ class Turn:
         Best latency of the task before and after; before its first valid trial, that trial's.
     trial : int or None
         The fastest trial of the turn.
+    why : str
+        Why the best is slower than before, where it is.
     line : Round or None
         What the log says of the last of the rounds: the scheduler's reason and terms. None in tables and in logs
         without rounds.
@@ -42,6 +43,7 @@ class Turn:
     after_ms: float | None
     trial: int | None
     line: Round | None = None
+    why: str = ""
 
     @property
     def gain(self) -> float:
@@ -70,7 +72,7 @@ def turns(source: Source, tasks: Iterable[str] | None = None, most: int | None =
     for trial in lines.trials:
         if trial.key in by_task:
             by_task[trial.key].append(trial)
-    found = [turn for key, trials in by_task.items() for turn in _of_task(key, trials, lines.told.get(key), why)]
+    found = [turn for key, trials in by_task.items() for turn in _of_task(key, trials, why)]
     found.sort(key=lambda turn: turn.first)
     width = 1 if most is None else _width(found, most)
     return found if width == 1 else _joined(found, width)
@@ -87,19 +89,19 @@ def _width(found: Sequence[Turn], most: int) -> int:
     return width
 
 
-def _of_task(key: str, trials: Sequence[Trial], told: Told | None, why: Mapping[tuple[int, str], Round]) -> list[Turn]:
-    best = iter(claimed([t for t in trials if t.ok], told or Told()))
+def _of_task(key: str, trials: Sequence[Trial], why: Mapping[tuple[int, str], Round]) -> list[Turn]:
     out: list[Turn] = []
     now: float | None = None
     for group in _groups(trials):
-        times = [(t.latency_ms, t.trial) for t in group if t.ok and t.latency_ms is not None]
-        before = now if now is not None else times[0][0] if times else None
-        for _ in times:
-            now = next(best)
+        times = [(t.told_ms or 0.0, t.trial) for t in group if t.ok]
+        first = next((t.best_ms for t in group if t.ok), None)
+        before, now = now if now is not None else first, group[-1].best_ms
         fastest = min(times)[1] if times else None
         number, failed = group[0].round, len(group) - len(times)
         line = why.get((number, key))
-        out.append(Turn(number, number, key, group[0].name, len(group), failed, before, now, fastest, line))
+        slower = [t.why for t in group if t.why][-1:] if (now or 0.0) > (before or 0.0) else []
+        name, told = group[0].name, "".join(slower)
+        out.append(Turn(number, number, key, name, len(group), failed, before, now, fastest, line, told))
     return out
 
 
@@ -127,4 +129,5 @@ def _both(a: Turn, b: Turn) -> Turn:
         b.trial if b.after_ms != a.after_ms and b.trial is not None else a.trial if a.trial is not None else b.trial
     )
     return Turn(a.first, b.last, a.key, a.name, a.trials + b.trials, a.failed + b.failed, a.before_ms or b.before_ms,
-                b.after_ms if b.after_ms is not None else a.after_ms, fastest, b.line or a.line)  # fmt: skip
+                b.after_ms if b.after_ms is not None else a.after_ms, fastest, b.line or a.line,
+                b.why or a.why)  # fmt: skip

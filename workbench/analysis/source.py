@@ -1,22 +1,20 @@
-"""What the charts read: trials, comparisons and rounds of a table, a log, a tuning session or of lines."""
+"""What the charts read: trials and rounds of a table, a log, a tuning session or of lines."""
 
 from __future__ import annotations
 
-import math
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from workbench.analysis.claims import Told
 from workbench.arguments import ArgumentTypeError
 from workbench.errors import InputError
 
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.tune.lines import Comparison, Round
+    from workbench.tune.ledger import Ledger
+    from workbench.tune.lines import AnyLine, Comparison, Round
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
@@ -27,7 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What charts need of a record; `program` and `warmth` as in `workbench.tune.ranking`."""
+    """What charts need of a record, and of the ledger: what is told of it, the best of its task after it, and why that
+    is slower than before, where it is.
+    """
 
     trial: int
     key: str
@@ -39,8 +39,9 @@ class Trial:
     flops: int = 0
     round: int = 0
     predicted: float | None = None
-    program: str = ""
-    warmth: int = 0
+    told_ms: float | None = None
+    best_ms: float | None = None
+    why: str = ""
 
     @property
     def ok(self) -> bool:
@@ -50,11 +51,10 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Trials in order, keys of the tasks that belong together, what comparisons say of each task, and the rounds."""
+    """Trials in order, keys of the tasks that belong together, and the rounds."""
 
     trials: Sequence[Trial]
     keys: Sequence[str]
-    told: Mapping[str, Told] = field(default_factory=dict)
     rounds: Sequence[Round] = ()
 
     def of(self, key: str) -> list[Trial]:
@@ -80,38 +80,54 @@ def read(source: Any) -> Lines:
     if isinstance(source, str | os.PathLike):
         log = load_log(source)
         names = dict(log.header.tasks) if log.header else {}
-        return of_lines(log.records, log.comparisons, log.rounds, list(names) if log.header else None, names)
+        return of_lines(log.lines, list(names) if log.header else None, names)
     if isinstance(source, TuningSession):
         names = {r.key: r.name for r in source.snapshot().rows}
         keys = [r.key for r in source.snapshot().rows if r.state != "skipped"]
-        return of_lines(source.records, source.comparisons, source.rounds, keys, names)
+        return of_lines([*source.lines, *source.rounds], keys, names)
     if hasattr(source, "columns"):
         trials = _of_frame(source)
-        return Lines(trials, _keys(trials), _told_by_columns(source))
+        return Lines(trials, _keys(trials))
     return _of_iterable(source)
 
 
 def of_lines(
+    lines: Iterable[AnyLine], keys: Sequence[str] | None = None, names: Mapping[str, str] | None = None
+) -> Lines:
+    """Take lines of a log together, in its order; the tasks are those that occur, unless `keys` names them. A task is
+    called what `names` says by its key, else as in its first trial: later ones may have another name.
+    """
+    from workbench.tune.ledger import Ledger
+    from workbench.tune.lines import Round
+    from workbench.tune.record import Record
+
+    ledger, records, rounds = Ledger(), list[Record](), list[Round]()
+    for line in lines:
+        if isinstance(line, Round):
+            rounds.append(line)
+        elif ledger.take(line) and isinstance(line, Record):
+            records.append(line)
+    return of_ledger(ledger, records, rounds, keys, names)
+
+
+def of_ledger(
+    ledger: Ledger,
     records: Iterable[Record],
-    comparisons: Iterable[Comparison] = (),
     rounds: Iterable[Round] = (),
     keys: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> Lines:
-    """Take lines of a log together; the tasks are those that occur, unless `keys` names them. A task is called what
-    `names` says by its key, else as in its first trial: later trials may have been written under another name.
-    """
-    records = list(records)
-    called = dict(names or {})
+    """Do what `of_lines` does, where the lines were taken in already; `records` are those that were news."""
+    called = {key: task.name for key, task in ledger.tasks.items()} | dict(names or {})
+    course = {key: iter(task.after()) for key, task in ledger.tasks.items()}
+    trials = []
     for r in records:
-        called.setdefault(r.task_key, r.task)
-    times = Counter((r.task_key, r.trial) for r in records)
-    trials = [
-        Trial(r.trial, r.task_key, called[r.task_key], r.status, r.latency_ms, r.weight, r.error, r.flops, r.round,
-              r.predicted, _program(r) if times[r.task_key, r.trial] > 1 else "", r.warmth)
-        for r in records
-    ]  # fmt: skip
-    return Lines(trials, _keys(trials) if keys is None else list(keys), _told(records, comparisons), tuple(rounds))
+        told, best = ledger.tasks[r.task_key].of(r), next(course[r.task_key])
+        trials.append(
+            Trial(r.trial, r.task_key, called[r.task_key], r.status, r.latency_ms, r.weight, r.error, r.flops, r.round,
+                  r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "")
+        )  # fmt: skip
+    return Lines(trials, _keys(trials) if keys is None else list(keys), tuple(rounds))
 
 
 def _of_iterable(source: Any) -> Lines:
@@ -122,42 +138,11 @@ def _of_iterable(source: Any) -> Lines:
     if given is None or not all(isinstance(r, Record | Comparison | Round) for r in given):
         message = f"There is no curve of a {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message, ("source",), "pass a table from read_log, a path or a session")
-    return of_lines(
-        [r for r in given if isinstance(r, Record)],
-        [r for r in given if isinstance(r, Comparison)],
-        [r for r in given if isinstance(r, Round)],
-    )
+    return of_lines(given)
 
 
 def _keys(trials: Iterable[Trial]) -> list[str]:
     return list(dict.fromkeys(t.key for t in trials))
-
-
-def _told(records: Iterable[Record], comparisons: Iterable[Comparison]) -> dict[str, Told]:
-    valid: dict[str, list[Record]] = {}
-    for r in records:
-        if r.ok:
-            valid.setdefault(r.task_key, []).append(r)
-    lines: dict[str, list[Comparison]] = {}
-    for c in comparisons:
-        lines.setdefault(c.task_key, []).append(c)
-    return {key: Told.of(mine, lines.get(key, ())) for key, mine in valid.items()}
-
-
-def _told_by_columns(frame: pandas.DataFrame) -> dict[str, Told]:
-    """What the table's own columns say; nothing where they were removed."""
-    if not {"rank", "confirmed", "compared_ms"} <= set(frame.columns):
-        return {}
-    found = {}
-    for key, part in frame[frame["rank"].notna()].groupby("task_key", sort=False):
-        shown = {int(n): float(ms) for n, ms in zip(part["trial"], part["compared_ms"], strict=True) if ms == ms}
-        won = frozenset(int(n) for n in part["trial"][part["confirmed"]])
-        numbers = [int(n) for n in part["trial"]]
-        best = part.sort_values(["rank", "latency_ms"]).iloc[0]
-        best_ms = float(min(best["latency_ms"], shown.get(int(best["trial"]), math.inf)))
-        # The first one of a task is its first best; every other one has become it by a comparison.
-        found[str(key)] = Told(shown, won, frozenset(shown) - won - {numbers[0]}, best_ms)
-    return found
 
 
 def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
@@ -166,40 +151,28 @@ def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
     if lacking:
         text = f"The table has no column {', '.join(map(repr, lacking))}."
         raise InputError("curve.columns", text, lacking, "use the table that read_log returns")
-    more = {"flops": 0, "round": 0, "predicted": None, "key": "", "caches": ""}
+    more = {"flops": 0, "round": 0, "predicted": None, "ledger_ms": None, "best_ms": None, "best_why": ""}
     columns = [frame[n].tolist() for n in names]
     columns += [frame[n].tolist() if n in frame.columns else [usual] * len(frame) for n, usual in more.items()]
-    return [
-        Trial(
-            int(n),
-            key,
-            task,
-            status,
-            _number(ms),
-            int(weight),
-            str(error),
-            int(flops),
-            int(batch),
-            _number(told),
-            str(program),
-            _warmth(str(caches)),
-        )
-        for n, key, task, status, ms, weight, error, flops, batch, told, program, caches in zip(*columns, strict=True)
-    ]
+    found = [
+        Trial(int(n), key, task, status, _number(ms), int(weight), str(error), int(flops), int(batch), _number(guess),
+              _number(told), _number(best), str(why))
+        for n, key, task, status, ms, weight, error, flops, batch, guess, told, best, why in zip(*columns, strict=True)
+    ]  # fmt: skip
+    return found if {"ledger_ms", "best_ms"} <= set(frame.columns) else _by_themselves(found)
+
+
+def _by_themselves(trials: Iterable[Trial]) -> list[Trial]:
+    """Let the least latency count, in a table whose columns of the ledger were removed."""
+    best: dict[str, float] = {}
+    out = []
+    for t in trials:
+        if t.ok and t.latency_ms is not None:
+            best[t.key] = min(t.latency_ms, best.get(t.key, t.latency_ms))
+        out.append(replace(t, told_ms=t.latency_ms, best_ms=best.get(t.key)))
+    return out
 
 
 def _number(value: Any) -> float | None:
     """A number of a table, which has NaN where a record has nothing."""
     return None if value is None or value != value else float(value)
-
-
-def _program(r: Record) -> str:
-    """What tells a record's program from others that have the same number."""
-    return f"{r.key}:{r.variant}:{sorted(r.row.items())}:{r.trace}"
-
-
-def _warmth(caches: str) -> int:
-    """What `Record.warmth` would say."""
-    from workbench.tune.record import CONDITIONS
-
-    return CONDITIONS.index(caches) if caches in CONDITIONS else len(CONDITIONS)

@@ -10,6 +10,7 @@ from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
 from workbench.tune.database import Database
+from workbench.tune.ledger import Best
 from workbench.tune.log import Log, is_there, write_log
 from workbench.tune.merge import merge_logs
 from workbench.tune.record import Record, speed
@@ -21,14 +22,13 @@ __all__ = ["best", "distill", "merge", "summary"]
 def best(options: Namespace, output: Output) -> int:
     """List the best trials of every task."""
     log = load(options, output)
-    database, found = _top(log, options.k)
     rows, records = [], []
-    for r in found:
-        shown = database.latency_ms(r)
-        gflops = speed(r.flops, shown)
-        latency = "-" if shown is None else latency_text(shown)
+    for one in _top(log, options.k):
+        r, gflops = one.record, speed(one.record.flops, one.ms)
+        latency = latency_text(one.ms) + (" (disturbed)" if one.sure == "disturbed" else "")
         rows.append([r.task, str(r.trial), latency, number(gflops, 2), r.origin, _row_text(r)])
-        records.append({**r.to_json(), "latency_ms": shown, "gflops": gflops, "trial_ms": r.latency_ms})
+        told = {"latency_ms": one.ms, "gflops": gflops, "trial_ms": r.latency_ms, "sure": one.sure}
+        records.append({**r.to_json(), **told})
     text = columns(["Task", "Trial", "Latency (ms)", "GFLOP/s", "Origin", "Row"], rows, {1, 2, 3})
     output.result({"log": str(options.log), "records": records}, text if rows else "The log holds no valid trial.")
     return 0
@@ -38,14 +38,14 @@ def _row_text(record: Record) -> str:
     return json.dumps(dict(record.row), separators=(",", ":")) if record.row else "-"
 
 
-def _top(log: Log, k: int) -> tuple[Database, list[Record]]:
+def _top(log: Log, k: int) -> list[Best]:
     database = Database(log.records, log.comparisons)
     targets = {key: {r.target for r in log.records if r.task_key == key} for key in database}
-    found: list[Record] = []
+    found: list[Best] = []
     for key in names(log):
         for target in sorted(targets.get(key, ())):
-            found += database.select(key, k, lambda r, t=target: r.target == t, target)  # type: ignore[misc]
-    return database, found
+            found += database.told(key, k, lambda r, t=target: r.target == t, target)  # type: ignore[misc]
+    return found
 
 
 def distill(options: Namespace, output: Output) -> int:
@@ -59,7 +59,9 @@ def distill(options: Namespace, output: Output) -> int:
         raise LogError("log.unwritable", "A log cannot be distilled into itself", [str(target)], hint)
     if there and not options.output:
         raise LogError("log.exists", "The file is already there", [str(target)], "name a file with -o to write over it")
-    _, found = _top(log, options.k)
+    found = [one.record for one in _top(log, options.k)]
+    programs = {(r.task_key, r.program): r.trial for r in found if r.program}
+    found += [r for r in log.records if r.ok and programs.get((r.task_key, r.program), r.trial) != r.trial]  # once more
     kept = {(r.task_key, r.trial) for r in found}
     compared = [c for c in log.comparisons if any((c.task_key, trial) in kept for trial in c.trials)]
     write_log(target, log.header, [*found, *compared, *log.unknown])

@@ -9,10 +9,11 @@ from typing import Any
 
 from workbench.cli.output import Output, columns, number
 from workbench.tune.conditions import mixed
-from workbench.tune.database import Database
+from workbench.tune.ledger import Ledger, TaskLedger
 from workbench.tune.log import Log, load_log
 from workbench.tune.record import Record, speed
 from workbench.tune.table import latency_text
+from workbench.tune.weights import shares, total
 
 
 def load(options: Namespace, output: Output) -> Log:
@@ -34,16 +35,18 @@ def names(log: Log) -> dict[str, str]:
 def summary(options: Namespace, output: Output) -> int:
     """Say what was tuned, how often, how well, and what failed."""
     log = load(options, output)
-    tasks = _tasks(log)
-    known = [t["weight"] * t["latency_ms"] for t in tasks if t["latency_ms"] is not None]
-    total = sum(known) if tasks and len(known) == len(tasks) else None
+    ledger = Ledger.of(log.lines)
+    tasks = _tasks(log, ledger)
+    calls = ledger.calls(names(log))
+    for task, share in zip(tasks, shares(calls), strict=True):
+        task["share"] = share
     data = {
         "log": str(options.log),
         "model": log.header.model if log.header else None,
         "target": log.header.target if log.header else None,
         "trials": len(log.records),
         "seconds": max((r.elapsed_s for r in log.records), default=0.0),
-        "total_latency_ms": total,
+        "total_latency_ms": total(calls),
         "tasks": tasks,
         "failures": _failures(log.records),
         "comparisons": {"count": len(log.comparisons), "new_best": sum(c.new_best for c in log.comparisons)},
@@ -59,23 +62,19 @@ def summary(options: Namespace, output: Output) -> int:
     return 0
 
 
-def _tasks(log: Log) -> list[dict[str, Any]]:
-    database = Database(log.records, log.comparisons)
-    by_task: dict[str, list[Record]] = {}
-    for record in log.records:
-        by_task.setdefault(record.task_key, []).append(record)
-    compared = Counter(c.task_key for c in log.comparisons)
-    found = []
-    for index, (key, name) in enumerate(names(log).items()):
-        records = by_task.get(key, [])
-        best = database.best(key)
-        latency = database.latency_ms(best) if best else None
-        found.append({
-            "id": index, "key": key, "name": name, "weight": records[0].weight if records else None,
-            "trials": len(records), "failed": dict(Counter(r.status for r in records if not r.ok)),
-            "latency_ms": latency, "gflops": speed(best.flops, latency) if best else None, "comparisons": compared[key],
-        })  # fmt: skip
-    return found
+def _tasks(log: Log, ledger: Ledger) -> list[dict[str, Any]]:
+    return [_task(index, key, name, ledger.task(key)) for index, (key, name) in enumerate(names(log).items())]
+
+
+def _task(index: int, key: str, name: str, task: TaskLedger) -> dict[str, Any]:
+    latency = task.best.ms if task.best else None
+    risen = [step.reason for step in task.course if step.reason]
+    return {
+        "id": index, "key": key, "name": name, "weight": task.weight if task.trials else None,
+        "trials": task.trials, "failed": dict(task.failures), "latency_ms": latency,
+        "gflops": speed(task.flops, latency), "comparisons": task.comparisons,
+        "sure": task.best.sure if task.best else None, "untuned_ms": task.untuned_ms, "corrected": risen,
+    }  # fmt: skip
 
 
 def _failures(records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -114,13 +113,14 @@ def _text(data: dict[str, Any]) -> list[str]:
     for t in data["tasks"]:
         bad = ", ".join(f"{n} {status}" for status, n in sorted(t["failed"].items())) or "-"
         latency = "-" if t["latency_ms"] is None else latency_text(t["latency_ms"])
+        latency += " (disturbed)" if t["sure"] == "disturbed" else ""
         rows.append(
             [str(t["id"]), t["name"], str(t["weight"] or "-"), str(t["trials"]), latency, number(t["gflops"], 2),
              str(t["comparisons"] or "-"), bad]
         )  # fmt: skip
     heads = ["ID", "Task", "Weight", "Trials", "Latency (ms)", "GFLOP/s", "Compared", "Failed"]
-    total = data["total_latency_ms"]
-    estimate = "-" if total is None else f"{latency_text(total, 3)} ms"
+    whole = data["total_latency_ms"]
+    estimate = "-" if whole is None else f"{latency_text(whole, 3)} ms"
     parts = [columns(heads, rows, {0, 2, 3, 4, 5, 6})]
     parts.append(
         f"Trials: {data['trials']}   Tuning time: {data['seconds']:.1f} s   Estimated total latency: {estimate}"
@@ -147,6 +147,8 @@ def _other_lines(data: dict[str, Any]) -> list[str]:
         ranks = sorted(rounds["spearman"].values())
         quality = f"; rank correlation of the model {ranks[len(ranks) // 2]:.2f} (median)" if ranks else ""
         out.append(f"Rounds: {rounds['count']}, {spent}{quality}")
+    for task in data["tasks"]:
+        out += [f"{task['name']}: {reason}" for reason in task["corrected"][-1:]]
     if data["commands"]:
         out.append(f"Commands: {data['commands']}")
     if len(data["hosts"]) > 1:

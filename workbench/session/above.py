@@ -27,11 +27,8 @@ def of_trial(desk: Desk, index: int, record: Record | None, gflops: float | None
 
 def of_task(desk: Desk, index: int, gflops: float | None) -> str:
     """Say it of the best schedule of a task."""
-    tree, key = desk.history.trees.get(index), desk.history.best_key(index)
-    node = tree.find(key) if tree is not None and key is not None and desk.best(index)[1] == "hand" else None
-    if node is not None:
-        return of_schedule(desk, node.schedule.func, gflops)
-    return of_trial(desk, index, desk.stats.best(desk.infos[index].key), gflops)
+    best = desk.best(index)
+    return of_trial(desk, index, None if best is None else desk.traced(index, best.record), gflops)
 
 
 def _why(desk: Desk, gflops: float | None, tile: int | None, func: Func | None) -> str:

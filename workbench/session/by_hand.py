@@ -19,6 +19,7 @@ from workbench.tune.log import Header
 from workbench.tune.log_writer import LogWriter
 from workbench.tune.options import TuneOptions
 from workbench.tune.parts import Given
+from workbench.tune.record import Record
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -26,13 +27,16 @@ if TYPE_CHECKING:
     from workbench.schedule import Schedule
     from workbench.target import Target
     from workbench.tune.lines import Round
-    from workbench.tune.record import Record
 
-    from .measuring import Key
+    from .measuring import Key, Result
     from .subject import TaskInfo
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""
+
+
+_STATE = "state "
+"""Begin of the key of a trial that stands for a state of which only the time is known."""
 
 
 class ByHand:
@@ -51,6 +55,7 @@ class ByHand:
         caches = TuneOptions(constants=constants).caches
         self._stamp = Stamp(str(target), f"{platform.node()} {platform.machine()}", 0, caches)
         self._waiting: list[Waiting] = []
+        self._made: list[Waiting] = []
         self._numbers: dict[Key, int] = {}
         self._defaults: dict[str, Schedule | None] = {}
         self._list = threading.Lock()
@@ -69,6 +74,30 @@ class ByHand:
         waits = log is not None and any(k == key for k, _ in self._waiting)
         return "not yet in the log" if waits else "not in a log"
 
+    def made(self, task_key: str) -> list[Waiting]:
+        """Return what was measured of a task in this session, as trials that may have no number yet."""
+        with self._list:
+            return [one for one in self._made if one[1].task_key == task_key]
+
+    def knows(self, key: Key) -> bool:
+        """Whether a state is a trial, of the log or to be."""
+        return key in self._numbers or any(k == key for k, _ in self._made)
+
+    def remembered(self, key: Key, info: TaskInfo, result: Result) -> Record:
+        """Return the trial of a state that another session has measured."""
+        return Record(
+            task_key=info.key, task=info.name, trial=-1, status="ok", target=str(self._target), weight=info.weight,
+            flops=info.flops, key=f"{_STATE}{key[0]} {key[1]}", origin="manual", caches=self._stamp.caches,
+            host=self._stamp.host, latency_ms=result.ms, spread=result.spread,
+        )  # fmt: skip
+
+    def remembers(self, record: Record) -> Key | None:
+        """Return the state that such a trial is of; None for every other one."""
+        if not record.key.startswith(_STATE):
+            return None
+        index, _, steps = record.key.removeprefix(_STATE).partition(" ")
+        return int(index), steps
+
     def know(self, key: Key, trial: int) -> None:
         """Note that a state is a trial of the log already."""
         self._numbers[key] = trial
@@ -85,6 +114,7 @@ class ByHand:
         record = trial_line(task, given, schedule, measurement, self._stamp, trial=-1)
         with self._list:
             self._waiting.append((key, record))
+            self._made.append((key, record))
 
     def yardsticks(self, known: Collection[str]) -> list[tuple[Task, Schedule]]:
         """Return what has to be measured, too: of each task of a network the schedule that it has without the log,

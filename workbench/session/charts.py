@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
 from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
-from workbench.analysis.source import of_lines
+from workbench.analysis.source import of_ledger
 
 from . import above
 
@@ -52,7 +52,7 @@ def figure(desk: Desk, theme: Theme) -> Any:
     live = desk.watch is not None and desk.watch.live
     rounds = desk.opened.rounds if desk.watch is None else desk.watch.tuning.rounds
     names = {info.key: info.name for info in desk.infos}
-    lines = of_lines(stats.records, stats.comparisons, rounds, list(names), names)
+    lines = of_ledger(stats.ledger, stats.records, rounds, list(names), names)
     return tuning_figure(
         lines, key if key is not None and stats.of(key).trials else None, lines.keys, by_hand=_by_hand(desk),
         peak_gflops=desk.peak, target=desk.target, most=LIVE_POINTS if live else None, wide=desk.chart.wide,
@@ -97,11 +97,10 @@ def spots(desk: Desk) -> list[Spot]:
 
 def _trials(desk: Desk, key: str) -> Iterator[Spot]:
     """The tuner's trials of a task, those that are known by now."""
-    stats = desk.stats.of(key)
+    task = desk.stats.of(key)
     for record, intensity in desk.intensities.of(key, desk.stats.records):
-        ms = stats.shown_ms(record) or 0.0
-        if ms > 0.0:
-            speed = record.flops / (ms * 1e6)
+        if (told := task.of(record)) is not None:
+            speed = record.flops / (told.ms * 1e6)
             why = above.of_trial(desk, desk.index or 0, record, speed)
             yield Spot("", intensity, speed, True, "trial", path=False, node=record.trial, above=why)
 

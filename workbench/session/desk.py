@@ -11,6 +11,7 @@ from workbench.graph.tasks import Task
 from workbench.runtime.load import Load
 from workbench.runtime.roofs import all_threads
 from workbench.schedule import Schedule
+from workbench.tune.ledger import Best, TaskLedger
 from workbench.tune.measuring import constants_of
 from workbench.tune.record import Record
 from workbench.tune.replay import schedule_of
@@ -62,8 +63,7 @@ class Desk:
         self.estimates = Estimates(self.history, self.target)
         self.intensities = Intensities(self.target)
         self.chart, self.roofs = Shown(), known_roofs(self.target)
-        self.stats.add(opened.records)
-        self.stats.add(opened.comparisons)
+        self.stats.add(opened.lines)
         self.peak = self.target.stored_peak()
         self.peak_of_all, self.peak_measured = all_threads(self.target)
         self.selected = ""
@@ -208,7 +208,7 @@ class Desk:
         while the roofline shows them, and every task without tuning while it matters, because there are several and one
         of them has no time.
         """
-        untimed = len(self.infos) > 1 and any(self.best(i)[0] is None for i in range(len(self.infos)))
+        untimed = len(self.infos) > 1 and any(self.best(i) is None for i in range(len(self.infos)))
         tasks = [info.task for info in self.infos if info.task is not None] if untimed else []
         found = {
             "estimate": self.estimates.rest(self.index, self.peak),
@@ -217,19 +217,26 @@ class Desk:
         }
         return [(kind, work) for kind, work in found.items() if work is not None]
 
-    def best(self, index: int) -> tuple[float | None, str | None]:
-        """Return the best latency of a task and who found it."""
-        by_hand, logged = self.history.best(index), self.stats.best(self.infos[index].key)
-        finder: str = "tuner" if logged is None else BY.get(logged.origin, "tuner")
-        found = [
-            (ms, by)
-            for ms, by in (
-                (by_hand.ms if by_hand is not None else None, self.history.best_by(index)),
-                (self.stats.best_ms(self.infos[index].key), finder),
-            )
-            if ms is not None
-        ]
-        return min(found, default=(None, None))
+    def told(self, index: int) -> TaskLedger:
+        """Return what is known about a task, from its log and from measurements by hand that are in none."""
+        info, known = self.infos[index], self.by_hand.made(self.infos[index].key)
+        found = [record for _, record in known]
+        for key, result in self.history.by_hand(index):
+            if not self.by_hand.knows(key):  # it was kept with the variants
+                found.append(self.by_hand.remembered(key, info, result))
+        return self.stats.also(info.key, tuple(found))
+
+    def best(self, index: int) -> Best | None:
+        """Return the best of a task, whoever found it."""
+        return self.told(index).best
+
+    def traced(self, index: int, record: Record) -> Record | None:
+        """Return a trial with its steps; None for one that another session has measured, if its variant was let go."""
+        key = self.by_hand.remembers(record)
+        if key is None:
+            return record
+        node = self.history.trees[index].find(key)
+        return None if node is None else replace(record, trace=tuple(node.schedule.to_json()), variant=-1)
 
     # ----- what the tuner found
 
@@ -259,14 +266,14 @@ class Desk:
         by = BY.get(record.origin, "tuner")
         node = tree.node(tree.add(parent, found, edge=edge, by=by, label=label, trial=record.trial))
         self.history.results[node.key] = Result.of_record(record)
-        if by == "hand":
-            self.by_hand.know(node.key, record.trial)
+        self.by_hand.know(node.key, record.trial)
         return node.id
 
     def tuned(self, index: int, trial: int | None = None) -> tuple[Schedule, Record]:
         """Return a task's best schedule in the log, or that of a trial, and its line with the time that is shown."""
         info = self.infos[index]
-        record = self.stats.best(info.key) if trial is None else self._trial(info.key, trial)
+        best = self.stats.of(info.key).best
+        record = (None if best is None else best.record) if trial is None else self._trial(info.key, trial)
         if info.task is None:
             raise UsageError("session.no_program", "The log does not hold the program", (), NO_PROGRAM_HINT)
         if record is None:
@@ -274,7 +281,8 @@ class Desk:
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [info.name], hint)
         found = schedule_of(info.task, record)
         found.target = info.task.target or self.target
-        return found, replace(record, latency_ms=self.stats.of(info.key).shown_ms(record))
+        told = self.stats.of(info.key).of(record)
+        return found, record if told is None else replace(record, latency_ms=told.ms)
 
     def _open_trials(self, key: str, tree: Tree) -> dict[int, str]:
         """Keys of the programs of the trials that are open."""

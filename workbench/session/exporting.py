@@ -163,7 +163,8 @@ def _options(desk: Desk, row: Mapping[str, Any]) -> dict[str, object]:
         return options
     key, stats = desk.infos[desk.index].key, desk.stats
     record = next((r for r in reversed(stats.records) if r.task_key == key and r.trial == row["trial"]), None)
-    if record is not None and row["ms"] == rounded(stats.of(key).shown_ms(record)):  # not measured by hand since
+    told = None if record is None else stats.of(key).of(record)
+    if record is not None and told is not None and row["ms"] == rounded(told.ms):  # not measured by hand since
         options |= {"seed": record.seed, "flush_cache": record.caches == "flushed"}
         options["constants"] = constants_in(record.caches)
     return options

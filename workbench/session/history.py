@@ -110,20 +110,9 @@ class History:
         self.trees.pop(task, None)
         self._places.pop(task, None)
 
-    def best(self, task: int) -> Result | None:
-        """Return the fastest result of a task that was measured by hand."""
-        key = self.best_key(task)
-        return None if key is None else self.results[key]
-
-    def best_key(self, task: int) -> Key | None:
-        """Return the state that had it."""
-        found = [(r.ms, k) for k, r in self.results.items() if k[0] == task and r.ms is not None]
-        return min((one for one in found if self._by(one[1]) != "tuner"), default=(0.0, None))[1]
-
-    def best_by(self, task: int) -> By:
-        """Return who made that state."""
-        key = self.best_key(task)
-        return "hand" if key is None else self._by(key)
+    def by_hand(self, task: int) -> list[tuple[Key, Result]]:
+        """Return the states of a task that were measured and are no trial of a tuner, with their results."""
+        return [(k, r) for k, r in self.results.items() if k[0] == task and r.ms is not None and self._by(k) != "tuner"]
 
     def _by(self, key: Key) -> By:
         tree = self.trees.get(key[0])

@@ -32,21 +32,13 @@ def fastest(desk: Desk) -> list[Record]:
 
 
 def _fastest(desk: Desk, index: int) -> Record | None:
-    info, (_, by) = desk.infos[index], desk.best(index)
-    logged = desk.stats.best(info.key)
-    if logged is not None:  # with the least time known, which the table shows: a play-off may have found a lesser one
-        logged = replace(logged, latency_ms=desk.stats.best_ms(info.key))
-    if by != "hand":
-        return logged
-    found, key = desk.history.best(index), desk.history.best_key(index)
-    node = None if key is None else desk.history.trees[index].find(key)
-    if found is None or node is None:  # it was let go
-        return logged
-    return Record(
-        task_key=info.key, task=info.name, trial=-1, status="ok", target=str(desk.target), weight=info.weight,
-        flops=info.flops, variant=-1, trace=tuple(node.schedule.to_json()), origin="manual", latency_ms=found.ms,
-        spread=found.spread,
-    )  # fmt: skip
+    best = desk.best(index)
+    if best is None:
+        return None
+    if (found := desk.traced(index, best.record)) is not None:
+        return replace(found, latency_ms=best.ms)
+    logged = desk.stats.of(desk.infos[index].key).best
+    return None if logged is None else replace(logged.record, latency_ms=logged.ms)
 
 
 def _network(host: Host) -> Desk:
@@ -133,7 +125,7 @@ def _kept(record: Record, target: str) -> dict[str, Any]:
 
 def _about(desk: Desk) -> Iterator[str]:
     yield f"{desk.opened.title}: the whole network, written by the Schedule Workbench {__version__}."
-    timed = [(info.weight, ms) for i, info in enumerate(desk.infos) if (ms := desk.best(i)[0]) is not None]
+    timed = [(info.weight, best.ms) for i, info in enumerate(desk.infos) if (best := desk.best(i)) is not None]
     tasks = len(desk.infos)
     if not timed:
         yield f"None of its {tasks} tasks was measured there: all have the schedule that they have without tuning."

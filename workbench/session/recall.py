@@ -30,7 +30,8 @@ def recall(desk: Desk) -> None:
         except WorkbenchError:  # the log was written for another program, or by another version
             continue
         found.target = task.target or desk.target
-        desk.hang(tree, found, replace(record, latency_ms=desk.stats.of(task.key).shown_ms(record)))
+        told = desk.stats.of(task.key).of(record)
+        desk.hang(tree, found, record if told is None else replace(record, latency_ms=told.ms))
     desk.recalled.setdefault(desk.index, tree.changes)
 
 

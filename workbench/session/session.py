@@ -143,7 +143,7 @@ class Session:
         """Return all trials and comparisons, and the key of the task on show if it has any: what a plot needs."""
         stats, index = self.desk.stats, self.desk.index
         key = None if index is None else self.desk.infos[index].key
-        return (*stats.records, *stats.comparisons), key if key is not None and stats.of(key).trials else None
+        return tuple(stats.lines), key if key is not None and stats.of(key).trials else None
 
     # ----- commands and questions
 

@@ -56,7 +56,6 @@ class Slices:
             func, target = view.schedule.func, desk.target
             nest = self._kept.of("nest", (func,), lambda: nest_slice(func, target))
         choose(desk, view, nest)
-        desk.stats.follow(tuning.rows if tuning is not None else ())
         return Look(desk, view, tuning, nest, self._kept)
 
     def _one(self, name: str, look: Look, old: Mapping[str, Any]) -> Any:

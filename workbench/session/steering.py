@@ -152,33 +152,34 @@ def _task(desk: Desk, tuning: TuningSession, rows: Sequence[TaskRow]) -> dict[st
         return None
     lines = [c for c in tuning.comparisons if c.task_key == key]
     return {
-        **_best(desk, row), **_chosen(desk, row.key),
+        **_best(desk, row.key, row), **_chosen(desk, row.key),
         "quality": rounded(row.quality, 3), "reason": row.reason, "resting": row.state == "resting",
         "waiting": len(tuning.held(row.id).added), **_told(desk, row.key, lines),
     }  # fmt: skip
 
 
-def _best(desk: Desk, row: TaskRow) -> dict[str, Any]:
+def _best(desk: Desk, key: str, row: TaskRow | None = None) -> dict[str, Any]:
     """Name the best trial of a task by its log, and that of the run where it is another one."""
-    best = desk.stats.of(row.key).best
-    if best is None or row.latency_ms is None or desk.stats.claim(row.key) is not None:
-        return {
-            "trial": row.trial, "ms": rounded(row.latency_ms), "spread": rounded(row.spread, 3), "origin": row.origin,
-            "run": None,
-        }  # fmt: skip
+    best, run = desk.stats.of(key).best, None
+    if best is None:
+        return {"trial": None, "ms": None, "spread": None, "origin": "", "run": None}
+    if row is not None and row.trial is not None and row.trial != best.record.trial:
+        run = {"trial": row.trial, "ms": rounded(row.latency_ms)}
+    record = best.record
     return {
-        "trial": best.trial, "ms": rounded(desk.stats.best_ms(row.key)), "spread": rounded(best.spread, 3),
-        "origin": best.origin, "run": {"trial": row.trial, "ms": rounded(row.latency_ms)},
+        "trial": record.trial, "ms": rounded(best.ms), "spread": rounded(record.spread, 3), "origin": record.origin,
+        "run": run,
     }  # fmt: skip
 
 
 def _chosen(desk: Desk, key: str) -> dict[str, str]:
     """Say which numbers the best trial has where open ones of a variant were tuned."""
-    found, tree = desk.stats.best(key), desk.history.trees.get(-1 if desk.index is None else desk.index)
-    if found is None or tree is None or desk.watch is None or desk.watch.scope != "schedule":
+    best, tree = desk.stats.of(key).best, desk.history.trees.get(-1 if desk.index is None else desk.index)
+    if best is None or tree is None or desk.watch is None or desk.watch.scope != "schedule":
         return {}
-    alike = [node.schedule for node in tree.nodes.values() if node.steps == len(found.trace) and node.trial is None]
-    filled = [numbers for one in alike if (numbers := filling(one.to_json(), found.trace))]
+    trace = best.record.trace
+    alike = [node.schedule for node in tree.nodes.values() if node.steps == len(trace) and node.trial is None]
+    filled = [numbers for one in alike if (numbers := filling(one.to_json(), trace))]
     return {"chosen": numbered(filled[-1])} if filled else {}
 
 
@@ -187,14 +188,11 @@ def _remembered(desk: Desk) -> dict[str, Any] | None:
     key = None if desk.index is None else desk.infos[desk.index].key
     if key is None or not desk.stats.of(key).trials:
         return None
-    best = desk.stats.of(key).best
     last = next((r for r in reversed(desk.opened.rounds) if r.task_key == key and r.spearman is not None), None)
     lines = [c for c in desk.stats.comparisons if c.task_key == key]
     return {
-        "trial": best.trial if best else None, "ms": rounded(desk.stats.best_ms(key)),
-        "spread": rounded(best.spread, 3) if best else None, "origin": best.origin if best else "",
-        "quality": rounded(last.spearman, 3) if last else None, "reason": "", "resting": False, "waiting": 0,
-        "run": None, **_told(desk, key, lines),
+        **_best(desk, key), "quality": rounded(last.spearman, 3) if last else None, "reason": "", "resting": False,
+        "waiting": 0, **_told(desk, key, lines),
     }  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.target import Target
 from workbench.tune.lines import Comparison, Round
-from workbench.tune.log import check_model, load_log
+from workbench.tune.log import Log, check_model, load_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
 
@@ -59,7 +59,7 @@ class Opened:
     schedule: Schedule | None = None
     tuning: TuningSession | None = None
     records: tuple[Record, ...] = field(default=())
-    comparisons: tuple[Comparison, ...] = field(default=())
+    lines: tuple[Record | Comparison, ...] = field(default=())
     rounds: tuple[Round, ...] = field(default=())
     path: str = ""
     shaped: bool = False
@@ -94,9 +94,14 @@ def open_subject(
     keys = [t.key for t in opened.tasks]
     check_model(found.header, found.records, keys, log)
     records = tuple(r for r in found.records if r.task_key in set(keys))
-    comparisons = tuple(c for c in found.comparisons if c.task_key in set(keys))
+    lines = tuple(x for x in timed(found) if x.task_key in set(keys))
     rounds = tuple(r for r in found.rounds if r.task_key in set(keys))
-    return replace(opened, records=records, comparisons=comparisons, rounds=rounds)
+    return replace(opened, records=records, lines=lines, rounds=rounds)
+
+
+def timed(log: Log) -> tuple[Record | Comparison, ...]:
+    """Return the trials and comparisons of a log, in its order."""
+    return tuple(line for line in log.lines if isinstance(line, Record | Comparison))
 
 
 def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Opened:
@@ -125,7 +130,7 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opene
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
-        return replace(_log(Path(path).name, log.records, names, target, log.comparisons), rounds=log.rounds)
+        return replace(_log(Path(path).name, log.records, names, target), lines=timed(log), rounds=log.rounds)
     shapes, seed = loading.get("shapes"), loading.get("fill_weights")
     if seed is None:
         from workbench.graph import load_onnx
@@ -193,7 +198,6 @@ def _log(
     records: tuple[Record, ...],
     names: list[tuple[str, str]],
     target: Target | None,
-    comparisons: tuple[Comparison, ...] = (),
 ) -> Opened:
     found = {key: TaskInfo(key, name, 1, 0) for key, name in [*names, *((r.task_key, r.task) for r in records)]}
     for r in reversed(records):  # the first of a task names it: later ones may be of a schedule of one's own
@@ -201,7 +205,7 @@ def _log(
     for key, name in names:
         found[key] = replace(found[key], name=name)
     tasks = tuple(found.values())
-    return Opened("log", title, target or _recorded(records), tasks, records=records, comparisons=comparisons)
+    return Opened("log", title, target or _recorded(records), tasks, records=records, lines=records)
 
 
 def _recorded(records: tuple[Record, ...]) -> Target:

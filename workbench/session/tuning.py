@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -61,30 +61,23 @@ class TuningWatch:
         self.tuning, self.scope = tuning, scope
         self.message = ""
         self.told = False  # whether the failure was told
-        self._new: deque[Record | Comparison] = deque()
+        self._seen = 0
         self._changed = changed
         self._hold = threading.Lock()
         self.held = False
         self._outlook: tuple[object, Mapping[str, Mapping[str, Any]]] = (None, {})
         self._unsubscribe = tuning.events.subscribe(self._event)
-        self._new.extend(tuning.records)  # what came before; a line that comes twice is left out by `Stats`
-        self._new.extend(tuning.comparisons)
 
     def _event(self, event: Event) -> None:
-        if event.record is not None and event.kind == "trial":
-            self._new.append(event.record)
-        if isinstance(event.line, Comparison):
-            self._new.append(event.line)
         if event.kind == "warning":
             self.message = event.message
         self._changed(event.kind in ("state", "command"))
 
-    def fresh(self) -> list[Record | Comparison]:
-        """Return the trials and comparisons that came in since the last call."""
-        out = []
-        while self._new:
-            out.append(self._new.popleft())
-        return out
+    def fresh(self) -> tuple[Record | Comparison, ...]:
+        """Return the trials and comparisons that came in since the last call, in the order of the log."""
+        new = self.tuning.lines[self._seen :]
+        self._seen += len(new)
+        return new
 
     @property
     def live(self) -> bool:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from workbench.tune.ledger import Best, TaskLedger
 from workbench.tune.lines import Comparison
 from workbench.tune.log import load_log
-from workbench.tune.ranking import latency_shown, meant, placed
 from workbench.tune.record import Record
 
 if TYPE_CHECKING:
@@ -35,14 +33,6 @@ def essence(target: str) -> frozenset[str]:
     return frozenset(word for word in words if not word.startswith(loose))
 
 
-@dataclass(slots=True)
-class _Known:
-    """What one log knows about one task; trial numbers mean something within one log only."""
-
-    records: list[Record] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
-
-
 class Database:
     """Records grouped by task, best first.
 
@@ -51,15 +41,15 @@ class Database:
     records : iterable of Record
         Only the successful ones are kept.
     comparisons : iterable of Comparison
-        Those of the same log: they name records by trial number. How they count is told in `workbench.tune.ranking`.
+        Those of the same log: they name records by trial number. How they count is told in ``docs/ledger.md``.
     """
 
     def __init__(self, records: Iterable[Record] = (), comparisons: Iterable[Comparison] = ()) -> None:
-        self._by_task: dict[str, list[_Known]] = {}
+        self._by_task: dict[str, list[list[Record | Comparison]]] = {}  # trials are numbered within one log
         for record in records:
             self.add(record)
         for comparison in comparisons:
-            self._of(comparison.task_key).comparisons.append(comparison)
+            self.add(comparison)
 
     @classmethod
     def load(cls, *paths: str | os.PathLike[str]) -> Database:
@@ -72,42 +62,35 @@ class Database:
 
     def add(self, line: Record | Comparison) -> None:
         """Take a line of the (first) log in; failed trials are ignored."""
-        if isinstance(line, Comparison):
-            self._of(line.task_key).comparisons.append(line)
-        elif line.ok:
-            self._of(line.task_key).records.append(line)
+        if isinstance(line, Comparison) or line.ok:
+            logs = self._by_task.setdefault(line.task_key, [])
+            if not logs:
+                logs.append([])
+            logs[0].append(line)
 
     def update(self, other: Database) -> None:
         """Take in what another database knows; its logs stay apart, since their trials are numbered by themselves."""
         for key, logs in other._by_task.items():
-            self._of(key)
-            self._by_task[key].extend(_Known(list(log.records), list(log.comparisons)) for log in logs)
-
-    def _of(self, key: str) -> _Known:
-        """Return what lines that are added by themselves belong to."""
-        logs = self._by_task.setdefault(key, [])
-        if not logs:
-            logs.append(_Known())
-        return logs[0]
+            self._by_task.setdefault(key, []).extend(list(lines) for lines in logs)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[str]:
-        return (key for key, logs in self._by_task.items() if any(log.records for log in logs))
+        return (key for key in self._by_task if key in self)
 
     def __contains__(self, task_key: object) -> bool:
-        return any(log.records for log in self._by_task.get(str(task_key), ()))
+        return bool(self.records(str(task_key)))
 
     def records(self, task_key: str) -> list[Record]:
         """Return all successful records of a task, in the order in which they were added."""
-        return [r for log in self._by_task.get(task_key, ()) for r in log.records]
+        return [line for lines in self._by_task.get(task_key, ()) for line in lines if isinstance(line, Record)]
 
     def top(self, task_key: str, k: int, target: str | None = None) -> list[Record]:
         """Return up to `k` different programs of a task, best first.
 
         Those tuned for exactly `target` come first, and among them those timed as in a network (`Record.warmth`): other
-        latencies cannot be compared with theirs. The order within is that of `workbench.tune.ranking`.
+        latencies cannot be compared with theirs. The order within is that of the ledger.
         """
         return self.select(task_key, k, lambda r: compatible(r.target, target), target)
 
@@ -115,35 +98,26 @@ class Database:
         self, task_key: str, k: int, wanted: Callable[[Record], bool], target: str | None = None
     ) -> list[Record]:
         """Return up to `k` different programs of a task that are `wanted`, in the order of `top`."""
+        return [one.record for one in self.told(task_key, k, wanted, target)]
 
-        def order(r: Record) -> tuple[bool, int, float]:
-            return (target is not None and r.target != target, r.warmth, r.latency_ms or 0.0)
-
-        logs = self._by_task.get(task_key, ())
-        lists = [placed(filter(wanted, log.records), log.comparisons, order) for log in logs]
-        seen: set[str] = set()
-        out: list[Record] = []
-        for _, record in heapq.merge(*lists, key=lambda item: item[0]):
-            name = _program(record)
-            if name not in seen:
-                seen.add(name)
-                out.append(record)
-        return out[:k]
+    def told(
+        self, task_key: str, k: int, wanted: Callable[[Record], bool] = lambda record: True, target: str | None = None
+    ) -> list[Best]:
+        """Return what `select` does, each with the latency that the ledger tells, and how it is known."""
+        ledger = TaskLedger(target)
+        for source, lines in enumerate(self._by_task.get(task_key, ())):
+            for line in lines:
+                if isinstance(line, Comparison) or wanted(line):
+                    ledger.take(line, source=source)
+        found: dict[object, Best] = {}
+        for number, one in enumerate(ledger.ranked()):
+            found.setdefault(one.record.program or number, one)
+        return list(found.values())[:k]
 
     def best(self, task_key: str, target: str | None = None) -> Record | None:
         """Return the best record of a task, or None."""
         found = self.top(task_key, 1, target)
         return found[0] if found else None
-
-    def latency_ms(self, record: Record) -> float | None:
-        """Return the latency to show for a record, in milliseconds: the least of its own and of those in its
-        comparisons.
-        """
-        for log in self._by_task.get(record.task_key, ()):
-            if any(r is record or r == record for r in log.records):
-                known = meant(log.records)[0].get(record.trial)
-                return latency_shown(record, log.comparisons) if known == record else record.latency_ms
-        return record.latency_ms
 
     def lookup(self, task: Named, target: Target | str | None = None, k: int = 4) -> Lookup:
         """Return up to `k` records that are of use for a task, exact or not; see `nearest`."""
@@ -171,7 +145,3 @@ class Database:
         """
         found = self.lookup(task, target, k)
         return list(found.records), found.how
-
-
-def _program(record: Record) -> str:
-    return record.key or f"{record.variant}:{sorted(record.row.items())}:{record.trace}"

@@ -86,6 +86,8 @@ class TaskRow:
     trial: int | None = None
     origin: str = ""
     rounds: int = 0
+    sure: str = ""
+    corrected: str = ""
 
 
 @dataclass(frozen=True, slots=True)

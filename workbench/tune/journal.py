@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError
 from workbench.tune.events import Event, EventKind
-from workbench.tune.lines import Command, Comparison, NetworkTime, Round
+from workbench.tune.lines import INSIDE, Command, Comparison, NetworkTime, Round
 from workbench.tune.record import COSTS_KEPT, Record, outcome
 from workbench.tune.similar import differences
-from workbench.tune.task_state import INSIDE
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

@@ -13,6 +13,9 @@ from typing import Any, ClassVar, TypeAlias
 from workbench.tune.columns import Line, column, plain, unknown_fields
 from workbench.tune.record import Record
 
+INSIDE = "inside the network"
+"""Reason of comparisons in runs of the whole network, of a task's last candidates: their times are of another place."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison(Line):

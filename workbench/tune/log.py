@@ -16,7 +16,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
@@ -25,8 +25,8 @@ from workbench.arguments import path as as_path
 from workbench.errors import LogError, UsageError, did_you_mean, option
 from workbench.files import replace_file
 from workbench.tune.columns import Line, column, unknown_fields
+from workbench.tune.ledger import Ledger, TaskLedger
 from workbench.tune.lines import KINDS, AnyLine, Command, Comparison, Round, Unknown, parse_line
-from workbench.tune.ranking import compared_ms, confirmed, meant, ranked
 from workbench.tune.record import SCHEMA, Record
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ COLUMNS: tuple[str, ...] = (
     "trial", "task_key", "task", "status", "latency_ms", "gflops", "spread", "predicted", "origin", "space", "variant",
     "row", "trace", "parent", "mutation", "seed", "round", "elapsed_s", "compile_s", "run_s", "max_rel_error", "model",
     "key", "target", "host", "caches", "description", "weight", "flops", "costs_ms", "timestamp", "error", "clean",
-    "why_not", "at_least_ms", "confirmed", "compared_ms", "rank",
+    "why_not", "at_least_ms", "confirmed", "rank", "ledger_ms", "best_ms", "best_why",
 )  # fmt: skip
 
 
@@ -238,47 +238,44 @@ def collected(path: Path, header: Header | None, lines: Iterable[AnyLine], torn:
     )
 
 
-def to_frame(records: Iterable[Record], comparisons: Iterable[Comparison] = ()) -> pandas.DataFrame:
-    """Return records as a table with the columns `COLUMNS`."""
+def to_frame(lines: Iterable[AnyLine]) -> pandas.DataFrame:
+    """Return the records among the lines of a log, in its order, as a table with the columns `COLUMNS`. A line that is
+    there twice is taken once.
+    """
     from workbench.tune.log_frame import LogFrame
 
-    records = tuple(records)
-    by_task: dict[str, list[Comparison]] = {}
-    for item in comparisons:
-        by_task.setdefault(item.task_key, []).append(item)
-    shown = {key: compared_ms(items) for key, items in by_task.items()}
-    won = {key: confirmed(items) for key, items in by_task.items()}
-    by_key: dict[str, list[Record]] = {}
-    for r in records:
-        by_key.setdefault(r.task_key, []).append(r)
-    about = {id(r) for part in by_key.values() for r in meant(part)[0].values()}  # comparisons are about these
-    rows = [
-        [
-            *(getattr(r, name) for name in COLUMNS[:-3]), id(r) in about and r.trial in won.get(r.task_key, ()),
-            shown.get(r.task_key, {}).get(r.trial) if id(r) in about else None, rank,
-        ]
-        for r, rank in zip(records, _ranks(records, by_task), strict=True)
-    ]  # fmt: skip
+    timed = [line for line in lines if isinstance(line, Record | Comparison)]
+    ledger, places = Ledger(), _places(timed)
+    taken = [(line, ledger.tasks[line.task_key].trials) for line in timed if ledger.take(line)]
+    course = {key: task.after() for key, task in ledger.tasks.items()}
+    rows = []
+    for r, nth in taken:
+        if isinstance(r, Record):
+            one, best = ledger.tasks[r.task_key].of(r), course[r.task_key][nth - 1]
+            rows.append([
+                *(getattr(r, name) for name in COLUMNS[:-5]), one is not None and one.sure == "compared",
+                places.get(id(r)), one.ms if one else None, best.ms if best else None, best.why if best else "",
+            ])  # fmt: skip
     frame = LogFrame(rows, columns=list(COLUMNS))
-    for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error", "compared_ms"):
+    for name in ("latency_ms", "gflops", "spread", "predicted", "max_rel_error", "ledger_ms", "best_ms"):
         frame[name] = frame[name].astype("float64")
     frame["confirmed"] = frame["confirmed"].astype("bool")
     frame["rank"] = frame["rank"].astype("Int64")
     return frame
 
 
-def _ranks(records: Sequence[Record], comparisons: Mapping[str, Sequence[Comparison]]) -> list[int | None]:
-    """Return the place of each record among those of its task and target, from 1; None for those that failed or
-    were measured again.
-    """
-    parts: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        parts.setdefault((record.task_key, record.target), []).append(record)
-    places: dict[int, int] = {}
-    for (key, _), part in parts.items():
-        order = ranked(part, comparisons.get(key, ()), lambda r: (r.warmth, r.latency_ms))
-        places.update((id(record), place) for place, record in enumerate(order, 1))
-    return [places.get(id(record)) for record in records]
+def _places(lines: Iterable[Record | Comparison]) -> dict[int, int]:
+    """Return the place of each program's record among those of its task and target, from 1."""
+    parts: dict[str, dict[str, TaskLedger]] = {}
+    for line in lines:
+        if isinstance(line, Record):
+            parts.setdefault(line.task_key, {}).setdefault(line.target, TaskLedger())
+    for line in lines:
+        for target, task in parts.get(line.task_key, {}).items():
+            if isinstance(line, Comparison) or line.target == target:
+                task.take(line)
+    ranked = [task.ranked() for tasks in parts.values() for task in tasks.values()]
+    return {id(one.record): place for found in ranked for place, one in enumerate(found, 1)}
 
 
 def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFrame:
@@ -296,8 +293,9 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
     pandas.DataFrame
         Of trials: columns `COLUMNS`; times are in the unit that the name ends with, `gflops` is in GFLOP/s, `row` is a
         dict and `trace` a tuple of primitives. Trials that failed have no latency; their `status` and `error` say why.
-        `confirmed` trials won a comparison; `compared_ms` is the least latency in comparisons, NaN without one;
-        `rank` is the place among the trials of the task and target, from 1 (`workbench.tune.ranking`).
+        Who is best is told as in ``docs/ledger.md``: `confirmed` trials won a comparison; `rank` is the place among the
+        programs of the task and target, from 1; `ledger_ms` is what is known of a trial's time, measured again or not;
+        `best_ms` is the best of its task after it, and `best_why` says why that is more than before, where it is.
         Of other kinds: one column per field, see ``docs/log-format.md``.
 
     Raises
@@ -313,7 +311,7 @@ def read_log(path: str | os.PathLike[str], kind: str = "trial") -> pandas.DataFr
         )
     log = load_log(path)
     if kind == Record.kind:
-        return to_frame(log.records, log.comparisons)
+        return to_frame(log.lines)
     import pandas
 
     names = [item.name for item in dataclasses.fields(KINDS[kind]) if item.name != "extra"]

@@ -43,15 +43,8 @@ line without it is a trial. This is version {SCHEMA} of the format.
 
 ## Who is best
 
-Trials rank by `latency_ms`. Those of the wanted target come first, and among them, by `caches`, those with constants in
-memory, with constants shared, flushed, and the rest: latencies of different conditions cannot be compared.
-Comparisons correct that: the winner takes the place of what it beat, however slow its own trial was, and a loser ranks
-no better than directly behind the winner; of contradicting comparisons the later ones hold. So whoever beats the best
-of a task is the best, as in the run that wrote the log. A trial that was not compared yet, because the run was killed
-or could hold no comparison, ranks by its `latency_ms`.
-
-Whatever disturbs a machine only adds to a time: so the latency of a trial is the least of its own and of those in its
-comparisons, and of two measurements of it, with caches in the same state, the lesser.
+Trials and comparisons together say who is the best of a task, how fast it is, and how sure that is.
+[The ledger](ledger.md) says how, with examples. A trial's `latency_ms` by itself may be a lucky one.
 
 ## Tools
 

@@ -52,23 +52,21 @@ def task_rows(frame: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def _task_row(number: int, part: pandas.DataFrame) -> dict[str, Any]:
-    good = _best_first(part[(part["status"] == "ok") & part["latency_ms"].notna()])
+    good = part[(part["status"] == "ok") & part["latency_ms"].notna()]
     failures = part["status"][part["status"] != "ok"].value_counts()
+    ms, flops = _best_ms(part, good), float((good["gflops"] * good["latency_ms"]).max()) if len(good) else 0.0
     return {
         "id": number, "name": str(part["task"].iloc[0]), "weight": int(part["weight"].iloc[0]), "trials": len(part),
-        "ms": float(good["latency_ms"].iloc[0]) if len(good) else None,
-        "gflops": (float(good["gflops"].iloc[0]) or None) if len(good) else None,
+        "ms": ms, "gflops": flops / ms if ms and flops > 0 else None,
         "failed": int(failures.sum()), "failures": {str(s): int(n) for s, n in failures.items()}, "state": "",
     }  # fmt: skip
 
 
-def _best_first(good: pandas.DataFrame) -> pandas.DataFrame:
-    """Sort trials by their rank, and show the least latency of their own and of their comparisons."""
-    if not {"rank", "compared_ms"} <= set(good.columns):  # columns were removed in place
-        return good.sort_values("latency_ms")
-    good = good.sort_values(["rank", "latency_ms"])
-    shown = good[["latency_ms", "compared_ms"]].min(axis=1)
-    return good.assign(latency_ms=shown, gflops=good["gflops"] * good["latency_ms"] / shown)
+def _best_ms(part: pandas.DataFrame, good: pandas.DataFrame) -> float | None:
+    """What the ledger told after the last trial; the least latency where that column was removed in place."""
+    if not len(good):
+        return None
+    return float(good["latency_ms"].min() if "best_ms" not in part.columns else part["best_ms"].loc[part.index.max()])
 
 
 def _facts(frame: pandas.DataFrame, rows: Sequence[dict[str, Any]]) -> list[str]:

@@ -99,6 +99,14 @@ class Record(Line):
         return self.status == "ok" and self.latency_ms is not None
 
     @property
+    def program(self) -> str:
+        """What tells the program from others of the task; empty where the line does not say it."""
+        if self.key and not self.key.startswith("default:"):
+            return self.key
+        told = self.key or self.row or self.trace
+        return f"{self.key}:{self.variant}:{sorted(self.row.items())}:{self.trace}" if told else ""
+
+    @property
     def warmth(self) -> int:
         """What the trial's latency can be compared with: only others of the same warmth. The lowest ranks first: as in
         a network, then after flushing, then with everything in the caches (or nobody knows what).

@@ -14,11 +14,11 @@ from workbench.runtime.contest import BRIEF, SURE, Contest, ContestRules
 from workbench.runtime.results import Measurement
 from workbench.runtime.verdicts import as_fast, how_sure
 from workbench.tune.journal import Journal, Stamp, comparison_line, trial_line
-from workbench.tune.lines import Comparison, Round
+from workbench.tune.lines import INSIDE, Comparison, Round
 from workbench.tune.parts import Given, Measurer, Toolbox
 from workbench.tune.standing import Standing
 from workbench.tune.task_scheduler import TaskScheduler, Terms
-from workbench.tune.task_state import INSIDE, PLAY_OFF
+from workbench.tune.task_state import PLAY_OFF
 from workbench.tune.workshop import Workshops
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ class Rounds:
             task_key=task.key,
             task=task.name,
             trials=trials,
-            best_ms=finite(state.best_ms),
+            best_ms=state.ledger.best.ms if state.ledger.best else None,
             total_ms=self._scheduler.total_ms,
             reason=terms.reason,
             gain=finite(terms.gain),

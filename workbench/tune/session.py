@@ -244,6 +244,11 @@ class TuningSession(Steered, Waiting):
         return self._loop.standing.network
 
     @property
+    def lines(self) -> tuple[Record | Comparison, ...]:
+        """The trials of `records` and the comparisons, in the order of the log."""
+        return tuple(self._loop.standing.lines)
+
+    @property
     def records(self) -> tuple[Record, ...]:
         """All trials of the log so far, those of earlier runs included; not those for another target or with other
         caches.
@@ -325,7 +330,7 @@ class TuningSession(Steered, Waiting):
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
-        return to_frame(self._loop.standing.records, self._loop.standing.comparisons)
+        return to_frame(self._loop.standing.lines)
 
     def _position(self, task: Task | int | str | None) -> int:
         if task is None and len(self.tasks) > 1:
@@ -347,11 +352,11 @@ class TuningSession(Steered, Waiting):
         """
         index = self._position(task)
         found = self.tasks[index]
-        record = self._loop.standing.trial(self._loop.scheduler.states[index].champion)
-        if record is None:
+        best = self._loop.scheduler.states[index].ledger.best
+        if best is None:
             hint = "let the session measure some trials first, or read the errors in frame()"
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
-        return self._toolbox.schedule(found, record)
+        return self._toolbox.schedule(found, best.record)
 
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"

@@ -88,8 +88,8 @@ class Standing:
 
     Attributes
     ----------
-    records, comparisons, rounds, commands : list
-        The lines by kind.
+    lines, records, comparisons, rounds, commands : list
+        Trials and comparisons in their order, and the lines by kind.
     foreign : list of Record
         Trials that were passed over.
     outdated : tuple of str
@@ -97,8 +97,6 @@ class Standing:
         said about another space.
     measured : dict of str to set of str
         Task key -> keys of the candidates that were tried.
-    untuned : dict of str to float
-        Task key -> latency of its default schedule in ms: the least that is known of it.
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
     wishes : dict of str to Wishes
@@ -120,19 +118,18 @@ class Standing:
         self.scheduler, self.budget, self.epsilon, self._own = scheduler, budget, epsilon, own
         self.foreign: list[Record] = []
         self.outdated: tuple[str, ...] = ()
+        self.lines: list[Record | Comparison] = []
         self.records: list[Record] = []
         self.comparisons: list[Comparison] = []
         self.rounds: list[Round] = []
         self.commands: list[Command] = []
         self.measured: dict[str, set[str]] = {task.key: set() for task in tasks}
-        self.untuned: dict[str, float] = {}
         self.quality: dict[str, Round] = {}
         self.wishes: dict[str, Wishes] = {task.key: Wishes() for task in tasks}
         self.network: NetworkTime | None = None
         self.next_trial = 0
         self.next_round = 0
         self.elapsed_s = 0.0
-        self._defaults: dict[str, int] = {}
         self._begun: Mapping[str, Any] | None = None
         self._strange: set[int] = set()
         self._trials: dict[int, Record] = {}
@@ -145,9 +142,9 @@ class Standing:
             self._trial(line)
         elif isinstance(line, Comparison):
             if self._strange.isdisjoint(line.trials):
+                self.lines.append(line)
                 self.comparisons.append(line)
                 self.scheduler.compare(line)
-                self._default_again(line)
         elif isinstance(line, Round):
             self.rounds.append(line)
             self.scheduler.finish(line)
@@ -167,6 +164,7 @@ class Standing:
             self.foreign.append(record)
             self._strange.add(record.trial)
             return
+        self.lines.append(record)
         self.records.append(record)
         self._trials.setdefault(record.trial, record)  # comparisons mean the first of its number
         self.scheduler.observe(record)
@@ -176,15 +174,6 @@ class Standing:
             wishes = self.wishes[key]
             if wishes.added:
                 wishes.added = [a for a in wishes.added if a.get("key") != record.key]
-        if record.origin == "default" and record.latency_ms is not None and record.ok and key not in self._defaults:
-            self._defaults[key] = record.trial
-            self.untuned[key] = record.latency_ms
-
-    def _default_again(self, line: Comparison) -> None:
-        """Take what the default schedule took beside others, if that is less."""
-        ms = line.latency_of(self._defaults.get(line.task_key, -1))
-        if ms is not None:
-            self.untuned[line.task_key] = min(ms, self.untuned[line.task_key])
 
     def _command(self, line: Command) -> None:
         from workbench.tune.steering import parse_order

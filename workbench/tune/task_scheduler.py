@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Protocol
 from workbench.tune.objective import Goal, finite_or
 from workbench.tune.record import Record, speed
 from workbench.tune.task_state import TaskState
+from workbench.tune.weights import total
 
 if TYPE_CHECKING:
     from workbench.tune.lines import Comparison, NetworkTime, Round
@@ -232,8 +233,8 @@ class TaskScheduler:
     @property
     def total_ms(self) -> float | None:
         """Estimated latency of the model, or None while a task has no valid trial."""
-        total = sum(task.weight * state.best_ms for task, state in zip(self.tasks, self.states, strict=True))
-        return total if math.isfinite(total) else None
+        best = [(task.weight, state.ledger.best) for task, state in zip(self.tasks, self.states, strict=True)]
+        return total([(weight, one.ms if one else None) for weight, one in best])
 
 
 class RoundRobin(TaskScheduler):

@@ -1,8 +1,8 @@
-"""What has happened to one task: its trials, its champion, who is still to be compared with it.
+"""What has happened to one task: its rounds, what they brought, who is still to be compared with the best.
 
-A new best is claimed only after a comparison that it won. Until then a trial that undercuts the champion is *pending*.
-Where comparisons are switched off, or a log is older than they are, the least latency counts; and where they fail round
-after round, it counts in the end too, because nothing is to wait for ever. That is not hidden: see `unsettled`.
+Who is best is the ledger's word (`workbench.tune.ledger`). What is kept beside it is what a run needs to go on: the
+*champion*, whom new trials are compared with, and those that are *pending* because they undercut it. Where comparisons
+fail round after round, nothing waits for ever: the ledger's best is the champion then, by its latency alone.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from workbench.runtime.contest import ratio
+from workbench.tune.ledger import TaskLedger
+from workbench.tune.lines import INSIDE
 
 if TYPE_CHECKING:
     from workbench.tune.lines import Comparison
@@ -23,9 +25,6 @@ DOUBT = 0.98
 
 PLAY_OFF = "play-off"
 """Reason of the comparisons that are long enough to settle what the brief ones of a round leave open."""
-
-INSIDE = "inside the network"
-"""Reason of comparisons in runs of the whole network, of a task's last candidates: their times are of another place."""
 
 NEAR = 1.02
 """A loser of a brief comparison that took at most so many times as long as the winner is one for the play-off."""
@@ -47,13 +46,12 @@ class TaskState:
 
     Attributes
     ----------
+    ledger : TaskLedger
+        What the lines of the run say of the task.
     best_ms : float
-        The champion's latency: the least of its own trial's and of those in its comparisons.
-    measured_ms, latest_ms : float
-        The champion's latency in its own trial and in its latest comparison: what undercuts one of them may be faster.
-    place_ms : float
-        The least latency of all that the champion stands before: what it has beaten, and what these have beaten. A
-        trial that is not to be compared has to undercut that (`workbench.tune.ranking`).
+        What the ledger tells of the champion.
+    latest_ms : float
+        The champion's latency in its latest comparison: what undercuts it, or its own trial, may be faster.
     history : list of float
         `best_ms` after each of its rounds; infinite while nothing was valid.
     savings : list of float
@@ -61,9 +59,9 @@ class TaskState:
         one by hand or the default schedule's came before. A champion that is slower when it is timed again has lost
         nothing.
     champion : int
-        Trial number of the best; -1 while nothing was valid.
-    valid, least : dict of int to float
-        Latency of every valid trial, and the least one that is known of it, its comparisons included.
+        Trial number of the best that is not pending; -1 while nothing was valid.
+    valid : dict of int to float
+        Latency of every valid trial by itself.
     pending : dict of int to float
         Trials that undercut the champion and were not compared with it yet.
     lost, doubted : set of int
@@ -72,33 +70,36 @@ class TaskState:
         Number of comparisons, and how sure the last one was that the champion is the faster one.
     waited : int
         Rounds that have begun since the last comparison while trials waited for one.
-    unsettled : bool
-        Whether the champion took the place of another one without a comparison.
     promised : int
         Number of trials up to which the task goes before all others.
     """
 
-    trials: int = 0
-    failed: int = 0
+    ledger: TaskLedger = field(default_factory=TaskLedger, compare=False)
     best_ms: float = math.inf
-    measured_ms: float = math.inf
     latest_ms: float = 0.0
-    place_ms: float = math.inf
     history: list[float] = field(default_factory=list)
     savings: list[float] = field(default_factory=list)
     last_round: int = -1
     champion: int = -1
     valid: dict[int, float] = field(default_factory=dict)
-    least: dict[int, float] = field(default_factory=dict)
     pending: dict[int, float] = field(default_factory=dict)
     lost: set[int] = field(default_factory=set)
     doubted: set[int] = field(default_factory=set)
     compared: int = 0
     confidence: float | None = None
     waited: int = 0
-    unsettled: bool = False
     promised: int = 0
     exhausted: bool = False
+
+    @property
+    def trials(self) -> int:
+        """Number of its trials."""
+        return self.ledger.trials
+
+    @property
+    def failed(self) -> int:
+        """Number of those that failed."""
+        return self.ledger.failures.total()
 
     @property
     def rounds(self) -> int:
@@ -124,19 +125,32 @@ class TaskState:
             Whether one that undercuts the champion has to win a comparison first; None for an older log that does not
             say so: then it has to as soon as there was one comparison.
         """
-        self.trials += 1
+        self.ledger.take(record)
         if record.origin not in GIVEN:
             self.begin(record.round, confirm)
         if not record.ok or record.latency_ms is None:
-            self.failed += 1
             return
-        ms = self.valid.setdefault(record.trial, record.latency_ms)
-        self.least[record.trial] = min(ms, record.latency_ms, self.least.get(record.trial, ms))
-        if confirm is not False and self.champion >= 0:
-            if record.latency_ms < self._limit:
-                self.pending[record.trial] = record.latency_ms
-        elif record.latency_ms < self.place_ms:
-            self._claim(record.trial)
+        self.valid.setdefault(record.trial, record.latency_ms)
+        if confirm is not False and self.champion >= 0 and record.latency_ms < self._limit:
+            self.pending[record.trial] = record.latency_ms
+        before = self.best_ms
+        if self._follow():
+            self._gain(before - self.best_ms)
+
+    def _follow(self) -> bool:
+        """Let the best that is not pending be the champion; whether that is another one than before."""
+        found = self.ledger.best
+        if found is not None and found.record.trial in self.pending:
+            found = self.ledger.leader
+        if found is None:
+            return False
+        self.best_ms = found.ms
+        if found.record.trial == self.champion:
+            return False
+        self.champion, self.latest_ms, self.waited = found.record.trial, 0.0, 0
+        self.valid.setdefault(self.champion, found.ms)
+        self.pending = {t: v for t, v in self.pending.items() if v < self._limit}
+        return True
 
     def begin(self, number: int, confirm: bool | None) -> None:
         """Count a round of a run, unless it is the one that is counted already; `confirm` as for `observe`."""
@@ -158,48 +172,36 @@ class TaskState:
 
     def settle(self) -> None:
         """Let the least latency count among those that wait for a comparison: nobody will make it."""
-        fit = [trial for trial in self.pending if self.least[trial] < self.place_ms]  # the others have lost before
-        if fit:
-            self._claim(min(fit, key=lambda t: (self.least[t], t)))
+        best, before = self.ledger.best, self.best_ms
+        if best is not None and self.pending.pop(best.record.trial, None) is not None and self._follow():
+            self._gain(before - self.best_ms)
 
     @property
     def _limit(self) -> float:
         """What a trial has to undercut to be compared with the champion."""
-        return max(self.measured_ms, self.latest_ms)
-
-    def _claim(self, trial: int) -> None:
-        self.unsettled, self.waited = self.champion >= 0, 0
-        ms = self.least[trial]
-        saved = self.best_ms - ms
-        self.champion, self.measured_ms, self.latest_ms = trial, self.valid[trial], 0.0
-        self.place_ms = self.best_ms = ms
-        self.pending = {t: v for t, v in self.pending.items() if v < ms}
-        self._gain(saved)
+        return max(self.valid[self.champion], self.latest_ms)
 
     def compare(self, line: Comparison) -> None:
         """Take a comparison into account; one without the champion, of a log that was merged, tells who has lost."""
-        if line.winner not in self.valid or line.winner not in line.trials:
+        self.ledger.take(line)
+        before, champion = self.best_ms, self.champion
+        if line.winner not in self.valid or line.winner not in line.trials or not line.clean:
             return
-        for trial in line.trials:
-            if trial in self.least:
-                self.least[trial] = min(self.least[trial], line.latency_of(trial) or math.inf)
-        if self.champion not in line.trials:
+        for trial in line.losers if champion not in line.trials else line.trials:
+            self.pending.pop(trial, None)
+        if champion not in line.trials:
             self.lost |= set(line.losers)
-            self.pending = {t: v for t, v in self.pending.items() if t not in line.losers}
+            self._follow()
             return
         self.compared += 1
-        self.waited, self.unsettled = 0, False
-        self.place_ms = min([self.place_ms, *(self.least[t] for t in line.trials if t in self.least)])
+        self.waited = 0
         self.lost |= {trial for trial in line.losers if line.reason in (PLAY_OFF, INSIDE) or not _near(line, trial)}
         self.lost.discard(line.winner)
-        for trial in line.trials:
-            self.pending.pop(trial, None)
+        self._follow()
+        self.latest_ms, gain = line.latency_of(self.champion) or 0.0, 0.0
         self.confidence = line.confidence
-        before, gain = self.best_ms, 0.0
-        self.best_ms, self.latest_ms = self.least[line.winner], line.latency_of(line.winner) or 0.0
-        if line.winner != self.champion:
+        if line.winner != champion:
             gain = before - self.best_ms if line.ratio is None else before * (1.0 - line.ratio)
-            self.champion, self.measured_ms = line.winner, self.valid[line.winner]
         else:
             self.confidence = None if line.confidence is None else 1.0 - line.confidence
             self._doubt(line)
@@ -212,7 +214,7 @@ class TaskState:
             if trial not in self.doubted and trial in self.valid and _seems_faster(costs, line.costs_ms[0]):
                 self.doubted.add(trial)
                 self.lost.discard(trial)
-                self.pending[trial] = min(self.valid[trial], self.measured_ms * (1.0 - 1e-9))
+                self.pending[trial] = min(self.valid[trial], self.valid[self.champion] * (1.0 - 1e-9))
 
     def challengers(self, most: int) -> list[int]:
         """Return the fastest trials that are still to be compared with the champion."""
@@ -220,7 +222,7 @@ class TaskState:
 
     def rivals(self, most: int) -> list[int]:
         """Return the trials nearest to the champion's that have not lost to it, fastest first."""
-        near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.measured_ms]
+        near = [t for t, ms in self.valid.items() if ms <= RIVAL * self.valid.get(self.champion, 0.0)]
         near = [t for t in near if t != self.champion and t not in self.lost]
         return sorted(near, key=lambda t: (self.valid[t], t))[:most]
 

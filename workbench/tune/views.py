@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from workbench.legible import legible, legible_line
 from workbench.tune.ends import RAN_THROUGH, End, end_text
 from workbench.tune.events import FINAL, Progress, Snapshot, State, TaskRow
+from workbench.tune.ledger import SURE
 from workbench.tune.record import speed
 from workbench.tune.rounds import verdict
 from workbench.tune.weights import total
@@ -54,8 +54,8 @@ def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
 def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
     task, scheduler, standing = loop.tasks[index], loop.scheduler, loop.standing
     state = scheduler.states[index]
-    latency = state.best_ms if state.best_ms < math.inf else None
-    best = standing.trial(state.champion)
+    best = state.ledger.best
+    latency = None if best is None else best.ms
     quality = standing.quality.get(task.key)
     return TaskRow(
         index,
@@ -66,16 +66,18 @@ def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:
         speed(int(task.flops), latency),
         state.trials,
         state.failed,
-        standing.untuned.get(task.key),
+        state.ledger.untuned_ms,
         _word(loop, session, index),
         scheduler.why(index) if index in scheduler.active else "",
-        spread=best.spread if best is not None else None,
+        spread=best.record.spread if best is not None else None,
         confidence=state.confidence,
         compared=state.compared,
         quality=quality.spearman if quality is not None else None,
-        trial=best.trial if best is not None else None,
-        origin=best.origin if best is not None else "",
+        trial=best.record.trial if best is not None else None,
+        origin=best.record.origin if best is not None else "",
         rounds=state.rounds,
+        sure=best.sure if best is not None else "",
+        corrected=state.ledger.course[-1].reason if best is not None else "",
     )
 
 
@@ -93,7 +95,7 @@ def _word(loop: TuningLoop, session: State, index: int) -> str:
         return "waiting"
     if loop.scheduler.resting(index):
         return "resting"
-    return "no result" if state.best_ms == math.inf else "measured"
+    return "measured" if state.ledger.best else "no result"
 
 
 def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
@@ -144,13 +146,14 @@ def explain(loop: TuningLoop, index: int) -> str:
     """Return what is known about one task."""
     task, state, standing = loop.tasks[index], loop.scheduler.states[index], loop.standing
     lines = [f"task {index} {task.name}: {state.trials} trials in {state.rounds} rounds, {state.failed} failed"]
-    best = standing.trial(state.champion)
+    best = state.ledger.best
     if best is None:
         lines.append("  no trial was valid so far")
     else:
-        spread = f", spread {best.spread:.1%}" if best.spread is not None else ""
-        how = ", by its latency alone: no comparison could be made" if state.unsettled and loop.options.confirm else ""
-        lines.append(f"  best: trial {best.trial}, {state.best_ms:.4f} ms{spread}, origin {best.origin}{how}")
+        spread = f", spread {best.record.spread:.1%}" if best.record.spread is not None else ""
+        how = f", origin {best.record.origin}, {SURE[best.sure]}"
+        lines.append(f"  best: trial {best.record.trial}, {best.ms:.4f} ms{spread}{how}")
+        lines += [f"  {step.reason}" for step in state.ledger.course[-LAST:] if step.reason]
     if state.pending:
         lines.append(f"  still to be compared with it: trials {', '.join(map(str, sorted(state.pending)))}")
     compared = [c for c in standing.comparisons if c.task_key == task.key]

@@ -140,10 +140,13 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
     x, y = steps
     # Each of a task's corners is a trial, which says more and is what a click opens; those of a sum are not.
     whole = curve.name == "end to end"
+    reasons = dict(curve.reasons)
+    why = [escaped(reasons.get(int(n), "")) for n in x[:-1]]
     line = go.Scatter(
         x=x, y=y, mode="lines", name="best so far", line={"shape": "hv", "width": 2, "color": c.accent},
         hovertemplate="best after %{x} trials<br>%{y:.4g} ms<extra></extra>" if whole else None,
-        hoverinfo=None if whole else "skip",
+        text=why if any(why) else None,
+        hoverinfo=None if whole else ["text" if one else "skip" for one in why] if any(why) else "skip",
     )  # fmt: skip
     end = go.Scatter(
         x=x[-1:], y=y[-1:], mode="markers", name="best", marker={"size": 8, "color": c.accent}, hoverinfo="skip"
@@ -189,7 +192,9 @@ def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, An
     """The value at the end of the line, or why there is none."""
     if len(curve.best_ms):
         best = float(curve.best_ms[-1])
-        return [{"x": curve.count, "y": math.log10(best), "text": f"<b>{milliseconds(best)}</b>", "xanchor": "right",
+        last = dict(curve.reasons).get(int(curve.nth[np.flatnonzero(np.diff(curve.best_ms, prepend=np.inf))[-1]]), "")
+        text = f"<b>{milliseconds(best)}</b>" + (" · corrected" if last else "")
+        return [{"x": curve.count, "y": math.log10(best), "text": text, "hovertext": escaped(last), "xanchor": "right",
                  "yanchor": "bottom", "xshift": 0, "yshift": 6, "bgcolor": c.under,
                  "font": {"color": c.accent, "size": 13}}]  # fmt: skip
     text = "No valid trial yet"

@@ -128,7 +128,7 @@ def _brought(turn: Turn) -> str:
     if turn.after_ms is None:
         return "none was valid"
     if turn.gain <= 0.0:
-        return f"still {turn.after_ms:.3g} ms"
+        return turn.why or f"still {turn.after_ms:.3g} ms"
     return f"{100 * turn.gain:.3g} % faster, {turn.after_ms:.3g} ms"
 
 

@@ -8,6 +8,7 @@ from workbench.codegen import require_runnable
 
 from .. import above
 from ..history import to_choose
+from ..origins import BY
 from ..registry import Host, Look, command, slice_
 from ..stats import rounded
 
@@ -25,7 +26,8 @@ def head(look: Look) -> dict[str, Any] | None:
         return None
     info = desk.infos[desk.index]
     result = desk.history.results.get(view.key) if view is not None else None
-    best_ms, best_by = desk.best(desk.index)
+    task = desk.told(desk.index)
+    best = task.best
     guess = desk.estimates.of(view, desk.peak) if view is not None else None
     top, gflops = desk.peak_of_all, result.gflops if result is not None else None
     speed = gflops or (guess.gflops if guess is not None else None)
@@ -36,7 +38,9 @@ def head(look: Look) -> dict[str, Any] | None:
         "doubt": result.doubt() if result else None, "remark": result.remark if result else "",
         "peak_share": rounded(gflops / top, 4) if gflops and top else None,
         "above": "" if view is None else above.of_schedule(desk, view.schedule.func, speed),
-        "best_ms": rounded(best_ms), "best_by": best_by, "est": guess.to_json() if guess is not None else None,
+        "best_ms": rounded(best.ms) if best else None, "best_by": BY.get(best.record.origin, "tuner") if best else None,
+        "best_sure": best.sure if best else "", "best_why": task.course[-1].reason if best else "",
+        "est": guess.to_json() if guess is not None else None,
         "holes": to_choose(view.schedule) if view is not None else 0, "logged": _logged(desk, view, result),
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from workbench.tune.weights import shares, total
 from .. import above, steering, tuning
 from ..notes import NO_PROGRAM_HINT, note
 from ..registry import Host, Look, command, needed, question, slice_
-from ..stats import rounded
+from ..stats import delta, rounded, spark
 
 if TYPE_CHECKING:
     from workbench.tune.events import TaskRow
@@ -43,7 +43,8 @@ def tasks(look: Look) -> dict[str, Any]:
     ]
     for row in rows if len(rows) > 1 else ():
         _leave_out(desk, row)
-    now = [(r["weight"], r["ms"]) for r in rows]
+    bests = [desk.best(i) for i in range(len(rows))]
+    now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
     for row, share in zip(rows, shares(now), strict=True):
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
@@ -58,7 +59,7 @@ def _leave_out(desk: Desk, row: dict[str, Any]) -> None:
     usual = desk.estimates.untuned(row["key"])
     if (
         row["ms"]
-        and desk.stats.best_ms(row["key"]) is None
+        and desk.stats.of(row["key"]).best is None
         and usual is not None
         and (usual.ms or row["ms"]) < row["ms"]
     ):
@@ -86,19 +87,20 @@ def _guess(desk: Desk, rows: list[dict[str, Any]]) -> Any:
 
 def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
     info = desk.infos[index]
-    stats, claim = desk.stats.of(info.key), desk.stats.claim(info.key)
-    ms, _ = desk.best(index)
+    task = desk.stats.of(info.key)
+    best = desk.best(index)
+    ms = None if best is None else best.ms
     gflops = info.flops / (ms * 1e6) if ms and info.flops else None
     faster = above.of_task(desk, index, gflops)
     word = row.state if row is not None else "measured" if ms is not None else ""
     return {
         "id": index, "key": info.key, "name": info.name, "weight": info.weight, "flops": info.flops, "ms": rounded(ms),
-        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": stats.trials,
-        "failed": stats.failures.total(), "failures": dict(stats.failures), "untuned_ms": rounded(stats.untuned_ms),
-        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": stats.delta,
-        "spark": stats.spark, "spread": rounded(claim.spread if claim is not None else stats.spread, 3),
-        "compared": row.compared if row is not None else stats.compared,
-        "confidence": rounded(claim.confidence, 4) if claim is not None else None,
+        "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
+        "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
+        "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": delta(task),
+        "spark": spark(task), "spread": None if best is None else rounded(best.record.spread, 3),
+        "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
+        "sure": "" if best is None else best.sure,
     }  # fmt: skip
 
 
@@ -132,14 +134,15 @@ def tuning_slice(look: Look) -> dict[str, Any]:
 
 def _ready(desk: Desk, view: View, key: str) -> dict[str, Any]:
     """Say whether the best in the log is faster than what is open, and why it cannot be used where it is not."""
-    best, found = desk.stats.best(key), desk.stats.best_ms(key)
-    if best is None or found is None:
+    best = desk.stats.of(key).best
+    if best is None:
         return {}
     shown = desk.history.results.get(view.key)
-    if shown is None or shown.ms is None or found < shown.ms:
+    if shown is None or shown.ms is None or best.ms < shown.ms:
         return {"best_ready": True, "best_why": ""}
-    there = desk.tree.node(view.node).trial == best.trial
-    why = f"trial {best.trial} is already open" if there else f"what is open is not slower than trial {best.trial}"
+    there = desk.tree.node(view.node).trial == best.record.trial
+    name = f"trial {best.record.trial}"
+    why = f"{name} is already open" if there else f"what is open is not slower than {name}"
     return {"best_ready": False, "best_why": why}
 
 

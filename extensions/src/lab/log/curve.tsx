@@ -81,6 +81,7 @@ function Picture({ title, curve, dots, failedAt, trials, chosen, choose, width }
         <path class="swbl-cross" d={`M${scale.x(n) - 3} ${PAD.top - 11}l6 6m0 -6l-6 6`} />
       ))}
       <path class="swbl-best" d={steps(curve, scale, end)} />
+      {curve.why?.map((why, i) => why && <circle class="swbl-end" cx={scale.x(curve.xs[i])} cy={scale.y(curve.ms[i])} r={3}><title>{why}</title></circle>)}
       <circle class="swbl-end" cx={end} cy={scale.y(best)} r={3.5} />
       {ring >= 0 && <circle class="swbl-ring" cx={scale.x(dots.xs[ring])} cy={scale.y(dots.ms[ring])} r={5} />}
       <text class="swbl-value" x={end} y={scale.y(best) + 16} text-anchor="end">{formatMs(best)} ms</text>
@@ -113,9 +114,6 @@ function steps(curve: Curve, { x, y }: Scale, end: number): string {
   }
   return `${d}H${end}`;
 }
-
-/** Whether dots lie below the line: times that no comparison confirmed. */
-export const doubted = (curve: Curve, dots: Curve): boolean => dots.ms.some(ms => ms < curve.ms[curve.ms.length - 1]);
 
 function thin(curve: Curve, most: number): Curve {
   const step = Math.ceil(curve.xs.length / most) || 1;

@@ -1,8 +1,8 @@
 import type { VNode } from 'preact';
 import { sureness, times } from '../../shared/format';
 import * as f from './format';
-import type { Comparison } from './ranking';
-import { Failure, LogSummary, Message, Task, champion, ranking, untuned } from './summary';
+import type { Comparison } from './ledger';
+import { Failure, LogSummary, Message, Task, champion } from './summary';
 
 /** Different messages of a kind that are shown, the most frequent first. */
 const MESSAGES = 8;
@@ -40,19 +40,22 @@ function Example({ message }: { message: Message }): VNode {
   );
 }
 
+const SURE = { compared: '', again: '', once: ', timed once', disturbed: ', disturbed while it was timed' };
+
 /** Who is the best of a task and what is known about that. */
 export function Facts({ task }: { task: Task }): VNode | null {
-  const { best } = ranking(task);
+  const { best, steps, comparisons, untuned: before } = task.ledger;
   if (!best) {
     return null;
   }
-  const before = untuned(task);
   const gain = champion(task)?.origin === 'default' ? ', the default schedule' : before === null ? '' : `; untuned ${f.ms(before)} ms, ${times(before, best.ms)}`;
-  const last = task.comparisons[task.comparisons.length - 1];
+  const last = comparisons[comparisons.length - 1];
+  const { reason } = steps[steps.length - 1];
   return (
     <p class="swbl-facts">
-      <span>Best: trial {best.trial}, {f.ms(best.ms)} ms{gain}.</span>{' '}
-      {last && <span>{f.plural(task.comparisons.length, 'comparison')}, the last one: {verdict(last)}.</span>}{' '}
+      <span>Best: trial {best.trial}, {f.ms(best.ms)} ms{SURE[best.sure]}{gain}.</span>{' '}
+      {reason && <span>Slower than before: {reason}.</span>}{' '}
+      {last && <span>{f.plural(comparisons.length, 'comparison')}, the last one: {verdict(last)}.</span>}{' '}
       {task.quality !== null && <span>The model's rank correlation was {task.quality.toFixed(2)}.</span>}
     </p>
   );

@@ -1,5 +1,5 @@
 /** What one tuning log says, gathered line by line, so that a growing file costs only its new lines. */
-import { least, rank, type Comparison, type Ranking, type Timed } from './ranking';
+import { Ledger, type Timed } from './ledger';
 
 export const SCHEMA = 1;
 /** Different messages kept for one kind of failure; the count goes on. */
@@ -41,7 +41,7 @@ export interface Task {
   failures: Map<string, number>;
   /** Trials that count, in order. */
   timed: Timed[];
-  comparisons: Comparison[];
+  ledger: Ledger;
   /** Rank correlation of the model on candidates it had not seen, in the last round that knew it. */
   quality: number | null;
   failedAt: number[];
@@ -75,19 +75,6 @@ export interface Command {
   elapsed: number | null;
 }
 
-const rankings = new WeakMap<Task, { size: number; ranking: Ranking }>();
-
-/** The best of a task and how it came about; worked out again when there is more to go by. */
-export function ranking(task: Task): Ranking {
-  const size = task.timed.length + task.comparisons.length;
-  let found = rankings.get(task);
-  if (found?.size !== size) {
-    found = { size, ranking: rank(task.timed, task.comparisons) };
-    rankings.set(task, found);
-  }
-  return found.ranking;
-}
-
 /** Which times cannot be compared because kernels found different things in the caches, as `workbench log summary` says it. */
 export function mixedCaches({ caches }: LogSummary): string {
   if (caches.size < 2) return '';
@@ -96,16 +83,10 @@ export function mixedCaches({ caches }: LogSummary): string {
 }
 
 /** The trial that is the best of its task. */
-export const champion = (task: Task): Trial | undefined => task.all[(ranking(task).nth ?? 0) - 1];
-
-/** What a task took with its default schedule: the first time, or less where it was timed again beside others. */
-export function untuned(task: Task): number | null {
-  const first = task.all.find(one => one.origin === 'default' && one.ms !== null);
-  return first ? Math.min(first.ms!, least(task.comparisons).get(first.trial) ?? first.ms!) : null;
-}
+export const champion = (task: Task): Trial | undefined => task.all[(task.ledger.best?.nth ?? 0) - 1];
 
 /** Time of a task's best trial in ms. */
-export const best = (task: Task): number | null => ranking(task).best?.ms ?? null;
+export const best = (task: Task): number | null => task.ledger.best?.ms ?? null;
 
 export class LogSummary {
   header: Fields | null = null;
@@ -129,6 +110,7 @@ export class LogSummary {
   /** Trials that count, by what they found in the caches. */
   readonly caches = new Map<string, number>();
   private byKey = new Map<string, number>();
+  private seen = new Set<string>();
 
   /** Take one complete line; false when it holds neither a record nor anything that may be passed over. */
   add(line: string): boolean {
@@ -183,10 +165,12 @@ export class LogSummary {
       return false;
     }
     this.newestSchema = Math.max(this.newestSchema, number(data.schema) ?? 0);
-    const index = this.indexOf(key, name);
-    const task = this.tasks[index];
-    task.weight = number(data.weight) ?? task.weight ?? 1;
-    task.flops = number(data.flops) ?? task.flops ?? 0;
+    const task = this.tasks[this.indexOf(key, name)];
+    if (!this.fresh(data, data.key, data.host, data.target, data.caches, status, data.latency_ms)) {
+      return true;
+    }
+    task.weight ??= number(data.weight) ?? 1;
+    task.flops ??= number(data.flops) ?? 0;
     task.trials++;
     this.takeTimes(data);
     const latency = number(data.latency_ms);
@@ -198,7 +182,9 @@ export class LogSummary {
     } else {
       const caches = text(data.caches) || 'not told';
       this.caches.set(caches, (this.caches.get(caches) ?? 0) + 1);
-      task.timed.push({ trial, program: program(data), ms, warmth: warmth(text(data.caches)), nth, at });
+      const own = { trial, what: what(data), ms, warmth: warmth(text(data.caches)), clean: data.clean !== false };
+      task.timed.push({ ...own, usual: data.origin === 'default', nth, at });
+      task.ledger.trial(task.timed[task.timed.length - 1]);
     }
     const one: Trial = {
       trial, at, nth, task, status, ms, origin: text(data.origin), error, round: number(data.round),
@@ -217,14 +203,23 @@ export class LogSummary {
       return false;
     }
     const task = this.tasks[this.indexOf(key, name)];
-    const ms = Array.isArray(data.latency_ms) ? data.latency_ms.map(number) : [];
-    task.comparisons.push({
-      trials, winner, ms: trials.map((_, i) => ((ms[i] ?? 0) > 0 ? ms[i] : null)), ratio: number(data.ratio),
-      confidence: number(data.confidence), reason: text(data.reason),
-      age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
-    });
+    const [ms, costs] = [data.latency_ms, data.costs_ms].map(one => (Array.isArray(one) ? (one as unknown[]) : []));
+    const time = (i: number): number => (ms[i] !== null ? number(ms[i]) ?? 0 : (costs[i] as unknown[] | undefined)?.length ? 0 : Infinity);
+    if (this.fresh(data, ms.length > 0, JSON.stringify([data.elapsed_s, ms]))) {
+      task.ledger.comparison({
+        trials, winner, ms: trials.map((_, i) => time(i)), ratio: number(data.ratio),
+        confidence: number(data.confidence), reason: text(data.reason), clean: data.clean !== false,
+        age: [number(data.timestamp) ?? 0, number(data.elapsed_s) ?? 0, number(data.round) ?? 0, winner, ...trials]
+      }, task.trials, this.all.length);
+    }
     this.takeTimes(data);
     return true;
+  }
+
+  /** Whether a line is none that was taken before, perhaps from another log and with another number. */
+  private fresh(data: Fields, known: unknown, ...what: unknown[]): boolean {
+    const mark = JSON.stringify(known && data.timestamp ? [data.task_key, data.timestamp, known, ...what] : data);
+    return this.seen.size < this.seen.add(mark).size;
   }
 
   private takeRound(data: Fields): boolean {
@@ -307,7 +302,7 @@ export class LogSummary {
       index = this.tasks.length;
       this.byKey.set(key, index);
       this.tasks.push({
-        key, name, weight: null, flops: null, trials: 0, failures: new Map(), timed: [], comparisons: [],
+        key, name, weight: null, flops: null, trials: 0, failures: new Map(), timed: [], ledger: new Ledger(),
         quality: null, failedAt: [], all: []
       });
     }
@@ -327,7 +322,7 @@ export class LogSummary {
 
   /** What the tasks with a result took with their default schedule; null when the log does not say it of each. */
   get untuned(): number | null {
-    const parts = this.measured.map(task => ({ weight: task.weight ?? 1, ms: untuned(task) }));
+    const parts = this.measured.map(task => ({ weight: task.weight ?? 1, ms: task.ledger.untuned }));
     return parts.length && parts.every(one => one.ms !== null) ? parts.reduce((sum, one) => sum + one.weight * one.ms!, 0) : null;
   }
 
@@ -342,7 +337,7 @@ export class LogSummary {
   }
 
   get comparisons(): number {
-    return this.tasks.reduce((sum, task) => sum + task.comparisons.length, 0);
+    return this.tasks.reduce((sum, task) => sum + task.ledger.comparisons.length, 0);
   }
 
   /** The newest commands, newest first. */
@@ -351,14 +346,22 @@ export class LogSummary {
   }
 }
 
-/** What tells a trial's program from others that have the same number: short, as there are many. */
-function program({ key, variant, row, trace }: Fields): string {
-  const all = JSON.stringify([variant, row, trace]);
-  let hash = 0;
+/** What tells what a trial timed from other things of its task: a trial that does not say its program stands for itself. */
+function what({ key, variant, row, trace, trial, target, host, caches }: Fields): string {
+  const name = text(key);
+  const open = !name || name.startsWith('default:');
+  const told = [row, trace].some(one => one && Object.keys(one as object).length > 0);
+  const program = !open ? name : name || told ? hash(JSON.stringify([key, variant, row, trace])) : trial;
+  return JSON.stringify([program, target, host ?? '', warmth(text(caches))]);
+}
+
+/** Short, as there are many. */
+function hash(all: string): number {
+  let found = 0;
   for (let i = 0; i < all.length; i++) {
-    hash = (Math.imul(hash, 31) + all.charCodeAt(i)) | 0;
+    found = (Math.imul(found, 31) + all.charCodeAt(i)) | 0;
   }
-  return `${text(key)} ${hash}`;
+  return found + 0.5; // no number of a trial
 }
 
 function warmth(caches: string): number {

@@ -5,7 +5,6 @@ import { spread } from '../../shared/format';
 import type { Args } from '../../shared/types';
 import { stepText } from '../../widget/describe';
 import * as f from './format';
-import { least } from './ranking';
 import { STEPS_KEPT, champion, type LogSummary, type Task, type Trial } from './summary';
 import { move } from './tasks';
 
@@ -64,9 +63,10 @@ function Row({ trial, named, on, choose }: { trial: Trial; named: boolean; on: b
   );
 }
 
-/** The least time that is known of a trial, as its dot has it. */
-const time = (trial: Trial): number | null =>
-  trial.ms === null ? null : Math.min(trial.ms, least(trial.task.comparisons).get(trial.trial) ?? trial.ms);
+/** What the ledger tells of a trial. */
+function time({ ms, nth, task }: Trial): number | null {
+  return ms === null ? null : task.ledger.of(task.timed.find(one => one.nth === nth)!);
+}
 
 export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: Trial | undefined; choose: Choice['choose'] }): VNode {
   const box = useRef<HTMLDivElement>(null);
@@ -82,7 +82,7 @@ export function TrialDetails({ log, trial, choose }: { log: LogSummary; trial: T
     <div ref={box}>
       <p class="swbl-facts">{trial.task.name}</p>
       <dl class="swbl-summary">
-        <div><dt>Time</dt><dd>{ms === null ? f.outcome(trial.status) : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : 'in a comparison'}`}</dd></div>
+        <div><dt>Time</dt><dd>{ms === null ? f.outcome(trial.status) : `${f.ms(ms)} ms ${ms === trial.ms ? spread(trial.spread, ms) : `by all that is known; ${f.ms(trial.ms)} ms here`}`}</dd></div>
         <div><dt>Proposed by</dt><dd>{trial.origin || f.UNKNOWN}</dd></div>
         <div><dt>Round</dt><dd>{trial.round ?? f.UNKNOWN}</dd></div>
       </dl>

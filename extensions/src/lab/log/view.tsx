@@ -1,12 +1,12 @@
 /** The viewer's page. Everything from the file goes in as text. */
 import { Fragment } from 'preact';
 import type { ComponentChildren, VNode } from 'preact';
-import { BestSoFar, doubted } from './curve';
+import { BestSoFar } from './curve';
 import { dots, taskCurve, totalCurve } from './curves';
 import { Commands, FailureList, Facts } from './lists';
 import { times } from '../../shared/format';
 import * as f from './format';
-import { SCHEMA, LogSummary, best, champion, mixedCaches, number, text, untuned } from './summary';
+import { SCHEMA, LogSummary, best, champion, mixedCaches, number, text } from './summary';
 import { TaskTable } from './tasks';
 import { TrialDetails, TrialList } from './trials';
 
@@ -15,7 +15,7 @@ const SUM = 'Sum over the tasks: how often a task occurs (×) times its best tim
 const COMPARED = 'Candidates timed in turns: only who wins such a comparison becomes the best.';
 
 function compared(log: LogSummary): string {
-  const won = log.tasks.reduce((sum, task) => sum + task.comparisons.filter(one => one.winner !== one.trials[0]).length, 0);
+  const won = log.tasks.reduce((sum, task) => sum + task.ledger.comparisons.filter(one => one.winner !== one.trials[0]).length, 0);
   return `${f.count(log.comparisons)}, ${won ? `${f.count(won)} with a new best` : 'none with a new best'}`;
 }
 
@@ -141,7 +141,7 @@ function Summary({ log }: { log: LogSummary }): VNode {
   const created = number(header.created) ?? log.firstTime;
   const complete = log.measured.length === log.tasks.length;
   const many = log.tasks.length > 1;
-  const [before, after] = many ? [log.untuned, log.total] : log.tasks[0] ? [untuned(log.tasks[0]), best(log.tasks[0])] : [null, null];
+  const [before, after] = many ? [log.untuned, log.total] : log.tasks[0] ? [log.tasks[0].ledger.untuned, best(log.tasks[0])] : [null, null];
   const part = many && !complete ? ` for ${log.measured.length} of ${log.tasks.length} tasks` : '';
   const gain = before !== null && after !== null;
   const result = `${gain ? `${f.ms(before)} → ` : ''}${f.ms(after)} ms${part}${gain ? `, ${times(before, after)}` : ''}`;
@@ -207,7 +207,7 @@ function CurveSection({ state, select, choose }: Omit<ViewProps, 'showAll'>): VN
         {task ? <Fragment><i class="swbl-key-best" /> best so far <i class="swbl-key-dot" /> one trial
           {task.failedAt.length > 0 && <Fragment> <i class="swbl-key-cross">×</i> failed</Fragment>}</Fragment>
           : `${SUM} The curve starts where each of these tasks has a first result.`}
-        {task && doubted(curve, dots(task)) && '. Dots below the line: times that no later measurement confirmed.'}
+        {curve.why?.some(Boolean) && '. Where the line rises, the best was measured again.'}
       </p>}
     </Section>
   );

@@ -52,6 +52,9 @@ export interface HeadSlice {
   readonly above?: string;
   readonly best_ms: number | null;
   readonly best_by: 'hand' | 'tuner' | 'template' | null;
+  /** Why the best became slower with the last change, where it did. */
+  readonly best_why?: string;
+  readonly best_sure?: 'compared' | 'again' | 'once' | 'disturbed' | '';
   readonly est: EstimateInfo | null;
   readonly holes: number;
   /** Where the time of a variant by hand is kept, where that matters. */

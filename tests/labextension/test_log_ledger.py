@@ -1,0 +1,112 @@
+"""The viewer of logs and Python say the same of one log: who is the best of a task, and how it came about."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tune.random_logs import against, random_log, trial, write
+
+from workbench.analysis import best_so_far
+from workbench.tune.conditions import mixed
+from workbench.tune.ledger import Ledger
+from workbench.tune.log import load_log
+from workbench.tune.record import Record
+
+SOURCES = Path(__file__).parents[2] / "extensions"
+
+ENTRY = """
+import { dots, taskCurve } from './log/curves';
+import { LogSummary, cost, mixedCaches } from './log/summary';
+import { words } from './log/trials';
+import { readFileSync } from 'fs';
+console.log(JSON.stringify(process.argv.slice(2).map(path => {
+  const log = new LogSummary();
+  readFileSync(path, 'utf8').split('\\n').forEach(line => log.add(line));
+  const whole = log.measured.length === log.tasks.length ? log.total : null;
+  const tasks = log.tasks.map(task => ({
+    key: task.key, trials: task.trials, failed: task.failedAt.length, untuned_ms: task.ledger.untuned,
+    best: task.ledger.best && { trial: task.ledger.best.trial, ms: task.ledger.best.ms, sure: task.ledger.best.sure },
+    course: task.ledger.steps.map(step => [step.nth, step.at, step.trial, step.ms, step.reason]),
+    share: whole === null ? null : cost(task) / whole
+  }));
+  const drawn = log.tasks.map(task => ({ line: taskCurve(task), dots: dots(task).ms }));
+  const newest = [...log.tasks, undefined].map(task => log.newest(task).map(one => one.trial));
+  const steps = log.all.map(one => words(one.trace));
+  return { json: { total_ms: whole, tasks }, drawn, mixed: mixedCaches(log), newest, steps, untuned: log.untuned };
+})));
+"""
+
+
+@pytest.fixture(scope="module")
+def viewer(tmp_path_factory: pytest.TempPathFactory) -> Callable[[list[Path]], Any]:
+    """What the viewer says of logs."""
+    node, esbuild = shutil.which("node"), SOURCES / "node_modules" / ".bin" / "esbuild"
+    if node is None or not esbuild.exists():
+        pytest.skip("the viewer cannot be run: Node or extensions/node_modules is missing")
+    made = tmp_path_factory.mktemp("viewer") / "entry.js"
+    command = [esbuild, "--bundle", "--platform=node", "--loader=tsx", "--jsx=automatic", "--jsx-import-source=preact",
+               f"--outfile={made}"]  # fmt: skip
+    subprocess.run(command, check=True, capture_output=True, cwd=SOURCES / "src/lab", input=ENTRY.encode())
+
+    def told(paths: list[Path]) -> Any:
+        return json.loads(subprocess.run([node, made, *paths], check=True, capture_output=True).stdout)
+
+    return told
+
+
+def test_both_say_the_same_of_every_log(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
+    paths = [write(tmp_path / f"{seed}.tunelog.jsonl", random_log(seed)) for seed in range(1000)]
+    reasons = warned = 0
+    for path, said in zip(paths, [one for k in range(0, 1000, 250) for one in viewer(paths[k : k + 250])], strict=True):
+        log, ledger = load_log(path), Ledger()
+        fresh = [line for line in log.lines if ledger.take(line) and isinstance(line, Record)]
+        meant = json.loads(json.dumps(ledger.to_json(dict(log.header.tasks))))
+        for data in (meant, said["json"]):
+            for task in data["tasks"]:
+                task["share"] = task["share"] and pytest.approx(task["share"])
+            data["total_ms"] = data["total_ms"] and pytest.approx(data["total_ms"])
+        assert said["json"] == meant, path.read_text()
+        reasons += sum(bool(step[-1]) for task in meant["tasks"] for step in task["course"])
+        warnings = [
+            f"{text.capitalize()}."
+            for text in mixed([line for line in fresh if isinstance(line, Record)])
+            if "caches" in text
+        ]
+        assert said["mixed"] == "".join(warnings)
+        warned += bool(warnings)
+        for task, drawn in zip(meant["tasks"], said["drawn"], strict=True):
+            curve, line = best_so_far(path, task["key"]), drawn["line"]
+            assert drawn["dots"] == list(curve.latency_ms), "none lies below the line"
+            assert {text for _, text in curve.reasons} <= set(line["why"])
+            x, y = line["xs"], line["ms"]
+            ends = [*curve.nth[1:], 99]  # a comparison may stand behind a trial that failed
+            shown = [max((n, ms) for n, ms in zip(x, y, strict=True) if n < end)[1] for end in ends if len(curve.nth)]
+            assert shown == list(curve.best_ms)
+    assert reasons > 300
+    assert 0 < warned < len(paths)
+
+
+def test_the_best_is_in_sight_with_its_gain_and_steps(tmp_path: Path, viewer: Callable[[list[Path]], Any]) -> None:
+    split = {"primitive": "split", "args": {"loop": "i", "factors": [None, 8]}}
+    inline = {"primitive": "fuse", "args": {"loops": ["i", "j"]}}
+    late = [trial(n, 3.0 if n % 2 else None, "a", f"p{n}", weight=2) for n in range(2, 30)]
+    lines = [
+        trial(0, 4.0, "a", "d", origin="default", weight=2), trial(1, 1.0, "a", "q", weight=2, trace=[split, inline]),
+        *late, against(1, 0, 1, ms=(3.5, 1.0), at=1.0), trial(30, 0.5, "b", "r", origin="default"),
+    ]  # fmt: skip
+    paths = [tmp_path / "whole.tunelog.jsonl", tmp_path / "unknown.tunelog.jsonl"]
+    for path, extra in zip(paths, ([], [trial(31, 1.0, "c", "s", origin="sketch")]), strict=True):
+        path.write_text("".join(json.dumps(line.to_json()) + "\n" for line in [*lines, *extra]))
+    whole, unknown = viewer(paths)
+    first, second, every = whole["newest"]
+    assert (first, second) == ([1, *range(29, 10, -1)], [30]), "the task's best first, then its newest"
+    assert every == list(range(30, 10, -1)), "of all tasks the newest"
+    assert whole["steps"][:3] == [[], ["split(i, [rest, 8])", "fuse(i, j)"], []]
+    assert whole["untuned"] == 2 * 4.0 + 0.5, "what is told of the default schedule, as in the session"
+    assert unknown["untuned"] is None, "one task's time before is not known"
