@@ -136,6 +136,11 @@ TABLE = (
         lambda x, a: len(x) > 1 and a.get("keepdims") == 0,
         "keepdims is ignored where sizes are given; onnxruntime drops the dimension",
     ),
+    Entry(
+        "QLinearMatMul",
+        lambda x, a: x[0].size == 0,
+        "a sum of nothing is the zero point; onnxruntime leaves 0",
+    ),
     Entry("StringSplit", _odd_text, "white space is more than blanks, and an empty text is one text"),
     Entry("ReduceMean", lambda x, a: x[0].size == 0, "the mean of nothing is undefined; onnxruntime says 0"),
     Entry("ConvTranspose", _wide_stride, "SAME is input * stride; onnxruntime gives less where kernels are smaller"),
