@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from session.conftest import split, until
+from session.conftest import matmul, split, until
 
 from workbench.legible import python_literal
 from workbench.markup import row_time
@@ -13,8 +13,10 @@ from workbench.runtime.results import Measurement
 from workbench.session.keeping import load, save
 from workbench.session.measuring import Result
 from workbench.session.variants import variants
+from workbench.tune.events import Progress, Snapshot, TaskRow
 from workbench.tune.record import Record, outcome
 from workbench.tune.replay import measurement_of
+from workbench.tune.table import render_table
 from workbench.widgets.export import export
 from workbench.widgets.static_view import saved_slices, static_html, static_text
 
@@ -100,6 +102,41 @@ def test_it_stays_so_with_the_variants_and_in_the_log(shown, session, tmp_path):
     again = Record.from_json(json.loads(json.dumps(line.to_json())))
     assert Result.of_record(again).doubt() == {"ms": "≥\u202f0.137", "at_least": 0.137, "text": WHY}
     assert measurement_of(again).at_least_ms == 0.137
+
+
+def test_the_best_of_a_task_is_marked_where_every_time_was_disturbed(session, fake):
+    s = session([matmul(64), matmul(128)], auto_measure=True)
+    fake.result = Result.of(disturbed(2.48e-4))
+    s.run("apply", step=split("j", None, 16))
+    until(lambda: row(s, 1)["status"] == "ok")
+    at = s.desk.index
+    best = s.snapshot().slices["tasks"]["rows"][at]
+    assert (best["ms"], best["sure"], best["spread"], best["gflops"]) == (2.48e-4, "disturbed", None, None)
+    assert s.snapshot().slices["head"]["best_sure"] == "disturbed"
+    assert "≤ 0.000248\u202fms (disturbed)" in static_html(saved_slices(s))
+    fake.result = Result.of(took(3e-4))
+    s.run("measure")
+    until(lambda: s.snapshot().slices["tasks"]["rows"][at]["sure"] == "once")
+    assert s.snapshot().slices["tasks"]["rows"][at]["ms"] == 3e-4, "the other was at most as long as it seemed"
+    assert "(disturbed)" not in static_html(saved_slices(s))
+
+
+def test_what_an_earlier_session_saw_disturbed_is_not_the_best_of_this_one(shown, session, tmp_path):
+    path = str(tmp_path / "kept.json")
+    shown.run(lambda: save(shown.desk, path))
+    other = session()
+    other.run(lambda: load(other.desk, path))
+    assert other.snapshot().slices["head"]["best_ms"] == 0.3
+
+
+def test_the_table_in_a_terminal_marks_it():
+    row = TaskRow(
+        0, "k", "matmul", 1, 0.248, 1.0, 4, 0, 0.5, "tuning", "", spread=0.02, confidence=0.9, sure="disturbed"
+    )
+    snapshot = Snapshot("running", (row,), Progress(4, None, 1.0, None, 0.0, 4.0), 0.248, 0.5, 0)
+    line = render_table(snapshot, 120)[2]
+    assert "<= 0.2480" in line
+    assert line.endswith("tuning (disturbed)")
 
 
 def test_of_an_older_line_only_the_upper_bound_is_known():

@@ -152,7 +152,7 @@ def _interrupted(session: TuningSession, options: Namespace) -> dict[str, Any]:
 
 def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> dict[str, Any]:
     keys = ("id", "key", "name", "weight", "latency_ms", "gflops", "trials", "failed", "untuned_ms", "state",
-            "spread", "confidence", "quality")  # fmt: skip
+            "spread", "confidence", "sure", "quality")  # fmt: skip
     return {
         "trials": snapshot.progress.trials,
         "seconds": snapshot.progress.elapsed_s,

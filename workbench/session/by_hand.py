@@ -88,7 +88,8 @@ class ByHand:
         return Record(
             task_key=info.key, task=info.name, trial=-1, status="ok", target=str(self._target), weight=info.weight,
             flops=info.flops, key=f"{_STATE}{key[0]} {key[1]}", origin="manual", caches=self._stamp.caches,
-            host=self._stamp.host, latency_ms=result.ms, spread=result.spread,
+            host=self._stamp.host, latency_ms=result.ms, spread=result.spread, clean=not result.why_not,
+            why_not=result.why_not, at_least_ms=result.at_least_ms or 0.0,
         )  # fmt: skip
 
     def remembers(self, record: Record) -> Key | None:

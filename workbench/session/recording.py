@@ -70,7 +70,9 @@ def key_of(q: str, args: Mapping[str, Any]) -> str:
 
 def record(host: Host) -> Recording:
     """Look at a session, in its own thread."""
-    return Recording(dict(host.shown()), _selections(host), list(_questions(host)))
+    slices = dict(host.shown())
+    slices["status"] = {**slices["status"], "load": None}  # what the machine did then is of no use to a reader
+    return Recording(slices, _selections(host), list(_questions(host)))
 
 
 def _selections(host: Host) -> Callable[[], dict[str, dict[str, Any]]]:

@@ -64,7 +64,8 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
         {
             "id": r.id, "name": r.name, "weight": r.weight, "ms": r.latency_ms, "gflops": r.gflops, "trials": r.trials,
             "share": share, "failed": r.failed,
-            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason, "sure": r.confidence,
+            "failures": dict(failures.get(r.key, {})), "state": r.state, "reason": r.reason,
+            "confidence": r.confidence, "sure": r.sure,
         }
         for r, share in zip(rows, parts, strict=True)
     ]  # fmt: skip
@@ -86,9 +87,9 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     Parameters
     ----------
     rows : sequence of mapping
-        ``id, name, weight, ms, share, gflops, trials, failed, failures, state``, and ``sure``: how sure the last
-        comparison was of the best trial. Times in milliseconds. Of more than `limit`, those that take the most time are
-        shown.
+        ``id, name, weight, ms, share, gflops, trials, failed, failures, state``, ``confidence``: how sure the last
+        comparison was of the best trial, and ``sure``: what its time stands on (`ledger.SURE`). Times in milliseconds.
+        Of more than `limit`, those that take the most time are shown.
     """
     shown = list(rows)
     if len(shown) > limit:
@@ -96,9 +97,9 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
         shown = sorted(heavy, key=lambda r: int(r["id"]))
     lines = [
         [
-            r["id"], task_name(r["name"], r["weight"]), m.milliseconds(r["ms"]), m.percent(r["share"]),
+            r["id"], task_name(r["name"], r["weight"]), _best(r), m.percent(r["share"]),
             m.bar(r["share"]), m.digits(r["gflops"]), m.counted(r["trials"]), failed(r["failed"], r["failures"]),
-            r["state"], m.percent(r.get("sure")),
+            r["state"], m.percent(r.get("confidence")),
         ]
         for r in shown
     ]  # fmt: skip
@@ -106,6 +107,12 @@ def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.H
     lines = [[line[k] for k in told] for line in lines]
     rest = "tasks that take less time" if any(r["ms"] for r in shown) else "tasks"
     return m.table([_COLUMNS[k] for k in told], m.cut(lines, limit, rest, len(rows)))
+
+
+def _best(row: Mapping[str, Any]) -> m.Html:
+    """The time of the best; of one that was disturbed, that it is no longer than that."""
+    time = m.milliseconds(row["ms"])
+    return m.bad(f"≤ {time} (disturbed)") if row.get("sure") == "disturbed" else m.text(time)
 
 
 def task_name(name: str, weight: int) -> m.Html:

@@ -73,6 +73,7 @@ def _label(row: TaskRow, width: int | None = None) -> str:
 def _line(row: TaskRow, name: int, with_rate: bool = True, with_sure: bool = False) -> str:
     label = _label(row, name)
     latency = "-" if row.latency_ms is None else latency_text(row.latency_ms)
+    latency = f"<= {latency}" if row.sure == "disturbed" else latency
     rate = "-" if row.gflops is None else f"{row.gflops:.2f}"
     speed = f"{rate:>8} | " if with_rate else ""
     sure = _sure(row) if with_sure else ""
@@ -80,7 +81,11 @@ def _line(row: TaskRow, name: int, with_rate: bool = True, with_sure: bool = Fal
 
 
 def _sure(row: TaskRow) -> str:
-    """Return how much the best trial's repeats differ, and how sure the last comparison was of it."""
+    """Return how much the best trial's repeats differ, and how sure the last comparison was of it; of one that was
+    disturbed, nothing but that.
+    """
+    if row.sure == "disturbed":
+        return " (disturbed)"
     parts = [] if row.spread is None else [f"±{row.spread:.0%}"]
     parts += [] if row.confidence is None else [f"{int(1000 * row.confidence) / 10:g}% sure"]
     return f" ({', '.join(parts)})" if parts else ""

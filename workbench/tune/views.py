@@ -117,6 +117,7 @@ def table(rows: tuple[TaskRow, ...]) -> pandas.DataFrame:
         "confidence": "confidence",
         "quality": "quality",
         "why": "reason",
+        "sure": "sure",
     }
     frame = pandas.DataFrame({column: [getattr(r, name) for r in rows] for column, name in names.items()})
     frame[["task", "why"]] = frame[["task", "why"]].map(legible_line)

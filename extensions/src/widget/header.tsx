@@ -146,7 +146,7 @@ function Figures({ head, history, meta, going }: { head: HeadSlice; history: His
         </>
       )}
       <div class={`swb-figure${now ? '' : ' is-main'}`} title={`Best measured time of this task${tuner}, in milliseconds. ${head.best_why ?? ''}`}>
-        {head.best_ms == null ? <span>not measured yet</span> : <><span>best<span class="swb-who">{tuner}</span></span><b>{milliseconds(head.best_ms)}</b><span>ms{head.best_sure === 'once' && ', timed once'}</span>{head.best_why && <span class="swb-cut">{head.best_why}</span>}</>}
+        {head.best_ms == null ? <span>not measured yet</span> : <><span>best<span class="swb-who">{tuner}</span></span><b>{head.best_sure === 'disturbed' && '≤ '}{milliseconds(head.best_ms)}</b><span>ms{head.best_sure === 'once' && ', timed once'}</span>{head.best_why && <span class="swb-cut">{head.best_why}</span>}</>}
       </div>
     </div>
   );

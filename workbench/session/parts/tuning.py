@@ -90,7 +90,8 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
     task = desk.stats.of(info.key)
     best = desk.best(index)
     ms = None if best is None else best.ms
-    gflops = info.flops / (ms * 1e6) if ms and info.flops else None
+    clean = best is None or best.sure != "disturbed"
+    gflops = info.flops / (ms * 1e6) if ms and info.flops and clean else None
     faster = above.of_task(desk, index, gflops)
     word = row.state if row is not None else "measured" if ms is not None else ""
     return {
@@ -98,7 +99,7 @@ def _task_row(desk: Desk, index: int, row: TaskRow | None) -> dict[str, Any]:
         "gflops": rounded(gflops), **({"above": faster} if faster else {}), "trials": task.trials,
         "failed": task.failures.total(), "failures": dict(task.failures), "untuned_ms": rounded(task.untuned_ms),
         "share": None, "state": word, "reason": row.reason if row is not None else "", "delta": delta(task),
-        "spark": spark(task), "spread": None if best is None else rounded(best.record.spread, 3),
+        "spark": spark(task), "spread": rounded(best.record.spread, 3) if best is not None and clean else None,
         "compared": task.comparisons, "confidence": None if row is None else rounded(row.confidence, 4),
         "sure": "" if best is None else best.sure,
     }  # fmt: skip

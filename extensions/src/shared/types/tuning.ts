@@ -1,6 +1,7 @@
 // The tasks, the run that tunes them, and what steers it.
 
 import type { Args } from './json';
+import type { HeadSlice } from './status';
 
 export interface TaskRow {
   readonly id: number;
@@ -22,6 +23,8 @@ export interface TaskRow {
   readonly delta: number | null;
   readonly spark: readonly number[];
   readonly spread?: number | null;
+  /** What the best time stands on. */
+  readonly sure?: HeadSlice['best_sure'];
   /** Comparisons that were made, and how sure the last one was that the best is the best. */
   readonly compared?: number;
   readonly confidence?: number | null;

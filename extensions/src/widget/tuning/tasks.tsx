@@ -61,10 +61,10 @@ function Name({ name }: { name: string }) {
 const known = (value: unknown, text: string): string => (value == null ? '–' : text);
 
 /** What is known of the best time of a task beside the time itself. */
-function bestTitle({ ms, untuned_ms: untuned, spread: relative, confidence, compared }: TaskRow): string | undefined {
+function bestTitle({ ms, untuned_ms: untuned, spread: relative, confidence, compared, sure }: TaskRow): string | undefined {
   if (ms == null) return undefined;
   return [
-    relative != null && spread(relative, ms), confidence != null && `${percent(confidence)} sure after ${count(compared)} comparisons`,
+    sure === 'disturbed' ? sure : relative != null && spread(relative, ms), confidence != null && `${percent(confidence)} sure after ${count(compared)} comparisons`,
     untuned != null && `${milliseconds(untuned)} ms untuned`
   ].filter(Boolean).join(' · ') || undefined;
 }
@@ -76,7 +76,7 @@ function Results({ row, top, state, peak }: Pick<RowProps, 'row' | 'top' | 'stat
   const est = row.ms == null && row.est != null;
   return (
     <>
-      <Cell text={known(row.ms, milliseconds(row.ms))} name={est ? 'swb-mut' : 'swb-strong'} title={est ? ESTIMATED : bestTitle(row)}>
+      <Cell text={row.sure === 'disturbed' ? `≤ ${milliseconds(row.ms)}` : known(row.ms, milliseconds(row.ms))} name={est ? 'swb-mut' : 'swb-strong'} title={est ? ESTIMATED : bestTitle(row)}>
         {est && `≈ ${milliseconds(row.est)}`}
       </Cell>
       <Cell text={known(row.gflops, count(row.gflops))} name="swb-from-l" />
