@@ -24,7 +24,12 @@ def check_what_was_tried(out: dict[str, str]) -> None:
     """Variants, code, estimates, a slow schedule that is mended, the task that dominates, what is taken away."""
     assert "tile in registers, all threads" in out["variants"]
     assert "vectorize o.1" in out["differ"]
-    assert "of them in the tile" in out["code"]
+    assert "of them in the loop over the sum" in out["code"]
+    inside = out["code"].splitlines()[1:17]
+    assert sum(bool(re.search("fmadd|fmla|mulps", line)) for line in inside) >= 4, "multiply-adds, not addresses"
+    ranks = re.findall(r"^\d+ .* (\d+)(?:\.0)?$", out["hole"], re.M)
+    assert ranks
+    assert ranks == sorted(ranks, key=int), "the best one first"
     assert out["estimate"].count("est.") == 3
     assert "256 bytes, a new line each time" in out["slow-why"]
     assert "vectorize: Loop 'c' carries the reduction" in out["slow-why"]

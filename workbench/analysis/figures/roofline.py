@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 NAMES = 60
 """Most schedules that are looked for room for their names."""
 
-NOTE = 18
-"""Pixels below the axis for what is missing, or why one stands above the roofs: no point lies there."""
+NOTE = 33
+"""Pixels of two lines below the axis for what is missing, or why one stands above the roofs: no point lies there."""
 
 LEVELS = ("L2", "L3", "memory")
 DASHES, SIGNS = ("solid", "dash", "dot"), ("—", "– –", "···")
@@ -306,7 +306,7 @@ def _missing(
     spots: Sequence[Spot], top: float | None, roofs: Mapping[str, Roofs], c: Colours, above: str, lacking: Sequence[str]
 ) -> list[dict[str, Any]]:
     """What could not be drawn, and why; why one stands `above` the roofs. Below the axis, where nothing else is."""
-    words = [above] if above else []
+    words = []
     if top is None:
         words.append("the peak was not measured")
     if not roofs:
@@ -315,7 +315,8 @@ def _missing(
         words.append(f"the roof of {' and '.join(lacking)} was not measured")
     if not spots:
         words.append("no variant has a speed yet")
-    text = ", ".join(words)
+    told = (above.partition(";")[0], ", ".join(words))  # the whole sentence is at the point
+    lines = [line[:1].upper() + line[1:] for line in told if line]
     return [{"x": 0.0, "y": 0.0, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top",
-             "yshift": -FOOT + 4, "align": "left", "text": text[:1].upper() + text[1:],
+             "yshift": -FOOT + 4, "align": "left", "text": "<br>".join(lines),
              "font": {"size": SIZE, "color": c.faint}}]  # fmt: skip

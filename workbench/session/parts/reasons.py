@@ -70,7 +70,7 @@ def _measured(look: Look) -> str:
     wrong = max(off, 1.0 / off)
     if share < NEAR_PEAK and wrong <= APART:
         return ""
-    told = [f"{100 * share:.{1 if share < 0.095 else 0}f} % of peak"] if share else []
+    told = [f"{100 * share:.{1 if share < 0.095 else 0}f} %{'*' if share > 1.0 else ''} of peak"] if share else []
     if wrong > APART:
         told.append(f"the estimate is {wrong:.1f}× too {'slow' if off > 1.0 else 'fast'} here")
     return f"Measured: {'; '.join(told)}."
