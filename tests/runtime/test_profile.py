@@ -213,7 +213,7 @@ x:
 def test_what_each_thread_did_is_its_own(plain_roofs):
     library = llvm_bind.load_object(llvm_bind.compile_ir(TURNS), ["turns"])
     executable = Executable(chain(3))
-    with executable._measuring(None, 0) as context:
+    with executable.measuring(None, 0) as context:
         context.rt.launch = library["turns"]
         found = record(context, executable.plan, 2)
     assert found.work.shape == (4, 3, 4)
@@ -234,7 +234,7 @@ def test_what_each_thread_did_is_its_own(plain_roofs):
 def test_recordings_of_more_regions_than_were_counted_go_on(plain_roofs):
     """The number of regions of a step may change from run to run; what has no room is not recorded."""
     executable = Executable(chain(2))
-    with executable._measuring(None, 1) as context:
+    with executable.measuring(None, 1) as context:
         found = record(context, executable.plan, 3)
         assert len(found.regions) == 6
         context.walk()

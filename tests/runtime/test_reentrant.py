@@ -232,7 +232,7 @@ def test_the_number_of_threads_changes_under_running_calls():
     assert executable.benchmark(repeat=1).threads == 5
     for threads in (3, 5, 1):
         executable.set_threads(threads)
-        with executable._measuring(None, 0) as context:
+        with executable.measuring(None, 0) as context:
             assert (context.threads, context.lent) == (threads, threads)
             if threads == 5:  # beside another run
                 assert executable.benchmark(repeat=1).threads == 2
