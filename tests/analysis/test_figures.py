@@ -321,3 +321,18 @@ def test_names_are_no_markup():
         [Record(task_key="k", task="t", trial=0, status="ok", target="", latency_ms=2.0)], by_hand=(name, 1.0)
     )
     assert any("&lt;b>&amp;a, by hand 1" in text for trace in line.data for text in trace.text or ())
+
+
+def test_trials_that_were_disturbed_are_hollow_and_say_so():
+    one = {"task_key": "a", "task": "a", "status": "ok", "target": "llvm"}
+    records = [
+        Record(trial=0, key="p0", latency_ms=0.5, **one),
+        Record(trial=1, key="p1", latency_ms=0.4, clean=False, why_not="the thread had 40 % of a core", **one),
+        Record(trial=2, key="p2", latency_ms=0.45, **one),
+    ]
+    dots, best = best_so_far_figure(records, "a").data[:2]
+    assert list(dots.marker.symbol) == ["circle", "circle-open", "circle"]
+    assert list(dots.text) == ["", " at most: disturbed", ""]
+    assert best.y[-1] == 0.45, "0.4 ms is no new best"
+    calm = best_so_far_figure(records[:1], "a").data[0]
+    assert (calm.marker.symbol, calm.text) == ("circle", "")

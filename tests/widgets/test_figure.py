@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ipywidgets.widgets.widget import _instances
@@ -74,6 +76,19 @@ def test_more_trials_are_one_small_update(comms, run):
     messages = [m for m in about(comms, widget)[before:] if m[0]]
     assert messages
     assert all(kinds == ["_py2js_update"] and size < 60_000 for kinds, size in messages)
+
+
+def test_a_trial_that_was_disturbed_is_hollow_as_it_comes(comms, run):
+    w, fake, widget = run()
+    assert trace(widget, "measured").marker.symbol == "circle"
+    key = w.session.desk.infos[w.session.desk.index].key
+    valid = [r for r in fake.records if r.task_key == key and r.ok]
+    fresh = replace(valid[-1], trial=9_999, key="disturbed", clean=False, why_not="the thread had 40 % of a core")
+    fake._lines.append(fresh)
+    fake.feed(1)
+    until(lambda: "circle-open" in (trace(widget, "measured").marker.symbol or ""))
+    dots = trace(widget, "measured")
+    assert [n for n, how in zip(dots.customdata, dots.marker.symbol, strict=True) if how != "circle"] == [9_999]
 
 
 def test_ten_thousand_trials_are_thinned_while_they_come_and_complete_at_the_end(comms, run):

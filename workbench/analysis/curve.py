@@ -43,6 +43,8 @@ class Curve:
         task's best, times its weight, from the trial on after which every task has one.
     reasons : tuple of (int, str)
         Where the best became slower, by `nth`, and why.
+    disturbed : tuple of bool
+        Which of `trials` were disturbed whenever they were timed: these take as long as `latency_ms` at most.
     failed_trials, failed_nth : array of int
         Trials without a latency.
     failed_status : tuple of str
@@ -64,6 +66,7 @@ class Curve:
     count: int
     missing: int
     reasons: tuple[tuple[int, str], ...] = ()
+    disturbed: tuple[bool, ...] = ()
 
 
 def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str] | None = None) -> Curve:
@@ -146,6 +149,7 @@ def _curve(
         len(trials),
         missing,
         tuple(reasons),
+        tuple(not t.clean for _, t in found),
     )
 
 

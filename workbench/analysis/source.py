@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What charts need of a record, and of the ledger: what is told of it, the best of its task after it, and why that
-    is slower than before, where it is.
+    is slower than before, where it is. One that is not `clean` was disturbed whenever it was timed.
     """
 
     trial: int
@@ -42,6 +42,7 @@ class Trial:
     told_ms: float | None = None
     best_ms: float | None = None
     why: str = ""
+    clean: bool = True
 
     @property
     def ok(self) -> bool:
@@ -125,7 +126,8 @@ def of_ledger(
         told, best = ledger.tasks[r.task_key].of(r), next(course[r.task_key])
         trials.append(
             Trial(r.trial, r.task_key, called[r.task_key], r.status, r.latency_ms, r.weight, r.error, r.flops, r.round,
-                  r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "")
+                  r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "",
+                  told is None or told.sure != "disturbed")
         )  # fmt: skip
     return Lines(trials, _keys(trials) if keys is None else list(keys), tuple(rounds))
 
@@ -151,13 +153,22 @@ def _of_frame(frame: pandas.DataFrame) -> list[Trial]:
     if lacking:
         text = f"The table has no column {', '.join(map(repr, lacking))}."
         raise InputError("curve.columns", text, lacking, "use the table that read_log returns")
-    more = {"flops": 0, "round": 0, "predicted": None, "ledger_ms": None, "best_ms": None, "best_why": ""}
+    more = {
+        "flops": 0,
+        "round": 0,
+        "predicted": None,
+        "ledger_ms": None,
+        "best_ms": None,
+        "best_why": "",
+        "clean": True,
+    }
     columns = [frame[n].tolist() for n in names]
     columns += [frame[n].tolist() if n in frame.columns else [usual] * len(frame) for n, usual in more.items()]
     found = [
         Trial(int(n), key, task, status, _number(ms), int(weight), str(error), int(flops), int(batch), _number(guess),
-              _number(told), _number(best), str(why))
-        for n, key, task, status, ms, weight, error, flops, batch, guess, told, best, why in zip(*columns, strict=True)
+              _number(told), _number(best), str(why), bool(clean))
+        for n, key, task, status, ms, weight, error, flops, batch, guess, told, best, why, clean
+        in zip(*columns, strict=True)
     ]  # fmt: skip
     return found if {"ledger_ms", "best_ms"} <= set(frame.columns) else _by_themselves(found)
 

@@ -125,6 +125,8 @@ def _update(old: Any, new: Any) -> None:
     for name in DATA:
         if name in new:
             old[name] = new[name]
+    if new.type == "scatter" and old.marker.symbol != new.marker.symbol:
+        old.marker.symbol = new.marker.symbol
     if new.type == "bar":
         old.marker.color = new.marker.color
 

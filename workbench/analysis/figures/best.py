@@ -125,11 +125,15 @@ def _steps(curve: Curve) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
 def _trials(curve: Curve, kept: NDArray[np.intp], c: Colours) -> list[Any]:
     import plotly.graph_objects as go
 
+    disturbed = [curve.disturbed[k] for k in kept]
+    said = [" at most: disturbed" if one else "" for one in disturbed] if any(disturbed) else ""
+    symbol = ["circle-open" if one else "circle" for one in disturbed] if said else "circle"
     return [
         go.Scatter(
             x=curve.nth[kept].astype(np.int32), y=curve.latency_ms[kept], mode="markers", name="measured", meta="trial",
-            customdata=curve.trials[kept].astype(np.int32), marker={"size": 5, "color": c.point, "opacity": 0.65},
-            hovertemplate="trial %{customdata}<br>%{y:.4g} ms<extra></extra>",
+            customdata=curve.trials[kept].astype(np.int32), text=said,
+            marker={"size": 5, "color": c.point, "opacity": 0.65, "symbol": symbol},
+            hovertemplate="trial %{customdata}<br>%{y:.4g} ms%{text}<extra></extra>",
         )
     ]  # fmt: skip
 

@@ -35,7 +35,7 @@ export function Holes({ nest, choices }: { nest: NestSlice; choices: number }) {
   return (
     <>
       {holes.length > 0 && <span class="swb-hole" title={`Left open for the tuner: ${names}`}>{plural(free, 'open number')}</span>}
-      {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first legal choice">{plural(choices, 'open choice')}</span>}
+      {choices > 0 && <span class="swb-hole" title="Left open for the tuner; the nest shows the first choice">{plural(choices, 'open choice')}</span>}
     </>
   );
 }
