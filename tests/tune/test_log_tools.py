@@ -16,7 +16,7 @@ from tune.fakes import tasks
 from tune.test_log import HEADER, filled, record
 
 from workbench.cli import main
-from workbench.errors import LogError, UsageError
+from workbench.errors import LogError, UsageError, WorkbenchError
 from workbench.tune.lines import KINDS, Command, Comparison, Round, Unknown
 from workbench.tune.log import load_log, read_log, write_log
 from workbench.tune.log_docs import _EXAMPLES
