@@ -184,7 +184,7 @@ def test_shares_are_estimated_until_they_are_measured_and_say_so(panels: Panels)
     assert "nothing was run" in cell(panels, 0, 2).get_attribute("title")
     assert cell(panels, 0, 6).inner_text().replace("\xa0", " ") == "≈ 21.7 %"
     assert panels.page.locator(".swb-share-bar.is-guess").count() == len(rows)
-    assert panels.page.locator(".swb-total").inner_text() == "end to end ≈ 11.4 ms est."
+    assert panels.page.locator(".swb-total").inner_text() == "sum of kernels ≈ 11.4 ms est."
     panels.patch({"tasks": {"=": states.tasks(200)}})
     panels.settle()
     assert panels.page.locator(".swb-share-bar.is-guess").count() == 0

@@ -278,6 +278,9 @@ class FakeTuning(TuningSession):
     def progress(self) -> Progress:
         return self.snapshot().progress
 
+    def network(self) -> None:
+        return None
+
     def held(self, task: Any = None) -> Wishes:
         return Wishes()
 

@@ -32,7 +32,7 @@ class Curve:
     Attributes
     ----------
     name : str
-        Name of the task; "end to end" for all of them together.
+        Name of the task; "sum of kernels" for all of them together.
     trials, nth : array of int
         Number in the log of every trial that the curve has a value for, and the how-manieth trial of the task (of the
         log, for all tasks together) it is, from 1.
@@ -124,7 +124,7 @@ def _total(trials: Sequence[Trial], keys: Sequence[str]) -> Curve:
             found.append((n, t))
             after.append(now)
     missing = sum(ms is None for ms in best.values())
-    return _curve("end to end", trials, found, np.empty(0, np.float64), np.array(after, np.float64), missing)
+    return _curve("sum of kernels", trials, found, np.empty(0, np.float64), np.array(after, np.float64), missing)
 
 
 def _curve(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.1
 
-_TOLD = ("round", "network", "warning", "seed", "command")
+_TOLD = ("round", "warning", "seed", "command")
 """Kinds of events of which something is written."""
 
 

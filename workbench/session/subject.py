@@ -16,7 +16,7 @@ from workbench.graph.tasks import Task, extract_tasks
 from workbench.ir.func import Func
 from workbench.schedule import Schedule
 from workbench.target import Target
-from workbench.tune.lines import Comparison, Round
+from workbench.tune.lines import Comparison, NetworkTime, Round
 from workbench.tune.log import Log, check_model, load_log
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
@@ -61,6 +61,7 @@ class Opened:
     records: tuple[Record, ...] = field(default=())
     lines: tuple[Record | Comparison, ...] = field(default=())
     rounds: tuple[Round, ...] = field(default=())
+    network: NetworkTime | None = None
     path: str = ""
     shaped: bool = False
 
@@ -96,12 +97,17 @@ def open_subject(
     records = tuple(r for r in found.records if r.task_key in set(keys))
     lines = tuple(x for x in timed(found) if x.task_key in set(keys))
     rounds = tuple(r for r in found.rounds if r.task_key in set(keys))
-    return replace(opened, records=records, lines=lines, rounds=rounds)
+    return replace(opened, records=records, lines=lines, rounds=rounds, network=network_time(found))
 
 
 def timed(log: Log) -> tuple[Record | Comparison, ...]:
     """Return the trials and comparisons of a log, in its order."""
     return tuple(line for line in log.lines if isinstance(line, Record | Comparison))
+
+
+def network_time(log: Log) -> NetworkTime | None:
+    """Return what the whole network took when it was measured last."""
+    return next((line for line in reversed(log.lines) if isinstance(line, NetworkTime)), None)
 
 
 def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Opened:
@@ -130,7 +136,8 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opene
     if path.endswith(".jsonl"):
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
-        return replace(_log(Path(path).name, log.records, names, target), lines=timed(log), rounds=log.rounds)
+        opened = _log(Path(path).name, log.records, names, target)
+        return replace(opened, lines=timed(log), rounds=log.rounds, network=network_time(log))
     shapes, seed = loading.get("shapes"), loading.get("fill_weights")
     if seed is None:
         from workbench.graph import load_onnx

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from workbench.tune.ends import End
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.record import Record
 
 State = Literal["idle", "running", "paused", "stopping", "done", "cancelled", "failed"]
@@ -124,6 +124,8 @@ class Snapshot:
         Why the run ended, see `workbench.tune.ends`; "" while it has not.
     waiting : int
         Candidates that somebody has added and that were not measured so far.
+    network : NetworkTime or None
+        The whole network, as it was measured last.
     """
 
     state: State
@@ -134,6 +136,7 @@ class Snapshot:
     next_id: int | None
     end: End = ""
     waiting: int = 0
+    network: NetworkTime | None = None
 
 
 class Subscription:

@@ -71,14 +71,14 @@ def rows_of(rows: Sequence[TaskRow], failures: Mapping[str, Mapping[str, int]]) 
     ]  # fmt: skip
 
 
-def totals(total_ms: float | None, untuned_ms: float | None) -> m.Html:
-    """Time of the whole model, where all of its tasks are known."""
+def totals(total_ms: float | None, untuned_ms: float | None, what: str = "sum of kernels") -> m.Html:
+    """Time of all tasks together, where all are known, or of the whole network."""
     if total_ms is None:
         return m.Html("")
     gain = ""
     if untuned_ms is not None and total_ms > 0:
         gain = f", {untuned_ms / total_ms:.2f} times as fast as untuned ({m.milliseconds(untuned_ms)})"
-    return m.label("all tasks together", m.Html(f"<b>{m.milliseconds(total_ms)}</b>"), gain)
+    return m.label(what, m.Html(f"<b>{m.milliseconds(total_ms)}</b>"), gain)
 
 
 def task_table(rows: Sequence[Mapping[str, Any]], limit: int = TASK_ROWS) -> m.Html:

@@ -10,6 +10,7 @@ from typing import TextIO
 from workbench.legible import legible, legible_line
 from workbench.tune.ends import end_word
 from workbench.tune.events import FINAL, Snapshot, TaskRow
+from workbench.tune.lines import NetworkTime
 
 PLAIN_WIDTH = 120
 """Columns of a table that goes to a file or a pipe."""
@@ -97,7 +98,7 @@ def latency_text(milliseconds: float, decimals: int = 4) -> str:
 
 
 def summary_lines(snapshot: Snapshot) -> list[str]:
-    """Return the two lines below the table: totals, then progress."""
+    """Return the lines below the table: totals, what the whole network takes where that was measured, progress."""
     progress = snapshot.progress
     total = "-" if snapshot.total_ms is None else f"{latency_text(snapshot.total_ms, 3)} ms"
     trials = f"{progress.trials}" + (f"/{progress.total}" if progress.total is not None else "")
@@ -106,7 +107,14 @@ def summary_lines(snapshot: Snapshot) -> list[str]:
         f"Estimated total latency: {total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   "
         f"Next task: {following}"
     )
-    return [first, progress_line(snapshot)]
+    return [first, *_end_to_end(snapshot.network), progress_line(snapshot)]
+
+
+def _end_to_end(network: NetworkTime | None) -> list[str]:
+    if network is None:
+        return []
+    tuned, untuned = (latency_text(ms, 3) for ms in (network.measured_ms, network.untuned_ms))
+    return [f"End to end: {tuned} ms, {untuned} ms untuned{'' if network.clean else ' (disturbed)'}"]
 
 
 def progress_line(snapshot: Snapshot) -> str:

@@ -48,7 +48,8 @@ def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
     untuned = total([(r.weight, r.untuned_ms) for r in shown])
     tuned = total([(r.weight, r.latency_ms) for r in shown])
     waiting = sum(len(loop.standing.wishes[loop.tasks[i].key].added) for i in loop.scheduler.active)
-    return Snapshot(state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting)
+    network = loop.standing.network
+    return Snapshot(state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting, network)
 
 
 def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:

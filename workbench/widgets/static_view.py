@@ -108,8 +108,9 @@ def _part(slices: Mapping[str, Any], name: str, limit: int) -> m.Html:
 def _tasks(tasks: Mapping[str, Any], limit: int) -> m.Html:
     if not tasks["rows"]:
         return m.Html("")
-    total = totals(tasks["total_ms"], tasks["untuned_ms"])
-    return m.join(m.section("Tasks"), total, task_table(tasks["rows"], min(limit, _FEW)))
+    total, network = totals(tasks["total_ms"], tasks["untuned_ms"]), tasks.get("network")
+    whole = totals(network["ms"], network["untuned_ms"], "end to end, measured") if network else ""
+    return m.join(m.section("Tasks"), whole, total, task_table(tasks["rows"], min(limit, _FEW)))
 
 
 def _tuning(tuning: Mapping[str, Any], limit: int) -> m.Html:

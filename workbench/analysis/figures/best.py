@@ -143,7 +143,7 @@ def _best(curve: Curve, steps: tuple[NDArray[np.int32], NDArray[np.float64]], c:
 
     x, y = steps
     # Each of a task's corners is a trial, which says more and is what a click opens; those of a sum are not.
-    whole = curve.name == "end to end"
+    whole = curve.name == "sum of kernels"
     reasons = dict(curve.reasons)
     why = [escaped(reasons.get(int(n), "")) for n in x[:-1]]
     line = go.Scatter(
@@ -202,7 +202,7 @@ def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, An
                  "yanchor": "bottom", "xshift": 0, "yshift": 6, "bgcolor": c.under,
                  "font": {"color": c.accent, "size": 13}}]  # fmt: skip
     text = "No valid trial yet"
-    if curve.name == "end to end" and curve.missing:
+    if curve.name == "sum of kernels" and curve.missing:
         few = "1 task has" if curve.missing == 1 else f"{curve.missing} tasks have"
         text = f"No total yet: {few} no valid trial"
     return [{"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "text": text, "xanchor": "center",

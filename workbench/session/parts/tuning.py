@@ -18,6 +18,7 @@ from ..stats import delta, rounded, spark
 
 if TYPE_CHECKING:
     from workbench.tune.events import TaskRow
+    from workbench.tune.lines import NetworkTime
 
     from ..desk import Desk
     from ..history import View
@@ -45,11 +46,20 @@ def tasks(look: Look) -> dict[str, Any]:
         _leave_out(desk, row)
     bests = [desk.best(i) for i in range(len(rows))]
     now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
-    for row, share in zip(rows, shares(now), strict=True):
+    network = desk.opened.network if desk.watch is None else desk.watch.tuning.network() or desk.opened.network
+    longer = network.stretched() if network is not None else {}
+    inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
+    for row, share in zip(rows, shares(inside), strict=True):
         row["share"] = None if share is None else round(share, 4)
     untuned = total([(r["weight"], r["untuned_ms"]) for r in rows])
     guess = _guess(desk, rows) if total(now) is None else None
-    return {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
+    out = {"rows": rows, "total_ms": rounded(total(now)), "untuned_ms": rounded(untuned), "est_ms": guess}
+    return out if network is None else {**out, "network": _network(network)}
+
+
+def _network(found: NetworkTime) -> dict[str, Any]:
+    """Write what the whole network takes, measured."""
+    return {"ms": rounded(found.measured_ms), "untuned_ms": rounded(found.untuned_ms), "why_not": found.why_not}
 
 
 def _leave_out(desk: Desk, row: dict[str, Any]) -> None:

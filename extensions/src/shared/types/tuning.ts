@@ -47,6 +47,8 @@ export interface TasksSlice {
   readonly untuned_ms: number | null;
   /** What the tasks should take together, while not all have a time. */
   readonly est_ms?: number | null;
+  /** What the whole network takes, measured. */
+  readonly network?: { readonly ms: number; readonly untuned_ms: number; readonly why_not: string };
 }
 
 export type OrderWidget = 'text' | 'number' | 'real' | 'checkbox' | 'numbers' | 'shown';

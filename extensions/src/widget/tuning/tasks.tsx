@@ -181,11 +181,12 @@ function moveRow(event: KeyboardEvent, onEnter: (id: number) => void): void {
   event.stopPropagation();
 }
 
-const VIEWS = [[false, 'Results', 'What was found so far'], [true, 'Scheduler', 'Why which task gets the next trials']] as const;
-const SCHEDULER = 'The task scheduler deals out the trials: the task whose next round should save most of the end-to-end time goes next.';
+const VIEWS = [[false, 'Results', 'What was found'], [true, 'Scheduler', 'Why which task gets the next trials']] as const;
+const SCHEDULER = 'The task whose next round should save most goes next.';
 
 function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | null; onNext: (next: boolean) => void }) {
-  const { total_ms: total, untuned_ms: untuned, est_ms: est } = tasks;
+  const { est_ms: est, network, rows } = tasks;
+  const { total_ms: total, untuned_ms: untuned } = { ...tasks, total_ms: network?.ms ?? tasks.total_ms, ...network };
   const guess = total == null && est != null;
   return (
     <header class="swb-tasks-head">
@@ -197,8 +198,8 @@ function Total({ tasks, next, onNext }: { tasks: TasksSlice; next: boolean | nul
           ))}
         </div>
       )}
-      <span class="swb-total" title={total == null && !guess ? 'Known once every task has a time' : `Sum over all tasks of calls × ${guess ? 'measured or estimated time; measured once every task has a time' : 'best time'}`}>
-        <span class="swb-from-m">end to end </span><b>{guess ? `≈ ${milliseconds(est)} ms` : total == null ? '–' : `${milliseconds(total)} ms`}</b>
+      <span class="swb-total" title={network ? `Measured; sum of kernels ${milliseconds(tasks.total_ms!)} ms. ${network.why_not}` : total == null && !guess ? 'Known once all tasks have a time' : `Calls × ${guess ? 'measured or estimated' : 'best'} time`}>
+        <span class="swb-from-m">{network ? 'end to end ' : rows.length > 1 ? 'sum of kernels ' : ''}</span><b>{guess ? `≈ ${milliseconds(est)} ms` : total == null ? '–' : `${milliseconds(total)} ms`}</b>
         {guess && <span class="swb-faint"> est.</span>}
         {total != null && untuned != null && (
           <span class="swb-faint swb-from-m"> · was {milliseconds(untuned)} ms untuned{untuned > total && `, ${times(untuned, total)}`}</span>
