@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from browser.driver import tiny_model
 from session.conftest import Mirror, matmul, own_threads, split, until
 from session.fakes import FakeTuning
 
@@ -41,6 +42,21 @@ def finished(s):
     assert s.tuning.join(30)
     until(lambda: s.desk.watch.told)
     assert s.flush(10)
+
+
+@pytest.mark.parametrize(("scope", "trials"), [("all", None), ("task", 1), ("all", 7)])
+def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypatch, scope, trials):
+    tiny_model(tmp_path / "tiny.onnx")
+    s = session(str(tmp_path / "tiny.onnx"), log=str(tmp_path / "run.tunelog.jsonl"))
+    asked = []
+
+    def started(what, **options):
+        asked.append((what, options["trials"]))
+        return FakeTuning(s.tasks)
+
+    monkeypatch.setattr(tuning, "tune", started)
+    s.run("tune", scope=scope, trials=trials)
+    assert asked == [(s.desk.opened.graph, trials or tuning.TRIALS_PER_TASK * len(s.tasks))]
 
 
 def test_a_small_run_with_real_workers(session):

@@ -27,6 +27,7 @@ from workbench.tune.start import TRIALS_PER_TASK, tune
 from .stats import rounded
 
 if TYPE_CHECKING:
+    from workbench.graph import Graph
     from workbench.graph.tasks import Task
     from workbench.target import Target
 
@@ -202,13 +203,15 @@ def _terms(expected: object, rounds: int) -> dict[str, Any]:
 
 
 def start(
-    what: Schedule | Sequence[Task], scope: str, only: str | None, target: Target, log: str | None, title: str,
+    what: Schedule | Graph | Sequence[Task], tasks: int, only: str | None, target: Target, log: str | None, title: str,
     trials: int | None, seconds: float | None, source: str, constants: str,
 ) -> TuningSession:  # fmt: skip
     """Start a run of `trials` new trials or `seconds`; a log that fits is gone on with.
 
     Parameters
     ----------
+    tasks : int
+        How many there are to tune.
     only : str or None
         Key of the one task to tune.
     log : str or None
@@ -217,7 +220,6 @@ def start(
     constants : str
         Where kernels find their constants: the same for all that is timed in a session, so that it can be compared.
     """
-    tasks = 1 if scope == "schedule" or only is not None else len(what)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * tasks
     options = TuneOptions(constants=constants)

@@ -180,7 +180,16 @@ def tune(
         whole("trials", trials, code="usage.trials")
     with desk.by_hand.lock:  # what was measured is being written there
         started = tuning.start(
-            what, scope, only, desk.target, desk.log, desk.opened.title, trials, seconds, host.source, desk.constants
+            what,
+            len(tasks) if scope == "all" else 1,
+            only,
+            desk.target,
+            desk.log,
+            desk.opened.title,
+            trials,
+            seconds,
+            host.source,
+            desk.constants,
         )
     if known_trials := len(started.records) - started.new_trials:
         first = goes_first(started.snapshot().waiting)
