@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +50,22 @@ def tuned(page: Any, address: str, folder: Path, name: str) -> tuple[Notebook, V
 def trials(log: Path) -> int:
     """Trials in a log that can be read from end to end; only a last line may be half written."""
     return len(load_log(log).records)
+
+
+# ----------------------------------------------------------------------------------------------------- a busy machine
+
+
+def test_the_header_says_that_other_programs_have_the_machine(page: Any, address: str, lab_folder: Path) -> None:
+    """All the way: the browser says that it is there, the kernel reads the system's accounts, the chip appears."""
+    notebook, view = opened(page, address, lab_folder, "load", MATMUL)
+    with contextlib.ExitStack() as running:
+        for _ in range(os.cpu_count() or 1):
+            one = running.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            running.callback(one.kill)
+        notebook.poll("() => /^\\d+ % busy/.test(document.querySelector('[data-swb-value=load]')?.textContent)", LONG)
+        chip = view.find("[data-swb-value=load]")
+        assert re.fullmatch(r"\d+ % busy: [\w -]+", chip.text_content())
+        assert "measured again when the machine is quiet" in chip.get_attribute("title")
 
 
 # -------------------------------------------------------------------------------------- one thread for cells and clicks
