@@ -335,4 +335,4 @@ def test_trials_that_were_disturbed_are_hollow_and_say_so():
     assert list(dots.text) == ["", " at most: disturbed", ""]
     assert best.y[-1] == 0.45, "0.4 ms is no new best"
     calm = best_so_far_figure(records[:1], "a").data[0]
-    assert (calm.marker.symbol, calm.text) == ("circle", "")
+    assert (calm.marker.symbol, calm.text) == (None, "")

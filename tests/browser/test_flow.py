@@ -93,7 +93,7 @@ def test_from_a_node_to_a_measured_schedule(page: Any, address: str, lab_folder:
     view.apply("vectorize")
     assert any("lanes" in row for row in view.rows() if row.startswith("loop relu_c.1"))
     assert "ms" in view.measured(2)
-    assert re.match(r"\d", view.find("[data-swb-value=ms]").inner_text()), (
+    assert re.match(r"(≥\s)?\d", view.find("[data-swb-value=ms]").inner_text()), (
         "the header shows the time of the newest step"
     )
     told = notebook.say(STEPS)
@@ -169,7 +169,7 @@ def test_launcher_tile(page: Any, address: str, lab_folder: Path) -> None:
     page.wait_for_selector("#jp-main-dock-panel", timeout=LONG)
     page.wait_for_selector(".jp-DirListing-item", timeout=LONG)
     page.evaluate("() => window.jupyterapp.commands.execute('launcher:create')")
-    page.locator(".jp-LauncherCard:visible", has_text="Schedule Workbench").first.click()
+    page.locator(".jp-LauncherCard:visible", has_text="Workbench Tour").first.click()
     notebook = Notebook(page, address)
     notebook.poll("() => /tour.*ipynb/.test(window.jupyterapp.shell.currentWidget?.context?.path ?? '')", LONG)
     notebook.wait_kernel()

@@ -1,5 +1,6 @@
 """Whole networks are timed in turns, in a worker process of their own."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -68,3 +69,9 @@ def test_steps_that_are_not_compiled_are_timed_too():
     assert any(isinstance(call, HostCall) for call in network.plan.calls)
     (found,) = measure_networks([network.plan], 0.05)
     assert found.ms > 0
+
+
+def test_a_measurement_can_be_given_up():
+    begin = time.monotonic()
+    assert measure_networks([plan(2)], 1000.0, going_on=lambda: False) == ()
+    assert time.monotonic() - begin < 60.0

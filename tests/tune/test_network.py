@@ -42,7 +42,7 @@ def measured(monkeypatch, *answers):
     """Answers of the worker process, in their order: milliseconds of the untuned and of the tuned network."""
     asked, left = [], iter(answers)
 
-    def measure(plans, seconds):
+    def measure(plans, seconds, going_on):
         if seconds == network.FINAL_SECONDS:
             return tuple(PlanTime((1.0,), ((1.0,) * len(plan.calls),) * 10) for plan in plans)
         asked.append(plans)
@@ -154,7 +154,7 @@ def test_candidates_of_a_task_are_compared_inside_the_network(graph):
 def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkeypatch, tmp_path):
     """The second candidate of every task is twice as fast there."""
 
-    def measure(plans, seconds):
+    def measure(plans, seconds, going_on):
         rows = [tuple(1.0 / (1 + k) for _ in plan.calls) for k, plan in enumerate(plans)]
         return tuple(PlanTime((sum(row),) * 10, (row,) * 10) for row in rows)
 

@@ -80,7 +80,7 @@ def test_more_trials_are_one_small_update(comms, run):
 
 def test_a_trial_that_was_disturbed_is_hollow_as_it_comes(comms, run):
     w, fake, widget = run()
-    assert trace(widget, "measured").marker.symbol == "circle"
+    assert trace(widget, "measured").marker.symbol is None
     key = w.session.desk.infos[w.session.desk.index].key
     valid = [r for r in fake.records if r.task_key == key and r.ok]
     fresh = replace(valid[-1], trial=9_999, key="disturbed", clean=False, why_not="the thread had 40 % of a core")

@@ -11,7 +11,7 @@ import itertools
 import math
 import queue
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,9 @@ class PlanTime:
         return float((high - low) / middle)
 
 
-def measure_networks(plans: Sequence[ExecutablePlan], seconds: float = 1.0) -> tuple[PlanTime, ...]:
+def measure_networks(
+    plans: Sequence[ExecutablePlan], seconds: float = 1.0, going_on: Callable[[], bool] = lambda: True
+) -> tuple[PlanTime, ...]:
     """Time plans of one network in turns, in a worker process of their own.
 
     Parameters
@@ -97,6 +99,8 @@ def measure_networks(plans: Sequence[ExecutablePlan], seconds: float = 1.0) -> t
         With the same inputs, for the same number of threads.
     seconds : float
         Time for all runs.
+    going_on : callable
+        Asked ten times a second; when it says no, the worker is stopped and there are no times.
 
     Raises
     ------
@@ -112,18 +116,24 @@ def measure_networks(plans: Sequence[ExecutablePlan], seconds: float = 1.0) -> t
             raise
         except Exception as error:  # a step of the network that cannot be sent to another process
             raise RunError("run.network", f"the network cannot be given to a worker process: {error}") from error
-        return _answer(worker, inbox, time.monotonic() + _SLACK_S + 10.0 * _PATIENCE * seconds)
+        return _answer(worker, inbox, time.monotonic() + _SLACK_S + 10.0 * _PATIENCE * seconds, going_on)
     finally:
         worker.kill()
         worker.end()
 
 
-def _answer(worker: Worker, inbox: queue.SimpleQueue[Any], deadline: float) -> tuple[PlanTime, ...]:
+def _answer(
+    worker: Worker, inbox: queue.SimpleQueue[Any], deadline: float, going_on: Callable[[], bool]
+) -> tuple[PlanTime, ...]:
     while True:
         try:
-            event: Event = inbox.get(timeout=max(0.0, deadline - time.monotonic()))
+            event: Event = inbox.get(timeout=0.1)
         except queue.Empty:
-            raise RunError("run.network", "timing the network took too long, so its worker was stopped") from None
+            if time.monotonic() > deadline:
+                raise RunError("run.network", "timing the network took too long, so its worker was stopped") from None
+            if not going_on():
+                return ()
+            continue
         if event.message is None:
             raise RunError("run.network", f"the network could not be timed: {worker.end(2.0)}")
         if isinstance(event.message, TrialDone):

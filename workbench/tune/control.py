@@ -77,6 +77,11 @@ class SessionControl:
         return True
 
     @property
+    def running(self) -> bool:
+        """Whether work goes on now: nobody has paused or ended it."""
+        return self.state == "running"
+
+    @property
     def standing(self) -> tuple[State, End]:
         """State and end as of one moment."""
         with self._condition:

@@ -88,6 +88,8 @@ class TuningLoop:
         network: NetworkTimer | None = None,
     ) -> None:
         self._network = network
+        if network is not None:
+            network.going_on = lambda: control.running
         self.tasks, self.options = tuple(tasks), options
         self.batch = options.batch or default_batch(trials, len(active), seconds)
         self.current: int | None = None
@@ -281,6 +283,8 @@ class TuningLoop:
         except WorkbenchError as error:
             self.journal.tell("warning", f"{error.message}; end to end stays a sum of kernels [{error.code}]")
             return
+        if not found:  # somebody has paused or stopped the run
+            return
         reason = "at the end" if last else "kernels became faster" if self.standing.network else "every task has a time"
         line = NetworkTime(
             **found, sum_of_kernels_ms=self.scheduler.total_ms, alone_ms=times, reason=reason,
@@ -332,5 +336,5 @@ class TuningLoop:
         except WorkbenchError as error:
             self.journal.tell("warning", f"{error.message}; the last candidates are not timed inside the network")
             return
-        for index, trials in finalists.items():
+        for index, trials in finalists.items() if contests else ():
             self.rounds.inside(index, trials, contests[self.tasks[index].key])

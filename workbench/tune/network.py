@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
@@ -57,6 +57,8 @@ class NetworkTimer:
     ----------
     cost_s : float
         Seconds that the last measurement took.
+    going_on : callable
+        Whether a measurement is to go on; what is stopped is measured another time.
     """
 
     def __init__(self, graph: Graph, target: Target) -> None:
@@ -66,6 +68,7 @@ class NetworkTimer:
         self._spent = self.cost_s = 0.0
         self._last: float | None = None  # sum of the kernels when it was last measured
         self.given_up = False
+        self.going_on: Callable[[], bool] = lambda: True
 
     def due(self, sum_ms: float, elapsed_s: float) -> bool:
         """Whether it is time to measure: the kernels that are tuned take `sum_ms`, and the run began so long ago."""
@@ -92,7 +95,7 @@ class NetworkTimer:
         Returns
         -------
         dict
-            Fields of a `workbench.tune.lines.NetworkTime`.
+            Fields of a `workbench.tune.lines.NetworkTime`; empty where somebody has stopped it (`going_on`).
 
         Raises
         ------
@@ -101,7 +104,10 @@ class NetworkTimer:
         """
         begin = time.perf_counter()
         untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
-        before, now = self._measured([untuned, tuned], SECONDS)
+        found = self._measured([untuned, tuned], SECONDS)
+        if not found:
+            return {}
+        before, now = found
         self.cost_s = time.perf_counter() - begin
         self._spent, self._last = self._spent + self.cost_s, sum_ms
         return {
@@ -127,7 +133,7 @@ class NetworkTimer:
         Returns
         -------
         dict of str to Contest
-            Task key -> contest of the finalists, in their order.
+            Task key -> contest of the finalists, in their order; empty where somebody has stopped it (`going_on`).
 
         Raises
         ------
@@ -143,9 +149,14 @@ class NetworkTimer:
             plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
         times = self._measured(plans, FINAL_SECONDS)
         self._spent += time.perf_counter() - begin
-        return {
-            key: inside_contest(key, plans[: len(trials)], times[: len(trials)]) for key, trials in finalists.items()
-        }
+        return (
+            {}
+            if not times
+            else {
+                key: inside_contest(key, plans[: len(trials)], times[: len(trials)])
+                for key, trials in finalists.items()
+            }
+        )
 
     def _measured(self, plans: Sequence[ExecutablePlan], seconds: float) -> tuple[PlanTime, ...]:
         from workbench.runtime.network_time import measure_networks
@@ -153,7 +164,7 @@ class NetworkTimer:
 
         try:
             with quiet():
-                return measure_networks(plans, seconds)
+                return measure_networks(plans, seconds, self.going_on)
         except WorkbenchError:
             self.given_up = True
             raise

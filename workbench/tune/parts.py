@@ -111,6 +111,10 @@ class Control(Protocol):
         """Wait while paused; False when the loop should end."""
 
     @property
+    def running(self) -> bool:
+        """Whether work goes on now: nobody has paused or ended it."""
+
+    @property
     def cancelled(self) -> bool:
         """Whether the trial in flight is to be thrown away."""
 

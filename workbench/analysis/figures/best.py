@@ -127,7 +127,8 @@ def _trials(curve: Curve, kept: NDArray[np.intp], c: Colours) -> list[Any]:
 
     disturbed = [curve.disturbed[k] for k in kept]
     said = [" at most: disturbed" if one else "" for one in disturbed] if any(disturbed) else ""
-    symbol = ["circle-open" if one else "circle" for one in disturbed] if said else "circle"
+    # Without symbols the page may draw many dots as one.
+    symbol = ["circle-open" if one else "circle" for one in disturbed] if said else None
     return [
         go.Scatter(
             x=curve.nth[kept].astype(np.int32), y=curve.latency_ms[kept], mode="markers", name="measured", meta="trial",
