@@ -51,7 +51,6 @@ class Interference:
     def __init__(self, threads: Sequence[int]) -> None:
         # Linux has a clock of the processor time of every thread; elsewhere nobody knows.
         self._clocks = [(~thread << 3) | 6 for thread in threads] if sys.platform == "linux" else []
-        self._threads = len(threads)
         self._began, self._ran = 0, [0] * len(self._clocks)
         self._missed_ns, self._passed_ns = [0] * len(self._clocks), 0
         self.present = 1.0
