@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -74,6 +75,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """Fail where a process is left when all tests, and the processes that ran them, have ended."""
     if hasattr(session.config, "workerinput"):
         return
+    if (measure := sys.modules.get("workbench.runtime.measure")) is not None:  # the tests ran in this process
+        measure.close_runners()
     mark = os.environ[MARK].split()[-1]
     left = gone(lambda: {**marked(mark), **children()}, PATIENCE_S)
     if not left:

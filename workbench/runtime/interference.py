@@ -14,6 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from workbench.runtime.pace import off
+
 #: A thread that is away for this part of the time, or for so many nanoseconds, was there: the clock ticks, and the
 #: accounts are not read at one moment.
 AWAY, AWAY_NS = 0.02, 5_000
@@ -114,10 +116,10 @@ class Repetitions:
         self.noisy: list[float] = []
         self.at_least_ms = 0.0
 
-    def add(self, costs: Sequence[float], number: int = 1) -> None:
-        """Take repetitions that have just ended, in milliseconds for each of `number` calls."""
-        calm = self._watch.absent()
-        (self.clean if calm and self._cold_ms <= 0.0 else self.noisy).extend(costs)
+    def add(self, costs: Sequence[float], number: int = 1, pace: float = 1.0) -> None:
+        """Take repetitions that have just ended, in milliseconds for each of `number` calls; `pace` as of `Pace`."""
+        calm, usual = self._watch.absent(), not off(pace)
+        (self.clean if calm and usual and self._cold_ms <= 0.0 else self.noisy).extend(costs)
         if calm:
             self._cold_ms -= sum(costs) * number
         else:
@@ -125,6 +127,8 @@ class Repetitions:
             self._cold_ms = COLD_MS if self._warm and min(costs) * number <= SETTLED_MS else 0.0
             least = min(costs) * (1.0 if self._own_time else self._watch.present)
             self._doubt(self._watch.reason(), least)
+        if not usual:
+            self._doubt(off(pace), min(costs) * min(1.0, pace))
 
     def merge(self, others: Repetitions) -> None:
         """Take what others have."""

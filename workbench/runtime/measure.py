@@ -147,6 +147,15 @@ def contest_funcs(
         return runner.contest(items, options or MeasureOptions(), rules)
 
 
+def close_runners() -> None:
+    """Let go of the worker processes that `measure_func` and `contest_funcs` keep; the next call starts new ones."""
+    with _shared_lock:
+        for key in list(_shared):
+            runner = _shared.pop(key)
+            if key[0] == os.getpid():
+                runner.close()
+
+
 def _runner_for(target: Target) -> LocalRunner:
     """Return this process's runner for the target; the two used last are kept."""
     key = (os.getpid(), target, os.environ.get("CC", ""))  # workers keep the environment that they started with

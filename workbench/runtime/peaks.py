@@ -69,6 +69,52 @@ def peak_text(lanes: int, chains: int, fused: bool) -> str:
     return "\n".join(parts) + "\n"
 
 
+class Arithmetic:
+    """A loaded kernel of nothing but multiply-adds on whole vectors.
+
+    Parameters
+    ----------
+    target : Target
+        Its vector extensions decide what is emitted; this machine has to have them.
+    """
+
+    def __init__(self, target: Target) -> None:
+        from workbench.codegen import llvm_bind
+        from workbench.runtime.buffers import RuntimeStruct, pointer_table
+        from workbench.runtime.threads import serial_launch_address
+
+        lanes = target.lanes("float32")
+        chains = 24 if target.vector_registers >= 32 else 12
+        fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
+        code = llvm_bind.compile_ir(peak_text(lanes, chains, fused), target)
+        self._library = llvm_bind.load_object(code, ("wb_peak",))
+        self._rounds = np.array([1000], np.int64)
+        # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
+        data = np.concatenate([np.full(lanes, 0.5), np.full(lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
+        self._data, self._flops = data, 2 * lanes * chains
+        self._bufs = pointer_table([int(self._rounds.ctypes.data), int(data.ctypes.data)])
+        self._rt = RuntimeStruct(1, None, serial_launch_address())
+
+    def last(self, ns: float) -> None:
+        """Make a run last for about so many nanoseconds."""
+        self._rounds[0] = 1000
+        self._rounds[0] = max(1, int(1000 * ns / max(self._least(3), 1.0)))
+
+    def gflops(self, repeat: int) -> float:
+        """Return the speed of the fastest of so many runs in GFLOP/s (a multiply-add counts as two operations)."""
+        return self._flops * int(self._rounds[0]) / max(self._least(repeat), 1.0)
+
+    def close(self) -> None:
+        """Unload the code."""
+        self._library.close()
+
+    def _least(self, repeat: int) -> float:
+        from workbench.runtime.harness import clock_for, time_calls
+
+        bufs = int(self._bufs.ctypes.data)
+        return float(np.min(time_calls(self._library["wb_peak"], bufs, 0, self._rt, repeat, 1, clock_for(1))))
+
+
 def measure(target: Target) -> float:
     """Measure the float32 multiply-add rate of one core, without memory traffic.
 
@@ -77,35 +123,16 @@ def measure(target: Target) -> float:
     Parameters
     ----------
     target : Target
-        Its vector extensions decide what is emitted; this machine has to have them.
+        As for `Arithmetic`.
 
     Returns
     -------
     float
         GFLOP/s of one core (a multiply-add counts as two operations).
     """
-    from workbench.codegen import llvm_bind
-    from workbench.runtime.buffers import RuntimeStruct, pointer_table
-    from workbench.runtime.harness import clock_for, time_calls
-    from workbench.runtime.threads import serial_launch_address
-
-    lanes = target.lanes("float32")
-    chains = 24 if target.vector_registers >= 32 else 12
-    fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
-    code = llvm_bind.compile_ir(peak_text(lanes, chains, fused), target)
-    library = llvm_bind.load_object(code, ("wb_peak",))
+    kernel = Arithmetic(target)
     try:
-        rounds = np.array([1000], np.int64)
-        # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
-        data = np.concatenate([np.full(lanes, 0.5), np.full(lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
-        bufs = pointer_table([int(rounds.ctypes.data), int(data.ctypes.data)])
-        rt = RuntimeStruct(1, None, serial_launch_address())
-
-        def run(repeat: int) -> float:
-            times = time_calls(library["wb_peak"], int(bufs.ctypes.data), 0, rt, repeat, 1, clock_for(1))
-            return float(np.min(times))
-
-        rounds[0] = max(1000, int(1000 * _REPEAT_NS / max(run(3), 1.0)))
-        return 2.0 * lanes * chains * int(rounds[0]) / run(_REPEAT)
+        kernel.last(_REPEAT_NS)
+        return kernel.gflops(_REPEAT)
     finally:
-        library.close()
+        kernel.close()

@@ -11,6 +11,7 @@ from workbench.runtime import harness
 from workbench.runtime.buffers import Array
 from workbench.runtime.interference import FEWEST, Interference, Repetitions
 from workbench.runtime.loaded import Surroundings
+from workbench.runtime.pace import Pace
 from workbench.runtime.results import MeasureOptions, TrialJob
 from workbench.runtime.streaming import CallCycle
 
@@ -35,6 +36,10 @@ ONLY_ONCE = 0.4
 #: when half of it fits in.
 PATIENCE_MS = 3000.0
 
+#: A median that somebody looks at is to be known to this part (its standard error), unless that takes so many times
+#: `MeasureOptions.least_ms`.
+KNOWN, PATIENT = 0.005, 10.0
+
 #: Where something is evicted before each repetition, so many times `ENOUGH_MS` may pass altogether.
 EVICTING = 3.0
 
@@ -58,6 +63,12 @@ def far(costs: Sequence[float], best_ms: float, limit: float) -> bool:
     least = min(costs)
     spread = (statistics.median(costs) - least) / least if least > 0 else 0.0
     return limit > 0 and least > best_ms * (limit + 2.0 * spread)
+
+
+def uncertain(costs: Sequence[float]) -> float:
+    """Standard error of the median of some times, as a part of it; two at least, and as if of a normal distribution."""
+    low, middle, high = statistics.quantiles(costs, n=4, method="inclusive")
+    return 0.93 * (high - low) / (middle * math.sqrt(len(costs))) if middle > 0 else 0.0
 
 
 def believable(costs: Sequence[float], number: int = 1) -> list[float]:
@@ -128,7 +139,7 @@ class Timer:
         times = harness.time_calls(self._fn, table, workspace, rt, repeat, number, self._clock, self._flush)
         return [float(t) * 1e-6 for t in times]
 
-    def measure(self, first_ms: float, watch: Interference) -> list[float]:
+    def measure(self, first_ms: float, watch: Interference, pace: Pace | None = None) -> list[float]:
         """Time the kernel.
 
         Parameters
@@ -137,6 +148,8 @@ class Timer:
             What the checking run took, with cold caches.
         watch : Interference
             Looks after the threads; it has begun before the checking run.
+        pace : Pace, optional
+            Looks after the processor's speed; without it, that does not matter.
 
         Returns
         -------
@@ -158,7 +171,7 @@ class Timer:
         shortest = SHORTEST_MS if options.min_repeat_ms is None else options.min_repeat_ms
         if not self.flushes:
             self.number = max(1, math.ceil(shortest / max(each, 1e-6)))
-        return self._repeat(each * self.number, watch)
+        return self._repeat(each * self.number, watch, pace)
 
     def repetitions(self, watch: Interference) -> Repetitions:
         """For times of this kernel."""
@@ -170,15 +183,17 @@ class Timer:
         self._conclude(found)
         return [first_ms]
 
-    def _repeat(self, each: float, watch: Interference) -> list[float]:
+    def _repeat(self, each: float, watch: Interference, pace: Pace | None) -> list[float]:
         """Repeat until enough is known; a repetition takes about `each` milliseconds."""
         found, wanted = self.repetitions(watch), self._options.repeat
         watch.begin()
         begin = time.perf_counter()
         while not len(found) or not self._enough(found, (time.perf_counter() - begin) * 1e3):
             costs = self.run(self._lot(each, len(found.clean)), self.number)
-            found.add(costs, self.number)
+            found.add(costs, self.number, pace.look() if pace else 1.0)
             each = min(costs) * self.number
+        if pace:
+            pace.conclude()
         self._conclude(found)
         if wanted is not None:
             return [*found.clean, *found.noisy][:wanted]
@@ -210,4 +225,8 @@ class Timer:
             return hopeless or (told and waited)
         if self.flushes and len(clean) >= ENOUGH and spent_ms >= EVICTING * ENOUGH_MS:
             return True
-        return len(clean) >= max(ENOUGH, math.ceil(options.least_ms / each)) or (told and spent_ms >= options.budget_ms)
+        if told and spent_ms >= max(options.budget_ms, 0.0 if options.early_stop else PATIENT * options.least_ms):
+            return True
+        return len(clean) >= max(ENOUGH, math.ceil(options.least_ms / each)) and (
+            bool(options.early_stop) or uncertain(clean) <= KNOWN
+        )

@@ -10,13 +10,8 @@ from workbench.ir.func import Buffer
 from workbench.runtime.buffers import Array, pointer_table, poison
 from workbench.runtime.interference import StolenTime
 from workbench.runtime.loaded import LoadedCode, Surroundings
-from workbench.runtime.operands import (
-    GUARD,
-    PATTERN,
-    Operands,
-    Packed,
-    prepare,
-)
+from workbench.runtime.operands import GUARD, PATTERN, Operands, Packed, prepare
+from workbench.runtime.pace import Pace
 from workbench.runtime.repeats import Timer
 from workbench.runtime.results import SetupJob, TrialDone, TrialJob
 from workbench.runtime.streaming import CONTEST_BYTES, STREAM_BYTES, Stream
@@ -83,7 +78,7 @@ class TrialRunner:
     def __init__(self) -> None:
         self._tasks: OrderedDict[str, Operands] = OrderedDict()
         self._packed = Packed()
-        self._stolen = StolenTime()
+        self._stolen, self._pace = StolenTime(), Pace()
         self._around: dict[int, Surroundings] = {}
         self._streams: list[Stream] = []
 
@@ -133,7 +128,8 @@ class TrialRunner:
                     self.forget(job.key)
                     return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
                 timer = candidate.timer
-                costs = tuple(timer.measure(first_ms, watch))
+                patient = not job.options.early_stop and not timer.flushes
+                costs = tuple(timer.measure(first_ms, watch, self._pace if patient else None))
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self._stolen.reason()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
