@@ -4,10 +4,6 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-# Before NumPy is loaded: kernels are compared and timed one at a time, a second pool of threads only disturbs them.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_name, "1")
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
