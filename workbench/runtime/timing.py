@@ -63,6 +63,11 @@ class BenchmarkResult:
         return not self.why_not
 
     @property
+    def ms(self) -> float:
+        """The time to show: the median where nobody disturbed the repetitions, elsewhere the fastest one."""
+        return self.median_ms if self.clean else self.min_ms
+
+    @property
     def mean_ms(self) -> float:
         """Mean repetition."""
         return statistics.fmean(self.costs_ms)
