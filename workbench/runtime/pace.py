@@ -38,7 +38,7 @@ class Pace:
             self._kernel.last(_RUN_NS)
         speed = self._kernel.gflops(_RUNS)
         self._now.append(speed)
-        return speed / statistics.median(self._past if len(self._past) >= KNOWN else [*self._past, *self._now])
+        return speed / statistics.median(self._past if len(self._past) >= KNOWN else self._now[-KEPT:])
 
     def conclude(self) -> None:
         """End a measurement: the next one is compared with it, too."""
