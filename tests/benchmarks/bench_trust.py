@@ -138,28 +138,29 @@ def kernels(threads: int) -> dict[str, Any]:
     }
 
 
-def beside(args: argparse.Namespace) -> dict[str, Any]:
+def loaded(args: argparse.Namespace) -> dict[str, Any]:
     """Measure kernels with and without a load, one after the other."""
     out: dict[str, Any] = {}
     with load(args.kind) as other:
         for name, schedule in kernels(args.threads).items():
-            quiet: list[float] = []
-            pairs: list[tuple[float, Any]] = []
+            quiet: list[float | None] = []
+            beside: list[Any] = []
             for _ in range(args.count // 4):
                 still = schedule.measure()
                 other.go()
-                pairs.append((still.ms, schedule.measure()))
+                beside.append(schedule.measure())
                 other.pause()
-                quiet.append(still.ms)
+                quiet.append(still.ms if still.clean else None)
             course = smoothed(quiet)
-            told = [m.ms / middle for m, middle in zip([p[1] for p in pairs], course, strict=True) if m.clean]
+            told = [m.ms / middle for m, middle in zip(beside, course, strict=True) if m.clean]
             near = sum(abs(x - 1) <= 0.05 for x in told)
             worst = max(told, key=lambda x: abs(x - 1), default=0)
-            again = [q / middle for q, middle in zip(quiet, course, strict=True)]
-            out[name] = {"marked": len(pairs) - len(told), "unmarked": len(told), "within 5 %": near}
+            again = [q / middle for q, middle in zip(quiet, course, strict=True) if q is not None]
+            out[name] = {"marked": len(beside) - len(told), "unmarked": len(told), "within 5 %": near}
             print(
-                f"{name:16s} quiet {statistics.median(quiet):.4f} ms (within 5 % of its course: "
-                f"{sum(abs(x - 1) <= 0.05 for x in again)}/{len(again)}); beside: {len(pairs) - len(told)} marked, "
+                f"{name:16s} quiet {statistics.median(course):.4f} ms ({len(quiet) - len(again)} marked, "
+                f"{sum(abs(x - 1) <= 0.05 for x in again)}/{len(again)} of the others within 5 % of their course); "
+                f"beside: {len(beside) - len(told)} marked, "
                 f"{near}/{len(told)} of the others within 5 %, worst {worst:.3f}"
             )
     unmarked = sum(row["unmarked"] for row in out.values())
@@ -168,9 +169,10 @@ def beside(args: argparse.Namespace) -> dict[str, Any]:
     return out
 
 
-def smoothed(values: list[float], width: int = 5) -> list[float]:
-    """Median of each number and its neighbours: the course of a machine whose clock drifts."""
-    return [statistics.median(values[max(0, k - width) : k + width + 1]) for k in range(len(values))]
+def smoothed(values: list[float | None], width: int = 5) -> list[float]:
+    """Median of each number and its neighbours, those that are known: the course of a machine whose clock drifts."""
+    near = [values[max(0, k - width) : k + width + 1] for k in range(len(values))]
+    return [statistics.median(v for v in each if v is not None) for each in near]
 
 
 def same(args: argparse.Namespace) -> dict[str, Any]:
@@ -332,7 +334,7 @@ def main() -> None:
     p.add_argument("--json", type=Path)
     args = p.parse_args()
     args.logs.mkdir(parents=True, exist_ok=True)
-    found = {"fresh": fresh, "promised": promised, "load": beside, "same": same, "tuned": tuned}[args.what](args)
+    found = {"fresh": fresh, "promised": promised, "load": loaded, "same": same, "tuned": tuned}[args.what](args)
     if args.json:
         args.json.write_text(json.dumps(found, indent=1))
 
