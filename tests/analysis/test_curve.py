@@ -137,13 +137,13 @@ def test_failures_by_task_and_kind():
 
 def test_the_figure_shows_points_line_end_and_crosses():
     fig = best_so_far_figure(RECORDS, "a")
-    measured, line, end, failed, by_hand, peak = fig.data
+    measured, line, end, failed, by_hand, peak, network = fig.data
     assert (list(measured.x), list(measured.y)) == ([1, 3, 4], [4.0, 5.0, 2.0])
     assert (list(line.x), list(line.y), line.line.shape) == ([1, 4, 5], [4.0, 2.0, 2.0], "hv")  # its corners
     assert (list(end.x), list(end.y)) == ([5], [2.0])
     assert list(failed.x) == [2, 5]
     assert (list(failed.customdata), failed.text) == ([1, 6], ("timeout", "timeout"))
-    assert len(by_hand.x or ()) == len(peak.x or ()) == 0
+    assert len(by_hand.x or ()) == len(peak.x or ()) == len(network.x or ()) == 0
     assert fig.layout.yaxis.type == "log"
     assert "2.00\u202fms" in fig.layout.annotations[0].text
     assert fig.layout.annotations[0].y == pytest.approx(np.log10(2.0))

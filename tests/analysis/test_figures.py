@@ -24,9 +24,10 @@ from workbench.analysis import (
 )
 from workbench.analysis.figures import roofline, room
 from workbench.analysis.figures.best import thinned
-from workbench.analysis.figures.style import colours
+from workbench.analysis.figures.style import colours, log_ticks
 from workbench.analysis.source import Lines, Trial
 from workbench.errors import UsageError
+from workbench.markup import milliseconds
 from workbench.runtime import roofs
 from workbench.runtime.beyond import why_above
 from workbench.runtime.roofs import Roofs
@@ -152,24 +153,54 @@ def test_a_point_on_the_line_is_not_hidden_by_it(run):
 
 def test_lines_by_hand_and_of_the_peak_are_named(run):
     figure = best_so_far_figure(run, run.tasks[0], by_hand=("v5", 0.02), peak_ms=0.001)
-    by_hand, peak = figure.data[4:]
+    by_hand, peak, _ = figure.data[4:]
     assert (list(by_hand.y), by_hand.text[0]) == ([0.02, 0.02], "v5, by hand 0.02")
     assert (list(peak.y), peak.text[0]) == ([0.001, 0.001], "machine peak 0.001")
 
 
 def test_the_whole_figure_has_the_traces_of_its_parts_in_both_forms(run):
     task = run.tasks[0]
-    parts = [best_so_far_figure(run, task), timeline_figure(run), prediction_figure(run, task)]
+    parts = [best_so_far_figure(run, task), timeline_figure(run), prediction_figure(run, task), best_so_far_figure(run)]
     names = [t.name for part in parts for t in part.data]
     tall, wide = tuning_figure(run, task), tuning_figure(run, task, wide=True)
     assert [t.name for t in tall.data] == [t.name for t in wide.data] == names
-    assert [t.name for t in tuning_figure([]).data] == names
-    assert len({t.xaxis for t in tall.data}) == 3
+    assert [t.name for t in tuning_figure([]).data] == names[: -len(parts[0].data)], "one task is not drawn twice"
+    assert len({t.xaxis for t in tall.data}) == 4
     assert tall.layout.xaxis.domain[0] == 0.0  # only the plot with the names of tasks has room for them
     assert tall.layout.margin.l < 60
     free = wide.layout.xaxis.domain[0]  # the upper left is left to the table of tasks
     assert free > 0.6
     assert wide.layout.yaxis.domain[0] > wide.layout.yaxis3.domain[1]
+
+
+def test_the_measured_network_stands_beside_the_sum_of_its_kernels(tmp_path):
+    run = FakeTuning([matmul(16), matmul(32)]).feed(60)
+    first = run.time_network(0.5, clean=False)
+    last = run.feed(40).time_network(0.25)
+    log = tmp_path / "a.jsonl"
+    write_log(log, Header(tasks=tuple((t.key, t.name) for t in run.tasks)), run.lines)
+    for source in (run, log, run.lines):
+        figure = tuning_figure(source, run.tasks[0])
+        alone, whole = (t for t in figure.data if t.name == "end to end")
+        assert len(alone.x or ()) == 0, "a task's own curve has none"
+        assert (list(whole.x), list(whole.y)) == ([60, 100], [0.5, 0.25])
+        assert list(whole.marker.symbol) == ["diamond-open", "diamond"]
+        for line, told in zip((first, last), whole.text, strict=True):
+            assert f"after {line.trials} trials, {line.elapsed_s:.0f} s: kernels became faster" in told
+            assert f"untuned {line.untuned_ms:.4g} ms; sum of kernels {line.sum_of_kernels_ms:.4g} ms" in told
+        legend = next(text for text in notes(figure) if "◆ end to end" in text)
+        assert f"{milliseconds(0.25)}</b>" in legend
+        assert f"━ sum of kernels <b>{milliseconds(best_so_far(source).best_ms[-1])}" in legend
+    assert not any("end to end" in text for text in notes(tuning_figure(run.records, run.tasks[0])))
+    part = best_so_far(run, tasks=[run.tasks[0].key])
+    assert part.network == (), "what the network takes is no time of some of its tasks"
+
+
+def test_an_axis_of_a_narrow_range_has_numbers():
+    for low, high in ((0.107, 0.125), (1.0, 1.3), (0.9, 3.1), (0.01, 40.0), (0.5, 0.5)):
+        ticks = log_ticks(low, high)
+        assert 1 <= sum(low / 1.05 <= value <= high * 1.05 for value in ticks["tickvals"]) <= 12
+        assert len(ticks["tickvals"]) == len(set(ticks["ticktext"]))
 
 
 def test_schedules_stand_under_the_roofs_that_were_measured(monkeypatch):

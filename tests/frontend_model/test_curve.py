@@ -96,7 +96,7 @@ def test_a_change_of_width_reaches_the_plot(panels: Panels) -> None:
     panels.page.wait_for_function("window.resized > 0")
 
 
-CHART = {"name": "tuning", "wide": False, "roofs": "none"}
+CHART = {"name": "tuning", "wide": False, "height": 940, "roofs": "none"}
 #: An element as plotly makes it, which can be clicked with what a point of it says.
 PLOT = """point => {
     const el = document.createElement('div');

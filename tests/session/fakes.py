@@ -13,7 +13,7 @@ from workbench import Schedule
 from workbench.errors import TuneError
 from workbench.schedule.primitive import from_json
 from workbench.tune.events import FINAL, Event, EventBus, Progress, Snapshot, TaskRow
-from workbench.tune.lines import Command, Comparison, Round
+from workbench.tune.lines import Command, Comparison, NetworkTime, Round
 from workbench.tune.record import Record, speed
 from workbench.tune.selection import position
 from workbench.tune.session import TuningSession
@@ -52,7 +52,7 @@ class FakeTuning(TuningSession):
         self.limit, self.rate, self.batch, self.cycles_per_ms = trials, rate, batch, cycles_per_ms
         self._random = random.Random(seed)
         self._records: list[Record] = []
-        self._lines: list[Record | Comparison] = []
+        self._lines: list[Record | Comparison | NetworkTime] = []
         self._comparisons: list[Comparison] = []
         self._rounds: list[Round] = []
         self._commands: list[Command] = []
@@ -243,7 +243,7 @@ class FakeTuning(TuningSession):
     # ----- what it says
 
     @property
-    def lines(self) -> tuple[Record | Comparison, ...]:
+    def lines(self) -> tuple[Record | Comparison | NetworkTime, ...]:
         return tuple(self._lines)
 
     @property
@@ -278,8 +278,19 @@ class FakeTuning(TuningSession):
     def progress(self) -> Progress:
         return self.snapshot().progress
 
-    def network(self) -> None:
-        return None
+    def time_network(self, ms: float, clean: bool = True) -> NetworkTime:
+        """Let the whole network be measured."""
+        line = NetworkTime(
+            measured_ms=ms, untuned_ms=2.0 * ms, sum_of_kernels_ms=self.snapshot().total_ms, clean=clean,
+            alone_ms={task.key: 0.1 for task in self.tasks}, trials=len(self._records), reason="kernels became faster",
+            target=self._records[-1].target, elapsed_s=self._elapsed(), timestamp=float(len(self._records)),
+        )  # fmt: skip
+        self._lines.append(line)
+        self.events.publish(Event("network", self._elapsed(), "measured"))
+        return line
+
+    def network(self) -> NetworkTime | None:
+        return next((line for line in reversed(self._lines) if isinstance(line, NetworkTime)), None)
 
     def held(self, task: Any = None) -> Wishes:
         return Wishes()

@@ -274,6 +274,17 @@ def test_it_does_not_matter_which_of_several_logs_is_read_first() -> None:
 
 
 def test_the_newest_line_about_the_network_is_kept() -> None:
-    lines = [NetworkTime(measured_ms=ms, untuned_ms=2.0) for ms in (1.0, 0.9)]
+    lines = [NetworkTime(measured_ms=ms, untuned_ms=2.0, target="llvm") for ms in (1.0, 0.9)]
     assert Ledger.of([trial(0, 1.0), *lines]).network == lines[-1]
     assert Ledger.of([trial(0, 1.0)]).network is None
+
+
+def test_the_network_has_a_course_of_times_for_one_target() -> None:
+    old, new, other = (
+        NetworkTime(measured_ms=ms, untuned_ms=2.0, target=target)
+        for ms, target in ((1.0, "llvm"), (0.9, "llvm"), (0.1, "cuda"))
+    )
+    lines = [trial(0, 1.0), old, trial(1, 0.9), trial(2, 0.8), other, new, new]
+    assert [(one.at, one.line) for one in Ledger.of(lines).whole.course] == [(1, old), (3, new)]
+    assert Ledger.of(lines, "cuda").network == other
+    assert Ledger.of([*lines, trial(3, 0.5, target="cuda")]).network == other, "the newest trial's target is meant"

@@ -17,7 +17,7 @@ from tune.test_log import HEADER, filled, record
 
 from workbench.cli import main
 from workbench.errors import LogError, UsageError, WorkbenchError
-from workbench.tune.lines import KINDS, Command, Comparison, Round, Unknown
+from workbench.tune.lines import KINDS, Command, Comparison, NetworkTime, Round, Unknown
 from workbench.tune.log import load_log, read_log, write_log
 from workbench.tune.log_docs import _EXAMPLES
 from workbench.tune.log_writer import LogWriter, check_writable, is_open
@@ -89,6 +89,15 @@ def test_the_summary_tells_what_there_is(capfd, tmp_path):
                  "Commands: 1", "unknown (7), B (1)", "passed over: 1 note"):  # fmt: skip
         assert text in out
     assert invoke(capfd, "log", "summary", filled(tmp_path / "b.jsonl"))[2] == ""
+
+
+def test_the_summary_tells_what_the_network_takes(capfd, tmp_path):
+    own, other = (NetworkTime(measured_ms=ms, untuned_ms=4.0, target=t) for ms, t in ((2.0, "llvm"), (1.0, "cuda")))
+    write_log(tmp_path / "a", HEADER, [record(0, target="llvm"), own, other])
+    assert json.loads(invoke(capfd, "log", "summary", tmp_path / "a", "--json")[1])["measured_ms"] == 2.0
+    assert "End to end: 2.000 ms, 4.000 ms untuned" in invoke(capfd, "log", "summary", tmp_path / "a")[1]
+    write_log(tmp_path / "b", HEADER, [record(0, target="llvm"), other])
+    assert "End to end" not in invoke(capfd, "log", "summary", tmp_path / "b")[1]
 
 
 def test_machines_that_share_a_target_are_told(capfd, tmp_path):

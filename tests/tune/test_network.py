@@ -1,7 +1,10 @@
 """The whole network is measured while it is tuned: at the start, when much has changed, and at the end."""
 
 import itertools
+import json
 import math
+import threading
+from dataclasses import replace
 
 import numpy as np
 import onnx.helper as oh
@@ -11,11 +14,15 @@ from onnx import TensorProto
 
 import workbench as wb
 from workbench.errors import RunError
+from workbench.runtime import network_time
 from workbench.runtime.network_time import PlanTime
+from workbench.session import Session
 from workbench.tune import network, task_state
+from workbench.tune.ledger import Ledger
 from workbench.tune.lines import NetworkTime
 from workbench.tune.log import load_log
 from workbench.tune.network import NetworkTimer, inside_contest, inside_ms
+from workbench.tune.table import summary_lines
 
 TARGET = wb.Target.host(threads=1)
 
@@ -127,7 +134,7 @@ def test_what_takes_longer_inside_the_network_matters_more(graph):
     before = scheduler.slopes()
     line = NetworkTime(
         measured_ms=1.0, untuned_ms=1.0, inside_ms={first.key: 0.3, second.key: 0.2, "other": 1.0},
-        alone_ms={first.key: 0.1, second.key: 0.2},
+        alone_ms={first.key: 0.1, second.key: 0.2}, target=str(TARGET),
     )  # fmt: skip
     session._loop.standing.take(line)
     assert scheduler.slopes() == pytest.approx((3.0 * before[0], before[1]))
@@ -173,3 +180,95 @@ def test_the_last_candidates_of_heavy_tasks_run_inside_the_network(graph, monkey
         record = session._loop.standing.trial(line.winner)
         assert session.snapshot().rows[session.tasks.index(task)].latency_ms >= 0.5 * record.latency_ms
     assert wb.compile(graph, log, TARGET).untuned == ()
+
+
+def paused_once(monkeypatch, what, session_of):
+    """Let a person pause the run in the first call of a method, which stops it, and go on a moment later."""
+    real, tries = getattr(NetworkTimer, what), []
+
+    def work(timer, *args):
+        tries.append(session_of().state)
+        if len(tries) > 1:
+            return real(timer, *args)
+        session_of().pause()
+        assert not timer.going_on()
+        threading.Timer(0.2, session_of().resume).start()
+        return {}
+
+    monkeypatch.setattr(NetworkTimer, what, work)
+    return tries
+
+
+def test_a_pause_during_the_last_measurement_puts_it_off(graph, monkeypatch):
+    monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)  # only at the end
+    asked, tries = measured(monkeypatch, (2.0, 1.0)), paused_once(monkeypatch, "measure", lambda: session)
+    session = wb.tune(graph, trials=8, target=TARGET, start=False)
+    session.start().wait()
+    assert (session.state, tries, len(asked)) == ("done", ["running", "running"], 1)
+    assert session.network() is not None
+    assert (session.network().measured_ms, session.network().reason) == (1.0, "at the end")
+
+
+def test_a_pause_while_the_last_candidates_run_inside_the_network_puts_them_off(graph, monkeypatch):
+    measured(monkeypatch, *[(2.0, 1.0)] * 9)
+    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    tries = paused_once(monkeypatch, "compare", lambda: session)
+    session = wb.tune(graph, trials=16, target=TARGET, start=False)
+    session.start().wait()
+    assert tries == ["running", "running"]
+    assert any(line.reason == task_state.INSIDE for line in session.comparisons)
+
+
+@pytest.mark.parametrize("error", [OSError("no more processes"), ValueError("odd"), MemoryError()])
+def test_whatever_goes_wrong_with_the_network_the_run_goes_on(graph, monkeypatch, tmp_path, error):
+    asked = measured(monkeypatch, error)
+    told = []
+    session = wb.tune(graph, trials=12, log=tmp_path / "a.jsonl", target=TARGET, start=False)
+    session.events.subscribe(lambda event: told.append(event.message) if event.kind == "warning" else None)
+    session.start().wait()
+    assert (session.state, session.network(), len(asked), len(session.records)) == ("done", None, 1, 12)
+    why = f"the network could not be timed: {type(error).__name__}"
+    assert sum(why in text and "[run.network]" in text for text in told) == 1
+    assert why in "\n".join(summary_lines(session.snapshot()))
+    assert wb.compile(graph, tmp_path / "a.jsonl", TARGET).untuned == ()
+
+
+def test_a_comparison_inside_the_network_that_fails_costs_no_measurement(graph, monkeypatch):
+    asked, told = measured(monkeypatch, *[(2.0, 1.0)] * 9), []
+    monkeypatch.setattr(task_state, "RIVAL", 100.0)
+    monkeypatch.setattr(NetworkTimer, "due", lambda *_: False)  # only at the end
+    answer = network_time.measure_networks
+
+    def measure(plans, seconds, going_on):
+        if seconds == network.FINAL_SECONDS:
+            raise OSError("no more processes")
+        return answer(plans, seconds, going_on)
+
+    monkeypatch.setattr("workbench.runtime.network_time.measure_networks", measure)
+    session = wb.tune(graph, trials=16, target=TARGET, start=False)
+    session.events.subscribe(lambda event: told.append(event.message) if event.kind == "warning" else None)
+    session.start().wait()
+    assert (session.state, len(asked), session.network().measured_ms) == ("done", 1, 1.0)
+    assert sum("the last candidates are not timed inside the network" in text for text in told) == 1
+
+
+@pytest.mark.parametrize("other", [{"target": "llvm -mcpu=other"}, {"caches": "flushed"}])
+def test_a_time_of_the_network_under_other_conditions_is_passed_over(graph, monkeypatch, tmp_path, other):
+    log = tmp_path / "a.jsonl"
+    measured(monkeypatch, *[(2.0, 1.0)] * 9)
+    with wb.tune(graph, trials=8, log=log, target=TARGET) as session:
+        session.wait()
+    own = session.network()
+    slow = {task.key: 100.0 for task in session.tasks}
+    strange = replace(own, measured_ms=77.0, inside_ms=slow, reason="elsewhere", **other)
+    with log.open("a") as file:
+        file.write(json.dumps(strange.to_json()) + "\n")
+    again = wb.tune(graph, trials=8, log=log, target=TARGET, resume=True, start=False)
+    assert again.network() == own
+    assert again.snapshot().network == own
+    if "target" in other:  # nobody who reads a log says which caches are wanted
+        assert Ledger.of(load_log(log).lines).network == own
+        assert Session(log).snapshot().slices["tasks"]["network"]["ms"] == 1.0
+    assert strange not in again.lines
+    assert max(again._loop.scheduler.stretched.values()) < 100.0 / max(own.alone_ms.values())
+    again.cancel()

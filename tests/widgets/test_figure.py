@@ -91,6 +91,19 @@ def test_a_trial_that_was_disturbed_is_hollow_as_it_comes(comms, run):
     assert [n for n, how in zip(dots.customdata, dots.marker.symbol, strict=True) if how != "circle"] == [9_999]
 
 
+def test_a_measurement_of_the_network_is_a_point_as_it_comes(comms, run):
+    w, fake, widget = run()
+    assert w.session.snapshot().slices["chart"]["height"] == 1240
+    fake.time_network(0.5)
+    until(lambda: len(widget.data[-1].x or ()) == 1)
+    assert (widget.data[-1].name, list(widget.data[-1].y)) == ("end to end", [0.5])
+    assert any("◆ end to end" in a.text for a in widget.layout.annotations)
+    assert w.session.snapshot().slices["tasks"]["network"]["ms"] == 0.5
+    assert "◆ end to end" in w.export("html")
+    w.session.run("chart", name="tuning", wide=True)
+    assert w.session.snapshot().slices["chart"]["height"] == 660
+
+
 def test_ten_thousand_trials_are_thinned_while_they_come_and_complete_at_the_end(comms, run):
     w, fake, widget = run(trials=10_000, n=3)
     key = w.session.desk.infos[w.session.desk.index].key

@@ -1,6 +1,6 @@
 """How tuning went: best latency so far per trial, failures, and both as a plot.
 
-A source is a table from `read_log`, the path of a log, a tuning session, or records, with comparisons among them.
+A source is a table from `read_log`, the path of a log, a tuning session, or lines of a log.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.source import Source
+    from workbench.tune.ledger import Measured
 
 NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""
@@ -53,6 +54,8 @@ class Curve:
         Trials in all.
     missing : int
         Tasks without a valid trial.
+    network : tuple of Measured
+        For all tasks: what the whole network took when it was measured; `at` is by how many trials.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Curve:
     missing: int
     reasons: tuple[tuple[int, str], ...] = ()
     disturbed: tuple[bool, ...] = ()
+    network: tuple[Measured, ...] = ()
 
 
 def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str] | None = None) -> Curve:
@@ -89,7 +93,9 @@ def best_so_far(source: Source, task_key: str | None = None, tasks: Iterable[str
     lines = read(source)
     trials, known = lines.trials, lines.keys
     if task_key is None:
-        return _total(trials, list(dict.fromkeys(known if tasks is None else tasks)))
+        keys = dict.fromkeys(known if tasks is None else tasks)
+        of_all = tuple(one for one in lines.network if one.line.alone_ms.keys() == keys.keys())
+        return replace(_total(trials, list(keys)), network=of_all)
     mine = [t for t in trials if t.key == task_key] or [t for t in trials if t.name == task_key]
     if not mine and task_key not in known and (tasks is None or task_key not in set(tasks)):
         names = dict.fromkeys(t.name for t in trials)

@@ -13,14 +13,12 @@ from workbench.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.tune.ledger import Ledger
-    from workbench.tune.lines import AnyLine, Comparison, Round
+    from workbench.tune.ledger import Ledger, Measured
+    from workbench.tune.lines import AnyLine, Round
     from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
-    Source: TypeAlias = (
-        "pandas.DataFrame | TuningSession | Iterable[Record | Comparison | Round] | str | os.PathLike[str] | Lines"
-    )
+    Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | Lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +50,12 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Trials in order, keys of the tasks that belong together, and the rounds."""
+    """Trials in order, keys of the tasks that belong together, the rounds, and measurements of the whole network."""
 
     trials: Sequence[Trial]
     keys: Sequence[str]
     rounds: Sequence[Round] = ()
+    network: Sequence[Measured] = ()
 
     def of(self, key: str) -> list[Trial]:
         """Return the trials of a task."""
@@ -129,15 +128,14 @@ def of_ledger(
                   r.predicted, told.ms if told else None, best.ms if best else None, best.why if best else "",
                   told is None or told.sure != "disturbed")
         )  # fmt: skip
-    return Lines(trials, _keys(trials) if keys is None else list(keys), tuple(rounds))
+    return Lines(trials, _keys(trials) if keys is None else list(keys), tuple(rounds), ledger.whole.course)
 
 
 def _of_iterable(source: Any) -> Lines:
-    from workbench.tune.lines import Comparison, Round
-    from workbench.tune.record import Record
+    from workbench.tune.lines import KINDS
 
     given = list(source) if isinstance(source, Iterable) else None
-    if given is None or not all(isinstance(r, Record | Comparison | Round) for r in given):
+    if given is None or not all(isinstance(line, tuple(KINDS.values())) for line in given):
         message = f"There is no curve of a {type(source).__name__}"
         raise ArgumentTypeError("usage.type", message, ("source",), "pass a table from read_log, a path or a session")
     return of_lines(given)

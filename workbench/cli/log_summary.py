@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from workbench.cli.output import Output, columns, number
+from workbench.cli.output import Output, columns, network_fields, number
 from workbench.tune.conditions import mixed
 from workbench.tune.ledger import Ledger, TaskLedger
+from workbench.tune.lines import NetworkTime
 from workbench.tune.log import Log, load_log
 from workbench.tune.record import Record, speed
-from workbench.tune.table import latency_text
+from workbench.tune.table import latency_text, network_line
 from workbench.tune.weights import shares, total
 
 
@@ -47,6 +48,7 @@ def summary(options: Namespace, output: Output) -> int:
         "trials": len(log.records),
         "seconds": max((r.elapsed_s for r in log.records), default=0.0),
         "total_latency_ms": total(calls),
+        **network_fields(ledger.network),
         "tasks": tasks,
         "failures": _failures(log.records),
         "comparisons": {"count": len(log.comparisons), "new_best": sum(c.new_best for c in log.comparisons)},
@@ -58,7 +60,7 @@ def summary(options: Namespace, output: Output) -> int:
     }
     for text in mixed(log.records):
         output.warn(text)
-    output.result(data, "\n\n".join(_text(data)))
+    output.result(data, "\n\n".join(_text(data, ledger.network)))
     return 0
 
 
@@ -108,7 +110,7 @@ def _rounds(log: Log) -> dict[str, Any]:
     }
 
 
-def _text(data: dict[str, Any]) -> list[str]:
+def _text(data: dict[str, Any], network: NetworkTime | None) -> list[str]:
     rows = []
     for t in data["tasks"]:
         bad = ", ".join(f"{n} {status}" for status, n in sorted(t["failed"].items())) or "-"
@@ -125,6 +127,8 @@ def _text(data: dict[str, Any]) -> list[str]:
     parts.append(
         f"Trials: {data['trials']}   Tuning time: {data['seconds']:.1f} s   Estimated total latency: {estimate}"
     )
+    if network is not None:
+        parts[-1] += f"\n{network_line(network)}"
     parts += ["\n".join(lines) for lines in (_failure_lines(data), _other_lines(data)) if lines]
     return parts
 

@@ -9,10 +9,13 @@ import os
 import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.errors import RunFailure
 from workbench.legible import escaped, legible, legible_line
+
+if TYPE_CHECKING:
+    from workbench.tune.lines import NetworkTime
 
 
 class Output:
@@ -111,6 +114,12 @@ def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset(
         cells = [c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def network_fields(found: NetworkTime | None) -> dict[str, Any]:
+    """Return what ``--json`` says of the whole network, measured."""
+    names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
+    return {name: None if found is None else getattr(found, name) for name in names}
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.cli.interrupt import deferred_interrupts, load_heavy_modules
 from workbench.cli.model import check_model_options, load_graph, make_target
-from workbench.cli.output import Output
+from workbench.cli.output import Output, network_fields
 from workbench.errors import TuneError, UsageError
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
         "trials": snapshot.progress.trials,
         "seconds": snapshot.progress.elapsed_s,
         "tasks": [{name: getattr(row, name) for name in keys} for row in snapshot.rows],
-        **_network(session.network()),
+        **network_fields(session.network()),
         "total_latency_ms": snapshot.total_ms,
         "untuned_latency_ms": snapshot.untuned_ms,
         "log": str(options.log),
@@ -165,12 +165,6 @@ def _result(session: TuningSession, snapshot: Snapshot, options: Namespace) -> d
         "end": snapshot.end,
         "new_trials": session.new_trials,
     }
-
-
-def _network(found: NetworkTime | None) -> dict[str, Any]:
-    """What the whole network takes, measured."""
-    names = ("measured_ms", "untuned_ms", "sum_of_kernels_ms", "clean", "why_not")
-    return {name: None if found is None else getattr(found, name) for name in names}
 
 
 def _end_to_end(found: NetworkTime) -> str:

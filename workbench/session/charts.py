@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.analysis.figures import Spot, roofline_figure, tuning_figure
 from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
+from workbench.analysis.figures.tuning import tuning_height
 from workbench.analysis.source import of_ledger
 
 from . import above
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from .tree import TreeNode
 
 CHARTS = ("tuning", "roofline")
+
+ROOFLINE_HEIGHT = 340
+"""Height of the roofline in pixels; that of the other chart follows from its plots."""
 
 LIVE_POINTS = 400
 """Points of each plot while trials come in; all of them are drawn when the run has ended."""
@@ -38,6 +42,11 @@ class Shown:
         return self.name == "roofline"
 
 
+def height(desk: Desk) -> int:
+    """Return the height of the chart on show, in pixels."""
+    return ROOFLINE_HEIGHT if desk.chart.roofline else tuning_height(len(desk.infos), desk.chart.wide)
+
+
 def known_roofs(target: Target) -> str:
     """Return "stored" where every roof of memory was measured on this machine, else "none"."""
     return "stored" if stored_roofs(target).keys() == working_sets(target).keys() else "none"
@@ -54,7 +63,7 @@ def figure(desk: Desk, theme: Theme) -> Any:
     names = {info.key: info.name for info in desk.infos}
     lines = of_ledger(stats.ledger, stats.records, rounds, list(names), names)
     return tuning_figure(
-        lines, key if key is not None and stats.of(key).trials else None, lines.keys, by_hand=_by_hand(desk),
+        lines, key, lines.keys, by_hand=_by_hand(desk),
         peak_gflops=desk.peak, target=desk.target, most=LIVE_POINTS if live else None, wide=desk.chart.wide,
         theme=theme,
     )  # fmt: skip

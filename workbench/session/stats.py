@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import Comparison
+from workbench.tune.lines import Comparison, NetworkTime
 from workbench.tune.record import Record
 
 SPARK_POINTS = 24
@@ -20,9 +20,9 @@ class Stats:
     Attributes
     ----------
     lines, records, comparisons : list
-        What was taken in, in the order in which it came, and by kind.
+        Trials and comparisons that were taken in, in the order in which it came, and by kind.
     ledger : Ledger
-        What they say.
+        What they say, and what the network takes.
     """
 
     def __init__(self) -> None:
@@ -32,10 +32,10 @@ class Stats:
         self.ledger = Ledger()
         self._with: dict[str, tuple[tuple[object, ...], TaskLedger]] = {}
 
-    def add(self, lines: Iterable[Record | Comparison]) -> None:
-        """Take trials and comparisons in; those that are known already are left out."""
+    def add(self, lines: Iterable[Record | Comparison | NetworkTime]) -> None:
+        """Take lines in; those that are known already are left out."""
         for line in lines:
-            if self.ledger.take(line):
+            if self.ledger.take(line) and not isinstance(line, NetworkTime):
                 self.lines.append(line)
                 (self.records if isinstance(line, Record) else self.comparisons).append(line)  # type: ignore[arg-type]
 

@@ -59,9 +59,8 @@ class Opened:
     schedule: Schedule | None = None
     tuning: TuningSession | None = None
     records: tuple[Record, ...] = field(default=())
-    lines: tuple[Record | Comparison, ...] = field(default=())
+    lines: tuple[Record | Comparison | NetworkTime, ...] = field(default=())
     rounds: tuple[Round, ...] = field(default=())
-    network: NetworkTime | None = None
     path: str = ""
     shaped: bool = False
 
@@ -95,19 +94,16 @@ def open_subject(
     keys = [t.key for t in opened.tasks]
     check_model(found.header, found.records, keys, log)
     records = tuple(r for r in found.records if r.task_key in set(keys))
-    lines = tuple(x for x in timed(found) if x.task_key in set(keys))
+    lines = tuple(
+        x for x in timed(found) if (set(x.alone_ms) if isinstance(x, NetworkTime) else {x.task_key}) <= set(keys)
+    )
     rounds = tuple(r for r in found.rounds if r.task_key in set(keys))
-    return replace(opened, records=records, lines=lines, rounds=rounds, network=network_time(found))
+    return replace(opened, records=records, lines=lines, rounds=rounds)
 
 
-def timed(log: Log) -> tuple[Record | Comparison, ...]:
-    """Return the trials and comparisons of a log, in its order."""
-    return tuple(line for line in log.lines if isinstance(line, Record | Comparison))
-
-
-def network_time(log: Log) -> NetworkTime | None:
-    """Return what the whole network took when it was measured last."""
-    return next((line for line in reversed(log.lines) if isinstance(line, NetworkTime)), None)
+def timed(log: Log) -> tuple[Record | Comparison | NetworkTime, ...]:
+    """Return the lines of a log that are of times, in its order."""
+    return tuple(line for line in log.lines if isinstance(line, Record | Comparison | NetworkTime))
 
 
 def _open(subject: Any, target: Target | None, loading: Mapping[str, Any]) -> Opened:
@@ -137,7 +133,7 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opene
         log = load_log(path)
         names = [(key, name) for key, name in log.header.tasks] if log.header else []
         opened = _log(Path(path).name, log.records, names, target)
-        return replace(opened, lines=timed(log), rounds=log.rounds, network=network_time(log))
+        return replace(opened, lines=timed(log), rounds=log.rounds)
     shapes, seed = loading.get("shapes"), loading.get("fill_weights")
     if seed is None:
         from workbench.graph import load_onnx

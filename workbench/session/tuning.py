@@ -17,7 +17,7 @@ from workbench.tune.ends import end_text, waiting_text
 from workbench.tune.events import FINAL, Event, Snapshot
 from workbench.tune.forecast import forecast, left
 from workbench.tune.journal import Stamp
-from workbench.tune.lines import Comparison, Round
+from workbench.tune.lines import Comparison, NetworkTime, Round
 from workbench.tune.log import load_log
 from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
@@ -74,8 +74,8 @@ class TuningWatch:
             self.message = event.message
         self._changed(event.kind in ("state", "command"))
 
-    def fresh(self) -> tuple[Record | Comparison, ...]:
-        """Return the trials and comparisons that came in since the last call, in the order of the log."""
+    def fresh(self) -> tuple[Record | Comparison | NetworkTime, ...]:
+        """Return the lines of times that came in since the last call, in the order of the log."""
         new = self.tuning.lines[self._seen :]
         self._seen += len(new)
         return new
@@ -150,7 +150,8 @@ class TuningWatch:
         elif why := end_text(snapshot.end, f"this {self.scope}", given_up):
             why += f", {self.tuning.new_trials} of them in this run" if snapshot.end == "exhausted" else ""
         left_out = waiting_text(snapshot.waiting, self.tuning.log) if snapshot.end else ""
-        return "; ".join(filter(None, (why or self.message, left_out)))
+        untimed = f"end to end was not measured: {snapshot.untimed}" if why and snapshot.untimed else ""
+        return "; ".join(filter(None, (why or self.message, untimed, left_out)))
 
     def outlook(self, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
         """Return by the keys of the tasks what the scheduler expects of each.

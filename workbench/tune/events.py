@@ -126,6 +126,8 @@ class Snapshot:
         Candidates that somebody has added and that were not measured so far.
     network : NetworkTime or None
         The whole network, as it was measured last.
+    untimed : str
+        Why it cannot be measured; "" where it can, or is none.
     """
 
     state: State
@@ -137,6 +139,7 @@ class Snapshot:
     end: End = ""
     waiting: int = 0
     network: NetworkTime | None = None
+    untimed: str = ""
 
 
 class Subscription:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import TuneError
 from workbench.tune.events import Event, EventKind
+from workbench.tune.ledger import alike
 from workbench.tune.lines import INSIDE, Command, Comparison, NetworkTime, Round
 from workbench.tune.record import COSTS_KEPT, Record, outcome
 from workbench.tune.similar import differences
@@ -91,9 +92,9 @@ class Stamp:
     seed: int
     caches: str
 
-    def own(self, record: Record) -> bool:
-        """Whether a trial was measured under the same conditions; older logs do not name the caches."""
-        return record.target == self.target and record.caches in ("", self.caches)
+    def own(self, line: Record | NetworkTime) -> bool:
+        """Whether a trial, or the network, was measured under the same conditions."""
+        return alike(line, self.target, self.caches)
 
     def unlike(self, record: Record) -> str:
         """Say how a trial was measured that is not one of these."""

@@ -128,6 +128,7 @@ class NetworkTime(Line):
         "key of each task -> milliseconds of one of its calls inside the network", default_factory=dict
     )
     alone_ms: Mapping[str, float] = column("key of each task -> the same, timed alone", default_factory=dict)
+    caches: str = column("what the kernels found in the caches that were timed alone, see `trial`", default="")
     threads: int = column("threads that the network had", default=0)
     trials: int = column("trials of the log when it was measured", default=0)
     reason: str = column("why it was measured", default="")

@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from workbench.errors import WorkbenchError
 from workbench.tune.ends import End, end_text
@@ -25,6 +25,8 @@ from workbench.tune.workshop import Workshops
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.tune.log_writer import LogWriter
+
+T = TypeVar("T")
 
 __all__ = ["COST_MODELS", "Measurer", "Toolbox", "TuneOptions", "TuningLoop", "default_batch"]
 
@@ -138,6 +140,11 @@ class TuningLoop:
     def new_trials(self) -> int:
         """Trials of this run."""
         return len(self.standing.records) - self._restored
+
+    @property
+    def untimed(self) -> str:
+        """Why the whole network is not measured any more; "" where it is, or is none."""
+        return self._network.given_up if self._network is not None else ""
 
     def seconds_left(self) -> float:
         """Return the rest of the time limit, infinite without one."""
@@ -278,21 +285,33 @@ class TuningLoop:
             return
         self.current = None
         times = {t.key: s.best_ms for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
-        try:
-            found = network.measure(self.standing.records, self.standing.comparisons, active_ms)
-        except WorkbenchError as error:
-            self.journal.tell("warning", f"{error.message}; end to end stays a sum of kernels [{error.code}]")
+        records, comparisons = self.standing.records, self.standing.comparisons
+        found = self._in_network(
+            lambda: network.measure(records, comparisons, active_ms), "end to end stays a sum of kernels"
+        )
+        if not found:
             return
-        if not found:  # somebody has paused or stopped the run
-            return
-        reason = "at the end" if last else "kernels became faster" if self.standing.network else "every task has a time"
+        before = self.scheduler.whole.last
+        reason = "at the end" if last else "kernels became faster" if before else "every task has a time"
         line = NetworkTime(
-            **found, sum_of_kernels_ms=self.scheduler.total_ms, alone_ms=times, reason=reason,
-            trials=len(self.standing.records), target=self._stamp.target, host=self._stamp.host,
-            elapsed_s=self.elapsed, timestamp=time.time(),
+            **found, sum_of_kernels_ms=self.scheduler.total_ms, alone_ms=times, reason=reason, trials=len(records),
+            target=self._stamp.target, caches=self._stamp.caches, host=self._stamp.host, elapsed_s=self.elapsed,
+            timestamp=time.time(),
         )  # fmt: skip
         self.journal.write(line)
         self.journal.tell("network", f"{line.measured_ms:.4g} ms end to end, {line.untuned_ms:.4g} ms untuned")
+
+    def _in_network(self, work: Callable[[], dict[str, T]], instead: str) -> dict[str, T]:
+        """Do something with the whole network, once more after a pause that has stopped it; empty where the run is to
+        end, or where it cannot be done, which is told, with what stands `instead`.
+        """
+        found: dict[str, T] = {}
+        try:
+            while not found and self._control.proceed():
+                found = work()
+        except WorkbenchError as error:
+            self.journal.tell("warning", f"{error.message}; {instead} [{error.code}]")
+        return found
 
     # ---- the end ----
 
@@ -331,10 +350,9 @@ class TuningLoop:
             return
         champions = {t.key: s.champion for t, s in zip(self.tasks, states, strict=True) if s.champion >= 0}
         asked = {self.tasks[i].key: trials for i, trials in finalists.items()}
-        try:
-            contests = network.compare(asked, champions, self.standing.records)
-        except WorkbenchError as error:
-            self.journal.tell("warning", f"{error.message}; the last candidates are not timed inside the network")
-            return
+        contests = self._in_network(
+            lambda: network.compare(asked, champions, self.standing.records),
+            "the last candidates are not timed inside the network",
+        )
         for index, trials in finalists.items() if contests else ():
             self.rounds.inside(index, trials, contests[self.tasks[index].key])

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from workbench.errors import WorkbenchError
+from workbench.errors import RunError, WorkbenchError
 from workbench.runtime.contest import Contest
 from workbench.runtime.results import Measurement
 from workbench.tune.database import Database
@@ -57,6 +58,8 @@ class NetworkTimer:
     ----------
     cost_s : float
         Seconds that the last measurement took.
+    given_up : str
+        Why the network is not measured again.
     going_on : callable
         Whether a measurement is to go on; what is stopped is measured another time.
     """
@@ -67,7 +70,7 @@ class NetworkTimer:
         self._untuned: ExecutablePlan | None = None
         self._spent = self.cost_s = 0.0
         self._last: float | None = None  # sum of the kernels when it was last measured
-        self.given_up = False
+        self.given_up = ""
         self.going_on: Callable[[], bool] = lambda: True
 
     def due(self, sum_ms: float, elapsed_s: float) -> bool:
@@ -100,11 +103,18 @@ class NetworkTimer:
         Raises
         ------
         WorkbenchError
-            ``run.network`` and what compiling raises; the network is not measured again then.
+            What compiling raises, and ``run.network`` for everything else; the network is not measured again then.
         """
+        from workbench.runtime.network_time import measure_networks
+
         begin = time.perf_counter()
-        untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
-        found = self._measured([untuned, tuned], SECONDS)
+        try:
+            with _told():
+                untuned, tuned = self._untuned_plan(), self._plan(Database(records, comparisons))
+                found = measure_networks([untuned, tuned], SECONDS, self.going_on)
+        except WorkbenchError as error:
+            self.given_up = f"{error.message} [{error.code}]"
+            raise
         if not found:
             return {}
         before, now = found
@@ -138,36 +148,25 @@ class NetworkTimer:
         Raises
         ------
         WorkbenchError
-            As `measure`.
+            As `measure`; one of the candidates may be the reason, so the network may be measured all the same.
         """
+        from workbench.runtime.network_time import measure_networks
+
         begin = time.perf_counter()
         plans = []
-        for k in range(max(map(len, finalists.values()))):
-            # Every task has its next candidate in the next plan: their calls are timed one by one.
-            chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
-            wanted = set({**best, **chosen}.items())
-            plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
-        times = self._measured(plans, FINAL_SECONDS)
+        with _told():
+            for k in range(max(map(len, finalists.values()))):
+                # Every task has its next candidate in the next plan: their calls are timed one by one.
+                chosen = {key: trials[min(k, len(trials) - 1)] for key, trials in finalists.items()}
+                wanted = set({**best, **chosen}.items())
+                plans.append(self._plan(Database(r for r in records if (r.task_key, r.trial) in wanted)))
+            times = measure_networks(plans, FINAL_SECONDS, self.going_on)
         self._spent += time.perf_counter() - begin
-        return (
-            {}
-            if not times
-            else {
-                key: inside_contest(key, plans[: len(trials)], times[: len(trials)])
-                for key, trials in finalists.items()
-            }
-        )
-
-    def _measured(self, plans: Sequence[ExecutablePlan], seconds: float) -> tuple[PlanTime, ...]:
-        from workbench.runtime.network_time import measure_networks
-        from workbench.runtime.quiet import quiet
-
-        try:
-            with quiet():
-                return measure_networks(plans, seconds, self.going_on)
-        except WorkbenchError:
-            self.given_up = True
-            raise
+        if not times:
+            return {}
+        return {
+            key: inside_contest(key, plans[: len(trials)], times[: len(trials)]) for key, trials in finalists.items()
+        }
 
     def _untuned_plan(self) -> ExecutablePlan:
         if self._untuned is None:
@@ -177,19 +176,28 @@ class NetworkTimer:
     def _plan(self, database: Database) -> ExecutablePlan:
         from workbench.graph.passes import optimized
         from workbench.graph.tasks import partition
-        from workbench.runtime.quiet import quiet
         from workbench.tune.compile import make_kernels, make_plan
 
         if not self._groups:
             self._graph = optimized(self._graph, ())
             self._groups = tuple(partition(self._graph))
-        try:
-            with quiet():
-                kernels = make_kernels(self._groups, database, self._target)
-                return make_plan(self._graph, self._groups, kernels, self._target.threads, str(self._target))
-        except WorkbenchError:
-            self.given_up = True
-            raise
+        kernels = make_kernels(self._groups, database, self._target)
+        return make_plan(self._graph, self._groups, kernels, self._target.threads, str(self._target))
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Tell of whatever goes wrong as of the network: a run of hours does not end because one number is not known."""
+    from workbench.runtime.quiet import quiet
+
+    try:
+        with quiet():
+            yield
+    except WorkbenchError:
+        raise
+    except Exception as error:
+        text = f"the network could not be timed: {type(error).__name__}: {error}"
+        raise RunError("run.network", text.rstrip(": ")) from error
 
 
 def inside_ms(plan: ExecutablePlan, calls_ms: Sequence[float]) -> dict[str, float]:

@@ -241,11 +241,11 @@ class TuningSession(Steered, Waiting):
         NetworkTime
             ``measured_ms`` (with the best schedules), ``untuned_ms``, ``sum_of_kernels_ms``, ``clean``, ``why_not``.
         """
-        return self._loop.standing.network
+        return self._loop.scheduler.whole.last
 
     @property
-    def lines(self) -> tuple[Record | Comparison, ...]:
-        """The trials of `records` and the comparisons, in the order of the log."""
+    def lines(self) -> tuple[Record | Comparison | NetworkTime, ...]:
+        """The trials of `records`, the comparisons and the measurements of the network, in the order of the log."""
         return tuple(self._loop.standing.lines)
 
     @property

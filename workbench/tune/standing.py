@@ -77,19 +77,19 @@ class Standing:
     ----------
     tasks : sequence of tasks
     scheduler : TaskScheduler
-        Gets trials and comparisons as they come.
+        Gets trials, comparisons and measurements of the network as they come.
     budget : Budget
         As the run was started; commands change it.
     epsilon : float
         The same.
     own : callable, optional
-        Whether a trial was measured as those of this run are: for the same target, with the same caches. Others are
-        passed over, because latencies of different conditions cannot be compared.
+        Whether a trial, or the whole network, was measured as in this run: for the same target, with the same caches.
+        Others are passed over, because latencies of different conditions cannot be compared.
 
     Attributes
     ----------
     lines, records, comparisons, rounds, commands : list
-        Trials and comparisons in their order, and the lines by kind.
+        All of them that are of times, in their order, and the lines by kind.
     foreign : list of Record
         Trials that were passed over.
     outdated : tuple of str
@@ -100,8 +100,6 @@ class Standing:
     quality : dict of str to Round
         Task key -> its last round that knew how good the model is.
     wishes : dict of str to Wishes
-    network : NetworkTime or None
-        The whole network as it was measured last.
     next_trial, next_round : int
     elapsed_s : float
         Tuning time of the log.
@@ -113,12 +111,12 @@ class Standing:
         scheduler: TaskScheduler,
         budget: Budget,
         epsilon: float,
-        own: Callable[[Record], bool] | None = None,
+        own: Callable[[Record | NetworkTime], bool] | None = None,
     ) -> None:
         self.scheduler, self.budget, self.epsilon, self._own = scheduler, budget, epsilon, own
         self.foreign: list[Record] = []
         self.outdated: tuple[str, ...] = ()
-        self.lines: list[Record | Comparison] = []
+        self.lines: list[Record | Comparison | NetworkTime] = []
         self.records: list[Record] = []
         self.comparisons: list[Comparison] = []
         self.rounds: list[Round] = []
@@ -126,7 +124,6 @@ class Standing:
         self.measured: dict[str, set[str]] = {task.key: set() for task in tasks}
         self.quality: dict[str, Round] = {}
         self.wishes: dict[str, Wishes] = {task.key: Wishes() for task in tasks}
-        self.network: NetworkTime | None = None
         self.next_trial = 0
         self.next_round = 0
         self.elapsed_s = 0.0
@@ -152,8 +149,9 @@ class Standing:
             if line.spearman is not None or line.tau is not None:
                 self.quality[line.task_key] = line
         elif isinstance(line, NetworkTime):
-            self.network = line
-            self.scheduler.place(line)
+            if self._own is None or self._own(line):
+                self.lines.append(line)
+                self.scheduler.place(line)
         elif isinstance(line, Command):
             self._command(line)
 

@@ -107,14 +107,19 @@ def summary_lines(snapshot: Snapshot) -> list[str]:
         f"Estimated total latency: {total}   Trials: {trials}   Used time: {_seconds(progress.elapsed_s)}   "
         f"Next task: {following}"
     )
-    return [first, *_end_to_end(snapshot.network), progress_line(snapshot)]
+    return [first, *_end_to_end(snapshot), progress_line(snapshot)]
 
 
-def _end_to_end(network: NetworkTime | None) -> list[str]:
-    if network is None:
-        return []
+def _end_to_end(snapshot: Snapshot) -> list[str]:
+    network, why = snapshot.network, snapshot.untimed
+    lines = [] if network is None else [network_line(network)]
+    return [*lines, f"End to end: not measured{' again' if lines else ''}: {why}"] if why else lines
+
+
+def network_line(network: NetworkTime) -> str:
+    """Return what the whole network takes, measured."""
     tuned, untuned = (latency_text(ms, 3) for ms in (network.measured_ms, network.untuned_ms))
-    return [f"End to end: {tuned} ms, {untuned} ms untuned{'' if network.clean else ' (disturbed)'}"]
+    return f"End to end: {tuned} ms, {untuned} ms untuned{'' if network.clean else ' (disturbed)'}"
 
 
 def progress_line(snapshot: Snapshot) -> str:

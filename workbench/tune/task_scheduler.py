@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.tune.ledger import NetworkLedger
 from workbench.tune.objective import Goal, finite_or
 from workbench.tune.record import Record, speed
 from workbench.tune.task_state import TaskState
@@ -82,6 +83,8 @@ class TaskScheduler:
     ----------
     faults : dict of int to str
         Tasks that were given up in this run, because something of theirs failed again and again: what it was.
+    whole : NetworkLedger
+        What the network takes.
     stretched : dict of int to float
         Tasks whose calls were timed inside the network: how many times as long as alone one takes there.
     """
@@ -103,6 +106,7 @@ class TaskScheduler:
         self.goal = Goal(self.tasks, objective)
         self.early_stop, self.confirm = early_stop, confirm
         self.faults: dict[int, str] = {}
+        self.whole = NetworkLedger()
         self.stretched: dict[int, float] = {}
         self._index = {task.key: i for i, task in enumerate(self.tasks)}
 
@@ -125,7 +129,8 @@ class TaskScheduler:
             self.states[index].compare(line)
 
     def place(self, line: NetworkTime) -> None:
-        """Take into account how long tasks take inside the network."""
+        """Take into account what the network takes, and tasks inside it."""
+        self.whole.take(line)
         self.stretched = {self._index[key]: times for key, times in line.stretched().items() if key in self._index}
 
     def settle(self, confirm: bool) -> None:

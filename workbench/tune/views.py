@@ -48,8 +48,10 @@ def snapshot(loop: TuningLoop, state: State, end: End) -> Snapshot:
     untuned = total([(r.weight, r.untuned_ms) for r in shown])
     tuned = total([(r.weight, r.latency_ms) for r in shown])
     waiting = sum(len(loop.standing.wishes[loop.tasks[i].key].added) for i in loop.scheduler.active)
-    network = loop.standing.network
-    return Snapshot(state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting, network)
+    network = loop.scheduler.whole.last
+    return Snapshot(
+        state, rows, progress(loop, state, end), tuned, untuned, next_id, end, waiting, network, loop.untimed
+    )
 
 
 def _row(loop: TuningLoop, session: State, index: int) -> TaskRow:

@@ -36,7 +36,8 @@ const COMMANDS = {
     return Object.assign({}, ...changed);
   },
   chart({ name, wide = false }) {
-    chart = { ...chart, name, wide };
+    const { height } = state.figures[`${name}/${wide}/light`]?.layout ?? {};
+    chart = { ...chart, name, wide, height };
     requestAnimationFrame(draw);
     return only('chart', chart);
   },

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from workbench.analysis.source import Source
+    from workbench.tune.lines import NetworkTime
 
 #: Height of the crosses, as a share of the plot.
 TOP = 0.97
@@ -55,8 +56,8 @@ def best_so_far_figure(
     Returns
     -------
     plotly.graph_objects.Figure
-        Always the same six traces, so that a live figure can be updated in place: measured trials, best so far, its
-        end, failed trials, by hand, peak.
+        Always the same seven traces, so that a live figure can be updated in place: measured trials, best so far, its
+        end, failed trials, by hand, peak, and for all tasks together the whole network, measured end to end.
     """
     c = colours(theme)
     curve = best_so_far(source, getattr(task, "key", task), tasks)
@@ -77,16 +78,21 @@ def best_part(
     aside = "ms, log scale"
     if len(kept) < (all_of := len(curve.latency_ms)):
         aside = f"1 of {round(all_of / len(kept))} shown · {aside}"
+    notes = _notes(curve, peak_ms, c)
+    if curve.network:
+        aside = _legend(curve, c)
+        notes = notes if not len(curve.best_ms) else []
     return Part(
         [
             *_trials(curve, kept, c),
             *_best(curve, steps, c),
             _failed(curve, most, c),
             *_levels(curve, by_hand, peak_ms, c),
+            _end_to_end(curve, c),
         ],
         axis(c, "trials", rangemode="tozero", showgrid=False),
         axis(c, "", type="log", **_ticks(curve, by_hand, peak_ms)),
-        _notes(curve, peak_ms, c),
+        notes,
         {"range": [0, 1], "visible": False, "fixedrange": True},
         title,
         aside,
@@ -96,6 +102,7 @@ def best_part(
 def _ticks(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | None) -> dict[str, Any]:
     """Ticks for everything that is drawn."""
     shown = [*curve.latency_ms, *curve.best_ms, *(by_hand or ())[1:], *([] if peak_ms is None else [peak_ms])]
+    shown += [one.line.measured_ms for one in curve.network]
     return log_ticks(min(shown, default=0.1), max(shown, default=1.0))
 
 
@@ -193,6 +200,29 @@ def _levels(curve: Curve, by_hand: tuple[str, float] | None, peak_ms: float | No
     ]
 
 
+def _end_to_end(curve: Curve, c: Colours) -> Any:
+    """The whole network, when it was measured; hollow where that was disturbed."""
+    import plotly.graph_objects as go
+
+    lines = [one.line for one in curve.network]
+    return go.Scatter(
+        x=[one.at for one in curve.network], y=[line.measured_ms for line in lines], mode="markers", name="end to end",
+        text=[_measured(line) for line in lines],
+        marker={"size": 9, "color": c.ink, "symbol": ["diamond" if line.clean else "diamond-open" for line in lines]},
+        hovertemplate="<b>%{y:.4g} ms</b> end to end, measured<br>%{text}<extra></extra>",
+    )  # fmt: skip
+
+
+def _measured(line: NetworkTime) -> str:
+    """What a measurement of the network says beside its time: when it was, and what else was known then."""
+    kernels = "" if line.sum_of_kernels_ms is None else f"; sum of kernels {line.sum_of_kernels_ms:.4g} ms"
+    disturbed = "" if line.clean else "<br>disturbed: the least time that was seen"
+    return (
+        f"after {line.trials} trials, {line.elapsed_s:.0f} s: {escaped(line.reason)}<br>"
+        f"untuned {line.untuned_ms:.4g} ms{kernels}{disturbed}"
+    )
+
+
 def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, Any]]:
     """The value at the end of the line, or why there is none."""
     if len(curve.best_ms):
@@ -208,3 +238,14 @@ def _notes(curve: Curve, peak_ms: float | None, c: Colours) -> list[dict[str, An
         text = f"No total yet: {few} no valid trial"
     return [{"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "text": text, "xanchor": "center",
              "yanchor": "middle", "xshift": 0, "yshift": 0, "font": {"color": c.ink, "size": SIZE}}]  # fmt: skip
+
+
+def _legend(curve: Curve, c: Colours) -> str:
+    """Line and points with their names and last values: these lie too near to each other to be written beside them."""
+    last = curve.network[-1].line
+    rows = [(c.ink, "◆" if last.clean else "◇", "end to end", last.measured_ms)]
+    rows += [(c.accent, "━", "sum of kernels", float(ms)) for ms in curve.best_ms[-1:]]
+    return "<br>".join(
+        f"<span style='color:{colour}'>{sign} {name} <b>{milliseconds(ms)}</b></span>"
+        for colour, sign, name, ms in rows
+    )

@@ -17,7 +17,7 @@ Domain = tuple[tuple[float, float], tuple[float, float]]
 EDGE = 16
 """Where the line above a plot begins, in pixels: above the labels of its axis, so that there is room for all of it."""
 
-FIRST = 0.5
+FIRST = 0.3
 """A part that begins left of this share is the first of its row: its heading begins at the edge, above the labels."""
 
 FOOT = 44
@@ -39,7 +39,7 @@ class Part:
     notes : list of dict
         Annotations; where they stand is told with the names of the part's own axes.
     title, aside : str
-        What the plot shows; what is to be known of it, at the right end of that line.
+        What the plot shows; what is to be known of it, at the right end of that line, in two lines at most.
     """
 
     traces: list[Any]
@@ -127,5 +127,13 @@ def _heading(part: Part, c: Colours, shift: int, ref: str) -> list[dict[str, Any
             "text": f"<b>{escaped(part.title)}</b>",
             "font": {"size": TITLE, "color": c.ink},
         },
-        {**common, "x": 1.0, "xanchor": "right", "text": part.aside, "font": {"size": SIZE, "color": c.faint}},
+        {
+            **common,
+            "x": 1.0,
+            "xanchor": "right",
+            "yshift": 3 if "<br>" in part.aside else 10,
+            "text": part.aside,
+            "align": "left",
+            "font": {"size": SIZE, "color": c.faint},
+        },
     ]

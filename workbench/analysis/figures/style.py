@@ -68,10 +68,17 @@ def axis(c: Colours, title: str = "", **more: Any) -> dict[str, Any]:
 
 
 def log_ticks(low: float, high: float) -> dict[str, Any]:
-    """Return ticks of a logarithmic axis that shows at least from `low` to `high`: 1, 2 and 5 of every decade."""
+    """Return ticks of a logarithmic axis that shows at least from `low` to `high`: 1, 2 and 5 of every decade, and more
+    around a range with fewer than two of these.
+    """
     decades = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
     steps = (1, 2, 5) if len(decades) <= 6 else (1,)
     values = [step * 10.0**k for k in decades for step in steps]
+    for fine in (5, 2, 1):  # tenths of a decade's first number
+        if sum(low <= value <= high for value in values) >= 2:
+            break
+        finer = (float(f"{step / 10 * 10.0**k:.2g}") for k in decades for step in range(10, 100, fine))
+        values = sorted({*values, *(value for value in finer if low / 1.5 < value < 1.5 * high)})
     return {"tickvals": values, "ticktext": [f"{value:.12g}" if value < 1e5 else f"{value:.0e}" for value in values]}
 
 

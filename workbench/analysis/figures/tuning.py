@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.curve import best_so_far
@@ -14,7 +15,7 @@ from workbench.analysis.source import read
 from workbench.runtime.roofs import all_threads
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     import plotly.graph_objects as go
 
@@ -24,24 +25,37 @@ if TYPE_CHECKING:
 LEFT = 0.66
 """Share of the width that lies left of the curve and of the predictions, where there is room for two columns."""
 
-#: Heights of the two rows side by side, and of the three below each other.
-WIDE_ROWS, TALL_ROWS = (340, 320), (300, 340, 300)
+#: Heights of the two rows side by side, and of those below each other; the last one is that of the whole network.
+WIDE_ROWS, TALL_ROWS = (340, 320), (300, 340, 300, 300)
 _HEAD, _FOOT = 36, 46
-_TALL: tuple[Domain, ...] = tuple(
-    (
-        (0.26 if k == 1 else 0.0, 1.0),  # the names of tasks need room
-        (1 - (sum(TALL_ROWS[: k + 1]) - _FOOT) / sum(TALL_ROWS), 1 - (sum(TALL_ROWS[:k]) + _HEAD) / sum(TALL_ROWS)),
+
+
+def _tall(rows: Sequence[int]) -> tuple[Domain, ...]:
+    """Places below each other."""
+    tops, whole = list(accumulate(rows, initial=0)), sum(rows)
+    return tuple(
+        # The names of tasks need room.
+        ((0.26 if k == 1 else 0.0, 1.0), (1 - (tops[k + 1] - _FOOT) / whole, 1 - (tops[k] + _HEAD) / whole))
+        for k in range(len(rows))
     )
-    for k in range(3)
-)
+
+
 _SPLIT = WIDE_ROWS[1] / sum(WIDE_ROWS)
 _UPPER = (_SPLIT + _FOOT / sum(WIDE_ROWS), 1 - _HEAD / sum(WIDE_ROWS))
 _LOWER = (_FOOT / sum(WIDE_ROWS), _SPLIT - _HEAD / sum(WIDE_ROWS))
-_WIDE: tuple[Domain, ...] = (
-    ((LEFT + 0.035, 1.0), _UPPER),
-    ((0.11, LEFT - 0.02), _LOWER),
-    ((LEFT + 0.035, 1.0), _LOWER),
-)
+
+
+def _wide(parts: int) -> tuple[Domain, ...]:
+    """Places around the free one, upper left: the plot of the whole network takes its width from that of the rounds."""
+    right = LEFT + 0.035, 1.0
+    middle = (0.385, LEFT - 0.02), _LOWER
+    rounds = (0.11, LEFT - 0.02 if parts < len(TALL_ROWS) else 0.335), _LOWER
+    return ((right, _UPPER), rounds, (right, _LOWER), middle)[:parts]
+
+
+def tuning_height(tasks: int, wide: bool) -> int:
+    """Return the height of the figure of one of so many tasks, in pixels."""
+    return sum(WIDE_ROWS if wide else TALL_ROWS if tasks > 1 else TALL_ROWS[:-1])
 
 
 def tuning_figure(
@@ -80,7 +94,8 @@ def tuning_figure(
     Returns
     -------
     plotly.graph_objects.Figure
-        The traces of `best_so_far_figure`, `timeline_figure` and `prediction_figure`, in this order.
+        The traces of `best_so_far_figure`, `timeline_figure` and `prediction_figure`, in this order; where the task is
+        one of several, then those of `best_so_far_figure` of all together.
     """
     from workbench.target import Target
 
@@ -90,13 +105,18 @@ def tuning_figure(
     curve = best_so_far(lines, key, tasks)
     peak = peak_gflops if peak_gflops is not None else target.stored_peak()
     flops = next((t.flops for t in lines.trials if key in (t.key, t.name)), 0)
-    whole = all_threads(target)[0] or (peak or 0.0) * target.threads
-    peak_ms = flops / (whole * 1e6) if whole and flops else None
+    most_gflops = all_threads(target)[0] or (peak or 0.0) * target.threads
+    peak_ms = flops / (most_gflops * 1e6) if most_gflops and flops else None
     parts = [
         best_part(curve, c, by_hand, peak_ms, most),
         timeline_part(lines, c, tasks, TURNS if most is None else most // 6, key),
         prediction_part(lines, c, key, clock(target, peak), most),
     ]
-    rows = WIDE_ROWS if wide else TALL_ROWS
+    keys = list(lines.keys if tasks is None else tasks)
+    if key is not None and len(keys) > 1:
+        whole = best_so_far(lines, None, keys)
+        parts.append(best_part(whole, c, most=most, title="Whole network" if whole.network else "Sum of kernels"))
+    rows = WIDE_ROWS if wide else TALL_ROWS[: len(parts)]
     margin = {"l": 16 if wide else 56, "r": 16, "t": 0, "b": 0}
-    return compose(parts, _WIDE if wide else _TALL, c, sum(rows), margin, barmode="overlay", bargap=0)
+    places = _wide(len(parts)) if wide else _tall(rows)
+    return compose(parts, places, c, sum(rows), margin, barmode="overlay", bargap=0)

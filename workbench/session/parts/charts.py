@@ -9,7 +9,7 @@ from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
 
-from ..charts import CHARTS, Shown, known_roofs
+from ..charts import CHARTS, Shown, height, known_roofs
 from ..registry import Host, Look, command, slice_
 
 #: Name of the work that measures roofs.
@@ -18,11 +18,11 @@ ROOFS = "roofs"
 
 @slice_("chart")
 def chart_slice(look: Look) -> dict[str, Any]:
-    """Return the slice `chart`: which one it is, whether the machine's roofs are known, and of how many trials it is
-    known where they stand below them.
+    """Return the slice `chart`: which one it is, how high, whether the machine's roofs are known, and of how many
+    trials it is known where they stand below them.
     """
     desk = look.desk
-    out = {"name": desk.chart.name, "wide": desk.chart.wide, "roofs": desk.roofs}
+    out = {"name": desk.chart.name, "wide": desk.chart.wide, "roofs": desk.roofs, "height": height(desk)}
     trials = desk.intensities.count(desk.infos[desk.index].key) if desk.chart.roofline and desk.index is not None else 0
     return {**out, "trials": trials} if trials else out
 

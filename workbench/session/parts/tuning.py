@@ -46,7 +46,7 @@ def tasks(look: Look) -> dict[str, Any]:
         _leave_out(desk, row)
     bests = [desk.best(i) for i in range(len(rows))]
     now = [(r["weight"], b.ms if b and r["ms"] is not None else None) for r, b in zip(rows, bests, strict=True)]
-    network = desk.opened.network if desk.watch is None else desk.watch.tuning.network() or desk.opened.network
+    network = desk.stats.ledger.network
     longer = network.stretched() if network is not None else {}
     inside = [(w, None if ms is None else ms * longer.get(r["key"], 1.0)) for (w, ms), r in zip(now, rows, strict=True)]
     for row, share in zip(rows, shares(inside), strict=True):

@@ -13,16 +13,19 @@ from typing import Any
 
 from workbench.tune.ledger.candidate import AGREES, SURE, Best, Sure
 from workbench.tune.ledger.course import After, Step
+from workbench.tune.ledger.network import Measured, NetworkLedger, alike
 from workbench.tune.ledger.task import TaskLedger
 from workbench.tune.lines import AnyLine, Comparison, NetworkTime
 from workbench.tune.record import Record
 from workbench.tune.weights import shares, total
 
-__all__ = ["AGREES", "SURE", "After", "Best", "Ledger", "Step", "Sure", "TaskLedger"]
+__all__ = [
+    "AGREES", "SURE", "After", "Best", "Ledger", "Measured", "NetworkLedger", "Step", "Sure", "TaskLedger", "alike",
+]  # fmt: skip
 
 
 class Ledger:
-    """What a log, or several, say of their tasks; a kind of line that is about the whole network belongs here, too.
+    """What a log, or several, say of their tasks, and of the whole network.
 
     Attributes
     ----------
@@ -30,15 +33,14 @@ class Ledger:
         By key, in the order of their first lines.
     trials : int
         Trials of all tasks.
-    network : NetworkTime or None
-        What the whole takes, as it was measured last.
+    whole : NetworkLedger
     """
 
     def __init__(self, target: str | None = None) -> None:
         self._target = target
         self.tasks: dict[str, TaskLedger] = {}
         self.trials = 0
-        self.network: NetworkTime | None = None
+        self.whole = NetworkLedger(target)
 
     @classmethod
     def of(cls, lines: Iterable[AnyLine], target: str | None = None) -> Ledger:
@@ -51,13 +53,20 @@ class Ledger:
     def take(self, line: AnyLine, source: int = 0) -> bool:
         """Take a line in; whether it is a trial or a comparison that was not taken before."""
         if isinstance(line, NetworkTime):
-            self.network = line
+            self.whole.take(line, self.trials)
         if not isinstance(line, Record | Comparison):
             return False
+        if isinstance(line, Record):
+            self.whole.follow(line)
         task = self.tasks.setdefault(line.task_key, TaskLedger(self._target))
         fresh = task.take(line, self.trials + isinstance(line, Record), source)
         self.trials += fresh and isinstance(line, Record)
         return fresh
+
+    @property
+    def network(self) -> NetworkTime | None:
+        """What the whole takes, as it was measured last."""
+        return self.whole.last
 
     def task(self, key: str) -> TaskLedger:
         """Return what is known of a task; nothing where no line is about it."""

@@ -200,7 +200,7 @@ export function Figure({ chart, says, nothing, more, ...props }: FigureProps) {
         </Blank>
       )}
       {live && failed && <Blank title="No plot">{phase.value}</Blank>}
-      <div ref={place} class={`swb-chart-place is-${chart}${shown?.wide ? ' is-wide' : ''}`} role="img" aria-label={says} hidden={!live || phase.value !== 'shown'} onPointerMove={near} onPointerDown={near} />
+      <div ref={place} class="swb-chart-place" style={{ height: shown?.height }} role="img" aria-label={says} hidden={!live || phase.value !== 'shown'} onPointerMove={near} onPointerDown={near} />
     </>
   );
 }
