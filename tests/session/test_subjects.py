@@ -13,7 +13,6 @@ from workbench.errors import LogError, ModelError, UsageError
 from workbench.graph.onnx.shipped import find_model
 from workbench.session.origins import BY
 from workbench.target import Target as TargetType
-from workbench.tune.record import Record
 
 
 @pytest.fixture(scope="module")
@@ -105,9 +104,8 @@ def test_a_log_is_read_only_and_says_what_it_lacks(session, log, how):
     s.run("open_task", task=0)
     s.run("dismiss")
     assert s.snapshot().slices["status"]["note"] is None
-    lines, key = s.curve_source()
-    assert sum(isinstance(line, Record) for line in lines) == 12  # beside comparisons
-    assert key == slices["tasks"]["rows"][0]["key"]
+    assert len(s.desk.stats.records) == 12
+    assert s.desk.infos[s.desk.index].key == slices["tasks"]["rows"][0]["key"]
 
 
 def test_a_model_with_its_log_can_adopt_at_once(session, log):

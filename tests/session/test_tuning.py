@@ -80,7 +80,7 @@ def test_a_small_run_with_real_workers(session):
     assert slice_of(s, "head")["best_by"] == BY.get(best.origin, "tuner"), "the default schedule may be the fastest"
     s.run("undo")
     assert not s.schedule.trace
-    assert sum(isinstance(line, Record) for line in s.curve_source()[0]) == 24
+    assert len(s.desk.stats.records) == 24
     assert [(c.name, c.source) for c in s.tuning.steered] == [("start", "python")]
     assert "est_share" not in tasks["rows"][0], "nothing is estimated where all is measured"
     assert slice_of(s, "steering")["commands"][-1]["text"] == "trials 24"

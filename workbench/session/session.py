@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, path
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.lines import Comparison
-    from workbench.tune.record import Record
     from workbench.tune.session import TuningSession
 
 CLOCK_S = 1.0
@@ -138,12 +136,6 @@ class Session:
     def here(self) -> bool:
         """Whether the caller runs in the session's thread, as subscribers do: no place to wait for it."""
         return self._worker.here()
-
-    def curve_source(self) -> tuple[Sequence[Record | Comparison], str | None]:
-        """Return all trials and comparisons, and the key of the task on show if it has any: what a plot needs."""
-        stats, index = self.desk.stats, self.desk.index
-        key = None if index is None else self.desk.infos[index].key
-        return tuple(stats.lines), key if key is not None and stats.of(key).trials else None
 
     # ----- commands and questions
 

@@ -1,8 +1,9 @@
-"""Which tasks are meant: by position, key or name."""
+"""Which tasks are meant: by position, key or name; and what they are called."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import index, shown
@@ -10,6 +11,7 @@ from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
+    from workbench.tune.log_writer import LogWriter
 
 
 def select_tasks(tasks: Sequence[Task], only: Any) -> list[int]:
@@ -45,3 +47,19 @@ def position(tasks: Sequence[Task], item: object) -> int:
         raise UsageError("usage.task", f"{len(found)} tasks are named {shown(item)}", (), hint)
     hint = did_you_mean(item, [task.name for task in tasks]) if isinstance(item, str) else "numbers, keys or names"
     raise UsageError("usage.task", f"There is no task {shown(item)}", (), hint)
+
+
+def as_named(tasks: tuple[Task, ...], writer: LogWriter | None) -> tuple[Task, ...]:
+    """Return the tasks with the log's names: one that comes as a schedule does not say which layer of a model it is."""
+    if writer is None:
+        return tasks
+    names = {**{r.task_key: r.task for r in reversed(writer.records)}, **dict(writer.header.tasks)}
+    other = {task.key for task in tasks if names.get(task.key, task.name) != task.name}
+    first = {r.task_key: r for r in reversed(writer.records) if r.task_key in other}
+    out = []
+    for task in tasks:
+        if task.key in other:
+            told = first.get(task.key, task)
+            task = replace(task, name=names[task.key], weight=told.weight, description=told.description)
+        out.append(task)
+    return tuple(out)

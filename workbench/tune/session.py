@@ -8,7 +8,6 @@ import os
 import threading
 import weakref
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.arguments import path, real, whole
@@ -28,7 +27,7 @@ from workbench.tune.objective import Goal
 from workbench.tune.options import TuneOptions
 from workbench.tune.parts import Measurer, Toolbox
 from workbench.tune.record import Record
-from workbench.tune.selection import position, select_tasks
+from workbench.tune.selection import as_named, position, select_tasks
 from workbench.tune.steered import Steered
 from workbench.tune.waiting import Waiting
 
@@ -98,7 +97,7 @@ class TuningSession(Steered, Waiting):
         header = header or Header(tasks=tuple((t.key, t.name) for t in self.tasks), target=target, seed=seed)
         writer = LogWriter(self.log, header, resume) if self.log is not None else None
         self.repaired = writer.repaired if writer else None
-        self.tasks = _as_named(self.tasks, writer)
+        self.tasks = as_named(self.tasks, writer)
         try:
             self._loop = TuningLoop(
                 self.tasks, active, toolbox=toolbox, measurer=measurer, writer=writer, options=options, trials=trials,
@@ -397,19 +396,3 @@ def _checked(tasks: Sequence[Task], trials: int | None, seconds: float | None) -
         None if trials is None else whole("trials", trials, code="usage.trials"),
         None if seconds is None else real("seconds", seconds, above=0.0, code="usage.seconds"),
     )
-
-
-def _as_named(tasks: tuple[Task, ...], writer: LogWriter | None) -> tuple[Task, ...]:
-    """Return the tasks with the log's names: one that comes as a schedule does not say which layer of a model it is."""
-    if writer is None:
-        return tasks
-    names = {**{r.task_key: r.task for r in reversed(writer.records)}, **dict(writer.header.tasks)}
-    other = {task.key for task in tasks if names.get(task.key, task.name) != task.name}
-    first = {r.task_key: r for r in reversed(writer.records) if r.task_key in other}
-    out = []
-    for task in tasks:
-        if task.key in other:
-            told = first.get(task.key, task)
-            task = replace(task, name=names[task.key], weight=told.weight, description=told.description)
-        out.append(task)
-    return tuple(out)

@@ -22,7 +22,7 @@ from workbench.session.parts.meta import PANELS
 from . import export as exporting
 from .figure import LiveFigure
 from .options import loading
-from .static_view import saved_slices, static_html, static_text
+from .static_view import static_text, with_copy
 from .twins import VariantTwins, wait_for
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from workbench.tune.session import TuningSession
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
-
-VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
-"""MIME type by which a saved notebook keeps a readable copy beside the live view."""
 
 _STATIC = resources.files("workbench.widgets") / "static"
 # Text, not a Path: a path would be watched, and what watches it outlives the widget.
@@ -324,14 +321,7 @@ class Workbench(VariantTwins, anywidget.AnyWidget):
     # ----- without a browser
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        if not data:
-            return bundle
-        slices = saved_slices(self._session)
-        html = static_html(slices, self.panel)
-        saved = {"model_id": self.model_id, "html": html, "version": 1}
-        return {**data, "text/plain": static_text(slices), "text/html": html, VIEW_TYPE: saved}, metadata
+        return with_copy(self, super()._repr_mimebundle_(**kwargs), self._session)
 
     def __repr__(self) -> str:
         return static_text(self._session.snapshot().slices)
@@ -359,13 +349,7 @@ class Panel(anywidget.AnyWidget):
         super().close()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
-        if not data:
-            return bundle
-        html = static_html(saved_slices(self._workbench.session), self.panel)
-        saved = {"model_id": self.model_id, "html": html, "version": 1}
-        return {**data, "text/html": html, VIEW_TYPE: saved}, metadata
+        return with_copy(self, super()._repr_mimebundle_(**kwargs), self._workbench.session)
 
 
 def _grows() -> dict[str, str]:

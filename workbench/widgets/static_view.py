@@ -17,6 +17,11 @@ from workbench.tune.html import task_table, totals
 if TYPE_CHECKING:
     from workbench.session import Session
 
+    from .root import Panel, Workbench
+
+VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
+"""MIME type by which a saved notebook keeps a readable copy beside the live view."""
+
 LARGEST = 40_000
 """Bytes of the HTML at most; long tables are cut shorter until it fits."""
 
@@ -77,6 +82,17 @@ def saved_slices(session: Session) -> dict[str, Any]:
     if schedule is not None:
         slices["code"] = {"text": schedule.copy().nest()}
     return slices
+
+
+def with_copy(widget: Workbench | Panel, bundle: Any, session: Session) -> Any:
+    """Return what a notebook saves of a view, with the copy of it that can be read without a kernel."""
+    data, metadata = bundle if isinstance(bundle, tuple) else (bundle, {})
+    if not data:
+        return bundle
+    slices = saved_slices(session)
+    html = static_html(slices, widget.panel)
+    saved = {"model_id": widget.model_id, "html": html, "version": 1}
+    return {**data, "text/plain": static_text(slices), "text/html": html, VIEW_TYPE: saved}, metadata
 
 
 def _title(slices: Mapping[str, Any]) -> m.Html:

@@ -14,83 +14,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.arguments import is_a, real, whole
-from workbench.errors import ExportError, RunError, TargetError, UsageError
+from workbench.errors import RunError, TargetError, UsageError
 from workbench.host import usable_threads
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
-from workbench.runtime.export.file import problem_of
-from workbench.runtime.export.library_text import ABI, ERRORS
-from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
+from workbench.runtime.export.functions import Functions, open_library
+from workbench.runtime.export.library_text import ERRORS
 from workbench.runtime.given import by_name
 from workbench.runtime.outputs import OutputMemory, checked_outputs
-from workbench.runtime.plan import ArraySpec
 from workbench.runtime.pool_text import MAX_THREADS
 
 if TYPE_CHECKING:
     from workbench.runtime.timing import BenchmarkResult
 
 _CODE = {name: number for number, name in enumerate(ERRORS)}
-_HINT = "give a library that Executable.export or `workbench export` wrote"
-
-
-class _Mark(ctypes.Structure):
-    _fields_ = [("abi", ctypes.c_int32), ("prefix", ctypes.c_char * PREFIX_LENGTH)]
-
-
-class _Tensor(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char_p),
-        ("dtype", ctypes.c_char_p),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("bytes", ctypes.c_int64),
-        ("rank", ctypes.c_int32),
-    ]
-
-
-class _Functions:
-    """The functions of one library, with their types."""
-
-    def __init__(self, library: ctypes.CDLL, prefix: str) -> None:
-        address, number, text = ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p
-        types: dict[str, tuple[Any, tuple[Any, ...]]] = {
-            "create": (number, (number, address)),
-            "destroy": (None, (address,)),
-            "run": (number, (address, address, address)),
-            "set_threads": (number, (address, number)),
-            "threads": (number, (address,)),
-            "name": (text, ()),
-            "version": (text, ()),
-            "target": (text, ()),
-            "missing_feature": (text, ()),
-            "error_text": (text, (number,)),
-            "input_count": (number, ()),
-            "output_count": (number, ()),
-            "input": (ctypes.POINTER(_Tensor), (number,)),
-            "output": (ctypes.POINTER(_Tensor), (number,)),
-        }
-        self._library = library
-        self._found: dict[str, Any] = {}
-        for name, (result, arguments) in types.items():
-            function = getattr(library, f"{prefix}_{name}")
-            function.restype, function.argtypes = result, arguments
-            self._found[name] = function
-
-    def __call__(self, name: str, *args: Any) -> Any:
-        return self._found[name](*args)
-
-    def text(self, name: str, *args: Any) -> str:
-        """Call a function that returns a text."""
-        return (self(name, *args) or b"").decode(errors="replace")
-
-    def specs(self, what: str) -> tuple[ArraySpec, ...]:
-        """Inputs or outputs."""
-        found = []
-        for i in range(self(f"{what}_count")):
-            row = self(what, i).contents
-            shape = tuple(int(row.shape[d]) for d in range(row.rank))
-            found.append(ArraySpec(row.name.decode(errors="replace"), shape, row.dtype.decode()))
-        return tuple(found)
 
 
 def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> ExportedNetwork:
@@ -121,7 +59,7 @@ def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> E
     """
     is_a("path", path, (str, os.PathLike), "the file to open, such as 'net.so'")
     file = Path(path)
-    functions = _open(file)
+    functions = open_library(file)
     if lacks := functions.text("missing_feature"):
         raise TargetError(
             "target.host",
@@ -130,50 +68,6 @@ def load_exported(path: str | os.PathLike[str], threads: int | None = None) -> E
             "export the network again for a target that this machine has, see `workbench export --target`",
         )
     return ExportedNetwork(functions, threads)
-
-
-_lock = ForkLock()
-_opened: dict[tuple[int, int], _Functions] = {}
-_tries: dict[str, int] = {}
-
-
-def _open(file: Path) -> _Functions:
-    try:
-        found = file.stat()
-        with file.open("rb") as stream:
-            problem = problem_of(stream, found.st_size)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", error)
-        raise ExportError("export.missing", f"There is no such library: {why}", [str(file)], "check the path") from None
-    if problem:
-        raise ExportError("export.format", f"{file.name} {problem}", [str(file)], _HINT)
-    with _lock:
-        key = (found.st_dev, found.st_ino)
-        if key not in _opened:
-            _opened[key] = _link(file)
-        return _opened[key]
-
-
-def _link(file: Path) -> _Functions:
-    # The system takes a library with a path that it knows for the one that it has, also after the file was replaced.
-    folder, name = os.path.split(os.path.abspath(file))
-    count = _tries[str(file)] = _tries.get(str(file), 0) + 1
-    try:
-        library = ctypes.CDLL(os.path.join(folder, *["."] * (count - 1), name))
-        mark = _Mark.in_dll(library, MARK)
-    except (OSError, ValueError) as error:
-        raise ExportError("export.format", f"{file.name} is no exported network: {error}", [str(file)], _HINT) from None
-    if mark.abi != ABI:
-        raise ExportError(
-            "export.abi",
-            f"{file.name} was written for version {mark.abi} of the interface; this is version {ABI}.",
-            [str(file)],
-            "export the network again with this version of the workbench, or open it with the one that wrote it",
-        )
-    try:
-        return _Functions(library, mark.prefix.decode())
-    except (AttributeError, UnicodeDecodeError) as error:
-        raise ExportError("export.format", f"{file.name} is damaged: {error}", [str(file)], _HINT) from None
 
 
 class ExportedNetwork:
@@ -193,7 +87,7 @@ class ExportedNetwork:
     of what is left. Results do not depend on that.
     """
 
-    def __init__(self, functions: _Functions, threads: int | None = None) -> None:
+    def __init__(self, functions: Functions, threads: int | None = None) -> None:
         self._call = functions
         self.inputs, self.outputs = functions.specs("input"), functions.specs("output")
         self._memory = OutputMemory(self.outputs)
@@ -376,7 +270,7 @@ def _pointers(arrays: list[Array]) -> Array:
 class _Context:
     """One context of a library; it goes with its last reference."""
 
-    def __init__(self, functions: _Functions, threads: int) -> None:
+    def __init__(self, functions: Functions, threads: int) -> None:
         self._call = functions
         handle = ctypes.c_void_p()
         self._check(functions("create", threads, ctypes.addressof(handle)), threads)

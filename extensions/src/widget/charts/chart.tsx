@@ -15,7 +15,7 @@ function TuningCharts(props: PanelProps) {
   const head = store.see('head');
   const rows = store.see('tasks')?.rows ?? [];
   const trials = Math.max(tuning?.trials ?? 0, rows.reduce((sum, row) => sum + row.trials, 0));
-  const says = `Charts of the tuning run: best so far of ${head?.name ?? 'all tasks'}, ${milliseconds(head?.best_ms ?? null)} ms after ${count(trials)} trials; where the trials went; predicted against measured. The table of tasks has the numbers.`;
+  const says = `Charts of the tuning run: best so far of ${head?.name ?? 'all tasks'}, ${milliseconds(head?.best_ms ?? null)} ms after ${count(trials)} trials; where the trials went; predicted against measured${rows[1] ? '; the whole network' : ''}. The table of tasks has the numbers.`;
   return <Figure {...props} chart="tuning" says={says} nothing={trials ? null : NO_TRIALS} more={`${trials} ${head?.task} ${tuning?.state}`} />;
 }
 
