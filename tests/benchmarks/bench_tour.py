@@ -77,7 +77,7 @@ def once(playwright: Any, folder: Path, args: argparse.Namespace) -> dict[str, f
             raise SystemExit(f"cells fail: {errors}")
         table = page.evaluate(OUTPUT, "compare-network")
         print(table)
-        total = View(notebook, 3).find(".swb-total").first.inner_text()
+        total = View(notebook, 3).find(".swb-total").first.text_content() or ""  # it may be out of sight
         if args.shots:
             shoot(notebook, args.shots)
         command = [sys.executable, "-m", "workbench", "run", MODEL, "--log", LOG, "--benchmark", "--json"]

@@ -41,7 +41,8 @@ def speeds(monkeypatch: pytest.MonkeyPatch) -> Any:
     return given
 
 
-def measured(pace: Pace, looks: int = 5) -> float:
+def measured(pace: Pace, looks: int = 5, kernel: str = "matmul") -> float:
+    pace.begin(kernel)
     seen = [pace.look() for _ in range(looks)]
     pace.conclude()
     return statistics.median(seen)
@@ -70,7 +71,28 @@ def test_the_first_measurement_is_compared_with_itself(speeds: Any) -> None:
     machine, pace = speeds(100.0), Pace()
     assert measured(pace) == 1.0
     machine.speeds = [100.0, 100.0, 100.0, 80.0]
+    pace.begin("matmul")
     assert [round(pace.look(), 2) for _ in range(4)] == [1.0, 1.0, 1.0, 0.8]
+
+
+def test_what_is_usual_is_so_for_one_kernel(speeds: Any) -> None:
+    machine, pace = speeds(100.0), Pace()
+    for _ in range(KNOWN):
+        measured(pace, kernel="copy")
+    machine.speeds = [80.0]  # the processor is slower under what takes more power
+    assert measured(pace, kernel="matmul") == 1.0
+    assert measured(pace, kernel="copy") == pytest.approx(0.8)
+
+
+def test_few_repetitions_at_the_usual_speed_are_not_typical() -> None:
+    found = Repetitions(Interference([]))
+    for _ in range(5):
+        found.add([2.0])
+    for _ in range(60):
+        found.add([2.2], pace=0.9)
+    assert found.why_not == off(0.9)
+    found.add([2.0])
+    assert found.why_not == ""
 
 
 @pytest.mark.parametrize(("pace", "which"), [(0.9, "10 % below"), (1.08, "8 % above")])

@@ -29,6 +29,9 @@ _STOLEN_S = 0.3
 #: Among disturbed repetitions so many undisturbed ones make a time.
 FEWEST = 3
 
+#: Where the processor ran at its usual speed for a smaller part of the time than this, it was on its way elsewhere.
+SELDOM = 0.1
+
 #: After another program has had a core, so many milliseconds of work do not count, unless a repetition takes this long:
 #: what it finds in the caches is another program's.
 COLD_MS, SETTLED_MS = 1.0, 5.0
@@ -111,7 +114,7 @@ class Repetitions:
 
     def __init__(self, watch: Interference, *, own_time: bool = False, warm: bool = True) -> None:
         self._watch, self._own_time, self._warm = watch, own_time, warm
-        self._cold_ms, self._reason = 0.0, ""
+        self._cold_ms, self._reason, self._off = 0.0, "", 0
         self.clean: list[float] = []
         self.noisy: list[float] = []
         self.at_least_ms = 0.0
@@ -127,13 +130,15 @@ class Repetitions:
             self._cold_ms = COLD_MS if self._warm and min(costs) * number <= SETTLED_MS else 0.0
             least = min(costs) * (1.0 if self._own_time else self._watch.present)
             self._doubt(self._watch.reason(), least)
-        if not usual:
+        if calm and not usual:
+            self._off += len(costs)
             self._doubt(off(pace), min(costs) * min(1.0, pace))
 
     def merge(self, others: Repetitions) -> None:
         """Take what others have."""
         self.clean += others.clean
         self.noisy += others.noisy
+        self._off += others._off
         if others.at_least_ms:
             self._doubt(others._reason, others.at_least_ms)
 
@@ -152,7 +157,7 @@ class Repetitions:
     @property
     def why_not(self) -> str:
         """Why the times are not to be trusted; empty where undisturbed ones are enough."""
-        return "" if len(self.clean) >= min(FEWEST, len(self)) else self._reason
+        return "" if len(self.clean) >= max(min(FEWEST, len(self)), SELDOM * self._off) else self._reason
 
 
 class StolenTime:

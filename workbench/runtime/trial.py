@@ -128,8 +128,10 @@ class TrialRunner:
                     self.forget(job.key)
                     return TrialDone("wrong_answer", (), text, time.perf_counter() - begin, error)
                 timer = candidate.timer
-                patient = not job.options.early_stop and not timer.flushes
-                costs = tuple(timer.measure(first_ms, watch, self._pace if patient else None))
+                pace = None
+                if not job.options.early_stop and not timer.flushes:
+                    (pace := self._pace).begin((job.image.code, job.threads))
+                costs = tuple(timer.measure(first_ms, watch, pace))
             why_not, at_least_ms = timer.why_not, timer.at_least_ms
             if not why_not and (why_not := self._stolen.reason()):
                 at_least_ms = min(costs) * (1.0 - self._stolen.share)
