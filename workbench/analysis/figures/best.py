@@ -61,7 +61,8 @@ def best_so_far_figure(
     """
     c = colours(theme)
     curve = best_so_far(source, getattr(task, "key", task), tasks)
-    return alone(best_part(curve, c, by_hand, peak_ms, most, title=curve.name), c)
+    title = "Whole network, ms, log scale" if curve.network else curve.name
+    return alone(best_part(curve, c, by_hand, peak_ms, most, title), c)
 
 
 def best_part(
