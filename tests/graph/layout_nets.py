@@ -120,6 +120,7 @@ BETWEEN: dict[str, tuple[list[Node], dict[str, np.ndarray]]] = {
     "max pooling": (one("MaxPool", kernel_shape=(2, 3), strides=(2, 1)), {}),
     "local response": (one("LRN", size=3, alpha=0.5), {}),
     "instance normalisation": (one("InstanceNormalization", "k", "n"), {"k": weights(C), "n": weights(C, seed=1)}),
+    "mean and variance": (one("MeanVarianceNormalization", axes=(0, 2, -1)), {}),
     "transposed convolution": (one("ConvTranspose", "k", strides=(2, 2)), {"k": weights(C, 8, 2, 3)}),
     "shuffled channels": (
         [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
-from graph.uses.base import f, use, v, whole
+from graph.uses.base import Use, f, use, v, whole
 
 pytest.importorskip("onnxruntime")
 
@@ -45,6 +47,14 @@ FOUND = {
     "Softmax": [use(np.zeros((3, 0), np.float32)), use(np.zeros((0, 3), np.float32), opsets=(9,))],
     "Hardmax": [use(np.zeros((3, 0), np.float32))],
     "LayerNormalization": [use(f(3, 5).astype("f8"), f(5).astype("f8"), opsets=(17,), outputs=3)],
+    "MeanVarianceNormalization": [use(HALVES, opsets=(21,)), use(100 + HALVES, opsets=(22,), axes=(1, -1))],
+    "QLinearConv": [
+        use(
+            whole(2, 3, 5, dtype=np.int8), np.float32(1), np.int8(2), whole(1, 3, 2, dtype=np.int8), np.float32(0.5),
+            np.int8(0), np.float32(2), np.int8(0), np.array([-24], np.int32), opsets=(10,), const=const,
+        )
+        for const in ((8,), (3, 8), (1, 2, 3, 4, 5, 6, 7, 8))
+    ],
     "RNN": [
         use(f(3, 2, 4), f(1, 5, 4), f(1, 5, 5), opsets=(14,), const=const, hidden_size=5, activations=[name], **more)
         for const in ((), (1, 2))
@@ -71,18 +81,22 @@ FOUND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("op", "k"), [(op, k) for op, uses in FOUND.items() for k in range(len(uses))])
-def test_like_onnxruntime(op, k):
-    it = FOUND[op][k]
+def run_ours(it: Use, op: str) -> tuple[onnx.ModelProto, dict[str, np.ndarray], dict[str, Any]]:
+    """A use as a model, what it is fed, and our results."""
     names = [f"x{i}" if a is not None else "" for i, a in enumerate(it.inputs)]
     outs = [f"y{i}" for i in range(it.outputs)]
     node = onnx.helper.make_node(op, names, outs, name="n", **it.attrs)
-    given = {name: a for name, a in zip(names, it.inputs, strict=True) if name}
+    given = {name: np.asarray(a) for name, a in zip(names, it.inputs, strict=True) if name}
     fixed = {name: a for i, (name, a) in enumerate(given.items()) if i in it.const}
     model = model_of_step(Step(node, tuple(given), tuple(outs)), given, fixed, it.opsets[0])
     feeds = {name: a for name, a in given.items() if name not in fixed}
-    got = ours(model, feeds)
-    for name, want in zip(outs, oracle.run(oracle.session(model), feeds), strict=True):
+    return model, feeds, ours(model, feeds)
+
+
+@pytest.mark.parametrize(("op", "k"), [(op, k) for op, uses in FOUND.items() for k in range(len(uses))])
+def test_like_onnxruntime(op, k):
+    model, feeds, got = run_ours(FOUND[op][k], op)
+    for name, want in zip(got, oracle.run(oracle.session(model), feeds), strict=True):
         assert (got[name].dtype, got[name].shape) == (want.dtype, want.shape)
         near = 2e-3 if want.dtype == np.float16 else 1e-5
         np.testing.assert_allclose(got[name], want, rtol=10 * near, atol=near)
@@ -99,3 +113,34 @@ def test_an_optional_value_is_the_value():
     assert got["y"].shape == (2, 3)
     assert got["z"].dtype == bool
     assert got["z"].all()
+
+
+@pytest.mark.parametrize("opset", [9, 13, 21])
+@pytest.mark.parametrize(("dtype", "inner"), [(np.float16, 1e-6), (np.float32, 1e-6), (np.float64, 1e-12)])
+@pytest.mark.parametrize("axes", [(0, 2, 3), (1,), (3, 0)])
+def test_normalised_by_mean_and_deviation_of_the_exact_numbers(dtype, inner, axes, opset):
+    """onnxruntime has no float64, and float16 since opset 19 only. `inner`: rounding before the result."""
+    x = (f(2, 3, 4, 5) + 20).astype(dtype)
+    _, _, got = run_ours(use(x, opsets=(opset,), axes=axes), "MeanVarianceNormalization")
+    wide = x.astype(np.longdouble)
+    want = (wide - wide.mean(axes, keepdims=True)) / (wide.std(axes, keepdims=True) + 1e-9)
+    bound = np.finfo(dtype).eps / 2 * np.abs(want) + inner
+    assert got["y0"].dtype == dtype
+    assert (np.abs(got["y0"] - want) <= bound).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_equal_numbers_are_normalised_to_nothing(dtype):
+    _, _, got = run_ours(use(np.full((2, 3, 7), 0.1, dtype), opsets=(13,), axes=(0, 2)), "MeanVarianceNormalization")
+    assert not got["y0"].any()
+
+
+def test_an_axis_that_keeps_its_length_has_a_region_too():
+    """onnxruntime takes such an axis as it is; this is the standard's formula."""
+    x = np.arange(10, dtype=np.float32).reshape(2, 5) ** 2
+    roi = np.array([0, 0.1, 1, 0.8], np.float32)
+    it = use(x, roi, None, np.array([2, 5]), const=(1, 2), opsets=(22,),
+             mode="linear", coordinate_transformation_mode="tf_crop_and_resize")  # fmt: skip
+    _, _, got = run_ours(it, "Resize")
+    at = 0.4 + np.arange(5) * (0.8 - 0.1) * 4 / 4
+    np.testing.assert_allclose(got["y0"], [np.interp(at, np.arange(5), row) for row in x], rtol=1e-5)

@@ -9,7 +9,7 @@ import numpy as np
 from ...ir import te
 from ..graph import Array, Node, TensorType
 from ..opdef import Call, Case, OpDef, operator
-from .common import at, compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
+from .common import as_type, at, compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
 
 
 def _channel(c: Call) -> int:
@@ -242,4 +242,72 @@ class LayerNormalization(OpDef):
             Case("no shift", (x, sample(8)), {"epsilon": 1e-3}, const=(1,)),
             Case("two axes", (x, sample(3, 8), sample(3, 8, seed=2)), {"axis": 1}),
             Case("all axes", (sample(4, 5), sample(4, 5)), {"axis": 0}),
+        ]
+
+
+#: What the standard adds to a deviation, so that nothing is divided by 0; there is no attribute for it.
+_LEAST_DEVIATION = 1e-9
+
+
+@operator("MeanVarianceNormalization", "complex")
+class MeanVarianceNormalization(OpDef):
+    """Normalisation by the mean and the deviation over chosen axes, which are a float32 for float16 as well.
+
+    Both are those of the differences from a group's first element: equal numbers give 0, not what rounding leaves.
+    """
+
+    def axes(self, c: Call) -> tuple[int, ...]:
+        """Axes of a group, counted from the front."""
+        rank, named = len(c.shape(0)), c.get_ints("axes", (0, 2, 3))
+        return tuple(sorted({c.axis(a, rank) for a in named or range(rank)}))
+
+    def infer(self, c: Call) -> tuple[TensorType, ...]:
+        self.axes(c)
+        return same(c)
+
+    def reference(self, c: Call, *args: Array | None) -> Array:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        wide = x.astype(np.result_type(x, np.float32))
+        apart = wide - wide[tuple(slice(0, 1) if d in axes else slice(None) for d in range(x.ndim))]
+        centred = apart - apart.mean(axis=axes, keepdims=True)
+        deviation = np.sqrt(np.square(centred).mean(axis=axes, keepdims=True))
+        return np.asarray(centred / (deviation + wide.dtype.type(_LEAST_DEVIATION)), dtype=x.dtype)
+
+    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+        x, axes = args[0], self.axes(c)
+        assert x is not None
+        outer = tuple(1 if d in axes else e for d, e in enumerate(x.shape))
+        part = 1.0 / float(np.prod([x.shape[d] for d in axes]))
+        wide = "float32" if x.dtype == "float16" else x.dtype
+
+        def first(i: Sequence[te.Axis | int]) -> tuple[te.Axis | int, ...]:
+            return tuple(0 if d in axes else k for d, k in enumerate(i))
+
+        def mean(v: te.Tensor, square: bool, name: str) -> te.Tensor:
+            ks = {d: te.reduce_axis(x.shape[d], f"k{n}" if n else "k") for n, d in enumerate(axes)}
+
+            def total(*i: te.Axis) -> te.Reduction:
+                e = v[tuple(ks.get(d, k) for d, k in enumerate(i))]
+                return te.sum(e * e if square else e, axis=list(ks.values()))
+
+            s = compute(outer, total, c.name(f"{name}_sum"))
+            return compute(outer, lambda *i: s[i] * part, c.name(name))
+
+        apart = compute(
+            x.shape, lambda *i: te.cast(x[i], wide) - te.cast(x[first(i)], wide), c.name("norm_apart")
+        )  # fmt: skip
+        middle = mean(apart, False, "norm_mean")
+        centred = compute(x.shape, lambda *i: apart[i] - middle[first(i)], c.name("norm_centred"))
+        squares = mean(centred, True, "norm_squares")
+        deviation = compute(outer, lambda *i: te.sqrt(squares[i]) + _LEAST_DEVIATION, c.name("norm_deviation"))
+        y = compute(x.shape, lambda *i: centred[i] / deviation[first(i)], c.name("mean_variance_norm"))
+        return as_type(c, y, x.dtype)
+
+    def cases(self) -> list[Case]:
+        return [
+            Case("channels", (sample(2, 3, 4, 5),)),
+            Case("last", (sample(3, 8),), {"axes": (-1,)}),
+            Case("two axes", (sample(2, 3, 4),), {"axes": (2, 0)}),
+            Case("all axes", (sample(4, 5),), {"axes": (1, 0)}),
         ]

@@ -280,7 +280,7 @@ class QLinearConv(OpDef):
     """Convolution of quantised tensors, quantised again, with a bias in units of the sums."""
 
     scalars = True
-    tensors = (0, 3)
+    tensors = (0, 3, 8)
 
     def obstacle(self, c: Call) -> str:
         ok = all(c.type(i).dtype in BYTES for i in (0, 2, 3, 5, 7)) and _single(c, 1, 2, 6, 7)
@@ -289,8 +289,10 @@ class QLinearConv(OpDef):
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         s = conv_shape(c, 3)
-        for i in (4, 5, 8):
+        for i in (4, 5):
             _check_channels(c, s, i)
+        if c.has(8) and c.shape(8) != (s.co,):
+            raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(8))} for {s.co} output channels")
         return (TensorType(s.out, c.type(7).dtype),)
 
     def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
@@ -325,6 +327,7 @@ class QLinearConv(OpDef):
             Case("unsigned", (x, sx, zx, w, sw, zw, sy, zy, bias), pads, const=const, version=10),
             Case("computed", (x, sx, zx, w, sw, zw, sy, zy), pads, version=10),
             Case("channels", signed, pads, const=(1, 2, 6, 7), version=10),
+            Case("one channel", (x, sx, zx, w[:1], sw, zw, sy, zy, bias[:1]), pads, const=(*const, 8), version=10),
         ]
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...graph import Array, AttrValue
+from ...ops.norm import MeanVarianceNormalization
 from ...ops.reduce import Reduce
 from ...ops.tensor import Pad, Slice
 from .carry import RESULT, Carrier, Mode, Site, declare
@@ -158,6 +159,13 @@ def _reduce(site: Site, perm: Perm) -> Change | None:
     left = [a for a in range(len(perm)) if a not in axes]
     out = perm if keep else tuple(left.index(a) for a in perm if a not in axes)
     return Change(attrs, out, count=1, version=11)
+
+
+@carries("MeanVarianceNormalization")
+def _mean_variance(site: Site, perm: Perm) -> Change | None:
+    if not isinstance(site.op, MeanVarianceNormalization):
+        return None
+    return Change({"axes": tuple(sorted(perm.index(a) for a in site.op.axes(site.call)))}, perm)
 
 
 @carries("ArgMax", "ArgMin")
