@@ -29,6 +29,10 @@ EXACT = frozenset(
     StringConcat StringNormalizer StringSplit Tile TopK Transpose Trilu Unique Unsqueeze Where Xor
 """.split()  # noqa: SIM905 - a hundred lines otherwise
 )
+#: Operators whose small results have the errors of large ones, of terms that cancel: rounding moves all alike.
+SUMS = frozenset(
+    {"DFT", "STFT", "HannWindow", "HammingWindow", "BlackmanWindow", "GridSample", "Resize", "Sigmoid", "Gelu"}
+)
 
 
 class Unfit(Exception):
@@ -176,13 +180,13 @@ class Draft:
         step = Step(proto, tuple(dict.fromkeys(n for n in (*inputs, *reads) if n)), tuple(names))
         run = self._runner(step)
         self.known.update(zip(names, run(self.known), strict=True))
-        rounds = op not in EXACT
+        rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
         if rounds or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
         for world in self.moved:
-            given = {n: self._disturbed(world[n]) if rounds else world[n] for n in step.reads}
-            found = run(given)
-            world.update(zip(names, map(self._disturbed, found) if rounds else found, strict=True))
+            found = run({n: self._disturbed(world[n]) if rounds else world[n] for n in step.reads})
+            found = [self._disturbed(v, op in SUMS) for v in found] if rounds else found
+            world.update(zip(names, found, strict=True))
         self.steps.append(step)
         return names
 
@@ -210,15 +214,16 @@ class Draft:
         given = [n for n in step.reads if n not in fixed]
         return self._alone(step, fixed), {n: self.known[n] for n in given}
 
-    def _disturbed(self, value: Value) -> Value:
-        """Floats moved by two units in the last place at most."""
+    def _disturbed(self, value: Value, alike: bool = False) -> Value:
+        """Floats moved by two units in the last place at most: each by its own, or all by those of the largest."""
         if isinstance(value, list):
             return [np.asarray(self._disturbed(v)) for v in value]
         if value.dtype.kind != "f":
             return value
         noise = self.rng.uniform(-2, 2, value.shape) * np.finfo(value.dtype).eps
         with np.errstate(all="ignore"):
-            return np.asarray(value * (1 + noise), value.dtype)
+            moved = value + np.abs(value).max(initial=0) * noise if alike else value * (1 + noise)
+            return np.asarray(moved, value.dtype)
 
     # ---- the whole ----
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import onnx
 
 from random_models import oracle
-from random_models.draft import Draft
-from random_models.known import excuse
+from random_models.draft import Draft, Step
+from random_models.known import Case, excuse
 from random_models.values import Value
 from workbench.errors import WorkbenchError
 from workbench.graph.onnx import read_program
@@ -47,12 +47,16 @@ def ours(model: onnx.ModelProto, feeds: Mapping[str, Value]) -> dict[str, Value]
     return DynamicExecutable(read_program(model.SerializeToString())).run(feeds)
 
 
-def judge(draft: Draft, number: int) -> Result:
-    """Compare all outputs of a draft's model."""
+def judge(draft: Draft, number: int, begun: Callable[[], None] = lambda: None) -> Result:
+    """Compare all outputs of a draft's model; `begun` is called where onnxruntime is done: what follows is ours."""
     model = draft.model()
     operators = tuple(s.proto.op_type for s in draft.steps)
     feeds = {v.name: draft.known[v.name] for v in model.graph.input}
-    want = dict(zip([o.name for o in model.graph.output], oracle.run(oracle.session(model), feeds), strict=True))
+    try:
+        want = dict(zip([o.name for o in model.graph.output], oracle.run(oracle.session(model), feeds), strict=True))
+    except oracle.Refused as e:  # of other outputs than when the model was made
+        return Result(number, "none", operators, draft.opset, detail=f"onnxruntime: {_line(e)}")
+    begun()
     if any(_shapes(want[n]) != _shapes(world[n]) for world in draft.moved for n in want):
         return Result(number, "none", operators, draft.opset, detail="its shapes depend on rounding")
     try:
@@ -64,19 +68,31 @@ def judge(draft: Draft, number: int) -> Result:
         where = traceback.extract_tb(e.__traceback__)[-1]
         text = f"{type(e).__name__} in {where.filename.rpartition('/')[2]}:{where.lineno}: {_line(e)}"
         return Result(number, "crash", operators, draft.opset, _culprit(draft), text)
-    for name, value in want.items():
-        why = difference(value, got[name], _worlds(draft, name))
-        if why:
-            return _differs(draft, number, f"{name}: {why}")
-    return Result(number, "same", operators, draft.opset)
+    whys = {n: why for n, value in want.items() if (why := difference(value, got[n], _worlds(draft, n)))}
+    return _differs(draft, number, whys) if whys else Result(number, "same", operators, draft.opset)
 
 
-def _differs(draft: Draft, number: int, why: str) -> Result:
-    culprit = _culprit(draft)
+def _differs(draft: Draft, number: int, whys: Mapping[str, str]) -> Result:
+    """What to say of outputs that differ: each has to come from nodes that are wrong by themselves and excused."""
+    open_, tainted, reasons, blamed = "", set[str](), list[str](), ""
+    for step in draft.steps:
+        if not tainted.isdisjoint(step.reads):
+            tainted.update(step.makes)
+        got = _alone(draft, step)
+        if got is None or not any(_difference_at(draft, n, got[n]) for n in step.makes):
+            continue
+        reason = excuse(_case(draft, step, got))
+        blamed, open_ = blamed or step.proto.op_type, open_ or ("" if reason else step.proto.op_type)
+        if reason:
+            tainted.update(step.makes)
+            reasons.append(f"{step.proto.op_type}: {reason}")
+    own = next((n for n in whys if n not in tainted), next(iter(whys)))
+    ours_ = open_ or own not in tainted
+    text = f"{own}: {whys[own]}"
+    culprit = (open_ or "together") if ours_ else blamed
     operators = tuple(s.proto.op_type for s in draft.steps)
-    reason = next((r for s in draft.steps if (r := excuse(draft, s, culprit))), "")
-    status = "not ours" if reason else "differs"
-    return Result(number, status, operators, draft.opset, culprit, f"{reason} | {why}" if reason else why)
+    status, detail = ("differs", text) if ours_ else ("not ours", f"{reasons[0]} | {text}")
+    return Result(number, status, operators, draft.opset, culprit, detail)
 
 
 def _refused_at(e: WorkbenchError, operators: Sequence[str]) -> str:
@@ -85,18 +101,38 @@ def _refused_at(e: WorkbenchError, operators: Sequence[str]) -> str:
 
 
 def _culprit(draft: Draft) -> str:
-    """The first node that is wrong by itself; "together" where none is."""
+    """The first node that crashes by itself; "together" where none does."""
     for step in draft.steps:
-        model, feeds = draft.alone(step)
         try:
-            got = ours(model, feeds)
-        except WorkbenchError:
-            continue
+            _alone(draft, step)
         except Exception:
             return step.proto.op_type
-        if any(difference(draft.known[n], got[n], _worlds(draft, n)) for n in step.makes):
-            return step.proto.op_type
     return "together"
+
+
+def _alone(draft: Draft, step: Step) -> dict[str, Value] | None:
+    """Results of a node by itself, from onnxruntime's operands; None where it is refused."""
+    try:
+        return ours(*draft.alone(step))
+    except WorkbenchError:
+        return None
+
+
+def _difference_at(draft: Draft, name: str, got: Value) -> str:
+    return difference(draft.known[name], got, _worlds(draft, name))
+
+
+def _case(draft: Draft, step: Step, got: Mapping[str, Value]) -> Case:
+    masks = [_wrong(draft.known[n], got[n], _worlds(draft, n)) for n in step.makes]
+    x = [draft.known[n] if n else None for n in step.proto.input]
+    return Case(step.proto, draft.opset, x, [draft.known[n] for n in step.makes], [got[n] for n in step.makes], masks)
+
+
+def _wrong(want: Value, got: Value, moved: Sequence[Value] | None) -> np.ndarray | None:
+    """Which elements of a tensor are wrong; None where it is no tensor of that shape and type."""
+    if isinstance(want, list) or isinstance(got, list) or (got.shape, got.dtype) != (want.shape, want.dtype):
+        return None
+    return ~_right(want, got, moved)
 
 
 def _worlds(draft: Draft, name: str) -> list[Value] | None:
@@ -130,11 +166,15 @@ def difference(want: Value, got: Value, moved: Sequence[Value] | None) -> str:
         return "" if [str(s) for s in want.flat] == [str(s) for s in got.flat] else f"{got!r}, expected {want!r}"
     if got.dtype != want.dtype:
         return f"type {got.dtype}, expected {want.dtype}"
-    right = _same(want, got) if moved is None else _close(want, got, [np.asarray(m) for m in moved])
+    right = _right(want, got, moved)
     if right.all():
         return ""
     at = tuple(int(k) for k in np.argwhere(~right)[0])
     return f"{int((~right).sum())} of {right.size} elements: {got[at]!r} at {at}, expected {want[at]!r}"
+
+
+def _right(want: np.ndarray, got: np.ndarray, moved: Sequence[Value] | None) -> np.ndarray:
+    return _same(want, got) if moved is None else _close(want, got, [np.asarray(m) for m in moved])
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -149,7 +189,8 @@ def _close(want: np.ndarray, got: np.ndarray, moved: Sequence[np.ndarray]) -> np
         for m in moved:
             apart = np.abs(m.astype("f8") - a)
             slack = np.maximum(slack, np.where(_same(m, want), 0, np.where(np.isfinite(apart), SPREAD * apart, np.inf)))
+        free = slack == np.inf
         if want.dtype.kind == "f":
             kind = want.dtype.name
             slack = slack + ULPS[kind] * float(np.finfo(kind).eps) * np.abs(a) + FLOOR[kind]
-        return _same(want, got) | (np.abs(a - b) <= slack) | (slack == np.inf)
+        return _same(want, got) | (np.abs(a - b) <= slack) | free

@@ -33,9 +33,8 @@ def one(seed: int, number: int, drafted: Connection | None = None) -> Result:
     draft = random_model(seed, number)
     if draft is None:
         return Result(number, "none", (sorted(RECIPES)[number % len(RECIPES)],), detail="onnxruntime takes none")
-    if drafted is not None:  # whatever happens from here on is ours
-        drafted.send(tuple(s.proto.op_type for s in draft.steps))
-    return judge(draft, number)
+    operators = tuple(s.proto.op_type for s in draft.steps)
+    return judge(draft, number, lambda: None if drafted is None else drafted.send(operators))
 
 
 def _work(seed: int, pipe: Connection) -> None:
@@ -84,9 +83,10 @@ class _Worker:
             status = "hang"
         if not status:
             return None
+        self.process.join(1.0 if status == "crash" else 0.0)  # for its exit code
+        what = f"process ended with {self.process.exitcode}" if status == "crash" else f"more than {LIMIT:.0f} s"
         self.end()
         self.start()
-        what = f"process ended with {self.process.exitcode}" if status == "crash" else f"more than {LIMIT:.0f} s"
         status = status if self.operators else "none"  # before there was a model: onnxruntime's or the maker's
         return Result(self.number, status, self.operators, detail=what)
 

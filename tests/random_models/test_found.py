@@ -135,6 +135,61 @@ def test_equal_numbers_are_normalised_to_nothing(dtype):
     assert not got["y0"].any()
 
 
+def test_a_quantised_sum_of_nothing_is_the_zero_point():
+    """onnxruntime gives what was in memory."""
+    one = np.float32(0.5)
+    a, b = np.zeros((2, 0), np.uint8), np.zeros((0, 3), np.int8)
+    it = use(a, one, np.uint8(3), b, one, np.int8(0), one, np.uint8(6), opsets=(10,))
+    assert (run_ours(it, "QLinearMatMul")[2]["y0"] == np.full((2, 3), 6, np.uint8)).all()
+
+
+def model_of(*nodes: onnx.NodeProto, opset: int, **given: np.ndarray) -> onnx.ModelProto:
+    """Model of several nodes, whose last result is its output."""
+    graph = onnx.helper.make_graph(
+        nodes, "g",
+        [onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+         for n, a in given.items()],
+        [onnx.ValueInfoProto(name=nodes[-1].output[0])],
+    )  # fmt: skip
+    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)], ir_version=10)
+
+
+TOGETHER = {
+    "memory of what is not read, handed on in another shape": (
+        [
+            onnx.helper.make_node(
+                "ConvTranspose", ["x", "w", "c"], ["t"], group=2, dilations=[3, 3, 1], strides=[1, 3, 1],
+                output_shape=[7, 2, 2],
+            ),
+            onnx.helper.make_node("InstanceNormalization", ["t", "s", "b"], ["y"]),
+        ],
+        7,
+        {"x": f(1, 4, 7, 1, 2), "w": f(4, 1, 4, 2, 2), "c": np.zeros(2, np.float32), "s": f(2), "b": f(2)},
+    ),
+    "rows of nothing": (
+        [onnx.helper.make_node("Softmax", ["x"], ["t"], axis=0), onnx.helper.make_node("Relu", ["t"], ["y"])],
+        7,
+        {"x": np.zeros((0, 5), np.float32)},
+    ),
+    "a region that nobody reads": (
+        [
+            onnx.helper.make_node("Resize", ["x", "r", "s"], ["t"], mode="linear"),
+            onnx.helper.make_node("Relu", ["t"], ["y"]),
+        ],
+        12,
+        {"x": f(3, 4), "r": np.zeros(0, np.float32), "s": np.array([1, 2], np.float32)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_nodes_together_are_like_onnxruntime(name):
+    nodes, opset, feeds = TOGETHER[name]
+    model = model_of(*nodes, opset=opset, **feeds)
+    (want,) = oracle.run(oracle.session(model), feeds)
+    np.testing.assert_allclose(ours(model, feeds)["y"], want, rtol=1e-4, atol=1e-5)
+
+
 def test_an_axis_that_keeps_its_length_has_a_region_too():
     """onnxruntime takes such an axis as it is; this is the standard's formula."""
     x = np.arange(10, dtype=np.float32).reshape(2, 5) ** 2

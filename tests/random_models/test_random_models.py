@@ -21,10 +21,6 @@ WITHOUT = {"Bernoulli", "ImageDecoder", "Multinomial", "RandomNormal", "RandomNo
            "RandomUniformLike"}  # fmt: skip
 
 
-#: Still to be mended: linear Resize of an int32 region (tf_crop_and_resize) is off by one in half of its elements.
-OPEN = {2685}
-
-
 def bad(found):
     return [r for r in found if r.status in ("differs", "crash", "hang")]
 
@@ -46,7 +42,8 @@ def test_a_sample_of_models():
 def test_three_thousand_models():
     found = list(run(range(3000), seed=1, jobs=JOBS))
     print(summary(found))
-    assert not [r for r in bad(found) if r.number not in OPEN], summary(found)
-    count = Counter(r.status for r in found)
-    assert count["none"] <= 100
-    assert count["refused"] <= 60, summary(found)
+    assert not bad(found), summary(found)
+    refused = [r for r in found if r.status == "refused"]
+    assert len(refused) <= 0.02 * len(found), summary(found)
+    assert not [r for r in refused if r.culprit not in r.operators], "a refusal names the node"
+    assert Counter(r.status for r in found)["none"] <= 100

@@ -45,6 +45,15 @@ def chain(*, second: int = BYTES, reuses: tuple[tuple[int, int], ...] = (), late
     return ExecutablePlan((X,), (Y,), (), 2 * BYTES, calls)
 
 
+def turned(shape: tuple[int, ...], around: tuple[int, ...]) -> ExecutablePlan:
+    """a = f(x), b = f(a) over a in another shape, in an array of shape `around`, y = f(b)."""
+    first, _, last = chain(second=0).calls
+    uses = (Use("a", (4, 16)), Use("b", shape))
+    slots = (Slot("arena", 0), Slot("arena", 0))
+    over = CallPlan("k", kernel((4, 16), (4, 16), around), slots, uses=uses, reuses=((0, 1),))
+    return ExecutablePlan((X,), (Y,), (), 4 * BYTES, (first, over, last))
+
+
 def parts(*, at: int = 16, twice: bool = False, ahead: bool = False) -> ExecutablePlan:
     """Two kernels write the halves of rows of 32 numbers, the second one `at` numbers into them; a third reads all."""
     half = kernel((4, 16), (4, 16), (4, 32))
@@ -62,11 +71,13 @@ def parts(*, at: int = 16, twice: bool = False, ahead: bool = False) -> Executab
 GOOD = {
     "apart": chain(),
     "one after the other in one place": chain(second=0, reuses=((0, 1),)),
+    "one after the other in another shape": turned((8, 8), (8, 8)),
     "parts": parts(),
     "apart, and read late": chain(late=True),
 }
 BAD = {
     "a result over its operand": chain(second=0),
+    "over its operand, with gaps": turned((4, 8), (4, 15)),
     "half over its operand": chain(second=BYTES // 2, reuses=((0, 1),)),
     "over what is read later": chain(second=0, reuses=((0, 1),), late=True),
     "parts that overlap": parts(at=8),

@@ -57,7 +57,7 @@ class GraphEditor:
     def reshape(self, x: str, shape: tuple[int, ...], base: str, exact: bool = False) -> Node:
         """Create a Reshape node to a fixed shape (not inserted yet); names as for `make`."""
         target = self.constant(f"{base}.shape", np.array(shape, dtype=np.int64))
-        return self.make("Reshape", (x, target), base, exact=exact)
+        return self.make("Reshape", (x, target), base, {"allowzero": 1} if 0 in shape else None, exact)
 
     def swap(self, old: Node, new: Iterable[Node]) -> None:
         """Put nodes in the place of another."""

@@ -249,7 +249,7 @@ def obstacle(c: Call, outs: Sequence[TensorType]) -> str:
         return found
     if any(c.node.outputs[1:]):
         return "more than one result"
-    tensors = [t for i, t in enumerate(c.types) if i not in op.parameters]
+    tensors = [t for i, t in enumerate(c.types) if i not in op.parameters or c.values[i] is None]
     return "a tensor without elements" if any(t is not None and not t.size for t in (*tensors, *outs)) else ""
 
 

@@ -125,12 +125,18 @@ def _arguments(call: CallPlan | HostCall) -> list[tuple[Slot, Use, tuple[int, ..
 
 
 def _handed(k: int, call: CallPlan | HostCall) -> Iterator[tuple[str, str, int]]:
-    """Memories of which a call may write the second over the first, and when: element over element."""
+    """Memories of which a call may write the second over the first, and when: element over element, or all over all."""
     every = _arguments(call)
     for old, new in getattr(call, "reuses", ()):
-        (a, mine, *_), (b, yours, *_) = every[old], every[new]
-        if (a.at, a.skip, mine.shape) == (b.at, b.skip, yours.shape):
+        (a, mine, *lies), (b, yours, *lie) = every[old], every[new]
+        alike = mine.shape == yours.shape or (_gapless(mine, *lies) and _gapless(yours, *lie))
+        if alike and (a.at, a.skip) == (b.at, b.skip):
             yield mine.memory, yours.memory, k
+
+
+def _gapless(use: Use, around: Sequence[int], dtype: str, written: bool) -> bool:
+    """Whether nothing lies between the elements of an argument."""
+    return reach(use.shape, around, dtype) == math.prod(use.shape) * numpy_dtype(dtype).itemsize
 
 
 def _check_apart(found: dict[str, _Memory], handed: set[tuple[str, str, int]]) -> None:
