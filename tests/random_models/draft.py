@@ -15,6 +15,9 @@ from random_models.values import Value
 
 #: Times that a model is computed with disturbed numbers, to see how far rounding may move a result.
 TRIALS = 3
+#: Units in the last place by which numbers are disturbed at most; in two more models all are, from 0 and towards it, so
+#: that what lies at the edge of a function's domain is beyond it in one of them.
+UNITS = 2
 IR_VERSION = 10
 #: Operators whose result is one of the operands, or decided by them without rounding.
 EXACT = frozenset(
@@ -59,7 +62,7 @@ class Draft:
     initializers: dict[str, np.ndarray] = field(default_factory=dict)
     literals: dict[str, np.ndarray] = field(default_factory=dict)
     known: dict[str, Value] = field(default_factory=dict)
-    moved: list[dict[str, Value]] = field(default_factory=lambda: [{} for _ in range(TRIALS)])
+    moved: list[dict[str, Value]] = field(default_factory=lambda: [{} for _ in range(TRIALS + 2)])
     rounded: set[str] = field(default_factory=set)  # what operators that round have to do with
 
     # ---- chance ----
@@ -183,9 +186,9 @@ class Draft:
         rounds = op not in EXACT or attrs.get("reduction") in ("add", "mul")
         if rounds or not self.rounded.isdisjoint(step.reads):
             self.rounded.update(names)
-        for world in self.moved:
-            found = run({n: self._disturbed(world[n]) if rounds else world[n] for n in step.reads})
-            found = [self._disturbed(v, op in SUMS) for v in found] if rounds else found
+        for k, world in enumerate(self.moved):
+            found = run({n: self._disturbed(world[n], k) if rounds else world[n] for n in step.reads})
+            found = [self._disturbed(v, k, op in SUMS) for v in found] if rounds else found
             world.update(zip(names, found, strict=True))
         self.steps.append(step)
         return names
@@ -214,13 +217,14 @@ class Draft:
         given = [n for n in step.reads if n not in fixed]
         return self._alone(step, fixed), {n: self.known[n] for n in given}
 
-    def _disturbed(self, value: Value, alike: bool = False) -> Value:
-        """Floats moved by two units in the last place at most: each by its own, or all by those of the largest."""
+    def _disturbed(self, value: Value, k: int, alike: bool = False) -> Value:
+        """Floats as rounding may move them in model `k`: each by its own units, or all by those of the largest."""
         if isinstance(value, list):
-            return [np.asarray(self._disturbed(v)) for v in value]
+            return [np.asarray(self._disturbed(v, k)) for v in value]
         if value.dtype.kind != "f":
             return value
-        noise = self.rng.uniform(-2, 2, value.shape) * np.finfo(value.dtype).eps
+        units = self.rng.uniform(-UNITS, UNITS, value.shape) if k < TRIALS else (UNITS, -UNITS)[k - TRIALS]
+        noise = units * np.finfo(value.dtype).eps
         with np.errstate(all="ignore"):
             moved = value + np.abs(value).max(initial=0) * noise if alike else value * (1 + noise)
             return np.asarray(moved, value.dtype)

@@ -11,8 +11,9 @@ import numpy as np
 import onnx
 
 from random_models import oracle
-from random_models.draft import Draft, Step
-from random_models.known import Case, excuse
+from random_models.conditions import Case
+from random_models.draft import TRIALS, Draft, Step
+from random_models.known import excuse
 from random_models.values import Value
 from workbench.errors import WorkbenchError
 from workbench.graph.onnx import read_program
@@ -184,13 +185,13 @@ def _same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def _close(want: np.ndarray, got: np.ndarray, moved: Sequence[np.ndarray]) -> np.ndarray:
     """Which elements are as near as rounding allows; where it may move one without bounds, anything is."""
     a, b = want.astype("f8"), got.astype("f8")
-    slack = np.zeros(want.shape)
+    slack, free = np.zeros(want.shape), np.zeros(want.shape, bool)
     with np.errstate(all="ignore"):
-        for m in moved:
-            apart = np.abs(m.astype("f8") - a)
-            slack = np.maximum(slack, np.where(_same(m, want), 0, np.where(np.isfinite(apart), SPREAD * apart, np.inf)))
-        free = slack == np.inf
+        for k, m in enumerate(moved):
+            apart = np.where(_same(m, want), 0, np.abs(m.astype("f8") - a))
+            free |= ~np.isfinite(apart)
+            slack = np.maximum(slack, SPREAD * apart) if k < TRIALS else slack
         if want.dtype.kind == "f":
             kind = want.dtype.name
             slack = slack + ULPS[kind] * float(np.finfo(kind).eps) * np.abs(a) + FLOOR[kind]
-        return _same(want, got) | (np.abs(a - b) <= slack) | free
+        return _same(want, got) | (np.isfinite(a) & (np.abs(a - b) <= slack)) | free

@@ -34,6 +34,8 @@ def test_what_rounding_moves_may_differ():
     assert not difference(left, left + np.array([0, 3e-6, 0], np.float32), [moved])
     assert difference(left, left + np.array([3e-4, 0, 0], np.float32), [moved])
     assert not difference(np.array([np.nan]), np.array([0.0]), [np.array([0.0])])  # the edge of a domain
+    assert difference(np.array([np.inf]), np.array([1e9]), [np.array([np.inf])])
+    assert difference(np.array([np.inf]), np.array([np.nan]), [np.array([np.inf])])
     assert not difference(np.array([3]), np.array([4]), [np.array([4])])
     assert difference(np.array([3]), np.array([4]), [np.array([3])])
 

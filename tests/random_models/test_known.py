@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("onnxruntime")
 
 from random_models import judging
+from random_models.conditions import Case
 from random_models.draft import Draft
 from random_models.judging import _wrong, judge
-from random_models.known import SHAPES, VALUES, Case, excuse
+from random_models.known import SHAPES, VALUES, excuse
 from random_models.recipes import RECIPES
 
 NAN, INF = np.nan, np.inf
@@ -30,11 +31,11 @@ CASES = [
     ("ScatterND", [ROWS], {}, [[0, 1], [2, 3]], None, [[NAN, 1], [2, 3]]),
     ("Hardmax", [ROWS], {}, [[1, 0], [0, 1]], [[0, 1], [0, 1]], [[0, 1], [1, 0]]),
     ("QuantizeLinear", [ROWS, np.float32(1)], {}, [[9, 1], [2, 3]], [[0, 1], [2, 3]], [[9, 1], [2, 4]]),
-    ("QuantizeLinear", [np.float16([1, 2]), np.float16(1)], {}, [1, 2], [1, 3], [1, 4]),
+    ("QuantizeLinear", [np.float16([0.2051, 2]), np.float16(0.01)], {}, [21, 200], [20, 200], [20, 201]),
     ("QuantizeLinear", [np.float32([1, 2]), np.float32(1)], {}, [1, 2], None, [1, 3]),
     ("DynamicQuantizeLinear", [ROWS], {}, [[0, 1]], [[9, 1]], None),
     ("DynamicQuantizeLinear", [np.float32([1, 2])], {}, [0, 1], None, [9, 1]),
-    ("LogSoftmax", [ROWS], {"axis": 1}, [[3, 1], [2, 3]], [[NAN, NAN], [2, 3]], [[NAN, NAN], [2, 4]]),
+    ("LogSoftmax", [np.float64(ROWS)], {"axis": 1}, [[3, 1], [2, 3]], [[NAN, NAN], [2, 3]], [[NAN, NAN], [2, 4]]),
     ("Gather", [np.array([["a", "b"]], object), np.array([0])], {}, np.array([["a", ""]], object),
      [["a", "b"]], [["c", "b"]]),
     ("MeanVarianceNormalization", [np.eye(2) * [[1], [0]]], {"axes": [1]}, [[1, -1], [NAN, NAN]],
@@ -51,11 +52,22 @@ CASES = [
      np.zeros((1, 1, 0, 5))),
     ("MaxPool", [np.zeros((1, 1, 9, 4))], {"kernel_shape": [4, 2], "dilations": [3, 1], "auto_pad": "SAME_UPPER"},
      np.zeros((1, 1, 3, 4)), np.zeros((1, 1, 9, 4)), np.zeros((1, 1, 3, 3))),
+    ("Resize", [np.int8([-4, -4])], {"antialias": 1}, np.int8([0, 0]), [-4, -4], None),
+    ("Resize", [np.int8([-4, -4])], {"antialias": 1}, np.int8([-1, 0]), None, [-4, -4]),
+    ("AveragePool", [np.zeros((1, 1, 9))], {"kernel_shape": [1], "strides": [3], "auto_pad": "SAME_UPPER"},
+     [[[1, 4, 7]]], [[[0, 3, 6]]], None),
+    ("AveragePool", [np.zeros((1, 1, 9))], {"kernel_shape": [3], "strides": [3], "auto_pad": "SAME_UPPER"},
+     [[[1, 4, 7]]], None, [[[0, 3, 6]]]),
     ("ConvTranspose", [np.zeros((1, 1, 2, 2)), np.zeros((1, 1, 1, 2))], {"strides": [2, 2], "auto_pad": "SAME_UPPER"},
      np.zeros((1, 1, 3, 4)), np.zeros((1, 1, 4, 4)), np.zeros((1, 1, 4, 3))),
     ("ReduceMean", [np.zeros((0, 2))], {}, [0, 0], [NAN, NAN], None),
     ("GroupNormalization", [np.float64([[[1, 2], [3, 5]]]), np.ones(1), np.zeros(1)], {"num_groups": 1},
      np.float64([[[-1.18, -0.5], [0.2, 1.5]]]), [[[-1.18 + 1e-7, -0.5], [0.2, 1.5]]], [[[-1.17, -0.5], [0.2, 1.5]]]),
+    ("LSTM", [ROWS], {"activations": ["ThresholdedRelu"], "clip": 0.5, "activation_alpha": [0.5]}, [0], [1], None),
+    ("LSTM", [ROWS], {"activations": ["ThresholdedRelu"], "clip": 0.5, "activation_alpha": [1.0]}, [0], None, [1]),
+    ("Resize", [np.int8([[0, 3]]), np.float32([]), np.float32([1, 3])],
+     {"mode": "linear", "coordinate_transformation_mode": "asymmetric"}, np.int8([[0, 1, 2, 3, 3, 3]]),
+     [[0, 0, 2, 3, 3, 3]], [[0, 3, 2, 3, 3, 3]]),
     ("LSTM", [ROWS], {"activations": ["Softplus"]}, [NAN, 1], [INF, 1], [INF, 2]),
 ]  # fmt: skip
 

@@ -22,6 +22,11 @@ def _whole_view(value: Array) -> bool:
     return root is not value and root.nbytes == value.nbytes
 
 
+def as_it_stands(shape: tuple[int, ...]) -> dict[str, AttrValue]:
+    """Attributes of a Reshape to a shape in which 0 is no copy of the dimension that was there."""
+    return {"allowzero": 1} if 0 in shape else {}
+
+
 class GraphEditor:
     """Mutable copy of a graph. `finish` drops what no output needs, sorts, checks and infers types again."""
 
@@ -57,7 +62,7 @@ class GraphEditor:
     def reshape(self, x: str, shape: tuple[int, ...], base: str, exact: bool = False) -> Node:
         """Create a Reshape node to a fixed shape (not inserted yet); names as for `make`."""
         target = self.constant(f"{base}.shape", np.array(shape, dtype=np.int64))
-        return self.make("Reshape", (x, target), base, {"allowzero": 1} if 0 in shape else None, exact)
+        return self.make("Reshape", (x, target), base, as_it_stands(shape), exact)
 
     def swap(self, old: Node, new: Iterable[Node]) -> None:
         """Put nodes in the place of another."""

@@ -14,6 +14,7 @@ from ...ir.dtypes import is_float
 from ..graph import Array, TensorType
 from ..opdef import Call, Case, OpDef, operator
 from .common import Idx, compute, ints, sample
+from .quant import np_saturated
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +160,17 @@ class Resize(OpDef):
             y = x if x.dtype == np.float64 else x.astype(np.float32)
             for axis, side in enumerate(sides):
                 y = y if side.same else self._mixed(c, y, axis, side)
+            if not is_float(c.type(0).dtype) and c.get_int("antialias", 0):
+                y = np.rint(
+                    y
+                )  # as the standard's reference has it; else onnxruntime's way, which cuts the fraction off
         for axis, side in enumerate(sides):
             if side.crop is not None:
                 at = self.positions(c, side).reshape(-1, *(1,) * (x.ndim - 1 - axis))
                 outside = np.float32(c.get_float("extrapolation_value", 0.0))
                 y = np.where((at < 0) | (at > side.n - 1), outside, y)
-        return np.asarray(y).astype(x.dtype)
+        whole = not is_float(c.type(0).dtype) and c.get_str("mode", "nearest") != "nearest"
+        return np_saturated(y, x.dtype.name) if whole else np.asarray(y).astype(x.dtype)  # cubic means may overshoot
 
     def _mixed(self, c: Call, x: Array, axis: int, side: Side) -> Array:
         """Weighted means along an axis."""

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..edit import GraphEditor
+from ..edit import GraphEditor, as_it_stands
 from ..graph import Array, AttrValue, Graph, Node, TensorType
 from ..infer import make_call
 from ..opdef import Call
@@ -141,7 +141,7 @@ class Site:
     def reshape(self, node: Node, x: str, shape: tuple[int, ...]) -> Node:
         """Reshape in the place of a node."""
         target = self.constant(f"{node.outputs[0]}.shape", np.array(shape, np.int64))
-        return self.instead(node, "Reshape", (x, target))
+        return self.instead(node, "Reshape", (x, target), as_it_stands(shape))
 
     def removable(self, node: Node, x: str) -> bool:
         """Whether the name `x` may take the place of the node's result.
