@@ -173,8 +173,9 @@ def dilated(c: Case) -> bool:
 
 def cropping(c: Case) -> bool:
     """Whether along some dimension SAME windows need less than no padding."""
-    need = [(b - 1) * t + w - n for (_, b), (n, _, w, t) in zip(lengths(c), windows(c), strict=True)]
-    return c.attr("auto_pad", b"").startswith(b"SAME") and min(need) < 0
+    if not c.attr("auto_pad", b"").startswith(b"SAME"):
+        return False
+    return any((b - 1) * t + w < n for (_, b), (n, _, w, t) in zip(lengths(c), windows(c), strict=True))
 
 
 def short_kernel(c: Case) -> bool:
