@@ -60,7 +60,7 @@ SHAPES = (
         "a window that does not fit: onnxruntime cuts the negative quotient of (size - window) / stride towards zero",
     ),
     Entry(
-        "AveragePool LpPool MaxPool",
+        "AveragePool MaxPool",
         dilated,
         "SAME is size / stride; onnxruntime forgets that a dilated window is wider",
     ),
@@ -129,7 +129,7 @@ VALUES = (
         "the standard leaves NaN open; onnxruntime keeps some and loses others",
     ),
     Entry(
-        "ScatterElements ScatterND",
+        "ScatterND",
         lambda c: c.attr("reduction") in (b"max", b"min") and some_with_nan(c),
         "the standard leaves NaN open; onnxruntime keeps some and loses others",
     ),
@@ -139,7 +139,7 @@ VALUES = (
         "onnxruntime begins maxima at the lowest finite number: of nothing but padding that is what it finds",
     ),
     Entry(
-        "ReduceProd ReduceSum ReduceMean ReduceSumSquare ReduceL1 ReduceL2 CumSum MatMul Gemm Einsum Det ConvTranspose",
+        "ReduceProd ConvTranspose",
         overflow,
         "whether numbers near the largest overflow on the way depends on the order, which is free",
     ),
@@ -159,7 +159,7 @@ VALUES = (
         "onnxruntime computes integers and float64 in float32",
     ),
     Entry(
-        "AveragePool LpPool MaxPool",
+        "AveragePool MaxPool",
         dilated,
         "SAME is size / stride; onnxruntime forgets that a dilated window is wider",
     ),
