@@ -112,10 +112,10 @@ def short_quotients(c: Case) -> bool:
 def overflow(c: Case) -> bool:
     """Whether results that are no numbers come of operands near the largest, or of a product that passes it."""
     top = float(np.finfo(c.want[0].dtype).max) if c.want[0].dtype.kind == "f" else np.inf
-    floats = [v.astype("f8") for v in c.x if v is not None and v.dtype.kind == "f"]
+    floats = [np.nan_to_num(v.astype("f8"), posinf=0, neginf=0) for v in c.x if v is not None and v.dtype.kind == "f"]
     large = max((np.abs(v).max(initial=0) for v in floats), default=0)
-    if c.node.op_type == "ReduceProd":
-        large = max(large, np.maximum(np.abs(c.x[0].astype("f8")), 1).prod(axis=reduced(c)).max(initial=0))
+    if floats and c.node.op_type == "ReduceProd":
+        large = max(large, np.maximum(np.abs(floats[0]), 1).prod(axis=reduced(c)).max(initial=0))
     return bool(large > top / 2) and c.only(~np.isfinite(c.want[0]) | ~np.isfinite(c.got[0]))
 
 

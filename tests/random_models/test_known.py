@@ -45,6 +45,8 @@ CASES = [
     ("HannWindow", [np.int64(3)], {"output_datatype": F64}, [0, 0.5, 0.5], [1e-8, 0.5, 0.5], [1e-5, 0.5, 0.5]),
     ("DFT", [ROWS], {"inverse": 1}, np.float64([1, 2]), [1 + 5e-8, 2], [1 + 5e-7, 2]),
     ("ReduceProd", [np.float64([1e200, 1e200, 0])], {}, np.float64([NAN]), [0.0], None),
+    ("ConvTranspose", [np.float64([1e308, NAN])], {}, np.float64([NAN, 1]), [INF, 1], [INF, 2]),
+    ("ConvTranspose", [np.float64([INF, NAN])], {}, np.float64([NAN]), None, [INF]),
     ("ReduceProd", [np.float64([1, 2])], {}, np.float64([INF]), None, [2.0]),
     ("Shrink", [WHOLE], {}, WHOLE, WHOLE + np.array([9, 0]), WHOLE + np.array([0, 1])),
     ("MaxPool", [ROWS], {"kernel_shape": [2]}, np.float32([-3.4028235e38, 3]), [-INF, 3], [-INF, 2]),
