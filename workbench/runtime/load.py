@@ -96,6 +96,10 @@ class Load:
         return {kind: part for kind, part in parts.items() if part is not None}
 
 
+#: What threads of the operating system itself are called, and the flag by which /proc shows them.
+SYSTEM, _KERNEL_THREAD = "the system", 0x00200000
+
+
 @dataclass(frozen=True, slots=True)
 class _Process:
     name: str
@@ -209,7 +213,7 @@ def _processes() -> dict[int, _Process]:
                 os.close(file)
             begin, end = text.index(b"(") + 1, text.rindex(b")")
             words = text[end + 2 :].split(None, 13)
-            called = text[begin:end].decode("utf-8", "replace")
+            called = SYSTEM if int(words[6]) & _KERNEL_THREAD else text[begin:end].decode("utf-8", "replace")
             found[int(name)] = _Process(called, int(words[1]), int(words[11]) + int(words[12]))
         except (OSError, ValueError, IndexError):  # it has ended meanwhile
             continue

@@ -41,13 +41,29 @@ def quiet() -> Iterator[None]:
             _users -= 1
             if _users == 0 and _limits is not None:
                 _limits, given_back = None, _limits
+                _own_nothing()
                 given_back.restore_original_limits()
+                _own_nothing()
 
 
 def _limited() -> Any:
     from threadpoolctl import threadpool_limits
 
+    _own_nothing()
     return threadpool_limits(limits=1, user_api="blas")
+
+
+def _own_nothing() -> None:
+    """Let any thread set the limit of OpenBLAS.
+
+    From version 3.8, threadpoolctl obeys the thread that has set it first, and ignores others without a word. Here the
+    first user and the last one are often different threads.
+    """
+    import threadpoolctl
+
+    blas = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(blas, "clear_controlling_thread"):
+        blas.clear_controlling_thread(force=True)
 
 
 def settle() -> float:
