@@ -139,3 +139,13 @@ def test_elsewhere_there_is_one_number_or_none(monkeypatch):
     assert LoadWatch().look().words()["text"] == "25 % busy"
     monkeypatch.delattr(load.os, "getloadavg")
     assert LoadWatch().look() is None
+
+
+@linux
+def test_threads_of_the_system_have_one_name():
+    named = {number: process.name for number, process in load._processes().items()}
+    assert named[ME] != load.SYSTEM
+    system = [n for n, process in load._processes().items() if process.parent == 2 and named.get(2) == load.SYSTEM]
+    if not system:
+        pytest.skip("a container shows no threads of the system")
+    assert {named[n] for n in system if n in named} == {load.SYSTEM}

@@ -62,7 +62,7 @@ def _own_nothing() -> None:
     import threadpoolctl
 
     blas = getattr(threadpoolctl, "OpenBLASController", None)
-    if hasattr(blas, "clear_controlling_thread"):
+    if blas is not None and hasattr(blas, "clear_controlling_thread"):
         blas.clear_controlling_thread(force=True)
 
 
