@@ -75,6 +75,27 @@ def model(tmp_path_factory):
     return models.dense(tmp_path_factory.mktemp("m") / "m.onnx")
 
 
+IMPORTING = """
+import signal, time
+from workbench.cli.interrupt import heard_interrupts
+signal.signal(signal.SIGINT, signal.default_int_handler)
+callback = compile("signal.raise_signal(signal.SIGINT); print('ended')", "<frozen importlib._bootstrap>", "exec")
+try:
+    with heard_interrupts():
+        exec(callback)
+        time.sleep(30)
+except KeyboardInterrupt:
+    print("heard")
+print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_an_interrupt_in_a_callback_of_the_import_system_is_not_lost():
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["ended", "heard", "True"]
+
+
 @pytest.mark.parametrize("delay", [0.25, 0.5, 1.0])
 def test_tune_at_any_moment(start, model, tmp_path, delay):
     log = tmp_path / "a.jsonl"

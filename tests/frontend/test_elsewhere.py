@@ -51,7 +51,7 @@ def test_a_reason_goes_with_the_nest_that_it_was_about(bench: Bench) -> None:
     bench.page.wait_for_selector(".swb-row.is-moving")
     bench.page.evaluate(OTHER_TASK)
     bench.page.wait_for_selector(".swb-row.is-moving", state="detached")
-    assert bench.page.locator(".swb-row.is-marked, .swb-pop").count() == 0
+    bench.wait_for("document.querySelectorAll('.swb-row.is-marked, .swb-pop').length === 0")
 
 
 def test_who_leaves_the_nest_moves_nothing_any_more(bench: Bench) -> None:

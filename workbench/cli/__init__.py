@@ -35,10 +35,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Decided before parsing, so that a usage error is JSON as well.
     as_json = "--json" in arguments[: arguments.index("--") if "--" in arguments else None]
     try:
+        from workbench.cli.interrupt import heard_interrupts
         from workbench.cli.output import Output
         from workbench.cli.streams import safe_streams
 
-        with safe_streams(), command_line():
+        with heard_interrupts(), safe_streams(), command_line():
             with Output(as_json) as output:
                 code = _run(arguments, output)
             if argv is None:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from types import FrameType
 
 HEAVY = (
     "numpy",
@@ -17,6 +18,9 @@ HEAVY = (
     "workbench.tune.start",
 )
 """What the commands that work on a model load."""
+
+AGAIN_S = 0.02
+"""An interrupt that would be lost is raised so many seconds later."""
 
 
 @contextmanager
@@ -34,6 +38,33 @@ def deferred_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
     if hits:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def heard_interrupts() -> Iterator[None]:
+    """Lose no Ctrl-C while a module is imported: what is raised in a callback of the import system, Python ignores.
+
+    It is raised a moment later, then. Does nothing where somebody else handles it, and on systems without timers.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
+        yield
+        return
+
+    def heard(number: int, frame: FrameType | None) -> None:
+        if frame is None or not frame.f_code.co_filename.startswith("<frozen importlib"):
+            raise KeyboardInterrupt
+        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+
+    before = signal.signal(signal.SIGALRM, heard)
+    signal.signal(signal.SIGINT, heard)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+        if signal.getsignal(signal.SIGINT) is heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def load_heavy_modules() -> None:
