@@ -51,12 +51,21 @@ def heard_interrupts() -> Iterator[None]:
         yield
         return
 
+    def lost(frame: FrameType | None) -> bool:
+        return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+
     def heard(number: int, frame: FrameType | None) -> None:
-        if frame is None or not frame.f_code.co_filename.startswith("<frozen importlib"):
+        if not lost(frame):
             raise KeyboardInterrupt
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
 
-    before = signal.signal(signal.SIGALRM, heard)
+    def again(number: int, frame: FrameType | None) -> None:
+        if lost(frame):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        else:
+            signal.raise_signal(signal.SIGINT)  # whoever handles it by now
+
+    before = signal.signal(signal.SIGALRM, again)
     signal.signal(signal.SIGINT, heard)
     try:
         yield
