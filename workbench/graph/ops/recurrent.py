@@ -29,7 +29,8 @@ MOST_ROWS = 512
 
 def _times(a: Array, w: Array) -> Array:
     """``a @ w.T``; few rows one by one, in this thread: others may be busy with the kernels before and after."""
-    return a @ w.T if len(a) > MOST_ROWS else np.stack([w @ row for row in a])
+    with np.errstate(invalid="ignore"):  # BLAS sets the flag now and then for lanes of a vector beyond the row's end
+        return a @ w.T if len(a) > MOST_ROWS else np.stack([w @ row for row in a])
 
 
 def _clipped(f: Callable[[Array], Array], limit: float) -> Callable[[Array], Array]:
