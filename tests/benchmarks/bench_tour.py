@@ -47,8 +47,11 @@ def click(notebook: Notebook, cell: str) -> None:
 
 
 def number(pattern: str, text: str) -> float:
-    """Return the number that a pattern finds; not a number where it finds none."""
-    return float(next(iter(re.findall(pattern, text, re.M)), "nan"))
+    """Return the number that a pattern finds."""
+    found = re.search(pattern, text, re.M)
+    if found is None:
+        raise SystemExit(f"no number {pattern!r} in:\n{text}")
+    return float(found[1])
 
 
 def shoot(notebook: Notebook, folder: Path) -> None:
