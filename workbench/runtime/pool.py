@@ -174,7 +174,8 @@ class Worker:
 
             remove_folders(process.pid)
         for reader in self._readers:
-            reader.join(0.5)
+            with contextlib.suppress(RuntimeError):  # not started: an interrupt came while `start` ran
+                reader.join(0.5)
         streams = (process.stdin, process.stdout, process.stderr)
         for stream in streams if not any(r.is_alive() for r in self._readers) else streams[:1]:
             if stream is not None:
