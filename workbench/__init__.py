@@ -98,8 +98,8 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from . import analysis as analysis
-    from . import errors as errors
-    from .errors import WorkbenchError as WorkbenchError
-    from .ir import te as te
-    from .target import Target as Target
+    from workbench import analysis as analysis
+    from workbench import errors as errors
+    from workbench.errors import WorkbenchError as WorkbenchError
+    from workbench.ir import te as te
+    from workbench.target import Target as Target

@@ -12,8 +12,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from . import host
-from .target import Target, cache_dir
+from workbench import host
+from workbench.target import Target, cache_dir
 
 #: Distributions that the workbench needs; alternatives are separated by a bar.
 PACKAGES = (

@@ -17,7 +17,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import TargetError
+from workbench.errors import TargetError
 
 #: Vector extensions that a target switches on or off, in LLVM's names, with the Linux name in /proc/cpuinfo.
 X86_ISA = {

@@ -21,9 +21,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from . import host
-from .arguments import index, shown
-from .errors import TargetError, did_you_mean
+from workbench import host
+from workbench.arguments import index, shown
+from workbench.errors import TargetError, did_you_mean
 
 #: Function that measures `Target.peak_gflops`. Named, not imported: measuring needs the runtime, which
 #: lies above this module.

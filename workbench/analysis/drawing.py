@@ -8,10 +8,9 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from workbench import markup as m
+from workbench.analysis.svg import THEMES, Canvas, line_path, width_of
 from workbench.arguments import is_a, shown
 from workbench.errors import UsageError, did_you_mean
-
-from .svg import THEMES, Canvas, line_path, width_of
 
 Row = Mapping[str, Any]
 

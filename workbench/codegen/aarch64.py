@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ..host import ARM_ISA
-from .backend import backend
-from .llvm_backend import LlvmBackend
+from workbench.codegen.backend import backend
+from workbench.codegen.llvm_backend import LlvmBackend
+from workbench.host import ARM_ISA
 
 
 @backend

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ..ir.affine import FREE, Affine
-from ..ir.expr import Load, Pick
-from .builder import LLVM_TYPE, Value, const_of, index, literal
-from .places import ALWAYS, Address, Guard, Lanes, Places
-from .transpose import transposed
+from workbench.codegen.builder import LLVM_TYPE, Value, const_of, index, literal
+from workbench.codegen.places import ALWAYS, Address, Guard, Lanes, Places
+from workbench.codegen.transpose import transposed
+from workbench.ir.affine import FREE, Affine
+from workbench.ir.expr import Load, Pick
 
 #: Guarded loads that fail read from here instead; longer runs are masked or select the value.
 ZEROS = "@wb.zeros"

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
-from ..ir.func import Buffer
-from ..ir.stmt import Block, For, blocks, touched
-from .builder import FunctionBuilder, Value, const_of
-from .exprs import ExprEmitter
-from .places import Address, Guard
+from workbench.codegen.builder import FunctionBuilder, Value, const_of
+from workbench.codegen.exprs import ExprEmitter
+from workbench.codegen.places import Address, Guard
+from workbench.ir.func import Buffer
+from workbench.ir.stmt import Block, For, blocks, touched
 
 #: More accumulators than this cannot pay: they would be spilled on every iteration.
 MAX_ACCUMULATORS = 64

@@ -16,9 +16,9 @@ import re
 
 import numpy as np
 
-from ..ir.expr import COMPARE_OPS
-from .builder import LLVM_TYPE, FunctionBuilder, Value, literal
-from .vmath import FORMATS, VectorMath
+from workbench.codegen.builder import LLVM_TYPE, FunctionBuilder, Value, literal
+from workbench.codegen.vmath import FORMATS, VectorMath
+from workbench.ir.expr import COMPARE_OPS
 
 _TRUTH = {"add": "or", "max": "or", "mul": "and", "min": "and", "sub": "xor", "and": "and", "or": "or"}
 

@@ -22,12 +22,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, TypeVar
 
-from ..errors import BuildError, TargetError, WorkbenchError
-from ..ir.func import Func
-from ..target import Target
-from .assembly import instructions
-from .lines import Named
-from .lowering import ObjectCode, params_of
+from workbench.codegen.assembly import instructions
+from workbench.codegen.lines import Named
+from workbench.codegen.lowering import ObjectCode, params_of
+from workbench.errors import BuildError, TargetError, WorkbenchError
+from workbench.ir.func import Func
+from workbench.target import Target
 
 #: A name that every assembler and language takes as it is.
 _SYMBOL = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..ir.dtypes import is_float
-from .copies import Body
+from workbench.codegen.copies import Body
+from workbench.ir.dtypes import is_float
 
 LLVM_TYPE = {
     "float32": "float",

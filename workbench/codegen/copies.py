@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from .lines import Line
+from workbench.codegen.lines import Line
 
 #: ``%x = operation``: name and operation of a line.
 _DEFINES = re.compile(r"  (%[\w.]+) = (.*)", re.DOTALL)

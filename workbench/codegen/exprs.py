@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from ..errors import BuildError
-from ..ir.affine import Affine
-from ..ir.dtypes import itemsize
-from ..ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, walk
-from ..ir.func import Buffer
-from .access import ZERO_BYTES, ZEROS, Accesses
-from .arith import Arithmetic
-from .builder import LLVM_TYPE, FunctionBuilder, Value, literal
-from .places import Address, Guard, Lanes
+from workbench.codegen.access import ZERO_BYTES, ZEROS, Accesses
+from workbench.codegen.arith import Arithmetic
+from workbench.codegen.builder import LLVM_TYPE, FunctionBuilder, Value, literal
+from workbench.codegen.places import Address, Guard, Lanes
+from workbench.errors import BuildError
+from workbench.ir.affine import Affine
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, walk
+from workbench.ir.func import Buffer
 
 __all__ = ["Address", "ExprEmitter", "Lanes"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..ir.expr import Bound, Load, Select, walk
-from ..ir.stmt import Block, For
-from .accumulators import reducing_loops
-from .builder import Value, index
-from .exprs import ExprEmitter
-from .places import Lanes
+from workbench.codegen.accumulators import reducing_loops
+from workbench.codegen.builder import Value, index
+from workbench.codegen.exprs import ExprEmitter
+from workbench.codegen.places import Lanes
+from workbench.ir.expr import Bound, Load, Select, walk
+from workbench.ir.stmt import Block, For
 
 
 def across_lanes(ex: ExprEmitter, lp: For, lanes: Callable[[For], int]) -> int | None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..intrinsics import require
-from ..ir.func import Func
-from ..target import Target
-from .assembly import aligned, instructions
-from .backend import Backend
-from .lines import Named
+from workbench.codegen.assembly import aligned, instructions
+from workbench.codegen.backend import Backend
+from workbench.codegen.lines import Named
+from workbench.intrinsics import require
+from workbench.ir.func import Func
+from workbench.target import Target
 
 if TYPE_CHECKING:
-    from .marks import MarkedCode
+    from workbench.codegen.marks import MarkedCode
 
 
 class LlvmBackend(Backend):
@@ -30,18 +30,18 @@ class LlvmBackend(Backend):
         require(func.body, target)
 
     def emit(self, func: Func, target: Target, symbol: str, poison: bool) -> tuple[str, int, int]:
-        from .module import emit_module
+        from workbench.codegen.module import emit_module
 
         self.check(func, target)
         return emit_module(func, target, symbol, poison, self.attributes(target))
 
     def compile(self, text: str, target: Target) -> bytes:
-        from .llvm_bind import compile_ir
+        from workbench.codegen.llvm_bind import compile_ir
 
         return compile_ir(text, target)
 
     def assembly(self, text: str, target: Target) -> str:
-        from .llvm_bind import assembly
+        from workbench.codegen.llvm_bind import assembly
 
         return assembly(text, target)
 
@@ -56,7 +56,7 @@ class LlvmBackend(Backend):
         return aligned(instructions(self.assembly(code.text(), target)), marked)
 
     def _marked(self, func: Func, target: Target) -> MarkedCode:
-        from .marks import MarkedCode
+        from workbench.codegen.marks import MarkedCode
 
         self.check(func, target)
         return MarkedCode(func, target, "kernel", self.attributes(target))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import BuildError
-from ..ir.compact import compact
-from ..ir.func import Func
-from ..ir.poly import concrete
-from ..ir.units import drop_unit_loops
+from workbench.errors import BuildError
+from workbench.ir.compact import compact
+from workbench.ir.func import Func
+from workbench.ir.poly import concrete
+from workbench.ir.units import drop_unit_loops
 
 #: A parallel nest is cut into at most this many tasks per thread; fewer where many threads share it.
 TASKS_PER_THREAD = 8

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from ..ir.func import Func
-from ..ir.stmt import Block, For, loops
-from ..target import Target
-from .builder import FunctionBuilder, Scope, Value
-from .lines import Line, Named, named
-from .module import ModuleEmitter, as_emitted
-from .nest import NestEmitter
+from workbench.codegen.builder import FunctionBuilder, Scope, Value
+from workbench.codegen.lines import Line, Named, named
+from workbench.codegen.module import ModuleEmitter, as_emitted
+from workbench.codegen.nest import NestEmitter
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For, loops
+from workbench.target import Target
 
 
 class _Lines(list[str]):

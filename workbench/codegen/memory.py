@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from ..ir.compact import scopes
-from ..ir.func import Buffer, Func
+from workbench.ir.compact import scopes
+from workbench.ir.func import Buffer, Func
 
 Place: TypeAlias = Literal["stack", "shared", "thread"]
 

@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..ir.func import Func
-from ..ir.poly import concrete
-from ..ir.stmt import For, blocks, loops, parallel_chain, touched
-from .access import ZERO_BYTES, ZEROS
-from .builder import FunctionBuilder, Value, index
-from .lowering import lowered, task_limit
-from .memory import Placed, place
-from .nest import NestEmitter
-from .places import mask_bytes
-from .slack import with_slack
+from workbench.codegen.access import ZERO_BYTES, ZEROS
+from workbench.codegen.builder import FunctionBuilder, Value, index
+from workbench.codegen.lowering import lowered, task_limit
+from workbench.codegen.memory import Placed, place
+from workbench.codegen.nest import NestEmitter
+from workbench.codegen.places import mask_bytes
+from workbench.codegen.slack import with_slack
+from workbench.ir.func import Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import For, blocks, loops, parallel_chain, touched
 
 if TYPE_CHECKING:
-    from ..target import Target
+    from workbench.target import Target
 
 
 def emit_module(

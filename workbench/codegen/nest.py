@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from ..errors import BuildError
-from ..ir.affine import Affine, Digit
-from ..ir.expr import Bound, Const, Expr, Select, index_forms, walk
-from ..ir.func import Buffer
-from ..ir.stmt import Block, For, Stmt, accesses, blocks, loops
-from .accumulators import Accumulators, Promotion, reducing_loops
-from .builder import FunctionBuilder, Value, index, literal
-from .exprs import ExprEmitter, Lanes
-from .lanes import across_lanes, conditions, reduced_vectors
-from .pieces import Pieces
-from .places import ALWAYS, Ahead, Guard
-from .streaming import Streams
-from .tensor import TensorEmitter, by_intrinsic
+from workbench.codegen.accumulators import Accumulators, Promotion, reducing_loops
+from workbench.codegen.builder import FunctionBuilder, Value, index, literal
+from workbench.codegen.exprs import ExprEmitter, Lanes
+from workbench.codegen.lanes import across_lanes, conditions, reduced_vectors
+from workbench.codegen.pieces import Pieces
+from workbench.codegen.places import ALWAYS, Ahead, Guard
+from workbench.codegen.streaming import Streams
+from workbench.codegen.tensor import TensorEmitter, by_intrinsic
+from workbench.errors import BuildError
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.expr import Bound, Const, Expr, Select, index_forms, walk
+from workbench.ir.func import Buffer
+from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops
 
 #: Vector loops with more full vectors than this become loops over vectors.
 MAX_UNROLLED_VECTORS = 8

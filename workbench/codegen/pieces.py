@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..ir.expr import Binary, Const, Load, walk
-from ..ir.stmt import Block, For, blocks, touched
+from workbench.ir.expr import Binary, Const, Load, walk
+from workbench.ir.stmt import Block, For, blocks, touched
 
 #: An inner loop is not unrolled where a vector loop in it has that many pieces of different widths: two iterations of
 #: 4 x (4 vectors and a narrower one) keep none of their accumulators in a register (measured: 0.6 of the speed of one).

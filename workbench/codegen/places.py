@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..ir.affine import Affine, Digit, digit_extent
-from ..ir.dtypes import itemsize
-from ..ir.expr import Bound
-from ..ir.func import Buffer
-from ..ir.poly import Dim, Poly
-from .builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
+from workbench.codegen.builder import LLVM_TYPE, FunctionBuilder, Value, const_of, index
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import Bound
+from workbench.ir.func import Buffer
+from workbench.ir.poly import Dim, Poly
 
 if TYPE_CHECKING:
-    from ..target import Target
+    from workbench.target import Target
 
 
 def mask_bytes(target: Target) -> frozenset[int]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from .lines import Named
+from workbench.codegen.lines import Named
 
 #: A label or an instruction, and its row; None where nobody has said.
 Told: TypeAlias = tuple[str, str | None]

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir.func import Align, Buffer, Func
-from ..ir.poly import concrete
-from ..ir.stmt import accesses, blocks
-from .memory import place
+from workbench.codegen.memory import place
+from workbench.ir.func import Align, Buffer, Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import accesses, blocks
 
 
 def with_slack(func: Func, vector_bytes: int) -> Func:

@@ -13,11 +13,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..ir.affine import Affine
-from ..ir.expr import Load, walk
-from ..ir.stmt import For, blocks
-from .builder import FunctionBuilder, Value, index
-from .exprs import ExprEmitter
+from workbench.codegen.builder import FunctionBuilder, Value, index
+from workbench.codegen.exprs import ExprEmitter
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load, walk
+from workbench.ir.stmt import For, blocks
 
 LINE = 64
 

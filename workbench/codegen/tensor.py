@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from ..errors import BuildError
-from ..intrinsics import Machine, Match, Mismatch, Place, match, registry
-from ..ir.affine import Affine
-from ..ir.dtypes import itemsize
-from ..ir.expr import Const
-from ..ir.func import Buffer, Func
-from ..ir.poly import Dim, concrete
-from ..ir.stmt import Block, For, blocks
-from .builder import FunctionBuilder, Value, const_of, index
-from .exprs import ExprEmitter
+from workbench.codegen.builder import FunctionBuilder, Value, const_of, index
+from workbench.codegen.exprs import ExprEmitter
+from workbench.errors import BuildError
+from workbench.intrinsics import Machine, Match, Mismatch, Place, match, registry
+from workbench.ir.affine import Affine
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import Const
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim, concrete
+from workbench.ir.stmt import Block, For, blocks
 
 #: The innermost loop around the instructions is unrolled until its body has about this many of them.
 MAX_CALLS = 8

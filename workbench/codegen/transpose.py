@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .builder import FunctionBuilder, Value
+from workbench.codegen.builder import FunctionBuilder, Value
 
 
 def transposed(fb: FunctionBuilder, rows: list[Value], column: int) -> Value:

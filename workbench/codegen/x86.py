@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ..errors import BuildError
-from ..host import X86_ISA
-from ..ir.expr import Cast, Const, walk
-from ..ir.func import Func
-from ..ir.stmt import blocks
-from ..target import Target
-from .backend import backend
-from .llvm_backend import LlvmBackend
+from workbench.codegen.backend import backend
+from workbench.codegen.llvm_backend import LlvmBackend
+from workbench.errors import BuildError
+from workbench.host import X86_ISA
+from workbench.ir.expr import Cast, Const, walk
+from workbench.ir.func import Func
+from workbench.ir.stmt import blocks
+from workbench.target import Target
 
 
 @backend

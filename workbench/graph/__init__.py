@@ -1,11 +1,11 @@
 """Networks: import, passes, fusion and tasks."""
 
-from .graph import Graph, Node, TensorType
-from .group import Group
-from .onnx import load_onnx
-from .passes import explain, list_passes
-from .reference import run_reference
-from .tasks import Task, extract_tasks, partition
+from workbench.graph.graph import Graph, Node, TensorType
+from workbench.graph.group import Group
+from workbench.graph.onnx import load_onnx
+from workbench.graph.passes import explain, list_passes
+from workbench.graph.reference import run_reference
+from workbench.graph.tasks import Task, extract_tasks, partition
 
 __all__ = [
     "Graph",

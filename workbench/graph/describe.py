@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .graph import Graph, Node, TensorType
-from .infer import make_call
-from .opdef import Call, opdef
-from .ops.common import layout_of, unplace
-from .ops.conv import conv_shape
-from .ops.conv_transpose import transposed_shape
-from .ops.pool import pool_window
+from workbench.graph.graph import Graph, Node, TensorType
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import Call, opdef
+from workbench.graph.ops.common import layout_of, unplace
+from workbench.graph.ops.conv import conv_shape
+from workbench.graph.ops.conv_transpose import transposed_shape
+from workbench.graph.ops.pool import pool_window
 
 _POOLS = {"MaxPool": "max_pool", "AveragePool": "avg_pool"}
 _GLOBAL = {"GlobalAveragePool": "global_avg_pool", "GlobalMaxPool": "global_max_pool"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .graph import Array, AttrValue, Graph, Node, TensorType
+from workbench.graph.graph import Array, AttrValue, Graph, Node, TensorType
 
 
 def _whole_view(value: Array) -> bool:

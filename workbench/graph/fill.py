@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from ..arguments import path as as_path
-from ..errors import ModelError
-from .graph import Array, Graph
-from .onnx import load_onnx, read_model
+from workbench.arguments import path as as_path
+from workbench.errors import ModelError
+from workbench.graph.graph import Array, Graph
+from workbench.graph.onnx import load_onnx, read_model
 
 if TYPE_CHECKING:
     import onnx
@@ -71,7 +71,7 @@ def fill_weights(
     ModelError
         What `load_onnx` raises, and "model.fill_role" for a weight whose role is not known.
     """
-    from .reference import run_reference
+    from workbench.graph.reference import run_reference
 
     source, _, _ = read_model(model_path)
     work = _Fill(source, seed, shapes or {}, execute or run_reference)

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ModelError, did_you_mean
-from ..legible import shown_legibly
+from workbench.errors import ModelError, did_you_mean
+from workbench.legible import shown_legibly
 
 if TYPE_CHECKING:
-    from .passes.explain import Report
-    from .program import Program
+    from workbench.graph.passes.explain import Report
+    from workbench.graph.program import Program
 
 Array: TypeAlias = NDArray[Any]
 AttrValue: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array | Program"
@@ -161,7 +161,7 @@ class Graph:
             "model.duplicate_name", "model.cycle", "model.invalid_graph" (a tensor that nothing produces), or what
             inference finds: "model.unsupported_op", "model.shape_mismatch", "model.dynamic_value".
         """
-        from .infer import infer_types
+        from workbench.graph.infer import infer_types
 
         constants = dict(constants or {})
         order = topological(tuple(nodes), set(inputs) | set(constants), outputs)
@@ -211,7 +211,7 @@ class Graph:
 
     def with_outputs(self, outputs: Sequence[str]) -> Graph:
         """Same network with other outputs; what they do not need is dropped."""
-        from .edit import GraphEditor
+        from workbench.graph.edit import GraphEditor
 
         for o in outputs:
             self.type(o)
@@ -236,13 +236,13 @@ class Graph:
             "usage.pass" for a name that is unknown, "usage.pass_order" where a pass stands before one that it
             requires.
         """
-        from .passes import run_passes
+        from workbench.graph.passes import run_passes
 
         return run_passes(self, passes, without)
 
     def explain(self, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
         """Optimise, and keep what every pass did to which node and why; see `workbench.graph.explain`."""
-        from .passes import explain
+        from workbench.graph.passes import explain
 
         return explain(self, passes, without)
 
@@ -264,7 +264,7 @@ class Graph:
         return f"<Graph {self.name}: {len(self.nodes)} nodes, {ends}>"
 
     def _repr_html_(self) -> str:
-        from .html import graph_html
+        from workbench.graph.html import graph_html
 
         return graph_html(self)
 

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from .. import markup as m
-from ..ir.printer import to_text
-from ..schedule.html import interface, machine
-from .describe import describe
-from .graph import Graph, TensorType
-from .passes.fuse import is_view
+from workbench import markup as m
+from workbench.graph.describe import describe
+from workbench.graph.graph import Graph, TensorType
+from workbench.graph.passes.fuse import is_view
+from workbench.ir.printer import to_text
+from workbench.schedule.html import interface, machine
 
 if TYPE_CHECKING:
-    from .passes import PassReport, Report
-    from .passes.layout import LayoutReport
-    from .tasks import Task
+    from workbench.graph.passes import PassReport, Report
+    from workbench.graph.passes.layout import LayoutReport
+    from workbench.graph.tasks import Task
 
 ROWS = 30
 _OPERATORS = 12

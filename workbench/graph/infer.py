@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from .graph import Array, Node, TensorType
-from .opdef import Call, evaluate, infer, opdef
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, evaluate, infer, opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096

@@ -24,11 +24,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..ir.expr import Load
-from ..ir.stmt import blocks
-from .graph import Graph
-from .group import Group, Spot, gapless, restrided, row_major
-from .lifetimes import most_alive
+from workbench.graph.graph import Graph
+from workbench.graph.group import Group, Spot, gapless, restrided, row_major
+from workbench.graph.lifetimes import most_alive
+from workbench.ir.expr import Load
+from workbench.ir.stmt import blocks
 
 LINE = 64
 #: Views may raise the most bytes that live at once by this part.

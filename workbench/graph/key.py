@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import assert_never
 
-from ..ir.affine import Affine
-from ..ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from ..ir.func import Func
-from ..ir.printer import notes_text
-from ..ir.stmt import Block, For, Stmt
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.func import Func
+from workbench.ir.printer import notes_text
+from workbench.ir.stmt import Block, For, Stmt
 
 
 def structural_key(func: Func) -> str:

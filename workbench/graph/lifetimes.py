@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .graph import Graph
-from .group import Group, Spot
+from workbench.graph.graph import Graph
+from workbench.graph.group import Group, Spot
 
 ALIGNMENT = 64
 

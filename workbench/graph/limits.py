@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import ModelError
-from ..host import memory_bytes
-from ..ir.poly import MOST_DIMENSIONS
+from workbench.errors import ModelError
+from workbench.host import memory_bytes
+from workbench.ir.poly import MOST_DIMENSIONS
 
 if TYPE_CHECKING:
-    from .graph import Graph, TensorType
-    from .opdef import Call
+    from workbench.graph.graph import Graph, TensorType
+    from workbench.graph.opdef import Call
 
 #: No machine addresses more; whatever has as many bytes is a mistake in the model.
 MAX_BYTES = 1 << 47

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ..ir import te
-from ..ir.expr import Binary, Load
-from ..ir.te_value import Stage
-from .opdef import Call, opdef
-from .ops.tensor import Slice, Transpose
+from workbench.graph.opdef import Call, opdef
+from workbench.graph.ops.tensor import Slice, Transpose
+from workbench.ir import te
+from workbench.ir.expr import Binary, Load
+from workbench.ir.te_value import Stage
 
 Index: TypeAlias = "te.Axis | te.Value | int"
 Through: TypeAlias = Callable[[Sequence[Index]], tuple[Index, ...]]

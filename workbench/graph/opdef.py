@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..errors import ModelError, WorkbenchError, did_you_mean
-from ..ir import te
-from ..turns import pause
-from .graph import Array, AttrValue, Node, TensorType
-from .limits import check_types
+from workbench.errors import ModelError, WorkbenchError, did_you_mean
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.limits import check_types
+from workbench.ir import te
+from workbench.turns import pause
 
 Fusion: TypeAlias = Literal["injective", "reduction", "complex", "opaque"]
 Scalar: TypeAlias = te.Value | te.Axis | float | int | bool
@@ -212,7 +212,7 @@ def evaluate(c: Call, *args: Any) -> tuple[Any, ...]:
     """
     op = opdef(c.node)
     if not op.multi and any(isinstance(a, list) for a in args):  # a sequence: only the onnx package knows those
-        from .onnx.foreign import foreign
+        from workbench.graph.onnx.foreign import foreign
 
         op = foreign(c.node.domain, c.node.op, c.node.version) or op
     empty = _empty(c)
@@ -276,7 +276,7 @@ def operator(
 
 def registry() -> dict[str, OpDef]:
     """All operators of the standard domain by name."""
-    from . import ops
+    from workbench.graph import ops
 
     assert ops is not None
     return {n: d for (dom, n), d in sorted(_REGISTRY.items()) if dom == ""}
@@ -284,8 +284,8 @@ def registry() -> dict[str, OpDef]:
 
 def opdef(node: Node) -> OpDef:
     """Operator of a node; `ModelError` "model.unsupported_op" when it is not known."""
-    from . import ops
-    from .onnx.foreign import foreign
+    from workbench.graph import ops
+    from workbench.graph.onnx.foreign import foreign
 
     assert ops is not None
     pause()  # whatever walks a graph asks this of every node
@@ -309,8 +309,8 @@ def opdef(node: Node) -> OpDef:
 
 def known(domain: str, name: str, version: int) -> bool:
     """Whether `opdef` finds the operator."""
-    from . import ops
-    from .onnx.foreign import foreign
+    from workbench.graph import ops
+    from workbench.graph.onnx.foreign import foreign
 
     assert ops is not None
     ours = domain in ("", "com.microsoft") and (domain, name) in _REGISTRY

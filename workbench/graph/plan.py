@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from .graph import Graph
-from .group import Group, Spot, gapless
-from .lifetimes import Home, homes, in_arena, lifetimes, padded
-from .packing import Item, most_at_once, pack_items
+from workbench.graph.graph import Graph
+from workbench.graph.group import Group, Spot, gapless
+from workbench.graph.lifetimes import Home, homes, in_arena, lifetimes, padded
+from workbench.graph.packing import Item, most_at_once, pack_items
 
 Kind: TypeAlias = Literal["input", "const", "output", "arena"]
 #: Position of a group, and the pairs of its tensors (read, written) of which it may write the second over the first.

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ..errors import InputError, ModelError, did_you_mean, option
-from ..ir.poly import MOST_DIMENSIONS
-from .dtypes import check_dtype
-from .graph import Array, Graph, Node, TensorType, topological
+from workbench.errors import InputError, ModelError, did_you_mean, option
+from workbench.graph.dtypes import check_dtype
+from workbench.graph.graph import Array, Graph, Node, TensorType, topological
+from workbench.ir.poly import MOST_DIMENSIONS
 
 Dim: TypeAlias = int | str | None
 """A size, the name of an open one, or nothing known."""

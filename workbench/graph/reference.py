@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ShapeError, did_you_mean
-from .graph import Array, Graph, Node, TensorType
-from .opdef import Call, evaluate
+from workbench.errors import ShapeError, did_you_mean
+from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.opdef import Call, evaluate
 
 
 def run_reference(graph: Graph, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:

@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..errors import ModelError
-from .dtypes import DTYPES
-from .graph import Array, Graph, Node, TensorType
-from .infer import FOLLOW, follow, make_call
-from .opdef import infer
-from .program import Program
+from workbench.errors import ModelError
+from workbench.graph.dtypes import DTYPES
+from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.infer import FOLLOW, follow, make_call
+from workbench.graph.opdef import infer
+from workbench.graph.program import Program
 
 Values: TypeAlias = Mapping[str, Any]
 

@@ -6,25 +6,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ..arguments import is_a
-from ..ir import te
-from ..ir.flops import count_flops
-from ..ir.func import Func
-from ..legible import shown_legibly
-from .describe import describe, dims, word
-from .graph import FusedNodes, Graph, Node
-from .group import Group
-from .infer import make_call
-from .joins import join_in_place
-from .key import structural_key
-from .moved import MOVES, read_through, written_in_order
-from .opdef import Call, opdef
-from .ops.common import as_type
-from .passes import run_pass
-from .passes.fuse import is_view, why_not_compiled
+from workbench.arguments import is_a
+from workbench.graph.describe import describe, dims, word
+from workbench.graph.graph import FusedNodes, Graph, Node
+from workbench.graph.group import Group
+from workbench.graph.infer import make_call
+from workbench.graph.joins import join_in_place
+from workbench.graph.key import structural_key
+from workbench.graph.moved import MOVES, read_through, written_in_order
+from workbench.graph.opdef import Call, opdef
+from workbench.graph.ops.common import as_type
+from workbench.graph.passes import run_pass
+from workbench.graph.passes.fuse import is_view, why_not_compiled
+from workbench.ir import te
+from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
+from workbench.legible import shown_legibly
 
 if TYPE_CHECKING:
-    from ..target import Target
+    from workbench.target import Target
 
 
 #: What constant inputs are called, by operator; "C" elsewhere.
@@ -75,7 +75,7 @@ class Task:
         return f"<Task {self.name}{often}: {self.flops:,} operations>"
 
     def _repr_html_(self) -> str:
-        from .html import task_html
+        from workbench.graph.html import task_html
 
         return task_html(self)
 

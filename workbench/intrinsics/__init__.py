@@ -5,9 +5,9 @@ A schedule calls one with ``tensorize(loop, name)``; the nest keeps the loops, w
 
 from __future__ import annotations
 
-from . import arm_dot, x86_amx, x86_vnni
-from .base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
-from .match import Match, Mismatch, computes, match
+from workbench.intrinsics import arm_dot, x86_amx, x86_vnni
+from workbench.intrinsics.base import Emitter, Intrinsic, Machine, Place, Registry, registry, require
+from workbench.intrinsics.match import Match, Mismatch, computes, match
 
 __all__ = [
     "Emitter",

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from ..errors import BuildError, ScheduleError, did_you_mean
-from ..ir.func import Func
-from ..ir.stmt import Block, For, Stmt, blocks, loops
+from workbench.errors import BuildError, ScheduleError, did_you_mean
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block, For, Stmt, blocks, loops
 
 if TYPE_CHECKING:
-    from ..target import Target
+    from workbench.target import Target
 
 
 @dataclass(frozen=True, slots=True)

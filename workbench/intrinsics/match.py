@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..ir.affine import Affine
-from ..ir.expr import Binary, Cast, Const, Expr, Load
-from ..ir.func import Buffer, Func
-from ..ir.poly import Dim
-from ..ir.stmt import Block, For, as_marked
-from .base import Intrinsic
+from workbench.intrinsics.base import Intrinsic
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Cast, Const, Expr, Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim
+from workbench.ir.stmt import Block, For, as_marked
 
 
 class Mismatch(Exception):
@@ -232,7 +232,7 @@ def _stride(intrinsic: Intrinsic, name: str, buffer: str, loop: str, have: Dim, 
 
 
 def _description_load(intrinsic: Intrinsic, name: str) -> Load:
-    from ..ir.expr import loads
+    from workbench.ir.expr import loads
 
     return next(ld for ld in loads(intrinsic.block.value) if ld.buffer == name)
 

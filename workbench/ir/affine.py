@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import ScheduleError
-from .poly import Dim, Poly, Relation, equal, negative, normal, product
+from workbench.errors import ScheduleError
+from workbench.ir.poly import Dim, Poly, Relation, equal, negative, normal, product
 
 #: First letter of the variables that stand for numbers read at run time; no loop or axis has such a name.
 FREE = "@"

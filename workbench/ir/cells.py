@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ShapeError
-from .dtypes import is_float
-from .func import Buffer, pack
-from .poly import concrete
+from workbench.errors import ShapeError
+from workbench.ir.dtypes import is_float
+from workbench.ir.func import Buffer, pack
+from workbench.ir.poly import concrete
 
 Array: TypeAlias = NDArray[Any]
 

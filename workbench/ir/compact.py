@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import ScheduleError
-from .affine import Affine
-from .expr import Load
-from .func import Func
-from .region import Span, spans_of, union
-from .remembered import Remembered
-from .stmt import (
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load
+from workbench.ir.func import Func
+from workbench.ir.region import Span, spans_of, union
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import (
     BLOCK_KINDS,
     THREAD_KINDS,
     Block,

@@ -6,8 +6,8 @@ import difflib
 from dataclasses import dataclass
 from typing import Literal
 
-from .func import Func
-from .printer import to_text
+from workbench.ir.func import Func
+from workbench.ir.printer import to_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from .affine import FREE, Affine, Digit
-from .poly import Dim
+from workbench.ir.affine import FREE, Affine, Digit
+from workbench.ir.poly import Dim
 
 UNARY_OPS = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "erf", "floor", "ceil", "round", "not")
 COMPARE_OPS = ("lt", "le", "gt", "ge", "eq", "ne")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from .expr import COMPARE_OPS, Binary, Cast, Expr, Select, Unary, Where
-from .func import Func
-from .stmt import blocks
+from workbench.ir.expr import COMPARE_OPS, Binary, Cast, Expr, Select, Unary, Where
+from workbench.ir.func import Func
+from workbench.ir.stmt import blocks
 
 _FREE = (*COMPARE_OPS, "and", "or")
 

@@ -23,16 +23,16 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
-from .affine import FREE, Affine
-from .cells import counts_of, fresh, given, to_numpy, zeros
-from .dtypes import is_float
-from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Buffer, Func
-from .poly import concrete
-from .scalar import HELPERS
-from .stmt import UNORDERED_KINDS, Block, For, Stmt
-from .types import dtype_of
+from workbench.errors import InputError
+from workbench.ir.affine import FREE, Affine
+from workbench.ir.cells import counts_of, fresh, given, to_numpy, zeros
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import concrete
+from workbench.ir.scalar import HELPERS
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, Stmt
+from workbench.ir.types import dtype_of
 
 Array: TypeAlias = NDArray[Any]
 Order: TypeAlias = Literal["program", "reversed", "shuffled"]

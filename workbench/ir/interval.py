@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .affine import Affine, Digit, digit_extent
-from .expr import Bound
-from .poly import Dim, Relation, divide, equal, nonneg, normal
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.expr import Bound
+from workbench.ir.poly import Dim, Relation, divide, equal, nonneg, normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from ..errors import ParseError
-from .printer import NAME
+from workbench.errors import ParseError
+from workbench.ir.printer import NAME
 
 T = TypeVar("T")
 #: Most digits of a whole number; it fits 64 bits then.

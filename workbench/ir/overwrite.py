@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from math import prod
 
-from .affine import Affine, bijective
-from .compact import loop_axes
-from .func import Buffer, Func
-from .region import Span, spans_of
-from .stmt import Block, For, accesses, blocks
+from workbench.ir.affine import Affine, bijective
+from workbench.ir.compact import loop_axes
+from workbench.ir.func import Buffer, Func
+from workbench.ir.region import Span, spans_of
+from workbench.ir.stmt import Block, For, accesses, blocks
 
 _Placed = tuple[Block, tuple[For, ...]]
 

@@ -5,14 +5,29 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from ..errors import did_you_mean
-from .affine import FREE, Affine, Digit
-from .dtypes import element_type, is_float
-from .expr import UNARY_OPS, Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_digit, tidy
-from .func import Buffer
-from .lexer import Reader, Token, describe
-from .poly import Dim, hole
-from .printer import INFIX, SUFFIXES, UNBOUNDED
+from workbench.errors import did_you_mean
+from workbench.ir.affine import FREE, Affine, Digit
+from workbench.ir.dtypes import element_type, is_float
+from workbench.ir.expr import (
+    UNARY_OPS,
+    Binary,
+    Bound,
+    Cast,
+    Const,
+    Expr,
+    Index,
+    Load,
+    Pick,
+    Select,
+    Unary,
+    Where,
+    free_digit,
+    tidy,
+)
+from workbench.ir.func import Buffer
+from workbench.ir.lexer import Reader, Token, describe
+from workbench.ir.poly import Dim, hole
+from workbench.ir.printer import INFIX, SUFFIXES, UNBOUNDED
 
 _NUMBER = re.compile(r"(?P<digits>\d+(?P<fraction>\.\d+)?(?P<exponent>[eE][+-]?\d+)?)(?P<suffix>[a-z]+\d+)?")
 _DTYPES = {v: k for k, v in SUFFIXES.items()}

@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from ..arguments import is_a
-from ..errors import ParseError, did_you_mean
-from .affine import Affine
-from .expr import Bound, Expr, Load
-from .func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, PadStep, Role, Scope
-from .lexer import describe, tokenize, unescape
-from .parse_expr import ExprParser
-from .poly import Dim, Relation
-from .stmt import Block, For, Iter, IterKind, LoopKind, Note, Stmt
-from .wellformed import check
-from .winograd import KERNEL_MATRIX, WinogradStep
+from workbench.arguments import is_a
+from workbench.errors import ParseError, did_you_mean
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound, Expr, Load
+from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, PadStep, Role, Scope
+from workbench.ir.lexer import describe, tokenize, unescape
+from workbench.ir.parse_expr import ExprParser
+from workbench.ir.poly import Dim, Relation
+from workbench.ir.stmt import Block, For, Iter, IterKind, LoopKind, Note, Stmt
+from workbench.ir.wellformed import check
+from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
 
 _LOOPS: dict[str, LoopKind] = {"for" if kind == "serial" else kind: kind for kind in get_args(LoopKind)}
 

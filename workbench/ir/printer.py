@@ -27,14 +27,14 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..legible import escaped
-from .affine import Affine, Digit
-from .dtypes import is_float
-from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
-from .func import Buffer, Func, LayoutStep, PadStep
-from .poly import Dim, Mono, Poly
-from .stmt import Block, For, Note, Stmt
-from .winograd import WinogradStep
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, free_number
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep
+from workbench.ir.poly import Dim, Mono, Poly
+from workbench.ir.stmt import Block, For, Note, Stmt
+from workbench.ir.winograd import WinogradStep
+from workbench.legible import escaped
 
 WIDTH = 120
 NAME = r"[A-Za-z_]\w*(?:\.\w+)*"

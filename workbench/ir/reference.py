@@ -17,15 +17,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, ShapeError
-from .affine import Affine, Digit
-from .expr import Binary, Expr, Load, all_index_forms, loads
-from .func import Func, pack
-from .poly import concrete
-from .reference_math import convert
-from .reference_product import sum_of_products
-from .reference_values import Evaluator, compute_dtype
-from .stmt import Block, For, Iter, Stmt, map_block
+from workbench.errors import InputError, ShapeError
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.expr import Binary, Expr, Load, all_index_forms, loads
+from workbench.ir.func import Func, pack
+from workbench.ir.poly import concrete
+from workbench.ir.reference_math import convert
+from workbench.ir.reference_product import sum_of_products
+from workbench.ir.reference_values import Evaluator, compute_dtype
+from workbench.ir.stmt import Block, For, Iter, Stmt, map_block
 
 Array: TypeAlias = NDArray[Any]
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtypes import is_float
+from workbench.ir.dtypes import is_float
 
 Array: TypeAlias = NDArray[Any]
 

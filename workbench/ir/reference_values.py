@@ -10,12 +10,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from ..errors import RunError
-from .affine import FREE, Affine
-from .dtypes import is_float
-from .expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, all_index_forms
-from .poly import concrete
-from .reference_math import BINARY, UNARY, convert
+from workbench.errors import RunError
+from workbench.ir.affine import FREE, Affine
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, all_index_forms
+from workbench.ir.poly import concrete
+from workbench.ir.reference_math import BINARY, UNARY, convert
 
 Array: TypeAlias = NDArray[Any]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ..errors import ScheduleError
-from .affine import Affine, split_base, width
-from .func import Func
-from .poly import Dim, Relation, nonneg, normal
-from .stmt import Stmt, accesses, blocks
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, split_base, width
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, Relation, nonneg, normal
+from workbench.ir.stmt import Stmt, accesses, blocks
 
 
 @dataclass(frozen=True, slots=True)

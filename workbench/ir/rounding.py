@@ -15,17 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Load, Select, Unary, loads, walk
-from .func import Func, pack
-from .poly import concrete
-from .reference import block_of, factors_of, split_digits
-from .rounding_domain import Box, Domain, Memory, boxes
-from .rounding_sums import PIECE, Sums
-from .rounding_values import UNIT, Array, Near, Ulps, binary, rounded
-from .stmt import Block
-from .types import dtype_of
-from .winograd import WinogradStep
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Cast, Const, Expr, Load, Select, Unary, loads, walk
+from workbench.ir.func import Func, pack
+from workbench.ir.poly import concrete
+from workbench.ir.reference import block_of, factors_of, split_digits
+from workbench.ir.rounding_domain import Box, Domain, Memory, boxes
+from workbench.ir.rounding_sums import PIECE, Sums
+from workbench.ir.rounding_values import UNIT, Array, Near, Ulps, binary, rounded
+from workbench.ir.stmt import Block
+from workbench.ir.types import dtype_of
+from workbench.ir.winograd import WinogradStep
 
 #: Errors of that many additions add up like steps in random directions: with the root of their number, so many times.
 _STEPS = 4.0

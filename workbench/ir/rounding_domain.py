@@ -9,12 +9,12 @@ from typing import TypeAlias, assert_never
 
 import numpy as np
 
-from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
-from .func import Func
-from .reference_values import Evaluator
-from .rounding_values import Array, Near, Ulps, binary, cast, choice, double, unary
-from .types import dtype_of
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Select, Unary, Where
+from workbench.ir.func import Func
+from workbench.ir.reference_values import Evaluator
+from workbench.ir.rounding_values import Array, Near, Ulps, binary, cast, choice, double, unary
+from workbench.ir.types import dtype_of
 
 Box: TypeAlias = dict[str, range]
 

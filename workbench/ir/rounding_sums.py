@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import is_float
-from .expr import Expr, all_index_forms
-from .reference_product import sum_of_products
-from .rounding_domain import OPERAND, Box, Domain, boxes, boxes_of
-from .rounding_values import LARGEST, UNIT, Array, Near, binary, double, rounded
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Expr, all_index_forms
+from workbench.ir.reference_product import sum_of_products
+from workbench.ir.rounding_domain import OPERAND, Box, Domain, boxes, boxes_of
+from workbench.ir.rounding_values import LARGEST, UNIT, Array, Near, binary, double, rounded
 
 #: Elements of other intermediate arrays: few enough to stay in a cache.
 PIECE = 1 << 16

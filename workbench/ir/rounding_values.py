@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtypes import is_float
-from .expr import COMPARE_OPS
-from .reference_math import BINARY, UNARY, convert
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import COMPARE_OPS
+from workbench.ir.reference_math import BINARY, UNARY, convert
 
 Array: TypeAlias = NDArray[Any]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import RunError
-from .dtypes import is_float
+from workbench.errors import RunError
+from workbench.ir.dtypes import is_float
 
 
 def _axis_error(block: str) -> None:

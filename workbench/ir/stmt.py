@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal, TypeAlias, TypeVar
 
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
+from workbench.ir.poly import Dim
+from workbench.ir.remembered import Remembered
 from workbench.legible import shown_legibly
-
-from .affine import Affine
-from .expr import Binary, Bound, Expr, Load, all_index_forms, loads, map_affine, map_bounds, map_loads
-from .poly import Dim
-from .remembered import Remembered
 
 LoopKind: TypeAlias = Literal[
     "serial",

@@ -21,16 +21,16 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 from typing import cast as cast_to
 
-from ..arguments import is_a, shown
-from ..errors import ExpressionError
-from .affine import Affine
-from .dtypes import element_type
-from .expr import DEEPEST, MOST_NODES, Binary, Cast, Expr, Load, Select, Where, measure
-from .func import Buffer, Func
-from .poly import EXTENT_LIMIT, MOST_DIMENSIONS
-from .stmt import Block, For, Iter, Stmt
-from .te_index import Axis, Cond
-from .te_math import (
+from workbench.arguments import is_a, shown
+from workbench.errors import ExpressionError
+from workbench.ir.affine import Affine
+from workbench.ir.dtypes import element_type
+from workbench.ir.expr import DEEPEST, MOST_NODES, Binary, Cast, Expr, Load, Select, Where, measure
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import EXTENT_LIMIT, MOST_DIMENSIONS
+from workbench.ir.stmt import Block, For, Iter, Stmt
+from workbench.ir.te_index import Axis, Cond
+from workbench.ir.te_math import (
     abs,
     ceil,
     elu,
@@ -60,8 +60,20 @@ from .te_math import (
     sqrt,
     tanh,
 )
-from .te_value import Reduction, Scalar, Stage, Tensor, Value, coerce, join, literal, strong, truth, value_of
-from .types import neutral
+from workbench.ir.te_value import (
+    Reduction,
+    Scalar,
+    Stage,
+    Tensor,
+    Value,
+    coerce,
+    join,
+    literal,
+    strong,
+    truth,
+    value_of,
+)
+from workbench.ir.types import neutral
 
 __all__ = [
     "Axis",

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import ExpressionError
-from .affine import Affine, Digit
-from .expr import Bound
-from .poly import concrete
+from workbench.errors import ExpressionError
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.expr import Bound
+from workbench.ir.poly import concrete
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..errors import ExpressionError
-from .dtypes import is_float
-from .expr import Cast, Where
-from .te_value import Scalar, Value, binary, coerce, join, strong, unary
+from workbench.errors import ExpressionError
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Cast, Where
+from workbench.ir.te_value import Scalar, Value, binary, coerce, join, strong, unary
 
 #: Largest error of the activations in float32 where their result is a number, relative to the larger of 1 and ``|x|``.
 ACTIVATION_ERROR = 4e-7

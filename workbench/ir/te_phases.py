@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .te_index import Axis
+from workbench.ir.te_index import Axis
 
 
 @dataclass(frozen=True, slots=True)

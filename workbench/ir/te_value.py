@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..arguments import shown
-from ..errors import ExpressionError
-from .affine import Affine
-from .dtypes import is_float
-from .expr import Binary, Cast, Const, Expr, Index, Load, Pick, Unary, free_digit, tidy
-from .te_index import Axis, merge_extents, merge_names
+from workbench.arguments import shown
+from workbench.errors import ExpressionError
+from workbench.ir.affine import Affine
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import Binary, Cast, Const, Expr, Index, Load, Pick, Unary, free_digit, tidy
+from workbench.ir.te_index import Axis, merge_extents, merge_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)

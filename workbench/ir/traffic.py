@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from .func import Func
-from .poly import concrete
-from .stmt import Block, blocks
+from workbench.ir.func import Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, blocks
 
 
 def least_traffic(func: Func) -> int:

@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from .affine import Affine, Digit, digit_extent
-from .expr import (
-    Binary,
-    Bound,
-    Cast,
-    Expr,
-    Load,
-    Select,
-    Unary,
-    Where,
-    loads,
-)
-from .func import Func
-from .interval import Interval, injective, interval, overlaps, within
-from .poly import Dim, equal, nonneg, normal, product
-from .stmt import UNORDERED_KINDS, Block, For, accesses, blocks
-from .wellformed import check, fail
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.expr import Binary, Bound, Cast, Expr, Load, Select, Unary, Where, loads
+from workbench.ir.func import Func
+from workbench.ir.interval import Interval, injective, interval, overlaps, within
+from workbench.ir.poly import Dim, equal, nonneg, normal, product
+from workbench.ir.stmt import UNORDERED_KINDS, Block, For, accesses, blocks
+from workbench.ir.wellformed import check, fail
 
 
 def verify(func: Func, intrinsics: Collection[str] | None = None) -> None:

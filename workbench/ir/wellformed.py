@@ -10,11 +10,11 @@ from typing import get_args
 
 import numpy as np
 
-from ..errors import InputError, ScheduleError
-from .affine import FREE, Affine
-from .compact import shared_by
-from .dtypes import element_type, is_float
-from .expr import (
+from workbench.errors import InputError, ScheduleError
+from workbench.ir.affine import FREE, Affine
+from workbench.ir.compact import shared_by
+from workbench.ir.dtypes import element_type, is_float
+from workbench.ir.expr import (
     BINARY_OPS,
     DEEPEST,
     MOST_NODES,
@@ -36,11 +36,11 @@ from .expr import (
     measure,
     walk,
 )
-from .func import Buffer, Func, LayoutStep, PadStep, Role, Scope
-from .poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
-from .stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
-from .types import dtype_of
-from .winograd import KERNEL_MATRIX, WinogradStep
+from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
+from workbench.ir.poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
+from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
+from workbench.ir.types import dtype_of
+from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
 
 #: Most loops inside each other.
 MOST_LOOPS = 100

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .poly import Dim
+from workbench.ir.poly import Dim
 
 #: Outputs per tile and dimension -> G, of shape (m + 2, 3).
 KERNEL_MATRIX = MappingProxyType(

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from workbench import markup
 from workbench.analysis import nest_rows
+from workbench.labs.counters import count
 from workbench.runtime.beyond import MARK, tile_of, why_above
 from workbench.runtime.roofs import measure_all_threads
-
-from .counters import count
 
 if TYPE_CHECKING:
     import pandas

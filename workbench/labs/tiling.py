@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from workbench.labs.attempt import Lab
+from workbench.labs.counters import count
+from workbench.labs.exercise import Answer, Exercise, Goal, Prediction
 from workbench.workloads import matmul
-
-from .attempt import Lab
-from .counters import count
-from .exercise import Answer, Exercise, Goal, Prediction
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NoReturn
 
-from ..ir.expr import Binary, Const, Expr, Load, all_index_forms
-from ..ir.func import Func
-from ..ir.stmt import Block
-from . import legality
-from .refusal import refuse
+from workbench.ir.expr import Binary, Const, Expr, Load, all_index_forms
+from workbench.ir.func import Func
+from workbench.ir.stmt import Block
+from workbench.schedule import legality
+from workbench.schedule.refusal import refuse
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import whole
-from ..errors import ScheduleError
-from ..ir.func import Constraint, Func
-from ..ir.poly import EXTENT_LIMIT, evaluate
-from .holes import divisors
+from workbench.arguments import whole
+from workbench.errors import ScheduleError
+from workbench.ir.func import Constraint, Func
+from workbench.ir.poly import EXTENT_LIMIT, evaluate
+from workbench.schedule.holes import divisors
 
 #: Most combinations of the holes of one relation.
 MOST_WAYS = 1 << 18

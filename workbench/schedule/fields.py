@@ -10,12 +10,12 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from ..arguments import elements, shown
-from ..errors import ScheduleError
-from ..ir.func import Func
-from ..ir.poly import EXTENT_LIMIT
-from ..ir.stmt import blocks, loops
-from .holes import NUMBER_LIMIT, Hole, divisors
+from workbench.arguments import elements, shown
+from workbench.errors import ScheduleError
+from workbench.ir.func import Func
+from workbench.ir.poly import EXTENT_LIMIT
+from workbench.ir.stmt import blocks, loops
+from workbench.schedule.holes import NUMBER_LIMIT, Hole, divisors
 
 Json: TypeAlias = Any
 

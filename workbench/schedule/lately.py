@@ -8,10 +8,10 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from ..ir.func import Func, Same
+from workbench.ir.func import Func, Same
 
 if TYPE_CHECKING:
-    from .primitive import Applied, Primitive
+    from workbench.schedule.primitive import Applied, Primitive
 
 KEPT = 8
 

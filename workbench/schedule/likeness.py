@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from ..ir.func import Func
-from ..ir.remembered import Remembered
-from ..ir.stmt import For, blocks, cut_axes
-from . import legality, limits, tails
-from .holes import Hole
-from .outline import Outline
+from workbench.ir.func import Func
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import For, blocks, cut_axes
+from workbench.schedule import legality, limits, tails
+from workbench.schedule.holes import Hole
+from workbench.schedule.outline import Outline
 
 
 def outline_around(func: Func, loop: str) -> Outline:

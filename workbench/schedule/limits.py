@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ..ir.expr import DEEPEST as MOST_LEVELS
-from ..ir.expr import MOST_NODES, Expr, measure
-from ..ir.func import Buffer, Func
-from ..ir.remembered import Remembered
-from ..ir.stmt import Block
-from .outline import Outline
-from .refusal import refuse
+from workbench.ir.expr import DEEPEST as MOST_LEVELS
+from workbench.ir.expr import MOST_NODES, Expr, measure
+from workbench.ir.func import Buffer, Func
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block
+from workbench.schedule.outline import Outline
+from workbench.schedule.refusal import refuse
 
 #: Most times that a block may run, about a day of one core.
 MOST_ITERATIONS = 1 << 48

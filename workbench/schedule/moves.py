@@ -7,13 +7,13 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import WorkbenchError
-from ..ir.func import Func
-from ..ir.remembered import trial
-from ..ir.stmt import Block, walk
-from ..legible import shown_legibly
-from .primitive import Json, Primitive
-from .refusal import Evidence, Hint, Refusal, Witness, witness_of
+from workbench.errors import WorkbenchError
+from workbench.ir.func import Func
+from workbench.ir.remembered import trial
+from workbench.ir.stmt import Block, walk
+from workbench.legible import shown_legibly
+from workbench.schedule.primitive import Json, Primitive
+from workbench.schedule.refusal import Evidence, Hint, Refusal, Witness, witness_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Moves(list[Move]):
     """A list of moves that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
-        from .html import moves_html
+        from workbench.schedule.html import moves_html
 
         return moves_html(self)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..ir.remembered import Remembered
-from ..ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
 
 
 @dataclass(slots=True)

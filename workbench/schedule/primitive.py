@@ -26,11 +26,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 
-from ..arguments import shown
-from ..errors import ScheduleError, UsageError
-from ..ir.func import Func
-from . import legality, limits, standing
-from .fields import (
+from workbench.arguments import shown
+from workbench.errors import ScheduleError, UsageError
+from workbench.ir.func import Func
+from workbench.schedule import legality, limits, standing
+from workbench.schedule.fields import (
     AxisRef,
     BlockRef,
     BlockSize,
@@ -50,8 +50,8 @@ from .fields import (
     source,
     with_numbers,
 )
-from .holes import Hole
-from .registry import Registry
+from workbench.schedule.holes import Hole
+from workbench.schedule.registry import Registry
 
 Applied: TypeAlias = tuple[Func, tuple[str, ...]]
 Returns: TypeAlias = Literal["nothing", "name", "names"]

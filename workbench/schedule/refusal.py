@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeAlias
 
-from ..errors import ScheduleError
-from ..legible import shown_legibly
+from workbench.errors import ScheduleError
+from workbench.legible import shown_legibly
 
 #: Two iterations write one element; one reduction takes the same term twice; an element is read before it is complete.
 WitnessKind: TypeAlias = Literal["write-write", "twice", "read-before-write"]

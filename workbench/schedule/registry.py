@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from ..arguments import shown
-from ..errors import ScheduleError, UsageError, did_you_mean
+from workbench.arguments import shown
+from workbench.errors import ScheduleError, UsageError, did_you_mean
 
 if TYPE_CHECKING:
-    from .primitive import Primitive
+    from workbench.schedule.primitive import Primitive
 
 
 class Registry:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from ..errors import ScheduleError
-from ..intrinsics import Mismatch, match, registry
-from ..ir.compact import shared_by
-from ..ir.func import Func
-from ..ir.poly import Dim
-from ..ir.region import Span, spans_of, union
-from ..ir.remembered import Remembered
-from ..ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
-from . import legality
-from .outline import Outline
-from .refusal import Refusal, refuse
+from workbench.errors import ScheduleError
+from workbench.intrinsics import Mismatch, match, registry
+from workbench.ir.compact import shared_by
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.region import Span, spans_of, union
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import BLOCK_KINDS, Block, For, accesses, blocks, loops, walk
+from workbench.schedule import legality
+from workbench.schedule.outline import Outline
+from workbench.schedule.refusal import Refusal, refuse
 
 
 def check_named(func: Func, step: str, names: Iterable[str]) -> None:

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from ..arguments import is_a, shown, whole
-from ..errors import ScheduleError, UsageError
-from ..ir.func import Func
-from . import holes as _holes
-from .lately import Lately
-from .primitive import Primitive
-from .trace import Trace
+from workbench.arguments import is_a, shown, whole
+from workbench.errors import ScheduleError, UsageError
+from workbench.ir.func import Func
+from workbench.schedule import holes as _holes
+from workbench.schedule.lately import Lately
+from workbench.schedule.primitive import Primitive
+from workbench.schedule.trace import Trace
 
 S = TypeVar("S", bound="States")
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..errors import WorkbenchError
-from ..ir.affine import Affine
-from ..ir.expr import Bound, Load
-from ..ir.func import Buffer, Func
-from ..ir.poly import Dim, equal, nonneg
-from ..ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
-from . import legality
-from .refusal import refuse
-from .rewrite import fresh_names, replace_loop, split_loop
+from workbench.errors import WorkbenchError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound, Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim, equal, nonneg
+from workbench.ir.stmt import Block, For, Iter, Note, Stmt, blocks, loops, map_block, map_block_loads, rewrite
+from workbench.schedule import legality
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import fresh_names, replace_loop, split_loop
 
 
 @dataclass(frozen=True, slots=True)

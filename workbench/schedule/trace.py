@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from ..errors import ScheduleError, WorkbenchError
-from ..ir.func import Func
-from ..ir.printer import to_text
-from ..legible import legible_line, python_literal
-from .primitive import Json, Primitive, from_json
+from workbench.errors import ScheduleError, WorkbenchError
+from workbench.ir.func import Func
+from workbench.ir.printer import to_text
+from workbench.legible import legible_line, python_literal
+from workbench.schedule.primitive import Json, Primitive, from_json
 
 Trace: TypeAlias = tuple[Primitive, ...]
 

@@ -8,9 +8,8 @@ from workbench.runtime.beyond import tile_in, tile_of, why_above
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
+    from workbench.session.desk import Desk
     from workbench.tune.record import Record
-
-    from .desk import Desk
 
 
 def of_schedule(desk: Desk, func: Func, gflops: float | None) -> str:

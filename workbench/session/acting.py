@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from workbench.arguments import shown
 from workbench.errors import UsageError
-
-from .notes import NO_PROGRAM_HINT
+from workbench.session.notes import NO_PROGRAM_HINT
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
-
-    from .history import View
-    from .registry import Host
+    from workbench.session.history import View
+    from workbench.session.registry import Host
 
 
 def on_show(host: Host) -> View:

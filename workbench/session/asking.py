@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.errors import UsageError
-
-from . import registry
-from .board import Board, Deliver, Message, hand_over
-from .protocol import error_json
-from .registry import Host
-from .worker import Lanes, Worker
+from workbench.session import registry
+from workbench.session.board import Board, Deliver, Message, hand_over
+from workbench.session.protocol import error_json
+from workbench.session.registry import Host
+from workbench.session.worker import Lanes, Worker
 
 _log = logging.getLogger(__name__)
 

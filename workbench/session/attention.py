@@ -7,15 +7,14 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from workbench.runtime.load import Load, LoadWatch
-
-from .board import Board
-from .history import View
+from workbench.session.board import Board
+from workbench.session.history import View
 
 if TYPE_CHECKING:
-    from .bench import Bench
-    from .desk import Desk
-    from .measuring import Key
-    from .worker import Lane, Worker
+    from workbench.session.bench import Bench
+    from workbench.session.desk import Desk
+    from workbench.session.measuring import Key
+    from workbench.session.worker import Lane, Worker
 
 LASTS_S = 25.0
 """So long after its last sign somebody is taken to look; a front end gives one every ten seconds."""

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError
 from workbench.runtime.roofs import measure_all_threads
-
-from . import measuring
-from .board import Board
-from .desk import Desk
-from .history import View
-from .measuring import Key, Result
-from .notes import note
-from .protocol import error_json
-from .worker import Lane, Worker
+from workbench.session import measuring
+from workbench.session.board import Board
+from workbench.session.desk import Desk
+from workbench.session.history import View
+from workbench.session.measuring import Key, Result
+from workbench.session.notes import note
+from workbench.session.protocol import error_json
+from workbench.session.worker import Lane, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

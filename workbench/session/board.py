@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .pace import Pace
-from .protocol import Snapshot, delta, error_json
-from .slices import Slices
+from workbench.session.pace import Pace
+from workbench.session.protocol import Snapshot, delta, error_json
+from workbench.session.slices import Slices
 
 Message = dict[str, Any]
 Deliver = Callable[[Message], object]

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.runtime.results import Measurement
     from workbench.schedule import Schedule
+    from workbench.session.measuring import Key, Result
+    from workbench.session.subject import TaskInfo
     from workbench.target import Target
     from workbench.tune.lines import Round
-
-    from .measuring import Key, Result
-    from .subject import TaskInfo
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import whole
 from workbench.errors import UsageError
 from workbench.schedule.primitive import registry
-
-from .notes import note
-from .palette import say
-from .replay import Replayed, ReplayStep, take
-from .tree import TreeNode, keys_of
+from workbench.session.notes import note
+from workbench.session.palette import say
+from workbench.session.replay import Replayed, ReplayStep, take
+from workbench.session.tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
-
-    from .desk import Desk
+    from workbench.session.desk import Desk
 
 
 def position(schedule: Schedule, step: object) -> int:

@@ -11,14 +11,12 @@ from workbench.analysis.figures.roofline import stored_roofs, working_sets
 from workbench.analysis.figures.style import Theme
 from workbench.analysis.figures.tuning import tuning_height
 from workbench.analysis.source import of_ledger
-
-from . import above
+from workbench.session import above
 
 if TYPE_CHECKING:
+    from workbench.session.desk import Desk
+    from workbench.session.tree import TreeNode
     from workbench.target import Target
-
-    from .desk import Desk
-    from .tree import TreeNode
 
 CHARTS = ("tuning", "roofline")
 

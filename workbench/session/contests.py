@@ -10,18 +10,16 @@ from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
 from workbench.runtime import services
 from workbench.runtime.verdicts import against, outcome, told_apart
-
-from .history import open_parts
-from .measuring import Key, Result
-from .protocol import error_json
-from .stats import rounded
+from workbench.session.history import open_parts
+from workbench.session.measuring import Key, Result
+from workbench.session.protocol import error_json
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
     from workbench.runtime.contest import Contest
-
-    from .history import History
-    from .registry import Host
-    from .tree import Tree, TreeNode
+    from workbench.session.history import History
+    from workbench.session.registry import Host
+    from workbench.session.tree import Tree, TreeNode
 
 State = Literal["", "running", "failed"]
 

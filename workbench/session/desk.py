@@ -11,27 +11,26 @@ from workbench.graph.tasks import Task
 from workbench.runtime.load import Load
 from workbench.runtime.roofs import all_threads
 from workbench.schedule import Schedule
+from workbench.session.by_hand import ByHand
+from workbench.session.charts import Shown, known_roofs
+from workbench.session.drawings import Drawings
+from workbench.session.estimates import Estimates
+from workbench.session.history import MOST, History, View
+from workbench.session.measuring import Key, Result
+from workbench.session.notes import NO_PROGRAM_HINT, note
+from workbench.session.origins import BY, origin
+from workbench.session.recall import recall
+from workbench.session.stats import Stats
+from workbench.session.subject import Opened, TaskInfo
+from workbench.session.tree import Tree, TreeNode, keys_of
+from workbench.session.trials import Intensities
+from workbench.session.tuning import TuningWatch
 from workbench.tune.ledger import Best, TaskLedger
 from workbench.tune.measuring import constants_of
 from workbench.tune.record import Record
 from workbench.tune.replay import schedule_of
 from workbench.tune.selection import position
 from workbench.tune.session import TuningSession
-
-from .by_hand import ByHand
-from .charts import Shown, known_roofs
-from .drawings import Drawings
-from .estimates import Estimates
-from .history import MOST, History, View
-from .measuring import Key, Result
-from .notes import NO_PROGRAM_HINT, note
-from .origins import BY, origin
-from .recall import recall
-from .stats import Stats
-from .subject import Opened, TaskInfo
-from .tree import Tree, TreeNode, keys_of
-from .trials import Intensities
-from .tuning import TuningWatch
 
 
 class Desk:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import shown
 from workbench.errors import UsageError
-
-from .stats import rounded
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Graph

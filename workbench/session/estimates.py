@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from workbench.analysis import Estimate
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
+    from workbench.session.history import History, View
+    from workbench.session.measuring import Key
     from workbench.target import Target
-
-    from .history import History, View
-    from .measuring import Key
 
 SLICE = 16
 """States that are estimated in one go beside the session's thread, so that they appear a few at a time."""

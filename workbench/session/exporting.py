@@ -22,20 +22,18 @@ from workbench.errors import UsageError, did_you_mean
 from workbench.ir import printer
 from workbench.runtime.results import MeasureOptions
 from workbench.schedule.trace import script
+from workbench.session.files import File, written
+from workbench.session.history import open_parts
+from workbench.session.measuring import Result
+from workbench.session.registry import answer
+from workbench.session.stats import rounded
+from workbench.session.tables import TABLES, csv_text
 from workbench.tune.conditions import constants_in
-
-from .files import File, written
-from .history import open_parts
-from .measuring import Result
-from .registry import answer
-from .stats import rounded
-from .tables import TABLES, csv_text
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
-
-    from .desk import Desk
-    from .registry import Host
+    from workbench.session.desk import Desk
+    from workbench.session.registry import Host
 
 MEASURED_WITH = ("repeat", "min_repeat_ms", "flush_cache", "constants", "budget_ms", "seed")
 """Options that a number depends on; the others only say for how long to wait."""

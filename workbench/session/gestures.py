@@ -16,8 +16,7 @@ from workbench.schedule.moves import Move, judge
 from workbench.schedule.primitive import Primitive
 from workbench.schedule.primitives.loop import Reorder
 from workbench.schedule.primitives.placement import ComputeAt, ReverseComputeAt
-
-from .palette import at_hand, name_of
+from workbench.session.palette import at_hand, name_of
 
 Place = Literal["before", "after", "on"]
 

@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.analysis.tree import lay_out_tree
 from workbench.schedule import Schedule
-
-from .labels import short
-from .measuring import Key, Result
-from .stats import rounded
-from .tree import By, EdgeKind, Tree, TreeNode, keys_of
+from workbench.session.labels import short
+from workbench.session.measuring import Key, Result
+from workbench.session.stats import rounded
+from workbench.session.tree import By, EdgeKind, Tree, TreeNode, keys_of
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate
-
-    from .contests import Match
+    from workbench.session.contests import Match
 
 __all__ = ["By", "EdgeKind", "History", "Tree", "TreeNode", "View", "open_parts", "to_choose"]
 

@@ -15,10 +15,9 @@ from workbench.errors import WorkbenchError
 from workbench.ir.compact import compact
 from workbench.schedule.primitive import registry
 from workbench.schedule.rewrite import fresh_names
-
-from .estimates import estimated
-from .palette import say
-from .ways import Wanted, elsewhere, ways
+from workbench.session.estimates import estimated
+from workbench.session.palette import say
+from workbench.session.ways import Wanted, elsewhere, ways
 
 if TYPE_CHECKING:
     from workbench.analysis import Estimate

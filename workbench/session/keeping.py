@@ -14,17 +14,15 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.files import replace_file
 from workbench.markup import clean
 from workbench.schedule.primitive import from_json
-
-from .measuring import Key, Result
-from .notes import note
-from .recall import recall, untouched
-from .tree import ROOT, By, EdgeKind, Tree, TreeNode
+from workbench.session.measuring import Key, Result
+from workbench.session.notes import note
+from workbench.session.recall import recall, untouched
+from workbench.session.tree import ROOT, By, EdgeKind, Tree, TreeNode
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
-
-    from .desk import Desk
-    from .session import Session
+    from workbench.session.desk import Desk
+    from workbench.session.session import Session
 
 KIND, SCHEMA = "variants", 1
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.errors import WorkbenchError, render
 from workbench.markup import doubtful
 from workbench.runtime import services
-
-from .protocol import error_json
-from .stats import rounded
+from workbench.session.protocol import error_json
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
     from workbench.runtime.results import Measurement

@@ -7,16 +7,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from workbench.ir.stmt import blocks
-
-from . import palette
-from .forms import lean
+from workbench.session import palette
+from workbench.session.forms import lean
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
+    from workbench.session.desk import Desk
+    from workbench.session.history import View
     from workbench.target import Target
-
-    from .desk import Desk
-    from .history import View
 
 
 def nest_slice(func: Func, target: Target) -> dict[str, Any]:

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING, Any
 from workbench import __version__
 from workbench.errors import UsageError
 from workbench.legible import legible_line
+from workbench.session.exporting import Work, exporter, slug
+from workbench.session.files import File
 from workbench.tune.database import Database
 from workbench.tune.record import Record
 
-from .exporting import Work, exporter, slug
-from .files import File
-
 if TYPE_CHECKING:
     from workbench.graph.graph import Source
-
-    from .desk import Desk
-    from .registry import Host
+    from workbench.session.desk import Desk
+    from workbench.session.registry import Host
 
 KEPT = ("task_key", "task", "trial", "target", "variant", "latency_ms", "spread", "caches", "origin", "trace")
 """What a script needs of a trial: the schedule, whose it is, and the number that spoke for it."""

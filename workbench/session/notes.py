@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench.tune.conditions import CACHES, mixed, unlike
 
 if TYPE_CHECKING:
-    from .desk import Desk
+    from workbench.session.desk import Desk
 
 NO_PROGRAM_HINT = "pass the model and the log together: Workbench(model, log=path)"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .tree import ROOT, By, EdgeKind, Tree, keys_of
+from workbench.session.tree import ROOT, By, EdgeKind, Tree, keys_of
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

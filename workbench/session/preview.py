@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import ScheduleError
 from workbench.schedule.moves import Move
-
-from .forms import lean_row
-from .palette import attempt, verdict_json
+from workbench.session.forms import lean_row
+from workbench.session.palette import attempt, verdict_json
 
 if TYPE_CHECKING:
     from workbench.analysis.estimate import Estimate

@@ -6,14 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.session.tree import ROOT
 from workbench.tune.replay import schedule_of
 
-from .tree import ROOT
-
 if TYPE_CHECKING:
+    from workbench.session.desk import Desk
     from workbench.tune.record import Record
-
-    from .desk import Desk
 
 MOST = 16
 """Schedules by hand that come back by themselves, the newest; an older one is opened by its number."""

@@ -8,9 +8,9 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
-from .nest import known, nest_slice
-from .protocol import VERSION, error_json
-from .registry import QUESTIONS, SLICES, Host, Kept, Look, answer
+from workbench.session.nest import known, nest_slice
+from workbench.session.protocol import VERSION, error_json
+from workbench.session.registry import QUESTIONS, SLICES, Host, Kept, Look, answer
 
 MOST_ROWS = 60
 """Rows of the nest for which is recorded what depends on the selection."""

@@ -15,10 +15,9 @@ from workbench.arguments import shown
 from workbench.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
+    from workbench.session.desk import Desk
+    from workbench.session.history import View
     from workbench.tune.events import Snapshot as TuningSnapshot
-
-    from .desk import Desk
-    from .history import View
 
 
 KEPT = 8

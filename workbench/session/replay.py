@@ -10,15 +10,13 @@ from workbench.errors import UsageError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.legible import shown_legibly
 from workbench.schedule import Schedule
-
-from .notes import NO_PROGRAM_HINT, note
-from .tree import TreeNode, keys_of
+from workbench.session.notes import NO_PROGRAM_HINT, note
+from workbench.session.tree import TreeNode, keys_of
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule.primitive import Primitive
-
-    from .desk import Desk
+    from workbench.session.desk import Desk
 
 
 @dataclass(frozen=True, slots=True)

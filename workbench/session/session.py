@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, path
 from workbench.errors import UsageError
-
-from . import registry
-from .asking import Asking
-from .attention import Attention
-from .bench import Bench
-from .board import Board, Deliver, hand_over
-from .desk import Desk
-from .history import View
-from .notes import first_note, note
-from .pace import TUNING_GAP_S
-from .protocol import Snapshot, error_json, state_message
-from .slices import Slices
-from .subject import open_subject
-from .worker import Call, Lanes, Worker
+from workbench.session import registry
+from workbench.session.asking import Asking
+from workbench.session.attention import Attention
+from workbench.session.bench import Bench
+from workbench.session.board import Board, Deliver, hand_over
+from workbench.session.desk import Desk
+from workbench.session.history import View
+from workbench.session.notes import first_note, note
+from workbench.session.pace import TUNING_GAP_S
+from workbench.session.protocol import Snapshot, error_json, state_message
+from workbench.session.slices import Slices
+from workbench.session.subject import open_subject
+from workbench.session.worker import Call, Lanes, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
-from . import parts as _declared  # noqa: F401  (declares the slices)
-from .nest import choose, nest_slice
-from .notes import note
-from .protocol import error_json
-from .registry import SLICES, Kept, Look
+from workbench.session import parts as _declared  # noqa: F401  (declares the slices)
+from workbench.session.nest import choose, nest_slice
+from workbench.session.notes import note
+from workbench.session.protocol import error_json
+from workbench.session.registry import SLICES, Kept, Look
 
 if TYPE_CHECKING:
-    from .desk import Desk
+    from workbench.session.desk import Desk
 
 _log = logging.getLogger(__name__)
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
+from workbench.session.history import open_parts
+from workbench.session.origins import filling, numbered
+from workbench.session.stats import rounded
 from workbench.tune.events import FINAL, TaskRow
 from workbench.tune.events import Snapshot as TuningSnapshot
 from workbench.tune.lines import Command, Comparison
@@ -13,16 +16,11 @@ from workbench.tune.rounds import verdict
 from workbench.tune.session import TuningSession
 from workbench.tune.standing import START
 
-from .history import open_parts
-from .origins import filling, numbered
-from .stats import rounded
-
 if TYPE_CHECKING:
+    from workbench.session.desk import Desk
+    from workbench.session.history import View
     from workbench.tune.record import Record
     from workbench.tune.standing import Wishes
-
-    from .desk import Desk
-    from .history import View
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""

@@ -11,10 +11,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from workbench.session.forms import readable
 from workbench.tune.log import COLUMNS
 from workbench.tune.record import Record
-
-from .forms import readable
 
 Row = Mapping[str, Any]
 

@@ -11,8 +11,7 @@ from typing import Literal
 from workbench.arguments import shown
 from workbench.errors import UsageError
 from workbench.schedule import Schedule
-
-from .measuring import Key
+from workbench.session.measuring import Key
 
 EdgeKind = Literal["start", "step", "steps", "fill", "replay"]
 """How a state came of the one before it: by one step, by several at once, by numbers put into its holes, by the steps

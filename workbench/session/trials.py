@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.session.estimates import estimated
 from workbench.tune.replay import schedule_of
-
-from .estimates import estimated
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

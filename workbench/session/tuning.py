@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, TuneError, WorkbenchError
 from workbench.schedule import Schedule
+from workbench.session.stats import rounded
 from workbench.tune.ends import end_text, waiting_text
 from workbench.tune.events import FINAL, Event, Snapshot
 from workbench.tune.forecast import forecast, left
@@ -23,8 +24,6 @@ from workbench.tune.options import TuneOptions
 from workbench.tune.record import Record
 from workbench.tune.session import TuningSession
 from workbench.tune.start import TRIALS_PER_TASK, tune
-
-from .stats import rounded
 
 if TYPE_CHECKING:
     from workbench.graph import Graph

@@ -15,7 +15,7 @@ from workbench.schedule import Schedule
 if TYPE_CHECKING:
     import pandas
 
-    from .desk import Desk
+    from workbench.session.desk import Desk
 
 _COLUMNS = (
     m.Column(""), m.Column("Variant"), m.Column("From"), m.Column("Step", code=True), m.Column("Latency", number=True),

@@ -12,8 +12,7 @@ from workbench.arguments import path as as_path
 from workbench.errors import UsageError
 from workbench.session.exporting import Work, exporter, prepare, stem
 from workbench.session.files import File, written
-
-from .page import page, taken
+from workbench.widgets.page import page, taken
 
 if TYPE_CHECKING:
     from workbench.session import Session

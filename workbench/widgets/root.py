@@ -18,12 +18,11 @@ from workbench.schedule.primitive import Primitive
 from workbench.session import Session
 from workbench.session.keeping import kept
 from workbench.session.parts.meta import PANELS
-
-from . import export as exporting
-from .figure import LiveFigure
-from .options import loading
-from .static_view import static_text, with_copy
-from .twins import VariantTwins, wait_for
+from workbench.widgets import export as exporting
+from workbench.widgets.figure import LiveFigure
+from workbench.widgets.options import loading
+from workbench.widgets.static_view import static_text, with_copy
+from workbench.widgets.twins import VariantTwins, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,8 +16,7 @@ from workbench.tune.html import task_table, totals
 
 if TYPE_CHECKING:
     from workbench.session import Session
-
-    from .root import Panel, Workbench
+    from workbench.widgets.root import Panel, Workbench
 
 VIEW_TYPE = "application/vnd.schedule-workbench.view+json"
 """MIME type by which a saved notebook keeps a readable copy beside the live view."""

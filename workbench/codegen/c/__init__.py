@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from ...errors import BuildError, WorkbenchError
-from ...ir.func import Func
-from ...target import Target
-from ..assembly import instructions
-from ..backend import Backend, backend
-from ..lines import Named
-from .compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
-from .module import list_module, print_module
-from .names import is_taken
+from workbench.codegen.assembly import instructions
+from workbench.codegen.backend import Backend, backend
+from workbench.codegen.c.compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
+from workbench.codegen.c.module import list_module, print_module
+from workbench.codegen.c.names import is_taken
+from workbench.codegen.lines import Named
+from workbench.errors import BuildError, WorkbenchError
+from workbench.ir.func import Func
+from workbench.target import Target
 
 
 @backend

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ... import host
-from ...errors import BuildError
-from ...target import Target
+from workbench import host
+from workbench.errors import BuildError
+from workbench.target import Target
 
 #: They let the compiler form fused multiply-adds (as our LLVM code does) and forget about errno and floating-point
 #: exceptions, which nobody reads.

@@ -9,10 +9,12 @@ from typing import assert_never
 
 import numpy as np
 
-from ...errors import BuildError
-from ...ir.affine import FREE, Affine, Digit, digit_extent
-from ...ir.dtypes import is_float
-from ...ir.expr import (
+from workbench.codegen.c.helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
+from workbench.codegen.c.names import Names
+from workbench.errors import BuildError
+from workbench.ir.affine import FREE, Affine, Digit, digit_extent
+from workbench.ir.dtypes import is_float
+from workbench.ir.expr import (
     COMPARE_OPS,
     Binary,
     Bound,
@@ -29,10 +31,8 @@ from ...ir.expr import (
     loads,
     map_children,
 )
-from ...ir.func import Buffer
-from ...ir.stmt import Block
-from .helpers import VALUE_TYPE, Helpers, compute_dtype, math_name
-from .names import Names
+from workbench.ir.func import Buffer
+from workbench.ir.stmt import Block
 
 #: How tightly an operator binds, as in C.
 ATOM, UNARY, PRODUCT, SUM, COMPARE, BITS, AND, CHOICE = 9, 8, 7, 6, 5, 4, 3, 2

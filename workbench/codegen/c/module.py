@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...ir.func import Buffer, Func
-from ...ir.poly import concrete
-from ...ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
-from ...target import Target
-from ..lines import Named, named
-from ..lowering import lowered, task_limit
-from ..memory import place
-from .exprs import ExprPrinter
-from .helpers import MEMORY_TYPE, Helpers
-from .names import Names
-from .nest import NestPrinter, comment
+from workbench.codegen.c.exprs import ExprPrinter
+from workbench.codegen.c.helpers import MEMORY_TYPE, Helpers
+from workbench.codegen.c.names import Names
+from workbench.codegen.c.nest import NestPrinter, comment
+from workbench.codegen.lines import Named, named
+from workbench.codegen.lowering import lowered, task_limit
+from workbench.codegen.memory import place
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain
+from workbench.target import Target
 
 _HEAD = """#include <math.h>
 #include <stdint.h>

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ...ir.affine import Affine, Digit
-from ...ir.dtypes import itemsize
-from ...ir.expr import Bound, Expr
-from ...ir.func import Buffer
-from ...ir.poly import concrete
-from ...ir.stmt import Block, For, Stmt, accesses, blocks
-from ..lines import Line
-from ..memory import Placed
-from .exprs import ExprPrinter, Text
-from .helpers import MEMORY_TYPE, VALUE_TYPE
-from .names import Names
+from workbench.codegen.c.exprs import ExprPrinter, Text
+from workbench.codegen.c.helpers import MEMORY_TYPE, VALUE_TYPE
+from workbench.codegen.c.names import Names
+from workbench.codegen.lines import Line
+from workbench.codegen.memory import Placed
+from workbench.ir.affine import Affine, Digit
+from workbench.ir.dtypes import itemsize
+from workbench.ir.expr import Bound, Expr
+from workbench.ir.func import Buffer
+from workbench.ir.poly import concrete
+from workbench.ir.stmt import Block, For, Stmt, accesses, blocks
 
 #: Ask for at most so many copies of a loop's body; C compilers take long over more.
 MAX_COPIES = 256

@@ -4,6 +4,6 @@ With `workbench.graph.fill` and `workbench.onnx_backend` the only modules that k
 first needed.
 """
 
-from .reader import load_onnx, read_model, read_program
+from workbench.graph.onnx.reader import load_onnx, read_model, read_program
 
 __all__ = ["load_onnx", "read_model", "read_program"]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graph import Array, AttrValue, Node, TensorType
-from ..opdef import Call, Case, OpDef
-from ..program import Program
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef
+from workbench.graph.program import Program
 
 if TYPE_CHECKING:
     import onnx

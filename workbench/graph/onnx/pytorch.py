@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from ...arguments import ArgumentTypeError, is_a, whole
-from ...errors import ModelError, UsageError
-from ..graph import Graph
-from .reader import load_onnx
+from workbench.arguments import ArgumentTypeError, is_a, whole
+from workbench.errors import ModelError, UsageError
+from workbench.graph.graph import Graph
+from workbench.graph.onnx.reader import load_onnx
 
 if TYPE_CHECKING:
     import onnx
@@ -94,7 +94,7 @@ def load_torch(
         except Exception as e:
             raise _failed(chosen, e) from e
     if save is not None:
-        from ..fill import save_onnx
+        from workbench.graph.fill import save_onnx
 
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}

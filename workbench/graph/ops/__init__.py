@@ -1,6 +1,6 @@
 """Operator families; importing this package registers them all."""
 
-from . import (
+from workbench.graph.ops import (
     activations,
     along,
     arg,

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.dtypes import is_float
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, sample
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, sample
+from workbench.ir import te
+from workbench.ir.dtypes import is_float
 
 
 class _Arg(OpDef):

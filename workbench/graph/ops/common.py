@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.dtypes import is_float
-from ..graph import Array, TensorType
-from ..opdef import Call
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call
+from workbench.ir import te
+from workbench.ir.dtypes import is_float
 
 Idx = te.Axis | int
 _NAMES = {1: ("i",), 2: ("i", "j"), 3: ("b", "i", "j"), 4: ("n", "h", "w", "c")}

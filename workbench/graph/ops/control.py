@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import ModelError
-from ..graph import Array, AttrValue, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from ..program import Declared, Program
-from ..reference import interpret
+from workbench.errors import ModelError
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.program import Declared, Program
+from workbench.graph.reference import interpret
 
 
 class _Control(OpDef):

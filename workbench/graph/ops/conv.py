@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import (
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import (
     Window,
     compute,
     from_nchw,
@@ -25,6 +24,7 @@ from .common import (
     unplace,
     window,
 )
+from workbench.ir import te
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.te_phases import Phases
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, from_nchw, layout_of, place, sample, spatial_names, to_nchw, unplace
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, from_nchw, layout_of, place, sample, spatial_names, to_nchw, unplace
+from workbench.ir import te
+from workbench.ir.te_phases import Phases
 
 #: Channels of the result below which phases are computed side by side.
 FEW = 4

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.dtypes import is_float
-from ..graph import Array, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import at, broadcast_shape, compute, operand, same, sample
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import at, broadcast_shape, compute, operand, same, sample
+from workbench.ir import te
+from workbench.ir.dtypes import is_float
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import Idx, compute, ints, sample
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import Idx, compute, ints, sample
+from workbench.ir import te
 
 
 def counted(c: Call, i: int, value: te.Value, extent: int) -> te.Value:

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from ..graph import Array, AttrValue
-from ..opdef import Call, registry
+from workbench.graph.graph import Array, AttrValue
+from workbench.graph.opdef import Call, registry
 
 
 def _sigmoid(x: Array) -> Array:

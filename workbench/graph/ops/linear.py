@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import Idx, at, broadcast_shape, compute, operand, sample
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import Idx, at, broadcast_shape, compute, operand, sample
+from workbench.ir import te
 
 #: What is summed of two elements and the places where they were read.
 Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]

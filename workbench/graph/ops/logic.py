@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import at, broadcast_shape, compute, operand, sample
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import at, broadcast_shape, compute, operand, sample
+from workbench.ir import te
 
 
 class _Relation(OpDef):

@@ -6,10 +6,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import as_type, at, compute, from_nchw, layout_of, place, same, sample, spatial_names, to_nchw, unplace
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import (
+    as_type,
+    at,
+    compute,
+    from_nchw,
+    layout_of,
+    place,
+    same,
+    sample,
+    spatial_names,
+    to_nchw,
+    unplace,
+)
+from workbench.ir import te
 
 
 def _channel(c: Call) -> int:

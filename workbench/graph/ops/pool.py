@@ -8,10 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, AttrValue, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import (
+from workbench.graph.graph import Array, AttrValue, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import (
     Window,
     compute,
     from_nchw,
@@ -27,6 +26,7 @@ from .common import (
     unplace,
     window,
 )
+from workbench.ir import te
 
 #: What becomes of one value; None where it stays as it is.
 _Step: TypeAlias = Callable[[te.Value], te.Value] | None

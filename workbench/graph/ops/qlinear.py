@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import Idx, at, compute, from_nchw, operand, pad_stage, sample, to_nchw, unplace
-from .conv import ConvShape, conv_names, conv_shape, conv_stage, np_conv
-from .linear import product_shape, product_stage
-from .quant import foreign_of, np_saturated, number, rounded
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import Idx, at, compute, from_nchw, operand, pad_stage, sample, to_nchw, unplace
+from workbench.graph.ops.conv import ConvShape, conv_names, conv_shape, conv_stage, np_conv
+from workbench.graph.ops.linear import product_shape, product_stage
+from workbench.graph.ops.quant import foreign_of, np_saturated, number, rounded
+from workbench.ir import te
 
 BYTES = ("uint8", "int8")
 Reader = Callable[[Sequence[Idx]], te.Value]

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...ir import te
-from ...ir.expr import Const
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, operand, sample
-from .tensor import DTYPES
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, operand, sample
+from workbench.graph.ops.tensor import DTYPES
+from workbench.ir import te
+from workbench.ir.expr import Const
 
 #: Types that quantised numbers have here.
 QUANTISED = ("uint8", "int8", "uint16", "int16", "int32")
@@ -98,7 +98,7 @@ def _np_spread(c: Call, i: int, value: Array) -> Array:
 
 def foreign_of(c: Call, why: str) -> OpDef:
     """Implementation of the onnx package; `ModelError` "model.unsupported_dtype" where it has none."""
-    from ..onnx.foreign import foreign
+    from workbench.graph.onnx.foreign import foreign
 
     found = foreign(c.node.domain, c.node.op, c.version)
     if found is None:

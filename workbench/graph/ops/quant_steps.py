@@ -10,11 +10,11 @@ from math import prod
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, operand
-from .quant import np_saturated, number, rounded
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, operand
+from workbench.graph.ops.quant import np_saturated, number, rounded
+from workbench.ir import te
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..graph import Array, AttrValue, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import sample
-from .gating import Activation, activations
+from workbench.graph.graph import Array, AttrValue, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import sample
+from workbench.graph.ops.gating import Activation, activations
 
 #: Recurrences of at most this many steps, both directions together, are unrolled: each is two kernels or three, and
 #: some twenty nodes for every pass.

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ...ir.dtypes import is_float
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import Idx, compute, ints, sample
-from .quant import np_saturated
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import Idx, compute, ints, sample
+from workbench.graph.ops.quant import np_saturated
+from workbench.ir import te
+from workbench.ir.dtypes import is_float
 
 
 @dataclass(frozen=True, slots=True)

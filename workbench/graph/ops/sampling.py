@@ -6,10 +6,10 @@ import itertools
 
 import numpy as np
 
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import ints, sample
-from .resize import cubic_weight
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import ints, sample
+from workbench.graph.ops.resize import cubic_weight
 
 #: Neighbours along a dimension, relative to the element at or before a position; None: the nearest element alone.
 _TAPS = {"nearest": None, "linear": (0, 1), "bilinear": (0, 1), "cubic": (-1, 0, 1, 2), "bicubic": (-1, 0, 1, 2)}

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, lowest, sample
-from .gather import counted
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, lowest, sample
+from workbench.graph.ops.gather import counted
+from workbench.ir import te
 
 #: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18

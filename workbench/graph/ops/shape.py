@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, ints, sample
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, ints, sample
+from workbench.ir import te
 
 
 def _view(c: Call, x: te.Tensor | None, shape: tuple[int, ...]) -> te.Tensor:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import sample
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import sample
 
 
 @operator("STFT", "opaque")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, same, sample
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, same, sample
+from workbench.ir import te
 
 
 class AlongAxis(OpDef):

@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from ...ir import te
-from ..graph import Array, Node, TensorType
-from ..opdef import Call, Case, OpDef, operator
-from .common import compute, ints, sample
+from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.ops.common import compute, ints, sample
+from workbench.ir import te
 
 DTYPES = {
     1: "float32",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..graph import Array, TensorType
-from ..opdef import Call, Case, OpDef, operator
+from workbench.graph.graph import Array, TensorType
+from workbench.graph.opdef import Call, Case, OpDef, operator
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...errors import UsageError
-from ..graph import Graph, Origin
-from . import (
+from workbench.errors import UsageError
+from workbench.graph.graph import Graph, Origin
+from workbench.graph.passes import (
     canonical,
     combine,
     cse,
@@ -24,8 +24,8 @@ from . import (
     statistics,
     views,
 )
-from .base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
-from .explain import Change, PassReport, Report, explain
+from workbench.graph.passes.base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
+from workbench.graph.passes.explain import Change, PassReport, Report, explain
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (

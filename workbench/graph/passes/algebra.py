@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from ..graph import Node
-from ..ops.elementwise import largest
-from .rewriting import Found, Rule, Site, declare
+from workbench.graph.graph import Node
+from workbench.graph.ops.elementwise import largest
+from workbench.graph.passes.rewriting import Found, Rule, Site, declare
 
 ALGEBRA: dict[str, Rule] = {}
 

@@ -8,9 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from ...arguments import is_a
-from ...errors import UsageError, did_you_mean
-from ..graph import Graph
+from workbench.arguments import is_a
+from workbench.errors import UsageError, did_you_mean
+from workbench.graph.graph import Graph
 
 Run: TypeAlias = Callable[[Graph], Graph]
 

@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir.dtypes import is_float
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
-from ..infer import make_call
-from ..opdef import Call, opdef
-from ..ops.linear import Gemm
-from ..ops.pool import pool_window
-from ..ops.reduce import Reduce
-from ..ops.softmax import AlongAxis
-from .base import graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import Call, opdef
+from workbench.graph.ops.linear import Gemm
+from workbench.graph.ops.pool import pool_window
+from workbench.graph.ops.reduce import Reduce
+from workbench.graph.ops.softmax import AlongAxis
+from workbench.graph.passes.base import graph_pass
+from workbench.ir.dtypes import is_float
 
 _BAND = 64
 

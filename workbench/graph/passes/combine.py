@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import AttrValue, Graph, Node
-from .base import because, graph_pass
-from .rewriting import Site
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import AttrValue, Graph, Node
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rewriting import Site
 
 #: What reads a part of the last dimension of a matrix without a copy, and what reads some channels of an image so.
 _ROW_READERS = ("MatMul",)

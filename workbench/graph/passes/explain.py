@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from workbench.graph.graph import Graph, Node, Origin
+from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
 from workbench.legible import shown_legibly
-
-from ..graph import Graph, Node, Origin
-from .base import Journal, find_pass, journal, run_pass, select_passes
 
 Kind = Literal["removed", "added", "changed"]
 _SHOWN = 12
@@ -175,7 +174,7 @@ class Report:
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"
 
     def _repr_html_(self) -> str:
-        from ..html import report_html
+        from workbench.graph.html import report_html
 
         return report_html(self)
 
@@ -194,7 +193,7 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
     Report
         Its `graph` is what `Graph.optimize` returns.
     """
-    from . import DEFAULT, ORDER, finished
+    from workbench.graph.passes import DEFAULT, ORDER, finished
 
     without = (without,) if isinstance(without, str) else tuple(without)
     wanted = tuple(DEFAULT if passes is None else passes)

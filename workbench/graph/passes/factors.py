@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..graph import Array, Graph, Node
-from ..opdef import Call
-from ..ops.conv import conv_shape
-from .base import because, graph_pass
-from .rewriting import Site
-from .scale import representable
+from workbench.graph.graph import Array, Graph, Node
+from workbench.graph.opdef import Call
+from workbench.graph.ops.conv import conv_shape
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rewriting import Site
+from workbench.graph.passes.scale import representable
 
 #: What a factor that is the same everywhere may be moved past.
 _MOVES = ("Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze")

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..graph import AttrValue, Graph, Node, TensorType
-from ..opdef import opdef
-from .base import graph_pass
-from .rewriting import Found, Rule, Site, apply_rules, declare
+from workbench.graph.graph import AttrValue, Graph, Node, TensorType
+from workbench.graph.opdef import opdef
+from workbench.graph.passes.base import graph_pass
+from workbench.graph.passes.rewriting import Found, Rule, Site, apply_rules, declare
 
 ROWS: dict[str, Rule] = {}
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..edit import GraphEditor
-from ..graph import Graph, Node
-from ..infer import make_call
-from ..limits import FOLD_BYTES, FOLD_GROWTH
-from ..opdef import evaluate, opdef
-from .base import because, graph_pass
-from .rewriting import apply_rules
-from .viewing import VIEWS
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.limits import FOLD_BYTES, FOLD_GROWTH
+from workbench.graph.opdef import evaluate, opdef
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.rewriting import apply_rules
+from workbench.graph.passes.viewing import VIEWS
 
 
 @graph_pass("fold_constants")

@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..graph import FusedNodes, Graph, Node
-from ..infer import make_call
-from ..moved import MOVES
-from ..opdef import Fusion, obstacle, opdef
-from .base import graph_pass
+from workbench.graph.graph import FusedNodes, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.moved import MOVES
+from workbench.graph.opdef import Fusion, obstacle, opdef
+from workbench.graph.passes.base import graph_pass
 
 _EXIT = "<outputs>"
 

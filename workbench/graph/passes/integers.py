@@ -13,17 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph
-from ..opdef import Call
-from ..ops.contrib import DOMAIN
-from ..ops.conv import conv_shape
-from ..ops.qlinear import np_factor
-from ..ops.quant import spread_shape
-from .base import because, graph_pass
-from .integers_contrib import CONTRIB
-from .integers_product import centred, int32, is_number, less_zero, product, zero_of
-from .steps import Steps
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph
+from workbench.graph.opdef import Call
+from workbench.graph.ops.contrib import DOMAIN
+from workbench.graph.ops.conv import conv_shape
+from workbench.graph.ops.qlinear import np_factor
+from workbench.graph.ops.quant import spread_shape
+from workbench.graph.passes.base import because, graph_pass
+from workbench.graph.passes.integers_contrib import CONTRIB
+from workbench.graph.passes.integers_product import centred, int32, is_number, less_zero, product, zero_of
+from workbench.graph.passes.steps import Steps
 
 
 @graph_pass("integer_products")

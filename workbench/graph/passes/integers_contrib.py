@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..opdef import opdef
-from ..ops.contrib import QGemm, QLinearGlobalAveragePool
-from .integers_product import int32, less_zero, product
-from .steps import Steps
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.contrib import QGemm, QLinearGlobalAveragePool
+from workbench.graph.passes.integers_product import int32, less_zero, product
+from workbench.graph.passes.steps import Steps
 
 CONTRIB: dict[str, Callable[[Steps], bool]] = {}
 _Rule = Callable[[Steps], bool]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Array
-from .steps import Steps
+from workbench.graph.graph import Array
+from workbench.graph.passes.steps import Steps
 
 
 def centred(w: Array, zero: Array) -> tuple[Array, Array]:

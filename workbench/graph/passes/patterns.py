@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph import Node
-from ..opdef import opdef
-from ..ops.reduce import Reduce
-from .rewriting import Found, Rule, Site, declare
+from workbench.graph.graph import Node
+from workbench.graph.opdef import opdef
+from workbench.graph.ops.reduce import Reduce
+from workbench.graph.passes.rewriting import Found, Rule, Site, declare
 
 PATTERNS: dict[str, Rule] = {}
 

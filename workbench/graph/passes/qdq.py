@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
-from ..infer import make_call
-from ..ops.contrib import DOMAIN
-from ..ops.qlinear import BYTES
-from .base import because, graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.ops.contrib import DOMAIN
+from workbench.graph.ops.qlinear import BYTES
+from workbench.graph.passes.base import because, graph_pass
 
 #: Operators that only move elements, or choose among them: they run on the quantised ones as they are.
 _MOVES = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice")

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..edit import GraphEditor
-from ..graph import Array, AttrValue, Graph, Node
-from ..infer import make_call
-from ..opdef import Call, opdef
-from ..ops.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
-from .base import because, graph_pass
+from workbench.graph.edit import GraphEditor
+from workbench.graph.graph import Array, AttrValue, Graph, Node
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import Call, opdef
+from workbench.graph.ops.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
+from workbench.graph.passes.base import because, graph_pass
 
 
 @graph_pass("unroll_recurrences")

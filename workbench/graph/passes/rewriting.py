@@ -15,11 +15,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..edit import GraphEditor, as_it_stands
-from ..graph import Array, AttrValue, Graph, Node, TensorType
-from ..infer import make_call
-from ..opdef import Call
-from .base import because
+from workbench.graph.edit import GraphEditor, as_it_stands
+from workbench.graph.graph import Array, AttrValue, Graph, Node, TensorType
+from workbench.graph.infer import make_call
+from workbench.graph.opdef import Call
+from workbench.graph.passes.base import because
 
 #: What a rule gives: a tensor that has the node's value, nodes of which the last makes it, or nothing.
 Found: TypeAlias = "str | list[Node] | None"

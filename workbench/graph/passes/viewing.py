@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..graph import Node
-from ..opdef import evaluate, opdef
-from ..ops.reduce import Reduce
-from ..ops.tensor import Pad, Slice, Transpose
-from .rewriting import Found, Rule, Site, declare
+from workbench.graph.graph import Node
+from workbench.graph.opdef import evaluate, opdef
+from workbench.graph.ops.reduce import Reduce
+from workbench.graph.ops.tensor import Pad, Slice, Transpose
+from workbench.graph.passes.rewriting import Found, Rule, Site, declare
 
 VIEWS: dict[str, Rule] = {}
 MOVES: dict[str, Rule] = {}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ...ir.affine import Affine, split_base, width
-from ...ir.func import Func
-from ...ir.poly import Dim, equal, normal
-from ...ir.stmt import Block, For, accesses, blocks, written
-from ..refusal import Search, refuse
-from .forms import nonneg
-from .nest import extents_of, is_unit, readers, reduction_loops, shared_loops, writers
-from .witness import early
+from workbench.ir.affine import Affine, split_base, width
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, equal, normal
+from workbench.ir.stmt import Block, For, accesses, blocks, written
+from workbench.schedule.legality.forms import nonneg
+from workbench.schedule.legality.nest import extents_of, is_unit, readers, reduction_loops, shared_loops, writers
+from workbench.schedule.legality.witness import early
+from workbench.schedule.refusal import Search, refuse
 
 
 def check_sole_writer(func: Func, block: Block, code: str) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 
-from ...ir.affine import Affine, Digit, digit_extent
-from ...ir.func import Func
-from ...ir.poly import Dim, Relation, equal, negative, normal
-from ...ir.poly import nonneg as _nonneg
-from ...ir.remembered import Remembered
-from ...ir.stmt import accesses
-from ..outline import Outline
+from workbench.ir.affine import Affine, Digit, digit_extent
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, Relation, equal, negative, normal
+from workbench.ir.poly import nonneg as _nonneg
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import accesses
+from workbench.schedule.outline import Outline
 
 
 @functools.lru_cache(maxsize=256)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from ...ir.affine import Digit
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, blocks, written
-from ..refusal import Search, refuse
-from .forms import determines, tiles
-from .nest import chain, extents_of, is_unit, private, reduction_loops
-from .witness import conflict, twice
+from workbench.ir.affine import Digit
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block, For, blocks, written
+from workbench.schedule.legality.forms import determines, tiles
+from workbench.schedule.legality.nest import chain, extents_of, is_unit, private, reduction_loops
+from workbench.schedule.legality.witness import conflict, twice
+from workbench.schedule.refusal import Search, refuse
 
 Hint: TypeAlias = Callable[[Func, Block, Sequence[For]], str]
 

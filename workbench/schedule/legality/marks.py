@@ -5,16 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Mapping, Sequence
 
-from ...ir.affine import Affine, digit_extent
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
-from ..outline import Outline
-from ..refusal import Refusal, refuse
-from .hints import for_innermost, for_parallel, for_sum
-from .independence import check_independent
-from .nest import reduction_loops
+from workbench.ir.affine import Affine, digit_extent
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
+from workbench.schedule.legality.hints import for_innermost, for_parallel, for_sum
+from workbench.schedule.legality.independence import check_independent
+from workbench.schedule.legality.nest import reduction_loops
+from workbench.schedule.outline import Outline
+from workbench.schedule.refusal import Refusal, refuse
 
 
 def check_parallel(func: Func, loop: str, step: Collection[str] = (), done: Collection[str] = ()) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 
-from ...ir.func import Func
-from ...ir.poly import Dim, equal
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, blocks
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim, equal
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block, For, blocks
 
 
 def extents_of(path: Iterable[For]) -> dict[str, Dim]:

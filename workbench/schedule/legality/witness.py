@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine
-from ...ir.expr import Bound, Expr, Load, Select, children
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.remembered import Remembered
-from ...ir.stmt import Block, For, accesses, blocks
-from ..domain import Domain
-from ..holes import fill
-from ..refusal import Point, Witness
-from .effect import effect_of
-from .forms import evaluate_form
-from .nest import chain, reduction_loops, shared_loops
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Bound, Expr, Load, Select, children
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.remembered import Remembered
+from workbench.ir.stmt import Block, For, accesses, blocks
+from workbench.schedule.domain import Domain
+from workbench.schedule.holes import fill
+from workbench.schedule.legality.effect import effect_of
+from workbench.schedule.legality.forms import evaluate_form
+from workbench.schedule.legality.nest import chain, reduction_loops, shared_loops
+from workbench.schedule.refusal import Point, Witness
 
 LIMIT = 4096
 """Iterations that are looked at."""

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .annotation import Annotate, Parallel, Unroll, Vectorize
-from .binding import Bind
-from .cache import CacheRead, CacheWrite
-from .inline import ComputeInline, ReverseComputeInline
-from .layout import TransformLayout
-from .loop import Fuse, Reorder
-from .padding import Pad
-from .placement import ComputeAt, ReverseComputeAt
-from .reduction import DecomposeReduction, RFactor
-from .split import Split, Tile
-from .storage import SetScope, StorageAlign
-from .tensorize import Tensorize
-from .unit import Blockize
-from .winograd import Winograd
+from workbench.schedule.primitives.annotation import Annotate, Parallel, Unroll, Vectorize
+from workbench.schedule.primitives.binding import Bind
+from workbench.schedule.primitives.cache import CacheRead, CacheWrite
+from workbench.schedule.primitives.inline import ComputeInline, ReverseComputeInline
+from workbench.schedule.primitives.layout import TransformLayout
+from workbench.schedule.primitives.loop import Fuse, Reorder
+from workbench.schedule.primitives.padding import Pad
+from workbench.schedule.primitives.placement import ComputeAt, ReverseComputeAt
+from workbench.schedule.primitives.reduction import DecomposeReduction, RFactor
+from workbench.schedule.primitives.split import Split, Tile
+from workbench.schedule.primitives.storage import SetScope, StorageAlign
+from workbench.schedule.primitives.tensorize import Tensorize
+from workbench.schedule.primitives.unit import Blockize
+from workbench.schedule.primitives.winograd import Winograd
 
 __all__ = [
     "Annotate",

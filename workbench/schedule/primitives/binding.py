@@ -6,12 +6,12 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, cast, get_args
 
-from ...ir.func import Func
-from ...ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
-from .. import standing
-from ..likeness import all_plain
-from ..primitive import Applied, Choice, LoopRef, Primitive, primitive
-from .annotation import check_unmarked, limit_size, mark, sizes_through
+from workbench.ir.func import Func
+from workbench.ir.stmt import BLOCK_KINDS, BOUND_KINDS, THREAD_KINDS, LoopKind, loops
+from workbench.schedule import standing
+from workbench.schedule.likeness import all_plain
+from workbench.schedule.primitive import Applied, Choice, LoopRef, Primitive, primitive
+from workbench.schedule.primitives.annotation import check_unmarked, limit_size, mark, sizes_through
 
 #: Most threads of one block; what devices of today allow.
 THREAD_LIMIT = 1024

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...ir.affine import Affine
-from ...ir.expr import Load
-from ...ir.func import Buffer, Func
-from ...ir.stmt import Block, Iter, blocks, map_block_loads
-from .. import legality
-from ..primitive import Applied, BlockRef, BufferRef, Primitive, primitive
-from ..refusal import Search, Witness, refuse
-from ..rewrite import fresh_names, nest, replace_block
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.stmt import Block, Iter, blocks, map_block_loads
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, BufferRef, Primitive, primitive
+from workbench.schedule.refusal import Search, Witness, refuse
+from workbench.schedule.rewrite import fresh_names, nest, replace_block
 
 
 @primitive(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError, WorkbenchError
-from ...ir.affine import FREE, Affine, Digit, bijective
-from ...ir.expr import (
+from workbench.errors import ScheduleError, WorkbenchError
+from workbench.ir.affine import FREE, Affine, Digit, bijective
+from workbench.ir.expr import (
     Binary,
     Const,
     Expr,
@@ -26,15 +26,15 @@ from ...ir.expr import (
     map_picks,
     tidy,
 )
-from ...ir.func import Func
-from ...ir.poly import equal
-from ...ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
-from ...ir.types import neutral
-from .. import legality, limits
-from ..primitive import Applied, BlockRef, Primitive, primitive
-from ..refusal import refuse
-from ..rewrite import remove_block, replace_block
-from .cover import check_identity
+from workbench.ir.func import Func
+from workbench.ir.poly import equal
+from workbench.ir.stmt import Block, For, Stmt, blocks, map_block_loads, rewrite
+from workbench.ir.types import neutral
+from workbench.schedule import legality, limits
+from workbench.schedule.primitive import Applied, BlockRef, Primitive, primitive
+from workbench.schedule.primitives.cover import check_identity
+from workbench.schedule.refusal import refuse
+from workbench.schedule.rewrite import remove_block, replace_block
 
 
 @primitive(

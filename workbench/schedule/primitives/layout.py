@@ -6,16 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeVar
 
-from ...ir.affine import Affine
-from ...ir.expr import Expr, Load, loads, tidy
-from ...ir.func import Func, LayoutStep
-from ...ir.poly import Dim, divide, nonneg, normal, product
-from ...ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
-from .. import legality
-from ..holes import nearest, resolve_hole, unknown_hole
-from ..primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
-from ..refusal import Refusal, refuse
-from ..rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
+from workbench.ir.affine import Affine
+from workbench.ir.expr import Expr, Load, loads, tidy
+from workbench.ir.func import Func, LayoutStep
+from workbench.ir.poly import Dim, divide, nonneg, normal, product
+from workbench.ir.stmt import Block, Stmt, blocks, map_block_loads, rewrite, touched
+from workbench.schedule import legality
+from workbench.schedule.holes import nearest, resolve_hole, unknown_hole
+from workbench.schedule.primitive import Applied, BlockSize, BufferRef, Choice, Number, Primitive, primitive
+from workbench.schedule.refusal import Refusal, refuse
+from workbench.schedule.rewrite import NotRadix, axis_names, fresh_names, replace_block, split_axis, split_loop
 
 T = TypeVar("T")
 _UNPACKED = "pack along a dimension that one loop moves, and split that loop by the block size"

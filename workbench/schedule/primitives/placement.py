@@ -6,18 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine, split_base
-from ...ir.expr import Bound, loads
-from ...ir.func import Func
-from ...ir.poly import Dim
-from ...ir.region import Span, region
-from ...ir.stmt import Block, For, blocks, loops
-from .. import legality
-from ..primitive import Applied, BlockRef, LoopRef, Primitive, primitive
-from ..refusal import Refusal, Search, Witness, refuse
-from ..rewrite import fresh_names, insert, nest, remove_block
-from .cover import check_identity, uncovered
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, split_base
+from workbench.ir.expr import Bound, loads
+from workbench.ir.func import Func
+from workbench.ir.poly import Dim
+from workbench.ir.region import Span, region
+from workbench.ir.stmt import Block, For, blocks, loops
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Primitive, primitive
+from workbench.schedule.primitives.cover import check_identity, uncovered
+from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.rewrite import fresh_names, insert, nest, remove_block
 
 
 @primitive(

@@ -6,17 +6,17 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ...errors import ScheduleError
-from ...ir.affine import Affine, bijective
-from ...ir.expr import Binary, Load
-from ...ir.func import Buffer, Func
-from ...ir.poly import Dim, normal
-from ...ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
-from ...ir.types import dtype_of, neutral
-from .. import legality
-from ..primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
-from ..refusal import Refusal, Search, Witness, refuse
-from ..rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
+from workbench.errors import ScheduleError
+from workbench.ir.affine import Affine, bijective
+from workbench.ir.expr import Binary, Load
+from workbench.ir.func import Buffer, Func
+from workbench.ir.poly import Dim, normal
+from workbench.ir.stmt import Block, For, Iter, Stmt, as_marked, blocks, loops
+from workbench.ir.types import dtype_of, neutral
+from workbench.schedule import legality
+from workbench.schedule.primitive import Applied, BlockRef, LoopRef, Number, Primitive, primitive
+from workbench.schedule.refusal import Refusal, Search, Witness, refuse
+from workbench.schedule.rewrite import NotRadix, axis_names, fresh_names, nest, replace_block, replace_loop, split_axis
 
 
 @primitive(

@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, cast, get_args
 
-from ...ir.func import Align, Buffer, Func, Scope
-from .. import standing
-from ..outline import Outline
-from ..primitive import Applied, BufferRef, Choice, Number, Primitive, primitive
-from ..refusal import refuse
+from workbench.ir.func import Align, Buffer, Func, Scope
+from workbench.schedule import standing
+from workbench.schedule.outline import Outline
+from workbench.schedule.primitive import Applied, BufferRef, Choice, Number, Primitive, primitive
+from workbench.schedule.refusal import refuse
 
 
 @primitive(

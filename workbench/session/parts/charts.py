@@ -8,9 +8,8 @@ from typing import Any
 from workbench.arguments import shown
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
-
-from ..charts import CHARTS, Shown, height, known_roofs
-from ..registry import Host, Look, command, slice_
+from workbench.session.charts import CHARTS, Shown, height, known_roofs
+from workbench.session.registry import Host, Look, command, slice_
 
 #: Name of the work that measures roofs.
 ROOFS = "roofs"

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a, whole
 from workbench.ir.func import Same
-
-from .. import contests
-from ..estimates import estimated
-from ..registry import Host, needed, question
-from ..stats import rounded
+from workbench.session import contests
+from workbench.session.estimates import estimated
+from workbench.session.registry import Host, needed, question
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
     from workbench.analysis import DiffRow, Listing

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .. import networks  # noqa: F401 (declares its exporters)
-from ..exporting import kept, prepare
-from ..registry import Host, needed, question
+from workbench.session import networks  # noqa: F401 (declares its exporters)
+from workbench.session.exporting import kept, prepare
+from workbench.session.registry import Host, needed, question
 
 
 @question("export", lane="export")

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.errors import UsageError
-
-from ..drawings import Drawings
-from ..registry import Host, Look, question, slice_
+from workbench.session.drawings import Drawings
+from workbench.session.registry import Host, Look, question, slice_
 
 
 @slice_("graph")

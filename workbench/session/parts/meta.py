@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from workbench import __version__
-
-from .. import palette, steering
-from ..registry import Look, slice_
-from ..stats import rounded
+from workbench.session import palette, steering
+from workbench.session.registry import Look, slice_
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
+    from workbench.session.desk import Desk
     from workbench.target import Target
-
-    from ..desk import Desk
 
 PANELS = ("graph", "tasks", "stages", "nest", "accesses", "palette", "variants", "code", "diff", "tuning", "chart")
 """Parts of a workbench that can be shown on their own."""

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from workbench.schedule.primitive import from_json
-
-from .. import palette as moves
-from ..acting import listed, on_show, taken_back
-from ..forms import relative
-from ..instead import instead
-from ..preview import preview as work_out
-from ..registry import Host, Look, needed, question, slice_
+from workbench.session import palette as moves
+from workbench.session.acting import listed, on_show, taken_back
+from workbench.session.forms import relative
+from workbench.session.instead import instead
+from workbench.session.preview import preview as work_out
+from workbench.session.registry import Host, Look, needed, question, slice_
 
 
 @slice_("palette")

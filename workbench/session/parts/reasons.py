@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..registry import Host, Look, question, slice_
+from workbench.session.registry import Host, Look, question, slice_
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

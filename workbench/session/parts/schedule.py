@@ -12,13 +12,12 @@ from workbench.ir.func import Func
 from workbench.ir.stmt import accesses as accesses_of
 from workbench.ir.stmt import blocks
 from workbench.schedule.primitive import from_json
-
-from ..acting import listed, measure_new, on_show, taken_back
-from ..gestures import drops
-from ..history import open_parts
-from ..nest import accesses_slice, known, loop_of
-from ..notes import NO_PROGRAM_HINT
-from ..registry import Host, Look, command, needed, question, slice_
+from workbench.session.acting import listed, measure_new, on_show, taken_back
+from workbench.session.gestures import drops
+from workbench.session.history import open_parts
+from workbench.session.nest import accesses_slice, known, loop_of
+from workbench.session.notes import NO_PROGRAM_HINT
+from workbench.session.registry import Host, Look, command, needed, question, slice_
 
 MANY = 3
 """Steps taken at once that are still a variant each."""

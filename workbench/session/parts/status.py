@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from workbench.codegen import require_runnable
-
-from .. import above
-from ..history import to_choose
-from ..origins import BY
-from ..registry import Host, Look, command, slice_
-from ..stats import rounded
+from workbench.session import above
+from workbench.session.history import to_choose
+from workbench.session.origins import BY
+from workbench.session.registry import Host, Look, command, slice_
+from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
-    from ..desk import Desk
-    from ..history import View
-    from ..measuring import Result
+    from workbench.session.desk import Desk
+    from workbench.session.history import View
+    from workbench.session.measuring import Result
 
 
 @slice_("head")

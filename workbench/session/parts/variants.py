@@ -9,15 +9,14 @@ from workbench.arguments import shown, whole
 from workbench.errors import UsageError
 from workbench.markup import clean
 from workbench.schedule.fields import decode
+from workbench.session import changing, contests
+from workbench.session.acting import measure_new
+from workbench.session.notes import NO_PROGRAM_HINT
+from workbench.session.origins import DEFAULT
+from workbench.session.registry import Host, Look, command, needed, question, slice_
+from workbench.session.replay import carry
+from workbench.session.tree import ROOT
 from workbench.tune.default import default_schedule
-
-from .. import changing, contests
-from ..acting import measure_new
-from ..notes import NO_PROGRAM_HINT
-from ..origins import DEFAULT
-from ..registry import Host, Look, command, needed, question, slice_
-from ..replay import carry
-from ..tree import ROOT
 
 LONGEST = 60
 """Letters of a name."""

@@ -10,11 +10,11 @@ where what lies in memory has to be in another order. What was decided, and why,
 
 from __future__ import annotations
 
-from ...graph import Graph
-from ..base import because, graph_pass, keep_detail
-from .problem import cheapest, space
-from .record import LayoutReport, NodeLayout, Transposition, report
-from .write import write
+from workbench.graph.graph import Graph
+from workbench.graph.passes.base import because, graph_pass, keep_detail
+from workbench.graph.passes.layout.problem import cheapest, space
+from workbench.graph.passes.layout.record import LayoutReport, NodeLayout, Transposition, report
+from workbench.graph.passes.layout.write import write
 
 __all__ = ["LayoutReport", "NodeLayout", "Transposition", "choose", "layout"]
 

@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ...graph import Array, AttrValue
-from ...ops.norm import MeanVarianceNormalization
-from ...ops.reduce import Reduce
-from ...ops.tensor import Pad, Slice
-from .carry import RESULT, Carrier, Mode, Site, declare
-from .costs import PRICES
-from .order import PLAIN, Order, Perm
-from .write import Writer
+from workbench.graph.graph import Array, AttrValue
+from workbench.graph.ops.norm import MeanVarianceNormalization
+from workbench.graph.ops.reduce import Reduce
+from workbench.graph.ops.tensor import Pad, Slice
+from workbench.graph.passes.layout.carry import RESULT, Carrier, Mode, Site, declare
+from workbench.graph.passes.layout.costs import PRICES
+from workbench.graph.passes.layout.order import PLAIN, Order, Perm
+from workbench.graph.passes.layout.write import Writer
 
 
 @dataclass(frozen=True, slots=True)

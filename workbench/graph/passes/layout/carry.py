@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph import Array, Graph, Node, TensorType
-from ...infer import make_call
-from ...onnx.foreign import Foreign
-from ...opdef import Call, OpDef, opdef
-from ...ops.tensor import Transpose
-from .costs import CONVOLUTIONS, PRICES
-from .order import PLAIN, Order, Perm, Shape, inverse, last, split_rows, transposed
+from workbench.graph.graph import Array, Graph, Node, TensorType
+from workbench.graph.infer import make_call
+from workbench.graph.onnx.foreign import Foreign
+from workbench.graph.opdef import Call, OpDef, opdef
+from workbench.graph.ops.tensor import Transpose
+from workbench.graph.passes.layout.costs import CONVOLUTIONS, PRICES
+from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, inverse, last, split_rows, transposed
 
 if TYPE_CHECKING:
-    from .write import Writer
+    from workbench.graph.passes.layout.write import Writer
 
 #: Position of a node's result; its inputs are 0, 1, …
 RESULT = -1
@@ -346,7 +346,7 @@ def declare(names: Sequence[str], carrier: Carrier) -> None:
 
 def carrier(site: Site) -> Carrier:
     """How a node is carried; operators that are declared as element-wise or as views are, wherever they come from."""
-    from . import axes
+    from workbench.graph.passes.layout import axes
 
     assert axes is not None
     if not site.alone or not site.node.inputs or site.empty or not (site.native or site.op.elementwise):

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ...graph import TensorType
-from ...opdef import Call
+from workbench.graph.graph import TensorType
+from workbench.graph.opdef import Call
 
 
 @dataclass(frozen=True, slots=True)

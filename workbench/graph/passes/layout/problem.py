@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....turns import pause
-from ...graph import Graph, Node
-from ..fuse import PRODUCTS, fuse, fusion_class, is_view
-from .carry import RESULT, Mode, Site, carrier
-from .costs import PRICES
-from .order import PLAIN, Order, common_digits
-from .solve import LIMIT, Factor, Solution, Table, solve
+from workbench.graph.graph import Graph, Node
+from workbench.graph.passes.fuse import PRODUCTS, fuse, fusion_class, is_view
+from workbench.graph.passes.layout.carry import RESULT, Mode, Site, carrier
+from workbench.graph.passes.layout.costs import PRICES
+from workbench.graph.passes.layout.order import PLAIN, Order, common_digits
+from workbench.graph.passes.layout.solve import LIMIT, Factor, Solution, Table, solve
+from workbench.turns import pause
 
 #: Most orders of one tensor that are looked at.
 MOST_ORDERS = 5

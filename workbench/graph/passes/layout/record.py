@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from workbench.graph.graph import Graph
+from workbench.graph.passes.layout.carry import Mode
+from workbench.graph.passes.layout.order import Order, last
+from workbench.graph.passes.layout.problem import Space
+from workbench.graph.passes.layout.solve import Solution
+from workbench.graph.passes.layout.write import Moved
 from workbench.legible import shown_legibly
-
-from ...graph import Graph
-from .carry import Mode
-from .order import Order, last
-from .problem import Space
-from .solve import Solution
-from .write import Moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class LayoutReport:
         )
 
     def _repr_html_(self) -> str:
-        from ...html import layout_html
+        from workbench.graph.html import layout_html
 
         return str(layout_html(self))
 
