@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,6 +23,9 @@ HEAVY = (
 
 AGAIN_S = 0.02
 """An interrupt that would be lost is raised so many seconds later."""
+
+TWICE_S = 0.5
+"""Another Ctrl-C so soon after the first asks for nothing more: the command has yet to say what is safe."""
 
 
 @contextmanager
@@ -44,7 +49,8 @@ def deferred_interrupts() -> Iterator[None]:
 def heard_interrupts() -> Iterator[None]:
     """Lose no Ctrl-C while a module is imported: what is raised in a callback of the import system, Python ignores.
 
-    It is raised a moment later, then. Does nothing where somebody else handles it, and on systems without timers.
+    It is raised a moment later, then; what comes right after one that was raised is dropped. Does nothing where
+    somebody else handles it, and on systems without timers.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or not hasattr(signal, "setitimer") or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
@@ -54,10 +60,15 @@ def heard_interrupts() -> Iterator[None]:
     def lost(frame: FrameType | None) -> bool:
         return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
 
+    raised_s = -math.inf
+
     def heard(number: int, frame: FrameType | None) -> None:
-        if not lost(frame):
+        nonlocal raised_s
+        if lost(frame):
+            signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
+        elif time.monotonic() - raised_s >= TWICE_S:
+            raised_s = time.monotonic()
             raise KeyboardInterrupt
-        signal.setitimer(signal.ITIMER_REAL, AGAIN_S)
 
     def again(number: int, frame: FrameType | None) -> None:
         if lost(frame):
