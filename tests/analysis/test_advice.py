@@ -18,9 +18,9 @@ from workbench.analysis.cures import Cure
 from workbench.analysis.estimate import evaluated
 from workbench.analysis.stuck import default_of, step_back, two_steps
 from workbench.ir.func import Func
-from workbench.runtime.measure import LocalRunner, MeasureInput, MeasureOptions
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.tiling import MAX_BODY
+from workbench.machine_model.parameters import Machine
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
+from workbench.space.sketch.tiling import MAX_BODY
 from workbench.turns import giving_way
 
 

@@ -13,8 +13,8 @@ import pytest
 from browser.driver import tiny_model
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import UsageError
+from workbench.log.record import Record
 from workbench.session.measuring import Result
-from workbench.tune.record import Record
 from workbench.widgets import page as pages
 from workbench.widgets.export import made
 

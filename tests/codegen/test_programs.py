@@ -12,13 +12,13 @@ from codegen.programs import Program, program
 
 from workbench.codegen import build_func
 from workbench.errors import ScheduleError
-from workbench.ir import interp
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
-from workbench.runtime import operands
 from workbench.runtime.kernel import Kernel
+from workbench.runtime.measuring import operands
 from workbench.schedule import Schedule
 from workbench.target import Target
 

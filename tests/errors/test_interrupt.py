@@ -15,7 +15,7 @@ import leftovers
 import pytest
 from errors import models
 
-from workbench.tune.log import load_log
+from workbench.log.reader import load_log
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="looks for processes in /proc")
 

@@ -20,8 +20,8 @@ from workbench.errors import WorkbenchError
 from workbench.graph import Graph, Node
 from workbench.graph.graph import TensorType
 from workbench.intrinsics import x86_amx
-from workbench.runtime import outputs
-from workbench.runtime.executable import Executable
+from workbench.runtime.execution import outputs
+from workbench.runtime.execution.executable import Executable
 from workbench.runtime.export import export_library, features, library
 from workbench.runtime.export.library_text import ABI, CONTEXT
 

@@ -291,7 +291,7 @@ MUTATIONS = (
     ),
     bug(
         "fold_scale",
-        "workbench.graph.passes.rewriting:Site.only",
+        "workbench.graph.passes.rules.rewriting:Site.only",
         "what others read is changed, too",
         "len(self.readers(x)) == 1",
         "self.readers(x)",
@@ -381,7 +381,7 @@ MUTATIONS = (
     ),
     bug(
         "fuse",
-        "workbench.graph.moved:read_through",
+        "workbench.graph.memory.operand_views:read_through",
         "a slice is read from its beginning",
         "v * k + s",
         "v * k",
@@ -389,7 +389,7 @@ MUTATIONS = (
     ),
     bug(
         "fuse",
-        "workbench.graph.moved:read_through",
+        "workbench.graph.memory.operand_views:read_through",
         "a transposition is read the other way round",
         "i[perm.index(d)]",
         "i[perm[d]]",
@@ -405,7 +405,7 @@ MUTATIONS = (
     ),
     bug(
         "fuse",
-        "workbench.graph.moved:written_in_order",
+        "workbench.graph.memory.operand_views:written_in_order",
         "a product is written in its own order",
         "tuple(stage.index[p] for p in perm)",
         "stage.index",

@@ -9,7 +9,7 @@ from graph.nets import close, conv, norm, norm_constants, random_feeds, residual
 from workbench.errors import UsageError
 from workbench.graph import Graph, Node, TensorType, list_passes, run_reference
 from workbench.graph.passes import DEFAULT, ORDER, Pass, base, passes, run_pass, select_passes
-from workbench.tune.compile import compile
+from workbench.network.compile import compile
 from workbench.turns import giving_way
 
 

@@ -27,8 +27,8 @@ from graph.plan_nets import (
 
 import workbench as wb
 from workbench.graph import Graph
-from workbench.graph.packing import Item, pack_items
-from workbench.graph.plan import plan_memory
+from workbench.graph.memory.arena import Item, pack_items
+from workbench.graph.memory.plan import plan_memory
 from workbench.graph.reference import run_reference
 from workbench.graph.tasks import partition
 
@@ -229,7 +229,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_Memory.slot",
+        "=workbench.network.compile:_Memory.slot",
         "parts in the arena begin with the whole",
         'Slot("arena", place.offset, place.skip)',
         'Slot("arena", place.offset)',
@@ -237,7 +237,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_Memory.slot",
+        "=workbench.network.compile:_Memory.slot",
         "parts of outputs begin with the whole",
         "names.index(place.name), place.skip)",
         "names.index(place.name))",
@@ -245,7 +245,7 @@ MUTATIONS = (
     ),
     bug(
         "compile",
-        "=workbench.tune.compile:_variant",
+        "=workbench.network.compile:_variant",
         "kernels do not know that rows lie apart",
         "spot.widened(logical_shape(buffer))",
         "None",

@@ -12,7 +12,7 @@ from graph.mutation import Mutation, assert_noticed
 from workbench.graph import Graph, partition, run_reference
 from workbench.graph.graph import TensorType
 from workbench.graph.opdef import Case, registry
-from workbench.graph.ops.recurrent import MOST_STEPS
+from workbench.graph.ops.nn.recurrent import MOST_STEPS
 from workbench.graph.passes import run_pass
 
 RECURRENT = ("RNN", "GRU", "LSTM")

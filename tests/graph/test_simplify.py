@@ -8,7 +8,7 @@ from graph.checks import kept
 from graph.small import net, weights
 
 from workbench.graph import Graph, Node, TensorType, explain
-from workbench.graph.passes.rewriting import apply_rules
+from workbench.graph.passes.rules.rewriting import apply_rules
 from workbench.graph.passes.simplify import RULES
 
 F = np.float32

@@ -13,7 +13,7 @@ from graph.uses import CASES, CHAINS
 from workbench.graph.onnx import read_program
 from workbench.graph.onnx.foreign import RANDOM, foreign
 from workbench.graph.opdef import OpDef, registry
-from workbench.tune.dynamic import DynamicExecutable
+from workbench.network.dynamic import DynamicExecutable
 
 ort = pytest.importorskip("onnxruntime")
 onnx = pytest.importorskip("onnx")

@@ -8,12 +8,11 @@ import time
 
 import pytest
 
-from workbench import workloads
+from workbench import te, workloads
 from workbench.errors import WorkbenchError
-from workbench.ir import te
 from workbench.ir.expr import measure
-from workbench.ir.parser import parse
-from workbench.ir.printer import to_text
+from workbench.ir.text.parser import parse
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule
 

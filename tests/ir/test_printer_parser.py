@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from workbench import workloads
 from workbench.errors import ParseError
 from workbench.ir.affine import Affine, Digit
-from workbench.ir.diff import diff, diff_text
 from workbench.ir.expr import (
     BINARY_OPS,
     UNARY_OPS,
@@ -24,11 +23,12 @@ from workbench.ir.expr import (
     Where,
 )
 from workbench.ir.func import Align, Buffer, Constraint, Func, HoleInfo, LayoutStep, Scope
-from workbench.ir.parser import parse, read
 from workbench.ir.poly import Relation, hole
-from workbench.ir.printer import UNBOUNDED, to_text
 from workbench.ir.stmt import Block, For, Iter, LoopKind
-from workbench.ir.winograd import WinogradStep
+from workbench.ir.text.diff import diff, diff_text
+from workbench.ir.text.parser import parse, read
+from workbench.ir.text.printer import UNBOUNDED, to_text
+from workbench.ir.winograd_weights import WinogradStep
 
 NAMES = ("i", "j.0", "for", "a b", "`tick\\", "conv/x:0", "é1", "max", "in", "reduce")
 HOLES = ("i0", "i1", "j.f0", "for", "x y")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import gc
 
 from workbench import Schedule, workloads
-from workbench.ir.remembered import Remembered, trial
+from workbench.ir.memo import Remembered, trial
 from workbench.ir.stmt import Block, blocks, map_block, walk
 
 

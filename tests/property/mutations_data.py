@@ -175,14 +175,14 @@ DATA: tuple[Mutation, ...] = (
     ),
     _m(
         "winograd",
-        "workbench.ir.winograd",
+        "workbench.ir.winograd_weights",
         "the kernel's transform has a wrong entry",
         "(1 / 24, -1 / 12, 1 / 6)",
         "(1 / 24, 1 / 12, 1 / 6)",
     ),
     _m(
         "winograd",
-        "workbench.ir.winograd",
+        "workbench.ir.winograd_weights",
         "the two dimensions of a kernel are swapped",
         "np.swapaxes(both, 0, 1)",
         "both",

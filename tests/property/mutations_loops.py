@@ -215,7 +215,7 @@ LOOPS: tuple[Mutation, ...] = (
         "dict(notes) | {self.key: self.value}",
         "{self.key: self.value} | dict(notes)",
     ),
-    _m("annotate", "workbench.ir.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
+    _m("annotate", "workbench.ir.text.printer", "a text is not quoted", "v if isinstance(v, int) else _quoted(v)", "v"),
     _m(
         "blockize",
         _S + "standing",

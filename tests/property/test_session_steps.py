@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench import Schedule, Session, Target, Task, te, workloads
-from workbench.graph.key import structural_key
+from workbench.graph.structural_key import structural_key
 from workbench.ir.func import Func
 from workbench.session.history import Tree
 from workbench.session.registry import SLICES

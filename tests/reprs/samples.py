@@ -13,19 +13,19 @@ from tune.fakes import FakeMeasurer, FakeTask, FakeToolbox
 
 import workbench as wb
 from workbench.graph import Graph, Node, TensorType, explain, extract_tasks
-from workbench.ir.parser import parse
-from workbench.runtime.contest import Contest
-from workbench.runtime.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
-from workbench.runtime.profile import Profile, make_profile
-from workbench.runtime.results import Measurement
-from workbench.runtime.roofs import Roofs
+from workbench.ir.text.parser import parse
+from workbench.log.reader import to_frame
+from workbench.log.record import Record
+from workbench.runtime.execution.executable import ArraySpec, BenchmarkResult, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.profile import Profile, make_profile
+from workbench.runtime.machine.roofs import Roofs
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Hole
-from workbench.tune.log import to_frame
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
-from workbench.tune.sketch import Draft, Rule
-from workbench.tune.space import Space, make_space
-from workbench.tune.template import TEMPLATES, Knobs
+from workbench.space.sketch import Draft, Rule
+from workbench.space.space import Space, make_space
+from workbench.space.template import TEMPLATES, Knobs
+from workbench.tune.run.session import TuningSession
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
 

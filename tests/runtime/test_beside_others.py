@@ -256,7 +256,7 @@ def test_the_first_kernels_of_a_process_are_built_by_several_threads():
         except BaseException as e:
             failed.append(repr(e))
 
-    import workbench.runtime.services  # to import is not what they compete for
+    import workbench.runtime.measuring.services  # to import is not what they compete for
     threads = [threading.Thread(target=work) for _ in range(4)]
     for t in threads:
         t.start()
@@ -338,7 +338,7 @@ assert all(abs(r - first) <= 1e-4 * abs(first) for r in results)
 @needs_fork
 def test_executables_in_children_while_the_parent_runs_them():
     run("""
-    from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
+    from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, Slot
 
     code = kernel(2)._code
     specs = [ArraySpec(p.name, p.shape) for p in code.params]

@@ -7,9 +7,9 @@ from runtime.faults import FAULTS
 
 from workbench.codegen import build_func
 from workbench.ir.func import Func
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.results import MeasureOptions, SetupJob, TrialDone, TrialJob
-from workbench.runtime.trial import TrialRunner
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring.results import MeasureOptions, SetupJob, TrialDone, TrialJob
+from workbench.runtime.measuring.trial import TrialRunner
 from workbench.target import Target
 
 TARGET = Target.host(threads=1)

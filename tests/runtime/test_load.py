@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from workbench.runtime import load
-from workbench.runtime.load import Load, LoadWatch
+from workbench.runtime.machine import load
+from workbench.runtime.machine.load import Load, LoadWatch
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not tell whose the load is")
 

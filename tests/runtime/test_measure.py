@@ -15,13 +15,13 @@ import pytest
 from runtime.llvm_kernels import ADD, CRASH, HANG, NOTHING, OVERRUN, add_func, code
 
 from workbench.errors import RunError, UsageError
-from workbench.runtime import measure, trial
-from workbench.runtime.batch import Batch, Trial
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
-from workbench.runtime.pool import Worker
-from workbench.runtime.results import SetupJob, TrialDone, TrialJob
-from workbench.runtime.shift import Shift
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring import measure, trial
+from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Measurement, MeasureOptions, measure_func
+from workbench.runtime.measuring.results import SetupJob, TrialDone, TrialJob
+from workbench.runtime.workers.batch import Batch, Trial
+from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.process import Worker
 from workbench.target import Target
 
 N = 1024
@@ -137,7 +137,7 @@ def test_ctrl_c_does_not_reach_a_worker_and_the_end_of_its_pipe_does_even_in_a_h
 
 def test_workers_die_with_a_killed_parent(tmp_path):
     program = (
-        "import queue, sys, time\nfrom workbench.runtime.pool import Worker\n"
+        "import queue, sys, time\nfrom workbench.runtime.workers.process import Worker\n"
         "q = queue.SimpleQueue()\nw = Worker('run', q)\nw.start()\nassert q.get(timeout=60).message == 'hello'\n"
         "print(w.pid, flush=True)\ntime.sleep(60)\n"
     )

@@ -11,8 +11,8 @@ from runtime.llvm_kernels import ADD, CRASH, code
 
 import workbench as wb
 from workbench.errors import RunError
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
-from workbench.runtime.network_time import NetworkJob, PlanTime, measure_networks, time_in_turns
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.measuring.network_turns import NetworkJob, PlanTime, measure_networks, time_in_turns
 
 N = 1 << 16
 

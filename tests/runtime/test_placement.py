@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from workbench.runtime import placement
-from workbench.runtime.placement import Placement, cores, deal
-from workbench.runtime.threads import ThreadPool, timing
+from workbench.runtime.thread_pool import placement
+from workbench.runtime.thread_pool.placement import Placement, cores, deal
+from workbench.runtime.thread_pool.pool import ThreadPool, timing
 
 places = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="the system does not place threads")
 

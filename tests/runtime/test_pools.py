@@ -11,7 +11,7 @@ import pytest
 from runtime.test_threads import Counter, repeat
 
 from workbench.errors import RunError
-from workbench.runtime.threads import ThreadPool, shared_pool
+from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
 
 
 def workers():
@@ -83,7 +83,9 @@ def test_new_workers_wait_for_old_ones_that_are_still_busy(make_pool):
 
 
 def test_interpreter_exit_with_sleeping_and_spinning_workers():
-    program = "from workbench.runtime.threads import shared_pool; shared_pool(4).start(); shared_pool(2).start()"
+    program = (
+        "from workbench.runtime.thread_pool.pool import shared_pool; shared_pool(4).start(); shared_pool(2).start()"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
 

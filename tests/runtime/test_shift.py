@@ -7,15 +7,10 @@ import pytest
 from runtime.llvm_kernels import ADD, add_func, code
 
 from workbench.errors import RunError
-from workbench.runtime import images
-from workbench.runtime.batch import Batch, Duty, MeasureInput, Trial
-from workbench.runtime.bout import run_contest
-from workbench.runtime.contest import ContestRules
-from workbench.runtime.crew import Crew
-from workbench.runtime.loaded import CodeImage
-from workbench.runtime.local_runner import LocalRunner
-from workbench.runtime.pool import Event
-from workbench.runtime.results import (
+from workbench.runtime.loaded_code import CodeImage
+from workbench.runtime.measuring.contest import ContestRules
+from workbench.runtime.measuring.contest_run import run_contest
+from workbench.runtime.measuring.results import (
     EVERYBODY,
     Built,
     ContestDone,
@@ -26,9 +21,14 @@ from workbench.runtime.results import (
     TrialJob,
     Turn,
 )
-from workbench.runtime.shift import Shift
-from workbench.runtime.trial import TrialRunner
-from workbench.runtime.worker import HELLO
+from workbench.runtime.measuring.trial import TrialRunner
+from workbench.runtime.workers import recent_builds
+from workbench.runtime.workers.batch import Batch, Duty, MeasureInput, Trial
+from workbench.runtime.workers.dispatch import Shift
+from workbench.runtime.workers.local_runner import LocalRunner
+from workbench.runtime.workers.process import Event
+from workbench.runtime.workers.worker import HELLO
+from workbench.runtime.workers.worker_set import Crew
 from workbench.target import Target
 
 
@@ -330,8 +330,8 @@ def test_the_first_candidate_waits_for_no_other_one():
 
 
 def test_code_is_kept_up_to_so_many_functions(monkeypatch):
-    monkeypatch.setattr(images, "_KEPT_BYTES", 4 * images._FUNC_BYTES)
-    kept, code = images.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
+    monkeypatch.setattr(recent_builds, "_KEPT_BYTES", 4 * recent_builds._FUNC_BYTES)
+    kept, code = recent_builds.Images(), Built(CodeImage(b"c", "kernel"), 0.0)
     for k in (0, 0, 1, 2, 0, 3, 4):
         item = MeasureInput("t", None, f"function {k}")
         if kept.get(item) is None:
@@ -344,5 +344,5 @@ def test_code_is_kept_up_to_so_many_functions(monkeypatch):
         True,
         True,
     ]
-    assert kept._bytes == 3 * (images._FUNC_BYTES + 1)
+    assert kept._bytes == 3 * (recent_builds._FUNC_BYTES + 1)
     assert kept.get(MeasureInput("t", None, ["no function"])) is None

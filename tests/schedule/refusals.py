@@ -7,12 +7,11 @@ from dataclasses import replace
 
 from schedule import nests
 
-from workbench import workloads
-from workbench.ir import te
+from workbench import te, workloads
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound
 from workbench.ir.func import Func
-from workbench.ir.parser import parse
+from workbench.ir.text.parser import parse
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.rewrite import replace_block
 from workbench.target import Target

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from schedule import nests
 
+from workbench import te
 from workbench.errors import WorkbenchError
-from workbench.ir import te
 from workbench.ir.verify import verify
 from workbench.schedule import Hole, Schedule, registry
 from workbench.schedule.domain import factor_table, ways

@@ -15,7 +15,7 @@ from workbench.schedule.moves import judge
 from workbench.schedule.primitive import registry
 from workbench.schedule.primitives import Bind, Fuse, Pad, Reorder, Split, Tile
 from workbench.schedule.primitives.annotation import mark
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 
 from . import nests
 

@@ -20,9 +20,9 @@ from schedule.refusals import REFUSALS
 
 from workbench import Schedule, Target, workloads
 from workbench.errors import WorkbenchError
-from workbench.ir import interp
 from workbench.ir.expr import Load, Select, children
 from workbench.ir.func import Func
+from workbench.ir.interpreter import interp
 from workbench.ir.stmt import Block, For
 from workbench.schedule import Hole, legality
 from workbench.schedule.legality import flow, independence, marks

@@ -6,10 +6,10 @@ import pytest
 from session.conftest import until
 
 from workbench import Schedule, Target, workloads
-from workbench.runtime import roofs
+from workbench.log.record import Record
+from workbench.runtime.machine import roofs
 from workbench.session import bench, charts
 from workbench.session.measuring import Result
-from workbench.tune.record import Record
 
 TARGET = Target.host(threads=1)
 FEWER = "Winograd's algorithm (tiles of 4×4) does 4.00× fewer multiplications than are counted; these are 50.0\u202f%"

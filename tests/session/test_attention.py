@@ -10,7 +10,7 @@ from session.conftest import Mirror, own_threads, split, until
 from session.fakes import FakeTuning
 from session.test_doubt import WHY, disturbed, row, took
 
-from workbench.runtime.load import Load
+from workbench.runtime.machine.load import Load
 from workbench.session import attention
 from workbench.session.bench import AGAIN
 from workbench.session.measuring import Result

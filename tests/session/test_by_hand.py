@@ -10,12 +10,12 @@ from session.conftest import matmul, split, until
 from session.fakes import FakeTuning
 
 from workbench import Target, Task, compile, read_log, workloads
-from workbench.runtime.results import Measurement
+from workbench.log.database import Database
+from workbench.log.reader import Header
+from workbench.log.writer import LogWriter
+from workbench.runtime.measuring.results import Measurement
 from workbench.session.measuring import Result
-from workbench.tune.database import Database
-from workbench.tune.default import default_schedule
-from workbench.tune.log import Header
-from workbench.tune.log_writer import LogWriter
+from workbench.space.default_schedule import default_schedule
 
 
 def timed(ms):

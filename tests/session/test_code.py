@@ -8,8 +8,8 @@ import pytest
 from session.conftest import matmul, split, until
 
 from workbench.analysis import estimate, listing
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.session import contests
 from workbench.session.measuring import Result
 

@@ -8,15 +8,15 @@ import pytest
 from session.conftest import matmul, split, until
 
 from workbench.legible import python_literal
+from workbench.log.record import Record, outcome
+from workbench.log.replay import measurement_of
 from workbench.markup import row_time
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring.results import Measurement
 from workbench.session.keeping import load, save
 from workbench.session.measuring import Result
 from workbench.session.variants import variants
-from workbench.tune.events import Progress, Snapshot, TaskRow
-from workbench.tune.record import Record, outcome
-from workbench.tune.replay import measurement_of
-from workbench.tune.table import render_table
+from workbench.tune.display.terminal_table import render_table
+from workbench.tune.run.events import Progress, Snapshot, TaskRow
 from workbench.widgets.export import export
 from workbench.widgets.static_view import saved_slices, static_html, static_text
 

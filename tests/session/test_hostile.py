@@ -11,11 +11,11 @@ import pytest
 from session.conftest import matmul, split, until
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
+from workbench.log.record import Record
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.session import contests, history
 from workbench.session.exporting import prepare
-from workbench.tune.record import Record
 
 LONG = "x" * 10_000
 

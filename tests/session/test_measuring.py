@@ -11,7 +11,7 @@ from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError
 from workbench.session import measuring
 from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 
 
 def row(s, k):

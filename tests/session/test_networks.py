@@ -16,14 +16,14 @@ from workbench import compile as compile_network
 from workbench.errors import UsageError
 from workbench.graph.graph import Source
 from workbench.labs import example_model
+from workbench.log.lines import Comparison
+from workbench.log.record import Record
 from workbench.runtime.export import linker
 from workbench.session import networks
 from workbench.session.exporting import kept
 from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
-from workbench.tune.lines import Comparison
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
+from workbench.space.default_schedule import default_schedule
+from workbench.tune.run.options import TuneOptions
 from workbench.widgets.export import export, made
 
 TARGET = Target.host(threads=1)
@@ -156,7 +156,7 @@ def test_a_run_holds_while_the_network_is_compiled(session, monkeypatch):
         raise UsageError("usage.type", "no")
 
     monkeypatch.setattr(session.desk, "watch", Watch())
-    monkeypatch.setattr("workbench.tune.compile.compile", refused)
+    monkeypatch.setattr("workbench.network.compile.compile", refused)
     with pytest.raises(UsageError):
         networks._library(session, {})()
     assert said == ["hold", "compile", "release"]

@@ -15,7 +15,7 @@ from workbench.session import preview as module
 from workbench.session.forms import lean
 from workbench.session.palette import attempt
 from workbench.session.preview import preview
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 
 LIMIT = 4096
 

@@ -17,16 +17,16 @@ from workbench.analysis import best_so_far
 from workbench.analysis.rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
+from workbench.log.database import Database
+from workbench.log.frame import task_rows
+from workbench.log.ledger import Ledger
+from workbench.log.merge import merge_logs
+from workbench.log.reader import load_log
 from workbench.session import Session
 from workbench.session.stats import rounded
 from workbench.session.subject import timed
-from workbench.tune.database import Database
-from workbench.tune.ledger import Ledger
-from workbench.tune.log import load_log
-from workbench.tune.log_frame import task_rows
-from workbench.tune.merge import merge_logs
-from workbench.tune.options import TuneOptions
-from workbench.tune.start import tune
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.start import tune
 
 LOGS = 1000
 

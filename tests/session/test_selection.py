@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.ir.parser import parse
+from workbench.ir.text.parser import parse
 from workbench.session.nest import starting_row
 
 

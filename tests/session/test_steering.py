@@ -12,14 +12,14 @@ from session.fakes import FakeTuning
 
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
+from workbench.log.columns import column
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
 from workbench.session.stats import Stats
 from workbench.session.steering import _best, forms
-from workbench.tune import orders
-from workbench.tune.columns import column
-from workbench.tune.events import TaskRow
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log
-from workbench.tune.record import Record
+from workbench.tune.run.events import TaskRow
+from workbench.tune.steer import declarations as orders
 
 
 @pytest.fixture(autouse=True)

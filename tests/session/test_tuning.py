@@ -14,14 +14,14 @@ from session.fakes import FakeTuning
 
 from workbench import Target, tune
 from workbench.errors import UsageError
+from workbench.log.conditions import mixed
+from workbench.log.reader import Header, write_log
+from workbench.log.record import Record
 from workbench.session import tuning
 from workbench.session.measuring import Result
 from workbench.session.origins import BY
 from workbench.session.stats import Stats, delta, spark
-from workbench.tune.conditions import mixed
-from workbench.tune.log import Header, write_log
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
+from workbench.tune.run.session import TuningSession
 
 FINAL = {"done", "cancelled", "failed"}
 
@@ -343,7 +343,7 @@ class Broken:
 
 
 def test_a_failed_run_says_why(session):
-    from workbench.tune.toolbox import LocalToolbox
+    from workbench.tune.run.toolbox import LocalToolbox
 
     toolbox = LocalToolbox(Target.host(threads=1), "random", 0, {})
     tuning = TuningSession([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4)

@@ -10,9 +10,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from workbench.errors import UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
-from workbench.tune.parts import Given
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
+from workbench.tune.run.protocols import Given
 
 
 @dataclass(frozen=True)

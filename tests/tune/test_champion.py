@@ -10,15 +10,15 @@ from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 from tune.random_logs import ranked
 
 from workbench.analysis import best_so_far
-from workbench.tune.database import Database
-from workbench.tune.ledger import TaskLedger
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log, read_log
-from workbench.tune.record import Record
-from workbench.tune.rounds import CHALLENGERS, FINALISTS
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import Budget, Standing
-from workbench.tune.task_scheduler import GradientScheduler
+from workbench.log.database import Database
+from workbench.log.ledger import TaskLedger
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log, read_log
+from workbench.log.record import Record
+from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
+from workbench.tune.run.run_state import Budget, Standing
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_scheduler import GradientScheduler
 
 (TASK,) = tasks(1)
 MS = st.sampled_from([0.7, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.3])

@@ -14,10 +14,10 @@ from errors.test_cli_errors import invoke
 import workbench as wb
 from workbench.codegen import build_func
 from workbench.ir.func import Func
+from workbench.network import build, code_cache
+from workbench.network.build import build_kernels
+from workbench.network.code_cache import CodeCache
 from workbench.target import Target
-from workbench.tune import build, code_cache
-from workbench.tune.build import build_kernels
-from workbench.tune.code_cache import CodeCache
 
 TARGET = Target.host(threads=1)
 
@@ -212,8 +212,8 @@ import sys
 from pathlib import Path
 import workbench as wb
 from workbench.target import Target
-from workbench.tune.build import build_kernels
-from workbench.tune.code_cache import CodeCache
+from workbench.network.build import build_kernels
+from workbench.network.code_cache import CodeCache
 
 mine, folder = int(sys.argv[1]), Path(sys.argv[2])
 funcs = [wb.workloads.matmul(8, 8, 8 + k) for k in range(6)]

@@ -6,8 +6,8 @@ import dataclasses
 
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
-from workbench.tune.log import load_log
-from workbench.tune.session import TuningSession
+from workbench.log.reader import load_log
+from workbench.tune.run.session import TuningSession
 
 
 class Remembering(FakeToolbox):

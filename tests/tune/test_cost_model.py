@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from tune.worlds import rows, speed_of, tau, taught
 
+from workbench import cost_model
+from workbench.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostModel, load, make_model, training_set
+from workbench.cost_model.trees import Trees
 from workbench.errors import CostModelError, UsageError
-from workbench.tune import cost_model
-from workbench.tune.cost_model import MODELS, AnalyticModel, RandomModel, XGBoostModel, load, make_model, training_set
-from workbench.tune.cost_model.trees import Trees
-from workbench.tune.features import COLUMNS, INDEX
+from workbench.machine_model.features import COLUMNS, INDEX
 
 # ---- learning
 
@@ -278,7 +278,7 @@ def test_models_by_name():
 
 
 def test_a_model_of_ones_own_is_one_declaration(monkeypatch, tmp_path):
-    monkeypatch.setattr("workbench.tune.cost_model.base.MODELS", MODELS)
+    monkeypatch.setattr("workbench.cost_model.base.MODELS", MODELS)
 
     @cost_model.cost_model("longest vector")
     class Longest(AnalyticModel):
@@ -330,8 +330,8 @@ def test_a_model_of_ones_own_may_be_careless(tmp_path):
 @pytest.mark.parametrize("name", ["analytic", "random", "xgboost"])
 def test_contributions_sum_to_the_score(name):
     from workbench import workloads
+    from workbench.space.space import make_space
     from workbench.target import Target
-    from workbench.tune.space import make_space
 
     target = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
     variant = make_space(workloads.matmul(96, 64, 128, constant_b=True), target).variants[0]

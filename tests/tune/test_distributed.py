@@ -17,13 +17,13 @@ from workbench import Target, tune, workloads
 from workbench.errors import RunError, UsageError, WorkbenchError
 from workbench.graph.tasks import Task
 from workbench.host import usable_threads
-from workbench.runtime.contest import Contest
-from workbench.runtime.measure import MeasureInput, Measurement
+from workbench.log.reader import load_log
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.measure import MeasureInput, Measurement
 from workbench.schedule import Schedule
-from workbench.tune import dask_worker
-from workbench.tune.dask_worker import introduce
-from workbench.tune.distributed import DaskRunner
-from workbench.tune.log import load_log
+from workbench.tune.dask import worker as dask_worker
+from workbench.tune.dask.runner import DaskRunner
+from workbench.tune.dask.worker import introduce
 
 distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

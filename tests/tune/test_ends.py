@@ -11,11 +11,11 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, UsageError
-from workbench.tune.ends import RAN_THROUGH, goes_first, waiting_text
-from workbench.tune.events import FINAL
-from workbench.tune.options import TuneOptions
-from workbench.tune.selection import select_tasks
-from workbench.tune.session import TuningSession
+from workbench.tune.run.ends import RAN_THROUGH, goes_first, waiting_text
+from workbench.tune.run.events import FINAL
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.selection import select_tasks
 
 
 def make(log=None, measurer=None, size=1000, **kwargs):

@@ -9,8 +9,8 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeSearch, FakeToolbox, tasks
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune.loop import FAULTS, TuneOptions
-from workbench.tune.session import TuningSession
+from workbench.tune.run.loop import FAULTS, TuneOptions
+from workbench.tune.run.session import TuningSession
 
 
 class Faulty(FakeToolbox):

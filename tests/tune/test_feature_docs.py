@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workbench.tune.cost_model import MODELS
-from workbench.tune.feature_docs import documentation
-from workbench.tune.features import COLUMNS
+from workbench.cost_model import MODELS
+from workbench.cost_model.docs import documentation
+from workbench.machine_model.features import COLUMNS
 
 FILE = Path(__file__).parents[2] / "docs" / "features.md"
 
 
 def test_the_file_is_current():
     assert FILE.read_text(encoding="utf-8") == documentation(), (
-        "run python -m workbench.tune.feature_docs > docs/features.md"
+        "run python -m workbench.cost_model.docs > docs/features.md"
     )
 
 

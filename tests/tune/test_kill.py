@@ -14,13 +14,13 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 from tune.states import digest
 
-from workbench.tune.lines import Comparison
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import Budget, Standing
-from workbench.tune.task_scheduler import GradientScheduler
+from workbench.log.lines import Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.run_state import Budget, Standing
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_scheduler import GradientScheduler
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 
@@ -30,7 +30,7 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.session import TuningSession
 
     def told(event):
         if event.kind == "trial":
@@ -110,9 +110,9 @@ STEERED = textwrap.dedent(
     from tune.fakes import FakeMeasurer, FakeToolbox, tasks
     from tune.states import digest
     from workbench.errors import WorkbenchError
-    from workbench.tune.journal import Journal
-    from workbench.tune.options import TuneOptions
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.journal import Journal
+    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.run.session import TuningSession
 
     write = Journal.write
     rng = random.Random(int(sys.argv[3]))

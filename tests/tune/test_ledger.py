@@ -10,9 +10,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 from tune.random_logs import Line, against, random_log, trial
 
-from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import INSIDE, Comparison, NetworkTime
-from workbench.tune.record import CONDITIONS, Record
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import INSIDE, Comparison, NetworkTime
+from workbench.log.record import CONDITIONS, Record
 
 # ---- the meaning, written down once more: from the whole log, without a thought for speed ----
 

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, tasks
 
-from workbench import workloads
+from workbench import cost_model, workloads
+from workbench.cost_model import AnalyticModel, HeldOut, XGBoostModel, spearman
 from workbench.errors import CostModelError, UsageError, WorkbenchError
+from workbench.machine_model.features import INDEX
+from workbench.search import make_search
+from workbench.search.seeds import Seed
+from workbench.space.space import make_space
 from workbench.target import Target
-from workbench.tune import cost_model
-from workbench.tune.cost_model import AnalyticModel, HeldOut, XGBoostModel, spearman
-from workbench.tune.features import INDEX
-from workbench.tune.options import TuneOptions, check_shipped
-from workbench.tune.search import make_search
-from workbench.tune.seeds import Seed
-from workbench.tune.session import TuningSession
-from workbench.tune.space import make_space
-from workbench.tune.start import tune
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.options import TuneOptions, check_shipped
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.start import tune
+from workbench.tune.run.toolbox import LocalToolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

@@ -10,15 +10,15 @@ import pytest
 
 from workbench import Target, workloads
 from workbench.graph.tasks import Task
-from workbench.runtime.contest import Contest, ContestRules
-from workbench.runtime.results import Measurement
-from workbench.tune.lines import Comparison
-from workbench.tune.log import collected, load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.replay import ReplayMeasurer, measurement_of
-from workbench.tune.session import TuningSession
-from workbench.tune.toolbox import LocalToolbox
+from workbench.log.lines import Comparison
+from workbench.log.reader import collected, load_log
+from workbench.log.record import Record
+from workbench.log.replay import ReplayMeasurer, measurement_of
+from workbench.runtime.measuring.contest import Contest, ContestRules
+from workbench.runtime.measuring.results import Measurement
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.toolbox import LocalToolbox
 
 TARGET = Target("llvm -mcpu=skylake-avx512 -threads=2")
 

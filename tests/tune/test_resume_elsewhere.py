@@ -9,11 +9,11 @@ from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
 from tune.states import state_of
 
 from workbench.errors import RunError, UsageError
-from workbench.tune.lines import Command
-from workbench.tune.log import Header, load_log, write_log
-from workbench.tune.log_writer import LogWriter
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
+from workbench.log.lines import Command
+from workbench.log.reader import Header, load_log, write_log
+from workbench.log.writer import LogWriter
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
 
 HERE, THERE = "llvm -mcpu=a -threads=1", "llvm -mcpu=a -threads=2"
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 from tune.fakes import FakeMeasurer, FakeSchedule, FakeSearch, FakeSpace, FakeToolbox, tasks
 
 from workbench.errors import ScheduleError
-from workbench.runtime.contest import BRIEF, ContestRules
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
-from workbench.tune.task_state import PLAY_OFF
+from workbench.runtime.measuring.contest import BRIEF, ContestRules
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.task_state import PLAY_OFF
 
 
 class Picky(FakeSpace):

@@ -11,9 +11,9 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import LogError, TuneError, UsageError
-from workbench.tune.log import load_log, read_log
-from workbench.tune.loop import TuneOptions, default_batch
-from workbench.tune.session import TuningSession
+from workbench.log.reader import load_log, read_log
+from workbench.tune.run.loop import TuneOptions, default_batch
+from workbench.tune.run.session import TuningSession
 
 
 def make(log=None, n=3, measurer=None, size=1000, **kwargs):

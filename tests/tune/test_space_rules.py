@@ -14,21 +14,21 @@ import pytest
 
 import workbench
 from workbench import workloads
+from workbench.cost_model import RandomModel
 from workbench.errors import ScheduleError, UsageError
 from workbench.graph.tasks import Task
 from workbench.ir.poly import hole
-from workbench.ir.printer import to_text
 from workbench.ir.stmt import blocks
+from workbench.ir.text.printer import to_text
 from workbench.ir.verify import verify
+from workbench.machine_model.parameters import Machine
 from workbench.schedule import Hole, Schedule
+from workbench.search import EvolutionarySearch
+from workbench.space.sketch import RULES, Structure, sketches
+from workbench.space.sketch.base import Rule, in_order
+from workbench.space.space import join_spaces, make_space, space_from_schedule
 from workbench.target import Target
-from workbench.tune.cost_model import RandomModel
-from workbench.tune.machine import Machine
-from workbench.tune.search import EvolutionarySearch
-from workbench.tune.sketch import RULES, Structure, sketches
-from workbench.tune.sketch.base import Rule, in_order
-from workbench.tune.space import join_spaces, make_space, space_from_schedule
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.toolbox import LocalToolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 

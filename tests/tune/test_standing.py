@@ -10,12 +10,12 @@ from tune.fakes import FakeMeasurer, FakeToolbox, latency, tasks
 from tune.states import state_of
 
 from workbench.errors import UsageError
-from workbench.tune.journal import Journal
-from workbench.tune.lines import Command, Comparison
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
+from workbench.log.lines import Command, Comparison
+from workbench.log.reader import load_log
+from workbench.log.record import Record
+from workbench.tune.run.journal import Journal
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
 
 
 def steer_at_random(session, rng):

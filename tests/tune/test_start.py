@@ -10,13 +10,13 @@ import workbench as wb
 from workbench import Target, workloads
 from workbench.errors import WorkbenchError
 from workbench.graph.tasks import Task
-from workbench.tune.default import default_schedule
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.replay import schedule_of
-from workbench.tune.space import make_space
-from workbench.tune.template import TEMPLATES
-from workbench.tune.toolbox import LocalToolbox
+from workbench.log.reader import load_log
+from workbench.log.replay import schedule_of
+from workbench.space.default_schedule import default_schedule
+from workbench.space.space import make_space
+from workbench.space.template import TEMPLATES
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import LocalToolbox
 
 TARGET = Target.host(threads=1)
 

@@ -11,10 +11,10 @@ import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, WorkbenchError
-from workbench.tune import control
-from workbench.tune.control import Mailbox, control_path, distrust, send
-from workbench.tune.options import TuneOptions
-from workbench.tune.session import TuningSession
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer import control
+from workbench.tune.steer.control import Mailbox, control_path, distrust, send
 
 
 def make(log=None, *, delay=0.002, **kwargs):

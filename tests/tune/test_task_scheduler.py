@@ -8,10 +8,10 @@ import pytest
 from tune.fakes import FakeTask
 
 from workbench.errors import UsageError
-from workbench.tune.lines import Comparison, Round
-from workbench.tune.record import Record
-from workbench.tune.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
-from workbench.tune.task_state import PATIENCE, PLAY_OFF
+from workbench.log.lines import Comparison, Round
+from workbench.log.record import Record
+from workbench.tune.run.task_scheduler import STRATEGIES, GradientScheduler, RoundRobin, kind_of
+from workbench.tune.run.task_state import PATIENCE, PLAY_OFF
 
 
 def record(task, round_, trial, ms):

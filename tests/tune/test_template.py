@@ -12,20 +12,20 @@ from workbench import workloads
 from workbench.codegen import build_func
 from workbench.errors import TemplateError
 from workbench.graph.tasks import Task
-from workbench.ir import interp
-from workbench.ir.printer import to_text
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 from workbench.ir.stmt import loops
+from workbench.ir.text.printer import to_text
 from workbench.ir.units import drop_unit_loops
 from workbench.ir.verify import verify
+from workbench.log.reader import load_log
 from workbench.runtime.kernel import Kernel
 from workbench.schedule import Schedule
+from workbench.space.space import join_spaces, make_space
+from workbench.space.template import TEMPLATES, Config, template
 from workbench.target import Target
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.space import join_spaces, make_space
-from workbench.tune.template import TEMPLATES, Config, template
-from workbench.tune.toolbox import LocalToolbox
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.toolbox import LocalToolbox
 
 AVX512 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2"
 AVX2 = "llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v3 -l1=32K -l2=1M -l3=32M -threads=1"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.tune.template import TEMPLATES
+from workbench.space.template import TEMPLATES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "templates.md"
 

@@ -15,8 +15,8 @@ import pytest
 from workbench import Hole, Schedule, Session, Target, Task, Workbench, workloads
 from workbench.analysis.drawing import draw
 from workbench.errors import UsageError
+from workbench.log.record import Record
 from workbench.session.exporting import slug
-from workbench.tune.record import Record
 from workbench.widgets.export import made
 
 TARGET = Target("llvm", cpu="x86-64-v3", triple="x86_64-unknown-linux-gnu", threads=2)
@@ -92,8 +92,8 @@ def test_a_script_says_what_was_measured_and_how(session):
     ],
 )
 def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkeypatch, ms, spread, said, code):
-    from workbench.runtime.reproduction import reproduce
-    from workbench.runtime.results import Measurement
+    from workbench.runtime.measuring.reproduction import reproduce
+    from workbench.runtime.measuring.results import Measurement
     from workbench.session.measuring import Result
 
     key = session.desk.variant().key
@@ -101,7 +101,7 @@ def test_a_script_says_whether_its_number_came_out_again(session, capsys, monkey
     _, _, last = made(session, {"what": "script"}).text.partition('if __name__ == "__main__":')
     found = Measurement(status="ok", costs_ms=(ms,) * 5 + (1.01 * ms,) * 2)
     s = SimpleNamespace(reproduce=lambda ms, spread, **options: reproduce(lambda: found, ms, spread))
-    monkeypatch.setattr("workbench.runtime.reproduction._load", lambda: 0.0)
+    monkeypatch.setattr("workbench.runtime.measuring.reproduction._load", lambda: 0.0)
     with pytest.raises(SystemExit) as ended:
         exec(f"if True:{last}", {"s": s})
     assert said in capsys.readouterr().out
@@ -203,7 +203,7 @@ def test_what_cannot_be_exported_says_why(session):
 
 
 def test_of_a_log_there_are_tables_but_no_script(tmp_path):
-    from workbench.tune.log import Header
+    from workbench.log.reader import Header
 
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps(Header(tasks=(("k", "a task"),)).to_json()) + "\n")

@@ -12,11 +12,11 @@ from session.fakes import FakeTuning
 
 from workbench import Target
 from workbench.analysis import best_so_far, estimate
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
 from workbench.session import charts, measuring, trials
 from workbench.session.charts import LIVE_POINTS
 from workbench.session.measuring import Result
-from workbench.tune.record import Record
-from workbench.tune.replay import schedule_of
 from workbench.widgets import Workbench, figure
 
 

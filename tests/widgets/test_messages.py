@@ -10,7 +10,7 @@ from session.fakes import FakeTuning
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import WorkbenchError
-from workbench.runtime.load import Load, LoadWatch
+from workbench.runtime.machine.load import Load, LoadWatch
 from workbench.widgets import Workbench
 
 

@@ -10,8 +10,8 @@ import workbench as wb
 from workbench.cli import main
 from workbench.errors import UsageError, WorkbenchError
 from workbench.graph.graph import Source
+from workbench.network.filled import load_filled
 from workbench.session import networks
-from workbench.tune.filled import load_filled
 from workbench.widgets.export import made
 
 

@@ -7,12 +7,12 @@ from session.fakes import FakeTuning
 
 from workbench import Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, UsageError
-from workbench.runtime.contest import Contest
-from workbench.runtime.results import Measurement
+from workbench.runtime.measuring.contest import Contest
+from workbench.runtime.measuring.results import Measurement
 from workbench.schedule import Hole
 from workbench.session import contests
 from workbench.session.measuring import Result
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 from workbench.widgets import Workbench
 
 

@@ -17,9 +17,9 @@ from workbench.analysis.stages import Recipe, recipes
 from workbench.analysis.tiles import tile, tile_longer
 from workbench.analysis.ways import Place, Way, possible, remarked
 from workbench.errors import WorkbenchError
-from workbench.tune.machine import Machine
-from workbench.tune.roofline import program_cycles
-from workbench.tune.sketch.tiling import MAX_BODY
+from workbench.machine_model.parameters import Machine
+from workbench.machine_model.roofline import program_cycles
+from workbench.space.sketch.tiling import MAX_BODY
 from workbench.turns import pause
 
 if TYPE_CHECKING:

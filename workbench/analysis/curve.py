@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from workbench.analysis.source import Trial, read
 from workbench.errors import InputError, did_you_mean
-from workbench.tune.weights import total
+from workbench.log.weights import total
 
 if TYPE_CHECKING:
     import pandas
 
     from workbench.analysis.source import Source
-    from workbench.tune.ledger import Measured
+    from workbench.log.ledger import Measured
 
 NO_TIME = "no time"
 """Kind of a trial that ran without an error and yet has no latency."""

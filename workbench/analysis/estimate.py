@@ -18,13 +18,13 @@ from workbench.arguments import whole
 from workbench.errors import ScheduleError
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Same
-from workbench.tune import nestplan
-from workbench.tune.facts import BlockFacts, block_facts
-from workbench.tune.machine import Machine
-from workbench.tune.population import Telling, Values
-from workbench.tune.roofline import Cycles, block_cycles, program_cycles
-from workbench.tune.space import space_from_schedule
-from workbench.tune.traffic import LEVELS
+from workbench.machine_model import nest_summary
+from workbench.machine_model.cache_traffic import LEVELS
+from workbench.machine_model.parameters import Machine
+from workbench.machine_model.population import Telling, Values
+from workbench.machine_model.quantities import BlockFacts, block_facts
+from workbench.machine_model.roofline import Cycles, block_cycles, program_cycles
+from workbench.space.space import space_from_schedule
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule
@@ -175,13 +175,13 @@ def evaluated(schedule: Schedule, machine: Machine) -> tuple[Evaluated, ...]:
 @lru_cache(maxsize=8)
 def _evaluated(of: Same, work: int, machine: Machine) -> tuple[Evaluated, ...]:
     found = []
-    for block in nestplan.plan(of.func, work).blocks:
+    for block in nest_summary.plan(of.func, work).blocks:
         facts = block_facts(block, Values({}), 1, machine)
         found.append((facts, block_cycles(facts, machine)))
     return tuple(found)
 
 
-def _told(plan: nestplan.NestPlan, telling: Telling, machine: Machine) -> Iterator[Evaluated]:
+def _told(plan: nest_summary.NestPlan, telling: Telling, machine: Machine) -> Iterator[Evaluated]:
     """Evaluate every statement for the rows that it can tell apart."""
     for block in plan.blocks:
         rows = telling.of(block.holes)

@@ -11,7 +11,7 @@ from workbench.arguments import is_a, shown
 from workbench.codegen import backend_for, backends
 from workbench.errors import InputError, TargetError, did_you_mean
 from workbench.ir.func import Func
-from workbench.ir.printer import listing_of
+from workbench.ir.text.printer import listing_of
 from workbench.schedule import Schedule
 from workbench.target import Target
 

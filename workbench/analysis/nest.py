@@ -15,9 +15,9 @@ from workbench.ir.compact import compact, scopes
 from workbench.ir.flops import expr_flops
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim, normal
-from workbench.ir.printer import dim_text
 from workbench.ir.stmt import Block, For, Stmt, accesses, blocks, loops, parallel_chain
-from workbench.schedule.standing import unit_regions
+from workbench.ir.text.printer import dim_text
+from workbench.schedule.promises import unit_regions
 from workbench.target import Target
 
 Kind = Literal["loop", "init", "stmt"]

@@ -10,7 +10,7 @@ from workbench.analysis.source import Trial, read
 
 if TYPE_CHECKING:
     from workbench.analysis.source import Source
-    from workbench.tune.lines import Round
+    from workbench.log.lines import Round
 
 
 @dataclass(frozen=True, slots=True)

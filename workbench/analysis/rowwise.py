@@ -8,10 +8,10 @@ from workbench.analysis.stages import BODY, vectors
 from workbench.analysis.ways import Place
 from workbench.errors import ScheduleError
 from workbench.ir.stmt import Block
+from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import divisors
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import axis_of, has_reuse, operands, suited
-from workbench.tune.sketch.pointwise import AT_ONCE, contiguous_loop
+from workbench.space.sketch.analysis import axis_of, has_reuse, operands, suited
+from workbench.space.sketch.pointwise import AT_ONCE, contiguous_loop
 from workbench.turns import pause
 
 if TYPE_CHECKING:

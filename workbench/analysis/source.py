@@ -13,10 +13,10 @@ from workbench.errors import InputError
 if TYPE_CHECKING:
     import pandas
 
-    from workbench.tune.ledger import Ledger, Measured
-    from workbench.tune.lines import AnyLine, Round
-    from workbench.tune.record import Record
-    from workbench.tune.session import TuningSession
+    from workbench.log.ledger import Ledger, Measured
+    from workbench.log.lines import AnyLine, Round
+    from workbench.log.record import Record
+    from workbench.tune.run.session import TuningSession
 
     Source: TypeAlias = "pandas.DataFrame | TuningSession | Iterable[AnyLine] | str | os.PathLike[str] | Lines"
 
@@ -72,8 +72,8 @@ def read(source: Any) -> Lines:
     InputError
         "curve.columns" for a table without what is needed; `LogError` for what is wrong with a log.
     """
-    from workbench.tune.log import load_log
-    from workbench.tune.session import TuningSession
+    from workbench.log.reader import load_log
+    from workbench.tune.run.session import TuningSession
 
     if isinstance(source, Lines):
         return source
@@ -97,9 +97,9 @@ def of_lines(
     """Take lines of a log together, in its order; the tasks are those that occur, unless `keys` names them. A task is
     called what `names` says by its key, else as in its first trial: later ones may have another name.
     """
-    from workbench.tune.ledger import Ledger
-    from workbench.tune.lines import Round
-    from workbench.tune.record import Record
+    from workbench.log.ledger import Ledger
+    from workbench.log.lines import Round
+    from workbench.log.record import Record
 
     ledger, records, rounds = Ledger(), list[Record](), list[Round]()
     for line in lines:
@@ -132,7 +132,7 @@ def of_ledger(
 
 
 def _of_iterable(source: Any) -> Lines:
-    from workbench.tune.lines import KINDS
+    from workbench.log.lines import KINDS
 
     given = list(source) if isinstance(source, Iterable) else None
     if given is None or not all(isinstance(line, tuple(KINDS.values())) for line in given):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench.analysis.ways import Place
 from workbench.ir.stmt import Block
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import consumers, is_pointwise, producers, role, suited
-from workbench.tune.sketch.pointwise import AT_ONCE, contiguous_loop
-from workbench.tune.sketch.tiling import MAX_VECTORS, vector_choices
+from workbench.machine_model.parameters import Machine
+from workbench.space.sketch.analysis import consumers, is_pointwise, producers, role, suited
+from workbench.space.sketch.pointwise import AT_ONCE, contiguous_loop
+from workbench.space.sketch.tiling import MAX_VECTORS, vector_choices
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from workbench.analysis.cures import LEAST, Cure, Cures, cycles_of, gain_text, replayed
 from workbench.analysis.why import why
 from workbench.errors import WorkbenchError
-from workbench.tune.default import default_schedule
-from workbench.tune.machine import Machine
+from workbench.machine_model.parameters import Machine
+from workbench.space.default_schedule import default_schedule
 from workbench.turns import pause
 
 if TYPE_CHECKING:

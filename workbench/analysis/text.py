@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Binary, Bound, Cast, Const, Expr, Index, Load, Pick, Select, Unary, Where, loads
 from workbench.ir.poly import Dim
-from workbench.ir.printer import INFIX, affine_text, bound_text
 from workbench.ir.stmt import Block
+from workbench.ir.text.printer import INFIX, affine_text, bound_text
 from workbench.markup import shortened
 
 #: Longer texts are cut; the printed nest has them in full.

@@ -14,13 +14,13 @@ from workbench.errors import ScheduleError
 from workbench.ir.func import Constraint
 from workbench.ir.poly import product
 from workbench.ir.stmt import For
+from workbench.machine_model.parameters import Machine
 from workbench.schedule.holes import Hole
-from workbench.tune.default import favourite
-from workbench.tune.machine import Machine
-from workbench.tune.sketch.analysis import axis_of, lane_axis, suited
-from workbench.tune.sketch.lengthening import best_rows, best_width, to_copy
-from workbench.tune.sketch.tiling import MAX_BODY, vector_choices
-from workbench.tune.space import Variant
+from workbench.space.default_schedule import favourite
+from workbench.space.sketch.analysis import axis_of, lane_axis, suited
+from workbench.space.sketch.lengthening import best_rows, best_width, to_copy
+from workbench.space.sketch.tiling import MAX_BODY, vector_choices
+from workbench.space.space import Variant
 from workbench.turns import pause
 
 if TYPE_CHECKING:

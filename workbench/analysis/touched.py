@@ -1,8 +1,8 @@
 """How much memory a loop touches while it runs once: distinct elements and whole cache lines, per buffer.
 
-The same counting rule as `workbench.tune.footprint`, for one nest instead of a population: per dimension, the smaller
-of the span of an index and the number of its values. What several accesses touch of one buffer is joined. Dims may
-depend on holes; a number that an open hole decides is None.
+The same counting rule as `workbench.machine_model.footprint`, for one nest instead of a population: per dimension, the
+smaller of the span of an index and the number of its values. What several accesses touch of one buffer is joined. Dims
+may depend on holes; a number that an open hole decides is None.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Why a schedule takes as long as the model of the machine says: what bounds it, in words, and what would change that.
 
-Every number is one of the estimate's own parts (`workbench.tune.roofline`); nothing is measured, nothing is guessed.
-What would change it was tried on a copy (`workbench.analysis.cures`).
+Every number is one of the estimate's own parts (`workbench.machine_model.roofline`); nothing is measured, nothing is
+guessed. What would change it was tried on a copy (`workbench.analysis.cures`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from workbench.analysis.cures import STAGE, Cure, Cures
 from workbench.analysis.estimate import evaluated
 from workbench.ir.stmt import blocks
 from workbench.legible import shown_legibly
-from workbench.tune.facts import STRAIGHT, BlockFacts
-from workbench.tune.footprint import WAYS
-from workbench.tune.machine import Machine
-from workbench.tune.roofline import Cycles, body_parts, fitted_for, program_cycles, waiting
-from workbench.tune.traffic import LEVELS, OCCUPANCY
+from workbench.machine_model.cache_traffic import LEVELS, OCCUPANCY
+from workbench.machine_model.footprint import WAYS
+from workbench.machine_model.parameters import Machine
+from workbench.machine_model.quantities import STRAIGHT, BlockFacts
+from workbench.machine_model.roofline import Cycles, body_parts, fitted_for, program_cycles, waiting
 
 if TYPE_CHECKING:
     from workbench.analysis.accesses import AccessRow
+    from workbench.machine_model.nest_summary import LoopPlan
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.nestplan import LoopPlan
 
 _DOING = {"compute": "computing", "memory": "waiting for memory", "launch": "starting tasks"}
 _TOLD = 0.1

@@ -15,8 +15,8 @@ MEASURED = ("peak-*.json", "roofs-*.json")
 def cache(options: Namespace, output: Output) -> int:
     """Say what is kept, or with ``--clear`` remove it."""
     from workbench.markup import plural, size
+    from workbench.network import code_cache
     from workbench.target import cache_dir
-    from workbench.tune import code_cache
 
     kept = code_cache.CodeCache(code_cache.folder())
     measured = [path for pattern in MEASURED for path in cache_dir().glob(pattern)]

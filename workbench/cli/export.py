@@ -11,7 +11,7 @@ from workbench.cli.output import Output
 
 def export(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.log import open_for_reading
+    from workbench.log.reader import open_for_reading
 
     check_model_options(options)
     if options.log is not None:
@@ -22,7 +22,7 @@ def export(options: Namespace, output: Output) -> int:
     check_destination(options.output, options.name)
     target = make_target(options)
     graph = load_graph(options, output, target)
-    from workbench.tune.compile import compile
+    from workbench.network.compile import compile
 
     executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
     if options.log is not None:

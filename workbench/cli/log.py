@@ -9,12 +9,12 @@ from pathlib import Path
 from workbench.cli.log_summary import load, names, summary
 from workbench.cli.output import Output, columns, number
 from workbench.errors import LogError
-from workbench.tune.database import Database
-from workbench.tune.ledger import Best
-from workbench.tune.log import Log, is_there, write_log
-from workbench.tune.merge import merge_logs
-from workbench.tune.record import Record, speed
-from workbench.tune.table import latency_text
+from workbench.log.database import Database
+from workbench.log.ledger import Best
+from workbench.log.merge import merge_logs
+from workbench.log.reader import Log, is_there, write_log
+from workbench.log.record import Record, speed
+from workbench.tune.display.terminal_table import latency_text
 
 __all__ = ["best", "distill", "merge", "summary"]
 

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from workbench.cli.output import Output, columns, network_fields, number
-from workbench.tune.conditions import mixed
-from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import NetworkTime
-from workbench.tune.log import Log, load_log
-from workbench.tune.record import Record, speed
-from workbench.tune.table import latency_text, network_line
-from workbench.tune.weights import shares, total
+from workbench.log.conditions import mixed
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import NetworkTime
+from workbench.log.reader import Log, load_log
+from workbench.log.record import Record, speed
+from workbench.log.weights import shares, total
+from workbench.tune.display.terminal_table import latency_text, network_line
 
 
 def load(options: Namespace, output: Output) -> Log:

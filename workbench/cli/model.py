@@ -13,7 +13,7 @@ from workbench.errors import UsageError
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
-    from workbench.runtime.executable import Executable
+    from workbench.runtime.execution.executable import Executable
     from workbench.target import Target
 
 
@@ -88,8 +88,8 @@ def read_model(options: Namespace, output: Output, target: Target, shapes: dict[
 
     if options.fill_weights is None:
         return load_onnx(options.model, shapes)
-    from workbench.graph.fill import fill_weights, save_onnx
-    from workbench.tune.compile import execute
+    from workbench.graph.seeded_weights import fill_weights, save_onnx
+    from workbench.network.compile import execute
 
     output.say(f"Filling in weights (seed {options.fill_weights}) ...")
     model = fill_weights(options.model, options.fill_weights, partial(execute, target=target), shapes)

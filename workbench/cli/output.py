@@ -15,7 +15,7 @@ from workbench.errors import RunFailure
 from workbench.legible import escaped, legible, legible_line
 
 if TYPE_CHECKING:
-    from workbench.tune.lines import NetworkTime
+    from workbench.log.lines import NetworkTime
 
 
 class Output:

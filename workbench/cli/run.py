@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     from workbench.graph import Graph
     from workbench.graph.graph import TensorType
-    from workbench.runtime.executable import Executable
+    from workbench.runtime.execution.executable import Executable
 
     Arrays = Mapping[str, np.ndarray[Any, Any]]
 
 
 def run(options: Namespace, output: Output) -> int:
     """Run the command."""
-    from workbench.tune.log import open_for_reading
+    from workbench.log.reader import open_for_reading
 
     check_model_options(options)
     if options.log is not None:
@@ -40,11 +40,11 @@ def run(options: Namespace, output: Output) -> int:
             check_folder(path)
     target = make_target(options)
     graph = load_graph(options, output, target)
-    from workbench.graph.limits import check_memory
+    from workbench.graph.size_limits import check_memory
 
     check_memory(graph)  # before inputs are drawn
     inputs = complete_inputs(graph, given, options.seed)
-    from workbench.tune.compile import compile
+    from workbench.network.compile import compile
 
     executable = compile(graph, log=options.log, target=target, nearest=options.nearest)
     if options.log is not None:

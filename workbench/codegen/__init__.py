@@ -18,10 +18,10 @@ if TYPE_CHECKING:
         generate_func,
         require_runnable,
     )
+    from workbench.codegen.llvm.module import emit_module
     from workbench.codegen.lowering import ObjectCode, ParamInfo
-    from workbench.codegen.module import emit_module
 
-_HOME = {"ObjectCode": "lowering", "ParamInfo": "lowering", "emit_module": "module"}
+_HOME = {"ObjectCode": "lowering", "ParamInfo": "lowering", "emit_module": "llvm.module"}
 
 __all__ = [
     "Backend",

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar, TypeVar
 
 from workbench.codegen.assembly import instructions
-from workbench.codegen.lines import Named
+from workbench.codegen.code_line import Named
 from workbench.codegen.lowering import ObjectCode, params_of
 from workbench.errors import BuildError, TargetError, WorkbenchError
 from workbench.ir.func import Func
@@ -32,7 +32,7 @@ from workbench.target import Target
 #: A name that every assembler and language takes as it is.
 _SYMBOL = re.compile("[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 #: Modules of this package whose import declares a backend.
-_DECLARED = ("x86", "aarch64", "c")
+_DECLARED = ("llvm.x86", "llvm.aarch64", "c")
 
 
 class Backend:

@@ -18,8 +18,8 @@ from workbench.errors import ModelError, did_you_mean
 from workbench.legible import shown_legibly
 
 if TYPE_CHECKING:
+    from workbench.graph.model import Program
     from workbench.graph.passes.explain import Report
-    from workbench.graph.program import Program
 
 Array: TypeAlias = NDArray[Any]
 AttrValue: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Array | Program"

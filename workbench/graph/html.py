@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from workbench import markup as m
-from workbench.graph.describe import describe
 from workbench.graph.graph import Graph, TensorType
+from workbench.graph.kernel_words import describe
 from workbench.graph.passes.fuse import is_view
-from workbench.ir.printer import to_text
+from workbench.ir.text.printer import to_text
 from workbench.schedule.html import interface, machine
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from workbench import te
 from workbench.errors import ModelError, WorkbenchError, did_you_mean
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
-from workbench.graph.limits import check_types
-from workbench.ir import te
+from workbench.graph.size_limits import check_types
 from workbench.turns import pause
 
 Fusion: TypeAlias = Literal["injective", "reduction", "complex", "opaque"]

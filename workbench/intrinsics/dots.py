@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench import te
 from workbench.intrinsics.base import Emitter, Place
-from workbench.ir import te
 from workbench.ir.func import Func
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from workbench import te
 from workbench.host import TILE_CONFIG
 from workbench.intrinsics.base import Emitter, Intrinsic, Place, registry
-from workbench.ir import te
 from workbench.ir.func import Func
 
 TILES = 8

@@ -13,8 +13,8 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Load
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.region import Span, spans_of, union
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import (
     BLOCK_KINDS,
     THREAD_KINDS,

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from workbench.errors import ScheduleError, ShapeError, did_you_mean
 from workbench.ir.affine import Affine
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim, Relation, product, substitute
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, Stmt, blocks, loops, map_block, rewrite, walk
-from workbench.ir.winograd import WinogradStep
+from workbench.ir.winograd_weights import WinogradStep
 
 Role: TypeAlias = Literal["input", "const", "temp", "output"]
 #: Where a temporary lives. "auto": the code generator decides by size and use. "global": in the workspace of the call.
@@ -161,7 +161,7 @@ class Func:
         return str(self)  # at the end of a notebook's cell one wants the nest
 
     def __str__(self) -> str:
-        from workbench.ir.printer import to_text  # the printer is a client of this module
+        from workbench.ir.text.printer import to_text  # the printer is a client of this module
 
         return to_text(self)
 

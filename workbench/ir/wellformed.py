@@ -40,7 +40,7 @@ from workbench.ir.func import Buffer, Func, LayoutStep, PadStep, Role, Scope
 from workbench.ir.poly import EXTENT_LIMIT, Dim, equal, holes_of, nonneg
 from workbench.ir.stmt import BOUND_KINDS, Block, For, LoopKind, Note, blocks, loops
 from workbench.ir.types import dtype_of
-from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
+from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 
 #: Most loops inside each other.
 MOST_LOOPS = 100

@@ -18,7 +18,7 @@ from workbench.runtime.buffers import (
     pointer_table,
     poison,
 )
-from workbench.runtime.loaded import CodeImage, LoadedCode, Surroundings
+from workbench.runtime.loaded_code import CodeImage, LoadedCode, Surroundings
 
 if TYPE_CHECKING:
     from workbench.codegen import Backend, ObjectCode
@@ -140,7 +140,7 @@ class Kernel:
     @property
     def nest(self) -> str:
         """The loop nest as text."""
-        from workbench.ir.printer import to_text
+        from workbench.ir.text.printer import to_text
 
         return to_text(self.func)
 

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from workbench.arguments import elements, is_a, shown
 from workbench.errors import ScheduleError, did_you_mean
 from workbench.ir.func import Func, subst_holes
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import EXTENT_LIMIT, Dim, hole, holes_of, substitute
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, walk
 
 #: Numbers of a schedule are below it: extents and sizes stay such that products of two fit 64 bits.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from workbench import markup as m
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Buffer, Func
-from workbench.ir.printer import dim_text, to_text
+from workbench.ir.text.printer import dim_text, to_text
 from workbench.schedule import hooks
 
 if TYPE_CHECKING:

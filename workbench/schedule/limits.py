@@ -10,7 +10,7 @@ from typing import NoReturn
 from workbench.ir.expr import DEEPEST as MOST_LEVELS
 from workbench.ir.expr import MOST_NODES, Expr, measure
 from workbench.ir.func import Buffer, Func
-from workbench.ir.remembered import Remembered
+from workbench.ir.memo import Remembered
 from workbench.ir.stmt import Block
 from workbench.schedule.outline import Outline
 from workbench.schedule.refusal import refuse

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Func
-from workbench.ir.remembered import trial
+from workbench.ir.memo import trial
 from workbench.ir.stmt import Block, walk
 from workbench.legible import shown_legibly
 from workbench.schedule.primitive import Json, Primitive

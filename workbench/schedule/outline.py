@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from workbench.ir.remembered import Remembered
+from workbench.ir.memo import Remembered
 from workbench.ir.stmt import BOUND_KINDS, Block, For, Stmt, cut_axes
 
 

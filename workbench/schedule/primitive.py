@@ -29,7 +29,8 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypeVar, get_type_hints
 from workbench.arguments import shown
 from workbench.errors import ScheduleError, UsageError
 from workbench.ir.func import Func
-from workbench.schedule import legality, limits, standing
+from workbench.schedule import legality, limits
+from workbench.schedule import promises as standing
 from workbench.schedule.fields import (
     AxisRef,
     BlockRef,
@@ -116,7 +117,7 @@ class Primitive:
 
     def alike(self, func: Func) -> Hashable | None:
         """Say what this step has in common with others of its kind, where all of them are legal on `func` if one is;
-        None when that cannot be told without trying (`workbench.schedule.likeness`).
+        None when that cannot be told without trying (`workbench.schedule.similar_steps`).
         """
         return None
 

@@ -216,7 +216,7 @@ class Schedule(States):
 
     def nest(self) -> str:
         """Text of the nest."""
-        from workbench.ir import printer
+        from workbench.ir.text import printer
 
         return printer.to_text(self.func)
 

@@ -10,8 +10,8 @@ from workbench.arguments import is_a, shown, whole
 from workbench.errors import ScheduleError, UsageError
 from workbench.ir.func import Func
 from workbench.schedule import holes as _holes
-from workbench.schedule.lately import Lately
 from workbench.schedule.primitive import Primitive
+from workbench.schedule.recent_results import Lately
 from workbench.schedule.trace import Trace
 
 S = TypeVar("S", bound="States")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workbench.runtime.beyond import tile_in, tile_of, why_above
+from workbench.runtime.machine.above_roof import tile_in, tile_of, why_above
 
 if TYPE_CHECKING:
     from workbench.ir.func import Func
+    from workbench.log.record import Record
     from workbench.session.desk import Desk
-    from workbench.tune.record import Record
 
 
 def of_schedule(desk: Desk, func: Func, gflops: float | None) -> str:

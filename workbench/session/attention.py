@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from workbench.runtime.load import Load, LoadWatch
+from workbench.runtime.machine.load import Load, LoadWatch
 from workbench.session.board import Board
 from workbench.session.history import View
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError
-from workbench.runtime.roofs import measure_all_threads
+from workbench.runtime.machine.roofs import measure_all_threads
 from workbench.session import measuring
 from workbench.session.board import Board
 from workbench.session.desk import Desk
@@ -21,8 +21,8 @@ from workbench.session.worker import Lane, Worker
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
+    from workbench.log.record import Record
     from workbench.schedule import Schedule
-    from workbench.tune.record import Record
 
 
 AGAIN = "measured again when the machine was quiet"

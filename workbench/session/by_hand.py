@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from workbench import __version__
 from workbench.errors import LogError, WorkbenchError
-from workbench.tune.default import default_schedule
-from workbench.tune.journal import Stamp, trial_line
-from workbench.tune.keys import program_key
-from workbench.tune.log import Header
-from workbench.tune.log_writer import LogWriter
-from workbench.tune.options import TuneOptions
-from workbench.tune.parts import Given
-from workbench.tune.record import Record
+from workbench.log.reader import Header
+from workbench.log.record import Record
+from workbench.log.writer import LogWriter
+from workbench.space.default_schedule import default_schedule
+from workbench.space.program_keys import program_key
+from workbench.tune.run.journal import Stamp, trial_line
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.protocols import Given
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.runtime.results import Measurement
+    from workbench.log.lines import Round
+    from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
     from workbench.session.measuring import Key, Result
     from workbench.session.subject import TaskInfo
     from workbench.target import Target
-    from workbench.tune.lines import Round
 
 Waiting: TypeAlias = "tuple[Key | None, Record]"
 """The state that was measured, none for a default schedule that nobody has opened, and its trial without a number."""

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from workbench.codegen import require_runnable
 from workbench.errors import ScheduleError, UsageError, WorkbenchError, render
-from workbench.runtime import services
-from workbench.runtime.verdicts import against, outcome, told_apart
+from workbench.runtime.measuring import services
+from workbench.runtime.measuring.comparison_words import against, outcome, told_apart
 from workbench.session.history import open_parts
 from workbench.session.measuring import Key, Result
 from workbench.session.protocol import error_json
 from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
-    from workbench.runtime.contest import Contest
+    from workbench.runtime.measuring.contest import Contest
     from workbench.session.history import History
     from workbench.session.registry import Host
     from workbench.session.tree import Tree, TreeNode

@@ -8,8 +8,11 @@ from typing import Any
 
 from workbench.errors import UsageError
 from workbench.graph.tasks import Task
-from workbench.runtime.load import Load
-from workbench.runtime.roofs import all_threads
+from workbench.log.ledger import Best, TaskLedger
+from workbench.log.record import Record
+from workbench.log.replay import schedule_of
+from workbench.runtime.machine.load import Load
+from workbench.runtime.machine.roofs import all_threads
 from workbench.schedule import Schedule
 from workbench.session.by_hand import ByHand
 from workbench.session.charts import Shown, known_roofs
@@ -25,12 +28,9 @@ from workbench.session.subject import Opened, TaskInfo
 from workbench.session.tree import Tree, TreeNode, keys_of
 from workbench.session.trials import Intensities
 from workbench.session.tuning import TuningWatch
-from workbench.tune.ledger import Best, TaskLedger
-from workbench.tune.measuring import constants_of
-from workbench.tune.record import Record
-from workbench.tune.replay import schedule_of
-from workbench.tune.selection import position
-from workbench.tune.session import TuningSession
+from workbench.tune.run.measuring import constants_of
+from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.selection import position
 
 
 class Desk:

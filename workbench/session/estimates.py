@@ -119,7 +119,7 @@ class Estimates:
 
 def _untuned(task: Task, target: Target, peak: float | None) -> Estimate | None:
     """Estimate a task with its default schedule; None for one that has none."""
-    from workbench.tune.default import default_schedule
+    from workbench.space.default_schedule import default_schedule
 
     try:
         own = task.target or target

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 from workbench import __version__
 from workbench.arguments import shown
 from workbench.errors import UsageError, did_you_mean
-from workbench.ir import printer
-from workbench.runtime.results import MeasureOptions
+from workbench.ir.text import printer
+from workbench.log.conditions import constants_in
+from workbench.runtime.measuring.results import MeasureOptions
 from workbench.schedule.trace import script
 from workbench.session.files import File, written
 from workbench.session.history import open_parts
@@ -28,7 +29,6 @@ from workbench.session.measuring import Result
 from workbench.session.registry import answer
 from workbench.session.stats import rounded
 from workbench.session.tables import TABLES, csv_text
-from workbench.tune.conditions import constants_in
 
 if TYPE_CHECKING:
     from workbench.schedule import Schedule

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError, render
 from workbench.markup import doubtful
-from workbench.runtime import services
+from workbench.runtime.measuring import services
 from workbench.session.protocol import error_json
 from workbench.session.stats import rounded
 
 if TYPE_CHECKING:
-    from workbench.runtime.results import Measurement
+    from workbench.log.record import Record
+    from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.record import Record
 
 Key = tuple[int, str]
 """A state of a schedule: the task's number, and the steps as text."""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from workbench import __version__
 from workbench.errors import UsageError
 from workbench.legible import legible_line
+from workbench.log.database import Database
+from workbench.log.record import Record
 from workbench.session.exporting import Work, exporter, slug
 from workbench.session.files import File
-from workbench.tune.database import Database
-from workbench.tune.record import Record
 
 if TYPE_CHECKING:
     from workbench.graph.graph import Source
@@ -61,8 +61,8 @@ def _library(host: Host, args: Mapping[str, Any]) -> Work:
     tasks = len(desk.infos)
 
     def work() -> File:
+        from workbench.network.compile import compile
         from workbench.runtime.export.library import check_destination
-        from workbench.tune.compile import compile
 
         assert graph is not None
         check_destination(f"{name}.so", None)  # before anything is compiled
@@ -93,8 +93,8 @@ def _script(host: Host, args: Mapping[str, Any]) -> Work:
         "",
         "import workbench as wb",
         *(["from workbench import labs"] if source and source.seed is not None else []),
-        "from workbench.tune.database import Database",
-        "from workbench.tune.record import Record",
+        "from workbench.log.database import Database",
+        "from workbench.log.record import Record",
         "",
         *([f"MODEL = {source.path!r}"] if source else []),
         f"TARGET = {str(desk.target)!r}",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from workbench.tune.conditions import CACHES, mixed, unlike
+from workbench.log.conditions import CACHES, mixed, unlike
 
 if TYPE_CHECKING:
     from workbench.session.desk import Desk

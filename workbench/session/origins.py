@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from workbench.session.tree import ROOT, By, EdgeKind, Tree, keys_of
 
 if TYPE_CHECKING:
+    from workbench.log.record import Record
     from workbench.schedule import Schedule
-    from workbench.tune.record import Record
 
 BY: Mapping[str, By] = {"manual": "hand", "default": "template"}
 """Who made a trial, by its origin; all others are the tuner's."""

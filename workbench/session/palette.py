@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Buffer
-from workbench.ir.printer import dim_text
+from workbench.ir.text.printer import dim_text
 from workbench.schedule import Hole, Schedule
 from workbench.schedule.fields import (
     AxisRef,

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.log.replay import schedule_of
 from workbench.session.tree import ROOT
-from workbench.tune.replay import schedule_of
 
 if TYPE_CHECKING:
+    from workbench.log.record import Record
     from workbench.session.desk import Desk
-    from workbench.tune.record import Record
 
 MOST = 16
 """Schedules by hand that come back by themselves, the newest; an older one is opened by its number."""

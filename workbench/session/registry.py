@@ -17,7 +17,7 @@ from workbench.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from workbench.session.desk import Desk
     from workbench.session.history import View
-    from workbench.tune.events import Snapshot as TuningSnapshot
+    from workbench.tune.run.events import Snapshot as TuningSnapshot
 
 
 KEPT = 8

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.session import TuningSession
 
 CLOCK_S = 1.0
 """How often elapsed time and the like are renewed while tuning runs and nothing else happens."""

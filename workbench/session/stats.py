@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.tune.ledger import Ledger, TaskLedger
-from workbench.tune.lines import Comparison, NetworkTime
-from workbench.tune.record import Record
+from workbench.log.ledger import Ledger, TaskLedger
+from workbench.log.lines import Comparison, NetworkTime
+from workbench.log.record import Record
 
 SPARK_POINTS = 24
 DELTA_TRIALS = 20

@@ -6,21 +6,21 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import UsageError
+from workbench.log.lines import Command, Comparison
 from workbench.session.history import open_parts
 from workbench.session.origins import filling, numbered
 from workbench.session.stats import rounded
-from workbench.tune.events import FINAL, TaskRow
-from workbench.tune.events import Snapshot as TuningSnapshot
-from workbench.tune.lines import Command, Comparison
-from workbench.tune.rounds import verdict
-from workbench.tune.session import TuningSession
-from workbench.tune.standing import START
+from workbench.tune.run.events import FINAL, TaskRow
+from workbench.tune.run.events import Snapshot as TuningSnapshot
+from workbench.tune.run.rounds import verdict
+from workbench.tune.run.run_state import START
+from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:
+    from workbench.log.record import Record
     from workbench.session.desk import Desk
     from workbench.session.history import View
-    from workbench.tune.record import Record
-    from workbench.tune.standing import Wishes
+    from workbench.tune.run.run_state import Wishes
 
 SHOWN = 8
 """Commands that are listed; all of them are in the log."""

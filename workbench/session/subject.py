@@ -14,12 +14,12 @@ from workbench.errors import InputError, UsageError, WorkbenchError
 from workbench.graph.graph import Graph
 from workbench.graph.tasks import Task, extract_tasks
 from workbench.ir.func import Func
+from workbench.log.lines import Comparison, NetworkTime, Round
+from workbench.log.reader import Log, check_model, load_log
+from workbench.log.record import Record
 from workbench.schedule import Schedule
 from workbench.target import Target
-from workbench.tune.lines import Comparison, NetworkTime, Round
-from workbench.tune.log import Log, check_model, load_log
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
+from workbench.tune.run.session import TuningSession
 
 if TYPE_CHECKING:
     import pandas
@@ -140,7 +140,7 @@ def _file(path: str, target: Target | None, loading: Mapping[str, Any]) -> Opene
 
         graph = load_onnx(path, shapes)
     else:
-        from workbench.tune.filled import load_filled
+        from workbench.network.filled import load_filled
 
         graph = load_filled(path, seed, shapes, target)
     return replace(_graph(graph, target), path=path, shaped=bool(shapes))

@@ -11,9 +11,9 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from workbench.log.reader import COLUMNS
+from workbench.log.record import Record
 from workbench.session.forms import readable
-from workbench.tune.log import COLUMNS
-from workbench.tune.record import Record
 
 Row = Mapping[str, Any]
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from workbench.errors import WorkbenchError
+from workbench.log.replay import schedule_of
 from workbench.session.estimates import estimated
-from workbench.tune.replay import schedule_of
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
+    from workbench.log.record import Record
     from workbench.target import Target
-    from workbench.tune.record import Record
 
 MOST = 256
 """Trials of a task that are drawn at most: the fastest ones, and an even sample of all."""

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import LogError, TuneError, WorkbenchError
+from workbench.log.lines import Comparison, NetworkTime, Round
+from workbench.log.reader import load_log
+from workbench.log.record import Record
 from workbench.schedule import Schedule
 from workbench.session.stats import rounded
-from workbench.tune.ends import end_text, waiting_text
-from workbench.tune.events import FINAL, Event, Snapshot
-from workbench.tune.forecast import forecast, left
-from workbench.tune.journal import Stamp
-from workbench.tune.lines import Comparison, NetworkTime, Round
-from workbench.tune.log import load_log
-from workbench.tune.options import TuneOptions
-from workbench.tune.record import Record
-from workbench.tune.session import TuningSession
-from workbench.tune.start import TRIALS_PER_TASK, tune
+from workbench.tune.run.ends import end_text, waiting_text
+from workbench.tune.run.events import FINAL, Event, Snapshot
+from workbench.tune.run.forecast import forecast, left
+from workbench.tune.run.journal import Stamp
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.session import TuningSession
+from workbench.tune.run.start import TRIALS_PER_TASK, tune
 
 if TYPE_CHECKING:
     from workbench.graph import Graph

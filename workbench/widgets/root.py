@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
     from workbench.target import Target
-    from workbench.tune.session import TuningSession
+    from workbench.tune.run.session import TuningSession
 
 HOW_TO_STEP = "take a step of w.schedule.moves(), or call its method: w.schedule.unroll('k')"
 

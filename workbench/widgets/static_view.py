@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from workbench import markup as m
-from workbench.runtime.beyond import MARK, marked
+from workbench.log.task_table import task_table, totals
+from workbench.runtime.machine.above_roof import MARK, marked
 from workbench.schedule.html import nest_table
 from workbench.session import readable
-from workbench.tune.html import task_table, totals
 
 if TYPE_CHECKING:
     from workbench.session import Session

@@ -22,7 +22,7 @@ from workbench.session.variants import Variants, variants
 if TYPE_CHECKING:
     from workbench.analysis.compare import Difference
     from workbench.analysis.listing import CodeKind
-    from workbench.runtime.contest import Contest
+    from workbench.runtime.measuring.contest import Contest
     from workbench.session.contests import Match
     from workbench.session.measuring import Key
 

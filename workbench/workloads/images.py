@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import te
 from workbench.ir.func import Func
-from workbench.ir.te_phases import Phases
+from workbench.te.conv_transpose import Phases
 from workbench.workloads.parts import checked, epilogue, out_size, pad
 
 

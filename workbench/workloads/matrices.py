@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from workbench import te
 from workbench.errors import ExpressionError
-from workbench.ir import te
 from workbench.ir.func import Func
 from workbench.workloads.parts import checked, relu_of
 

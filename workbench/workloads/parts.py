@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import ParamSpec
 
+from workbench import te
 from workbench.arguments import whole
 from workbench.errors import ExpressionError
-from workbench.ir import te
 from workbench.ir.func import Func
-from workbench.ir.te import Tensor
+from workbench.te import Tensor
 
 P = ParamSpec("P")
 

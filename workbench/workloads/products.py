@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workbench.ir import te
+from workbench import te
 from workbench.ir.func import Func
-from workbench.ir.te import Tensor
+from workbench.te import Tensor
 from workbench.workloads.parts import checked, epilogue
 
 

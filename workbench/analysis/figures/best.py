@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from workbench.analysis.source import Source
-    from workbench.tune.lines import NetworkTime
+    from workbench.log.lines import NetworkTime
 
 #: Height of the crosses, as a share of the plot.
 TOP = 0.97

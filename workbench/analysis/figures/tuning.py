@@ -12,7 +12,7 @@ from workbench.analysis.figures.prediction import clock, prediction_part
 from workbench.analysis.figures.style import Theme, colours
 from workbench.analysis.figures.timeline import TURNS, timeline_part
 from workbench.analysis.source import read
-from workbench.runtime.roofs import all_threads
+from workbench.runtime.machine.roofs import all_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,7 +9,7 @@ from workbench.codegen.backend import Backend, backend
 from workbench.codegen.c.compiler import ARM_FLAGS, X86_FLAGS, assembly_of, compile_c, problem
 from workbench.codegen.c.module import list_module, print_module
 from workbench.codegen.c.names import is_taken
-from workbench.codegen.lines import Named
+from workbench.codegen.code_line import Named
 from workbench.errors import BuildError, WorkbenchError
 from workbench.ir.func import Func
 from workbench.target import Target

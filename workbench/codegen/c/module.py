@@ -14,9 +14,9 @@ from workbench.codegen.c.exprs import ExprPrinter
 from workbench.codegen.c.helpers import MEMORY_TYPE, Helpers
 from workbench.codegen.c.names import Names
 from workbench.codegen.c.nest import NestPrinter, comment
-from workbench.codegen.lines import Named, named
+from workbench.codegen.code_line import Named, named
 from workbench.codegen.lowering import lowered, task_limit
-from workbench.codegen.memory import place
+from workbench.codegen.workspace import place
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import concrete
 from workbench.ir.stmt import For, Stmt, accesses, blocks, loops, parallel_chain

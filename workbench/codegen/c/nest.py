@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from workbench.codegen.c.exprs import ExprPrinter, Text
 from workbench.codegen.c.helpers import MEMORY_TYPE, VALUE_TYPE
 from workbench.codegen.c.names import Names
-from workbench.codegen.lines import Line
-from workbench.codegen.memory import Placed
+from workbench.codegen.code_line import Line
+from workbench.codegen.workspace import Placed
 from workbench.ir.affine import Affine, Digit
 from workbench.ir.dtypes import itemsize
 from workbench.ir.expr import Bound, Expr

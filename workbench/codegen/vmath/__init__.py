@@ -9,7 +9,7 @@ NaN gives NaN and infinities give the limits, everywhere. float16 and bfloat16 c
 
 from __future__ import annotations
 
-from workbench.codegen.builder import Value
+from workbench.codegen.llvm.builder import Value
 from workbench.codegen.vmath import errorfunction, exponential, hyperbolic, logarithm, power, remainder, rounding
 from workbench.codegen.vmath.declare import DECLARED, MathFunction
 from workbench.codegen.vmath.ops import FORMATS, Ops

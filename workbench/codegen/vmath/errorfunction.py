@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.codegen.builder import Value
+from workbench.codegen.llvm.builder import Value
 from workbench.codegen.vmath.declare import function
 from workbench.codegen.vmath.ops import Ops
 

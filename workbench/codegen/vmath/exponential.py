@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from workbench.codegen.builder import Value
+from workbench.codegen.llvm.builder import Value
 from workbench.codegen.vmath.declare import function
 from workbench.codegen.vmath.ops import FORMATS, Ops
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from workbench.codegen.builder import Value
+from workbench.codegen.llvm.builder import Value
 from workbench.codegen.vmath.declare import function
 from workbench.codegen.vmath.exponential import REDUCTION
 from workbench.codegen.vmath.ops import Ops

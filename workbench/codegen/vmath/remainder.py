@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workbench.codegen.builder import Value
+from workbench.codegen.llvm.builder import Value
 from workbench.codegen.vmath.declare import function
 from workbench.codegen.vmath.ops import Ops
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.model import Program
 from workbench.graph.opdef import Call, Case, OpDef
-from workbench.graph.program import Program
 
 if TYPE_CHECKING:
     import onnx

@@ -94,7 +94,7 @@ def load_torch(
         except Exception as e:
             raise _failed(chosen, e) from e
     if save is not None:
-        from workbench.graph.fill import save_onnx
+        from workbench.graph.seeded_weights import save_onnx
 
         save_onnx(proto, save)
     declared = {v.name for v in proto.graph.input}

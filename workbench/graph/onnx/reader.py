@@ -15,6 +15,7 @@ from workbench.arguments import ArgumentTypeError, is_a, whole
 from workbench.arguments import path as as_path
 from workbench.errors import InputError, ModelError, did_you_mean
 from workbench.graph.graph import AttrValue, Graph, Node, Source
+from workbench.graph.model import Declared, Program
 from workbench.graph.onnx.checks import check_attributes, check_texts, opset_of, opsets_of
 from workbench.graph.onnx.functions import expand_functions
 from workbench.graph.onnx.older import REPLACED, modern
@@ -22,7 +23,6 @@ from workbench.graph.onnx.shipped import find_model
 from workbench.graph.onnx.weights import Tensors, dtype_of
 from workbench.graph.onnx.wire import Data, diagnose, without_weights
 from workbench.graph.opdef import known, opdef
-from workbench.graph.program import Declared, Program
 
 if TYPE_CHECKING:
     import onnx

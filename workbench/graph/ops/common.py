@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import Call
-from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 Idx = te.Axis | int

@@ -7,17 +7,14 @@ from collections.abc import Iterable, Sequence
 from workbench.errors import UsageError
 from workbench.graph.graph import Graph, Origin
 from workbench.graph.passes import (
-    canonical,
     combine,
     cse,
     factors,
     flatten,
     fold,
     fuse,
-    integers,
     layout,
     pads,
-    qdq,
     recurrent,
     scale,
     simplify,
@@ -26,6 +23,8 @@ from workbench.graph.passes import (
 )
 from workbench.graph.passes.base import Pass, because, find_pass, graph_pass, passes, run_pass, select_passes
 from workbench.graph.passes.explain import Change, PassReport, Report, explain
+from workbench.graph.passes.quantized import integers, qdq
+from workbench.graph.passes.rules import canonical
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (

@@ -1,8 +1,9 @@
 """Parallel products and convolutions of one input become a wide one, followed by slices.
 
 That pays where no slice moves data: the input is read once, and narrow results share registers. Whether it does is said
-for each node by `why_not`. Products read a part through (`workbench.graph.moved`), convolutions and poolings where it
-lies (`workbench.graph.joins`); a part that an addition or a concatenation takes would have to be copied.
+for each node by `why_not`. Products read a part through (`workbench.graph.memory.operand_views`), convolutions and
+poolings where it lies (`workbench.graph.memory.joins`); a part that an addition or a concatenation takes would have to
+be copied.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import AttrValue, Graph, Node
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.rewriting import Site
+from workbench.graph.passes.rules.rewriting import Site
 
 #: What reads a part of the last dimension of a matrix without a copy, and what reads some channels of an image so.
 _ROW_READERS = ("MatMul",)

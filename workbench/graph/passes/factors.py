@@ -8,9 +8,9 @@ import numpy as np
 
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.opdef import Call
-from workbench.graph.ops.conv import conv_shape
+from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.rewriting import Site
+from workbench.graph.passes.rules.rewriting import Site
 from workbench.graph.passes.scale import representable
 
 #: What a factor that is the same everywhere may be moved past.

@@ -15,7 +15,7 @@ import numpy as np
 from workbench.graph.graph import AttrValue, Graph, Node, TensorType
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.base import graph_pass
-from workbench.graph.passes.rewriting import Found, Rule, Site, apply_rules, declare
+from workbench.graph.passes.rules.rewriting import Found, Rule, Site, apply_rules, declare
 
 ROWS: dict[str, Rule] = {}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from workbench.graph.graph import Graph
-from workbench.graph.passes.algebra import ALGEBRA
 from workbench.graph.passes.base import graph_pass
-from workbench.graph.passes.patterns import PATTERNS
-from workbench.graph.passes.rewriting import Rule, apply_rules
-from workbench.graph.passes.viewing import MOVES, VIEWS
+from workbench.graph.passes.rules.algebra import ALGEBRA
+from workbench.graph.passes.rules.patterns import PATTERNS
+from workbench.graph.passes.rules.rewriting import Rule, apply_rules
+from workbench.graph.passes.rules.viewing import MOVES, VIEWS
 
 #: All rules in the order in which they are tried on a node.
 RULES: dict[str, Rule] = {**VIEWS, **PATTERNS, **ALGEBRA, **MOVES}

@@ -9,10 +9,10 @@ from typing import Any
 
 from workbench.errors import ExportError
 from workbench.locks import ForkLock
+from workbench.runtime.execution.plan import ArraySpec
 from workbench.runtime.export.file import problem_of
 from workbench.runtime.export.library_text import ABI
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH
-from workbench.runtime.plan import ArraySpec
 
 _HINT = "give a library that Executable.export or `workbench export` wrote"
 

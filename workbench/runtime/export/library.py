@@ -20,11 +20,12 @@ import numpy as np
 
 from workbench.arguments import is_a, whole
 from workbench.arguments import path as as_path
-from workbench.codegen import llvm_bind
+from workbench.codegen.llvm import llvm_bind
 from workbench.errors import ExportError
 from workbench.files import replace_file
 from workbench.intrinsics import x86_amx
 from workbench.runtime.buffers import Array
+from workbench.runtime.execution.plan import CallPlan, ExecutablePlan, HostCall, check_plan
 from workbench.runtime.export.calls_text import FUNCTIONS
 from workbench.runtime.export.elf import for_library, write_constants
 from workbench.runtime.export.features import features_text
@@ -32,8 +33,7 @@ from workbench.runtime.export.header import header_text
 from workbench.runtime.export.library_text import library_text
 from workbench.runtime.export.linker import find_linker, link
 from workbench.runtime.export.tables import MARK, PREFIX_LENGTH, About, tables_text
-from workbench.runtime.plan import CallPlan, ExecutablePlan, HostCall, check_plan
-from workbench.runtime.pool_text import runtime_text
+from workbench.runtime.thread_pool.pool_text import runtime_text
 from workbench.target import Target
 
 #: Prefixes with which a public function would have the name of one of the C library's.

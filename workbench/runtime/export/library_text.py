@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from workbench.runtime.export.calls_text import PUBLIC, RUN
 from workbench.runtime.export.memory_text import CONSTANTS, MEMORY
-from workbench.runtime.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts
+from workbench.runtime.thread_pool.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts
 
 #: Byte offsets inside a context.
 CONTEXT = {
@@ -55,7 +55,7 @@ def library_text(prefix: str, system: str, machine: str) -> str:
     prefix : str
         What every public name begins with.
     system, machine : str
-        As for `workbench.runtime.pool_text.runtime_text`.
+        As for `workbench.runtime.thread_pool.pool_text.runtime_text`.
     """
     text = _DECLARED + MEMORY + CONSTANTS + _THREADS + _AROUND + _CREATE + RUN + PUBLIC
     values = {

@@ -19,14 +19,14 @@ from workbench.host import usable_threads
 from workbench.legible import shown_legibly
 from workbench.locks import ForkLock
 from workbench.runtime.buffers import Array, aligned_empty, check_array, pointer_table
+from workbench.runtime.execution.inputs import by_name
+from workbench.runtime.execution.outputs import OutputMemory, checked_outputs
 from workbench.runtime.export.functions import Functions, open_library
 from workbench.runtime.export.library_text import ERRORS
-from workbench.runtime.given import by_name
-from workbench.runtime.outputs import OutputMemory, checked_outputs
-from workbench.runtime.pool_text import MAX_THREADS
+from workbench.runtime.thread_pool.pool_text import MAX_THREADS
 
 if TYPE_CHECKING:
-    from workbench.runtime.timing import BenchmarkResult
+    from workbench.runtime.execution.benchmark import BenchmarkResult
 
 _CODE = {name: number for number, name in enumerate(ERRORS)}
 
@@ -218,9 +218,9 @@ class ExportedNetwork:
         about a microsecond, is part of each run. Without `inputs`, floating-point inputs are random numbers and all
         others zeros.
         """
-        from workbench.runtime.quiet import quiet, settle
-        from workbench.runtime.threads import timing
-        from workbench.runtime.timing import benchmark_result, repeat_runs, warm_up
+        from workbench.runtime.execution.benchmark import benchmark_result, repeat_runs, warm_up
+        from workbench.runtime.machine.quiet import quiet, settle
+        from workbench.runtime.thread_pool.pool import timing
 
         if repeat is not None:
             whole("repeat", repeat, code="usage.repeat")

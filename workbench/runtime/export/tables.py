@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from workbench.runtime.buffers import ALIGNMENT
+from workbench.runtime.execution.plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 from workbench.runtime.export.elf import constants_layout
 from workbench.runtime.export.library_text import ABI, CONTEXT, ERRORS
-from workbench.runtime.plan import ArraySpec, CallPlan, ExecutablePlan, Slot
 
 #: The one symbol that has the same name in every library: { i32 ABI; the prefix of all others, ended by a zero }.
 MARK = "workbench_export"

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from workbench.ir.affine import Affine, Digit, digit_extent
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim, Relation, equal, negative, normal
 from workbench.ir.poly import nonneg as _nonneg
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import accesses
 from workbench.schedule.outline import Outline
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 
 from workbench.ir.affine import Digit
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, blocks, written
 from workbench.schedule.legality.forms import determines, tiles
 from workbench.schedule.legality.nest import chain, extents_of, is_unit, private, reduction_loops

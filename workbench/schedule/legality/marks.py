@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from workbench.ir.affine import Affine, digit_extent
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, Stmt, as_marked, blocks, parallel_chain, written
 from workbench.schedule.legality.hints import for_innermost, for_parallel, for_sum
 from workbench.schedule.legality.independence import check_independent

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim, equal
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, blocks
 
 

@@ -18,8 +18,8 @@ from workbench.errors import ScheduleError
 from workbench.ir.affine import Affine
 from workbench.ir.expr import Bound, Expr, Load, Select, children
 from workbench.ir.func import Func
+from workbench.ir.memo import Remembered
 from workbench.ir.poly import Dim
-from workbench.ir.remembered import Remembered
 from workbench.ir.stmt import Block, For, accesses, blocks
 from workbench.schedule.domain import Domain
 from workbench.schedule.holes import fill

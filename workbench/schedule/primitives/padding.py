@@ -16,11 +16,11 @@ from workbench.ir.poly import Dim
 from workbench.ir.stmt import Block, For, Iter, blocks
 from workbench.ir.types import dtype_of, neutral, zero
 from workbench.schedule import legality, limits
-from workbench.schedule.likeness import all_plain
 from workbench.schedule.primitive import Applied, AxisRef, BlockRef, Number, Primitive, primitive
 from workbench.schedule.primitives.cache import CacheWrite
 from workbench.schedule.refusal import Refusal, refuse
 from workbench.schedule.rewrite import replace_block, replace_loop
+from workbench.schedule.similar_steps import all_plain
 
 
 @primitive(

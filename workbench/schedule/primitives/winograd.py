@@ -11,13 +11,13 @@ from workbench.ir.expr import Binary, Bound, Const, Expr, Load, Select, map_affi
 from workbench.ir.func import Buffer, Func
 from workbench.ir.interval import implies
 from workbench.ir.stmt import Block, For, Iter, Stmt, blocks
-from workbench.ir.winograd import KERNEL_MATRIX, WinogradStep
+from workbench.ir.winograd_weights import KERNEL_MATRIX, WinogradStep
 from workbench.schedule import limits
 from workbench.schedule.convolution import Conv, axes_of, match_conv
-from workbench.schedule.likeness import all_plain
 from workbench.schedule.primitive import Applied, BlockRef, Number, Primitive, primitive
 from workbench.schedule.refusal import refuse
 from workbench.schedule.rewrite import fresh_names, nest, remove_block
+from workbench.schedule.similar_steps import all_plain
 
 
 @dataclass(frozen=True, slots=True)

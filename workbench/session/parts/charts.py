@@ -39,7 +39,7 @@ def chart(host: Host, name: object, wide: bool = False) -> None:
 def measure_roofs(host: Host) -> None:
     """Measure how fast the caches and the memory of this machine deliver; it takes some seconds, and is kept."""
     from workbench.analysis.figures.roofline import working_sets
-    from workbench.runtime.roofs import roofs
+    from workbench.runtime.machine.roofs import roofs
 
     desk = host.desk
     require_runnable(desk.target)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from workbench.arguments import is_a, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError
+from workbench.log.weights import shares, total
 from workbench.session import above, steering, tuning
 from workbench.session.notes import NO_PROGRAM_HINT, note
 from workbench.session.registry import Host, Look, command, needed, question, slice_
 from workbench.session.stats import delta, rounded, spark
-from workbench.tune.ends import goes_first
-from workbench.tune.weights import shares, total
+from workbench.tune.run.ends import goes_first
 
 if TYPE_CHECKING:
+    from workbench.log.lines import NetworkTime
     from workbench.session.desk import Desk
     from workbench.session.history import View
-    from workbench.tune.events import TaskRow
-    from workbench.tune.lines import NetworkTime
+    from workbench.tune.run.events import TaskRow
 
 SCOPES = ("schedule", "task", "all")
 

@@ -16,7 +16,7 @@ from workbench.session.origins import DEFAULT
 from workbench.session.registry import Host, Look, command, needed, question, slice_
 from workbench.session.replay import carry
 from workbench.session.tree import ROOT
-from workbench.tune.default import default_schedule
+from workbench.space.default_schedule import default_schedule
 
 LONGEST = 60
 """Letters of a name."""

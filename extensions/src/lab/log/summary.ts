@@ -11,7 +11,7 @@ const BAD_LINES_KEPT = 20;
 const COMMANDS_KEPT = 50;
 /** Tasks of a command that are named; of more it is said how many. */
 const NAMED = 2;
-/** States of the caches that go before all others, as in `workbench/tune/record.py`. */
+/** States of the caches that go before all others, as in `workbench/log/record.py`. */
 const CONDITIONS = ['constants in memory', 'constants shared', 'flushed'];
 
 type Fields = Record<string, unknown>;

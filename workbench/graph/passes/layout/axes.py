@@ -12,9 +12,9 @@ from typing import TypeAlias
 import numpy as np
 
 from workbench.graph.graph import Array, AttrValue
-from workbench.graph.ops.norm import MeanVarianceNormalization
-from workbench.graph.ops.reduce import Reduce
-from workbench.graph.ops.tensor import Pad, Slice
+from workbench.graph.ops.arrays.tensor import Pad, Slice
+from workbench.graph.ops.math.reduce import Reduce
+from workbench.graph.ops.nn.norm import MeanVarianceNormalization
 from workbench.graph.passes.layout.carry import RESULT, Carrier, Mode, Site, declare
 from workbench.graph.passes.layout.costs import PRICES
 from workbench.graph.passes.layout.order import PLAIN, Order, Perm

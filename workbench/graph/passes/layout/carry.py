@@ -17,7 +17,7 @@ from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.infer import make_call
 from workbench.graph.onnx.foreign import Foreign
 from workbench.graph.opdef import Call, OpDef, opdef
-from workbench.graph.ops.tensor import Transpose
+from workbench.graph.ops.arrays.tensor import Transpose
 from workbench.graph.passes.layout.costs import CONVOLUTIONS, PRICES
 from workbench.graph.passes.layout.order import PLAIN, Order, Perm, Shape, inverse, last, split_rows, transposed
 

@@ -1,0 +1,1 @@
+"""Nests as LLVM text, and the one binding of llvmlite."""

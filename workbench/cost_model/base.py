@@ -1,0 +1,155 @@
+"""What a cost model is, and the table of those that exist."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workbench.arguments import path as as_path
+from workbench.arguments import shown, whole
+from workbench.errors import UsageError
+from workbench.machine_model.parameters import Machine
+from workbench.tune.run.options import is_saved_model
+
+Matrix: TypeAlias = NDArray[np.float32]
+Scores: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
+Rows: TypeAlias = Mapping[str, tuple[Matrix, Scores]]
+
+
+class CostModel(Protocol):
+    """What a search needs from a model, and what people ask of it.
+
+    Scores are log2 of arithmetic operations per cycle as far as the model knows: higher is faster, and differences
+    mean the same for every task. The same calls in the same order give the same scores. The searches of a session share
+    a model, and a display may ask it while they do.
+    """
+
+    @property
+    def kind(self) -> str:
+        """The name that it was declared by."""
+
+    @property
+    def version(self) -> str:
+        """Names the model and everything that its scores depend on, for the log."""
+
+    @property
+    def trained(self) -> bool:
+        """Whether measurements have changed the scores."""
+
+    @property
+    def bias(self) -> float:
+        """Score of a candidate that no feature speaks for or against; see `contributions`."""
+
+    def predict(self, x: Matrix) -> Scores:
+        """Score feature rows ``[N, F]`` -> ``[N]``."""
+
+    def update(self, task: str, x: Matrix, speed: Scores) -> None:
+        """Take measurements of one task: log2 of operations per second, NaN for a failed trial."""
+
+    def warm_start(self, rows: Rows) -> None:
+        """Take measurements of other runs: task -> features and speeds as for `update`. They count less than own ones,
+        and are compared with each other only, so they may come from another machine.
+        """
+
+    def measured(self) -> Rows:
+        """Return all measurements that were taken, as the `warm_start` of another model takes them."""
+
+    def seen(self, x: Matrix) -> Flags:
+        """Say of feature rows ``[N, F]`` which of them `warm_start` took ``[N]``: their predictions prove nothing."""
+
+    def contributions(self, x: Matrix) -> Scores:
+        """Say what each feature adds to the scores: ``[N, F]``, whose rows and `bias` sum to `predict`."""
+
+    def prepare(self) -> None:
+        """Load in the background what the first `update` will need; returns at once."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON; `load` reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of model: how to make one from a seed and a machine, and how to read one back."""
+
+    name: str
+    doc: str
+    make: Callable[[int, Machine | None], CostModel]
+    restore: Callable[[Mapping[str, Any]], CostModel]
+
+
+#: Kinds of cost models by name, in the order of their declaration.
+MODELS: dict[str, Kind] = {}
+
+
+class _Declared(Protocol):
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], /) -> CostModel: ...
+
+
+_M = TypeVar("_M", bound=type[_Declared])
+
+
+def cost_model(name: str) -> Callable[[_M], _M]:
+    """Declare a class as the cost model of that name.
+
+    It is made by ``cls(seed=..., machine=...)``, and read back by ``cls.from_json(data)`` from what its ``to_json()``
+    returned; its docstring's first line is what `MODELS` says about it, and its ``kind`` becomes `name`.
+    """
+
+    def register(cls: _M) -> _M:
+        doc = next(iter((cls.__doc__ or "").strip().splitlines()), "")
+        MODELS[name] = Kind(name, doc, partial(_make, cls), cls.from_json)
+        setattr(cls, "kind", name)  # noqa: B010  # else a class made from another one would be saved as that
+        return cls
+
+    return register
+
+
+def _make(cls: Any, seed: int, machine: Machine | None) -> CostModel:
+    model: CostModel = cls(seed=seed, machine=machine)
+    return model
+
+
+def make_model(name: str | os.PathLike[str], seed: int = 0, machine: Machine | None = None) -> CostModel:
+    """Make a model by name, or one that starts from what a saved one has measured.
+
+    Parameters
+    ----------
+    name : str or path
+        One of `MODELS`, or a file ``*.json``. A model of such a file is taught anew, not gone on with: its measurements
+        may come from another machine, and count as those of another run (`CostModel.warm_start`).
+    seed : int
+    machine : Machine, optional
+        What the features were computed for; this machine when left out.
+
+    Raises
+    ------
+    UsageError
+        "usage.model" for a name that is not known.
+    CostModelError
+        "cost_model.*" for a file that `load` cannot read.
+    """
+    wanted = as_path("name", name)
+    if is_saved_model(name):
+        from workbench.cost_model.storage import load
+
+        saved = load(name)
+        model = MODELS[saved.kind].make(seed, machine)
+        model.warm_start(saved.measured())
+        return model
+    if wanted not in MODELS:
+        hint = f"known: {', '.join(MODELS)}"
+        raise UsageError("usage.model", f"There is no cost model {shown(wanted)}.", (shown(wanted),), hint)
+    return MODELS[wanted].make(seed, machine)
+
+
+def seed_of(seed: int) -> int:
+    """Seed as the generators of random numbers take it: any whole number, also a negative one, is one of 2**31."""
+    return whole("seed", seed, least=None) & 0x7FFFFFFF

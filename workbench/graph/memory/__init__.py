@@ -1,0 +1,1 @@
+"""Where the tensors of a network lie: views, shared places, lifetimes, and the smallest arena."""

@@ -1,0 +1,1 @@
+"""Operators of neural networks: convolutions, pooling, normalisation, activations, recurrences, resizing."""

@@ -1,0 +1,1 @@
+"""Operators on small integers: quantising, products and convolutions of quantised numbers."""

@@ -1,0 +1,1 @@
+"""Passes for quantised networks: products of integers, and operators between two quantisations."""

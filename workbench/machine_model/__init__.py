@@ -1,0 +1,1 @@
+"""The analytic model of a machine: quantities of a nest, cache traffic, footprint, estimated time, features."""

@@ -1,0 +1,1 @@
+"""A graph and what a log knows become an executable: compile, code cache, dynamic shapes."""

@@ -1,0 +1,1 @@
+"""What this machine can do and how busy it is: peaks, roofs, processor speed, other programs."""

@@ -1,0 +1,1 @@
+"""Measuring kernels: inputs, check of results, repetitions, contests, and what came out."""

@@ -1,0 +1,1 @@
+"""Worker processes that compile and run candidates: messages, batches, and what happens when a process dies."""

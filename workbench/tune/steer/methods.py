@@ -1,0 +1,134 @@
+"""The methods by which a program steers a session; each is one command of `steering`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from workbench.errors import TuneError, WorkbenchError
+from workbench.tune.run.events import FINAL, State
+from workbench.tune.steer.commands import documentation
+
+if TYPE_CHECKING:
+    from workbench.graph.tasks import Task
+    from workbench.log.lines import Command
+    from workbench.schedule import Schedule
+    from workbench.tune.steer.command_queue import Helm
+
+
+class Steered:
+    """What `TuningSession` can be told. All methods may be called from any thread."""
+
+    _helm: Helm
+
+    @property
+    def state(self) -> State:
+        """Where the session is in its life."""
+        raise NotImplementedError
+
+    @property
+    def on_hold(self) -> bool:
+        """Whether the pause is one of a measurement by hand."""
+        raise NotImplementedError
+
+    def _move(self, how: str) -> None:
+        """Pause, resume, stop or cancel; nothing where it means nothing."""
+        raise NotImplementedError
+
+    def steer(self, name: str, *, source: str = "python", **args: Any) -> Command:
+        """Carry out a command; `commands` lists all of them.
+
+        Parameters
+        ----------
+        name : str
+            The command.
+        source : {"python", "widget", "control file", "command line"}
+            Who sent it, for the log.
+        **args
+            Its arguments.
+
+        Returns
+        -------
+        Command
+            The line that stands in the log.
+
+        Raises
+        ------
+        WorkbenchError
+            ``steer.*`` and ``usage.task``: why it was refused; ``steer.ended`` after the end.
+        """
+        if self.state in FINAL:
+            raise TuneError("steer.ended", f"The session has ended ({self.state})", [name])
+        return self._helm.steer(name, args, source)
+
+    @staticmethod
+    def commands() -> list[dict[str, Any]]:
+        """Return all commands with what they do and their arguments."""
+        return documentation()
+
+    def _quietly(self, name: str, states: tuple[State, ...]) -> Self:
+        """Carry out a command that means nothing in other states: calling it twice is no mistake."""
+        if self.state in states:
+            try:
+                self.steer(name)
+            except WorkbenchError:  # it ended just now, or the log cannot be written any more
+                self._move(name)
+        return self
+
+    def pause(self) -> Self:
+        """Hold after the trial in flight."""
+        return self._quietly("pause", ("running", "paused") if self.on_hold else ("running",))
+
+    def resume(self) -> Self:
+        """Go on after `pause`."""
+        return self._quietly("resume", ("paused",))
+
+    def stop(self) -> Self:
+        """End after the trial in flight and keep everything; returns at once, `wait` waits for the end."""
+        return self._quietly("stop", ("idle", "running", "paused"))
+
+    def cancel(self) -> Self:
+        """End now: workers are killed and the trial in flight is thrown away; the log keeps what it has."""
+        return self._quietly("cancel", ("idle", "running", "paused", "stopping"))
+
+    def pin(self, task: Task | int | str, hole: str, value: int) -> Command:
+        """Hold a hole of a task's space at one value in all candidates that are proposed from now on."""
+        return self.steer("pin", task=task, hole=hole, value=value)
+
+    def forbid(
+        self, task: Task | int | str, hole: str | None = None, values: Any = None, *, variant: int | None = None
+    ) -> Command:
+        """Propose no more candidates with certain values of a hole, or of one variant of the space."""
+        return self.steer("forbid", task=task, hole=hole, values=values, variant=variant)
+
+    def release(self, task: Task | int | str, hole: str | None = None, *, variant: int | None = None) -> Command:
+        """Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task."""
+        return self.steer("release", task=task, hole=hole, variant=variant)
+
+    def add(
+        self,
+        task: Task | int | str,
+        schedule: Schedule | Sequence[Mapping[str, Any]] | None = None,
+        *,
+        variant: int | None = None,
+        row: Mapping[str, int] | None = None,
+    ) -> Command:
+        """Measure a candidate next: a concrete schedule (or its trace), or a row of a variant of the space."""
+        made = getattr(schedule, "to_json", None)
+        trace = made() if made is not None else schedule
+        return self.steer("add", task=task, trace=trace, variant=variant, row=row)
+
+    def budget(
+        self,
+        *,
+        trials: int | None = None,
+        seconds: float | None = None,
+        task: Task | int | str | None = None,
+        more: int | None = None,
+    ) -> Command:
+        """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
+        return self.steer("budget", trials=trials, seconds=seconds, task=task, more=more)
+
+    def epsilon(self, value: float) -> Command:
+        """Change the share of candidates that are drawn at random."""
+        return self.steer("epsilon", value=value)
