@@ -1,1 +1,5 @@
-"""Search spaces: schedules with holes from sketch rules, templates or by hand; sampling and keys of programs."""
+"""Search spaces: schedules with holes, from sketch rules, from templates, or left open by hand.
+
+Imports `machine_model` and below. Start with `space`; `sampling` draws rows, `program_keys` tells equal programs,
+`default_schedule` chooses without measurements. Subrooms: `sketch` (rules) and `template` (functions with knobs).
+"""

@@ -1,1 +1,4 @@
-"""Where the tensors of a network lie: views, shared places, lifetimes, and the smallest arena."""
+"""Where the tensors of a partitioned network lie: views, joined tensors, lifetimes, one small arena.
+
+Start with `plan`. `joins` and `operand_views` avoid copies, `arena` places what is left.
+"""

@@ -1,1 +1,4 @@
-"""What an unscheduled function computes, with NumPy. Compiled code is checked with it before it is timed."""
+"""What an unscheduled function computes, with NumPy: the oracle of compiled code.
+
+Start with `evaluate`; `product` computes sums of products as matrix products, `values` and `math` the rest.
+"""

@@ -1,1 +1,1 @@
-"""Parallel regions: the threads, the machine code of their inner loop, and which cores they run on."""
+"""Parallel regions: a thread pool in machine code, and which cores its threads run on. Start with `pool`."""

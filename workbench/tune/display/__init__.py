@@ -1,1 +1,1 @@
-"""What a session shows of itself: the task table in a terminal and in a notebook, and progress."""
+"""What a session shows of itself in a terminal and in a notebook."""

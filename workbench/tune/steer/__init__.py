@@ -1,1 +1,1 @@
-"""Steering a run: declared commands, the queue that carries them out, and the control file of other processes."""
+"""Steering a run: declared commands, and the ways by which they arrive. Start with `commands`."""

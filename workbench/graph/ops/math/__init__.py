@@ -1,1 +1,1 @@
-"""Arithmetic: element by element, products of matrices, reductions, comparisons, order."""
+"""Operators of arithmetic: elementwise, matrix products, reductions, comparisons, sorting."""

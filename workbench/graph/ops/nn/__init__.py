@@ -1,1 +1,1 @@
-"""Operators of neural networks: convolutions, pooling, normalisation, activations, recurrences, resizing."""
+"""Operators of neural networks: convolution, pooling, normalisation, activation, recurrence, resizing."""

@@ -1,1 +1,1 @@
-"""Operators on small integers: quantising, products and convolutions of quantised numbers."""
+"""Operators on small integers: quantisation, products and convolutions of quantised numbers."""

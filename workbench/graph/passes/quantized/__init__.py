@@ -1,1 +1,1 @@
-"""Passes for quantised networks: products of integers, and operators between two quantisations."""
+"""Passes of quantised networks: integer products, and what stands between two quantisations."""
