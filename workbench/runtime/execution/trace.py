@@ -10,11 +10,10 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -25,98 +24,61 @@ from workbench.runtime.execution.context import RunContext
 from workbench.runtime.execution.plan import ExecutablePlan
 from workbench.runtime.execution.profile import Profile
 from workbench.runtime.measuring import harness
+from workbench.runtime.native.emitter import I64, Emitter, Pointer, Ptr, Struct, Value, exported, native
+from workbench.runtime.native.load import load
 
-# trace = { ptr pool; ptr launch; i64 regions; i64 room; ptr rows; i64 bytes of a row; i64 clock }
-# row = { i64 begin; i64 end; i64 tasks; per thread { i64 first, last, busy, tasks } }
-_TEXT = """
-define internal void @traced(ptr %ctx, i64 %task, i64 %tid) nounwind {
-entry:
-  %fn = load ptr, ptr %ctx, align 8
-  %cp = getelementptr inbounds ptr, ptr %ctx, i64 1
-  %inner = load ptr, ptr %cp, align 8
-  %rp = getelementptr inbounds ptr, ptr %ctx, i64 2
-  %row = load ptr, ptr %rp, align 8
-  %kp = getelementptr inbounds i64, ptr %ctx, i64 3
-  %clock = load i32, ptr %kp, align 8
-  %t0 = call i64 @now(i32 %clock)
-  call void %fn(ptr %inner, i64 %task, i64 %tid)
-  %t1 = call i64 @now(i32 %clock)
-  %four = shl i64 %tid, 2
-  %at = add i64 %four, 3
-  %first = getelementptr inbounds i64, ptr %row, i64 %at
-  %last = getelementptr inbounds i64, ptr %first, i64 1
-  %busy = getelementptr inbounds i64, ptr %first, i64 2
-  %count = getelementptr inbounds i64, ptr %first, i64 3
-  %was = load i64, ptr %first, align 8
-  %new = icmp eq i64 %was, 0
-  %begin = select i1 %new, i64 %t0, i64 %was
-  store i64 %begin, ptr %first, align 8
-  store i64 %t1, ptr %last, align 8
-  %spent = sub i64 %t1, %t0
-  %b = load i64, ptr %busy, align 8
-  %b1 = add i64 %b, %spent
-  store i64 %b1, ptr %busy, align 8
-  %n = load i64, ptr %count, align 8
-  %n1 = add i64 %n, 1
-  store i64 %n1, ptr %count, align 8
-  ret void
-}
-define void @wb_trace_launch(ptr %trace, ptr %fn, ptr %ctx, i64 %n) nounwind {
-entry:
-  %own = alloca [4 x i64], align 16
-  %pool = load ptr, ptr %trace, align 8
-  %lp = getelementptr inbounds i64, ptr %trace, i64 1
-  %launch = load ptr, ptr %lp, align 8
-  %np = getelementptr inbounds i64, ptr %trace, i64 2
-  %k = load i64, ptr %np, align 8
-  %k1 = add i64 %k, 1
-  store i64 %k1, ptr %np, align 8
-  %mp = getelementptr inbounds i64, ptr %trace, i64 3
-  %room = load i64, ptr %mp, align 8
-  %fits = icmp ult i64 %k, %room
-  br i1 %fits, label %noted, label %plain
-plain:
-  call void %launch(ptr %pool, ptr %fn, ptr %ctx, i64 %n)
-  ret void
-noted:
-  %rp = getelementptr inbounds i64, ptr %trace, i64 4
-  %rows = load ptr, ptr %rp, align 8
-  %sp = getelementptr inbounds i64, ptr %trace, i64 5
-  %size = load i64, ptr %sp, align 8
-  %kp = getelementptr inbounds i64, ptr %trace, i64 6
-  %clock64 = load i64, ptr %kp, align 8
-  %clock = trunc i64 %clock64 to i32
-  %o = mul i64 %k, %size
-  %row = getelementptr inbounds i8, ptr %rows, i64 %o
-  store ptr %fn, ptr %own, align 8
-  %o1 = getelementptr inbounds i64, ptr %own, i64 1
-  store ptr %ctx, ptr %o1, align 8
-  %o2 = getelementptr inbounds i64, ptr %own, i64 2
-  store ptr %row, ptr %o2, align 8
-  %o3 = getelementptr inbounds i64, ptr %own, i64 3
-  store i32 %clock, ptr %o3, align 8
-  %t0 = call i64 @now(i32 %clock)
-  store i64 %t0, ptr %row, align 8
-  call void %launch(ptr %pool, ptr @traced, ptr %own, i64 %n)
-  %t1 = call i64 @now(i32 %clock)
-  %e = getelementptr inbounds i64, ptr %row, i64 1
-  store i64 %t1, ptr %e, align 8
-  %c = getelementptr inbounds i64, ptr %row, i64 2
-  store i64 %n, ptr %c, align 8
-  ret void
-}
-"""
-_HEAD, _EACH = 3, 4
+if TYPE_CHECKING:
+    from workbench.codegen.llvm.llvm_bind import Library
+
+#: What the launch function that records gets in place of a pool; a row has a head and one part for each thread.
+_TRACE = Struct.of(pool="ptr", launch="ptr", regions="i64", room="i64", rows="ptr", bytes="i64", clock="i64")
+_HEAD_PARTS = Struct.of(begin="i64", end="i64", tasks="i64")
+_PARTS = Struct.of(first="i64", last="i64", busy="i64", tasks="i64")
+_HEAD, _EACH = len(_HEAD_PARTS.fields), len(_PARTS.fields)
+#: What a traced task gets in place of its context.
+_OWN = Struct.of(fn="ptr", ctx="ptr", row="ptr", clock="i32")
+
+Trace = Annotated[Value, Pointer(_TRACE)]
+Own = Annotated[Value, Pointer(_OWN)]
+
+
+@native
+def traced(f: Emitter, own: Own, task: I64, tid: I64) -> None:
+    """Run a task and note its times."""
+    fn, ctx, clock, row = (own[name].load() for name in ("fn", "ctx", "clock", "row"))
+    begin = harness.now(f, clock)
+    fn(ctx, task, tid)
+    end = harness.now(f, clock)
+    mine = row.offset(_HEAD_PARTS.size).as_(_PARTS)[tid]
+    first = mine["first"].load()
+    mine["first"].store(first.eq(0).select(begin, first))
+    mine["last"].store(end)
+    mine["busy"].increase(end - begin)
+    mine["tasks"].increase(1)
+
+
+@exported
+def wb_trace_launch(f: Emitter, trace: Trace, fn: Ptr, ctx: Ptr, count: I64) -> None:
+    """Launch a region on the pool and note when, where there is room for its row."""
+    pool, launch, number = trace["pool"].load(), trace["launch"].load(), trace["regions"].load()
+    trace["regions"].store(number + 1)
+    with f.when(number.uge(trace["room"].load())):
+        launch(pool, fn, ctx, count)
+        f.ret()
+    own = f.room("[4 x i64]", _OWN)
+    row = trace["rows"].load().offset(number * trace["bytes"].load()).as_(_HEAD_PARTS)
+    clock = trace["clock"].load().cast("trunc", "i32")
+    for name, value in (("fn", fn), ("ctx", ctx), ("row", row), ("clock", clock)):
+        own[name].store(value)
+    row["begin"].store(harness.now(f, clock))
+    launch(pool, f.address(traced), own, count)
+    row["end"].store(harness.now(f, clock))
+    row["tasks"].store(count)
 
 
 @once
-def _launch() -> tuple[object, int]:
-    from workbench.codegen.llvm import llvm_bind
-
-    library = llvm_bind.load_object(
-        llvm_bind.compile_ir(harness.clock_text(sys.platform) + _TEXT), ("wb_trace_launch",)
-    )
-    return library, library["wb_trace_launch"]
+def _library() -> Library:
+    return load(wb_trace_launch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +110,7 @@ def record(context: RunContext, plan: ExecutablePlan, runs: int) -> Recording:
     threads = context.lent
     width = _HEAD + _EACH * threads
     trace = np.array([context.rt.pool or 0, context.rt.launch, 0, 0, 0, 8 * width, harness.wall_clock()], np.int64)
-    context.rt.pool, context.rt.launch = int(trace.ctypes.data), _launch()[1]
+    context.rt.pool, context.rt.launch = int(trace.ctypes.data), _library()["wb_trace_launch"]
     context.walk()  # counts the regions
     rows = np.zeros((int(trace[2]) * runs, width), np.int64)
     trace[2:5] = 0, len(rows), rows.ctypes.data

@@ -1,309 +1,193 @@
-"""The run and the public functions of an exported library, as LLVM text; `library_text` explains the words."""
+"""The run and the public functions of an exported library; `library_text` explains the words."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from typing import Annotated
 
-RUN = """
-; Where something is during this run. Kinds: 0 input, 1 output, 2 constant, 3 arena; above that, in units of 4, how many
-; bytes into an input or output it begins.
-define internal ptr @address(ptr %ctx, ptr %what) nounwind {
-entry:
-  %both = load i64, ptr %what, align 8
-  %kind = and i64 %both, 3
-  %into = lshr i64 %both, 2
-  %atp = getelementptr i8, ptr %what, i64 8
-  %at = load i64, ptr %atp, align 8
-  %memory = icmp ugt i64 %kind, 1
-  br i1 %memory, label %fixed, label %given
-given:
-  %inputs = load i64, ptr @input_count, align 8
-  %isout = icmp eq i64 %kind, 1
-  %skip = select i1 %isout, i64 %inputs, i64 0
-  %index = add i64 %at, %skip
-  %places = getelementptr i8, ptr %ctx, i64 [AT_places]
-  %pp = getelementptr ptr, ptr %places, i64 %index
-  %p = load ptr, ptr %pp, align 8
-  %part = getelementptr i8, ptr %p, i64 %into
-  ret ptr %part
-fixed:
-  %constant = icmp eq i64 %kind, 2
-  br i1 %constant, label %data, label %arena
-data:
-  %cp = getelementptr i8, ptr %ctx, i64 [AT_constants]
-  %constants = load ptr, ptr %cp, align 8
-  %c = getelementptr i8, ptr %constants, i64 %at
-  ret ptr %c
-arena:
-  %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
-  %base = load ptr, ptr %ap, align 8
-  %from = load i64, ptr @arena_at, align 8
-  %own = getelementptr i8, ptr %base, i64 %from
-  %a = getelementptr i8, ptr %own, i64 %at
-  ret ptr %a
-}
-; Note where inputs (or outputs, whose places begin at %first) are. An input that has a place in memory of our own is
-; copied to it, to begin a line of the cache, unless it does already; -1: no such place.
-define internal i32 @place(ptr %ctx, ptr %given, ptr %tensors, i64 %n, i64 %first) nounwind {
-entry:
-  %any = icmp ne i64 %n, 0
-  br i1 %any, label %look, label %out
-look:
-  %nothing = icmp eq ptr %given, null
-  br i1 %nothing, label %bad, label %next
-bad:
-  ret i32 [BAD_ARGUMENT]
-next:
-  %i = phi i64 [ 0, %look ], [ %i1, %store ]
-  %gp = getelementptr ptr, ptr %given, i64 %i
-  %p = load ptr, ptr %gp, align 8
-  %tensor = getelementptr %tensor, ptr %tensors, i64 %i
-  %bp = getelementptr i8, ptr %tensor, i64 24
-  %bytes = load i64, ptr %bp, align 8
-  %index = add i64 %i, %first
-  %null = icmp eq ptr %p, null
-  %some = icmp ne i64 %bytes, 0
-  %wrong = and i1 %null, %some
-  br i1 %wrong, label %bad, label %look_at
-look_at:
-  %number = ptrtoint ptr %p to i64
-  %low = and i64 %number, 63
-  %crooked = icmp ne i64 %low, 0
-  %sp = getelementptr i64, ptr @stage, i64 %index
-  %at = load i64, ptr %sp, align 8
-  %has = icmp sge i64 %at, 0
-  %move = and i1 %crooked, %has
-  br i1 %move, label %fill, label %store
-fill:
-  %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
-  %base = load ptr, ptr %ap, align 8
-  %own = getelementptr i8, ptr %base, i64 %at
-  %filled = call ptr @memcpy(ptr %own, ptr %p, i64 %bytes)
-  br label %store
-store:
-  %final = phi ptr [ %p, %look_at ], [ %own, %fill ]
-  %places = getelementptr i8, ptr %ctx, i64 [AT_places]
-  %pp = getelementptr ptr, ptr %places, i64 %index
-  store ptr %final, ptr %pp, align 8
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %n
-  br i1 %more, label %next, label %out
-out:
-  ret i32 [OK]
-}
-define internal i32 @run(ptr %ctx, ptr %inputs, ptr %outputs) nounwind {
-entry:
-  %ni = load i64, ptr @input_count, align 8
-  %no = load i64, ptr @output_count, align 8
-  %ri = call i32 @place(ptr %ctx, ptr %inputs, ptr @inputs, i64 %ni, i64 0)
-  %ro = call i32 @place(ptr %ctx, ptr %outputs, ptr @outputs, i64 %no, i64 %ni)
-  %r = or i32 %ri, %ro
-  %bad = icmp ne i32 %r, 0
-  br i1 %bad, label %fail, label %prepare
-fail:
-  ret i32 [BAD_ARGUMENT]
-prepare:
-  %nargs = load i64, ptr @arg_count, align 8
-  %places = getelementptr i8, ptr %ctx, i64 [AT_places]
-  %nplaces = add i64 %ni, %no
-  %table = getelementptr ptr, ptr %places, i64 %nplaces
-  br label %argtest
-argtest:
-  %a = phi i64 [ 0, %prepare ], [ %a1, %arg ]
-  %amore = icmp ult i64 %a, %nargs
-  br i1 %amore, label %arg, label %walk
-arg:
-  %what = getelementptr %place, ptr @args, i64 %a
-  %p = call ptr @address(ptr %ctx, ptr %what)
-  %slot = getelementptr ptr, ptr %table, i64 %a
-  store ptr %p, ptr %slot, align 8
-  %a1 = add i64 %a, 1
-  br label %argtest
-walk:
-  %rt = getelementptr i8, ptr %ctx, i64 [AT_rt]
-  %wp = getelementptr i8, ptr %ctx, i64 [AT_workspace]
-  %workspace = load ptr, ptr %wp, align 8
-  %ncalls = load i64, ptr @call_count, align 8
-  br label %calltest
-calltest:
-  %k = phi i64 [ 0, %walk ], [ %k1, %call ]
-  %kmore = icmp ult i64 %k, %ncalls
-  br i1 %kmore, label %call, label %resulttest
-call:
-  %row = getelementptr %call, ptr @calls, i64 %k
-  %fn = load ptr, ptr %row, align 8
-  %fp = getelementptr i8, ptr %row, i64 8
-  %firstarg = load i64, ptr %fp, align 8
-  %bufs = getelementptr ptr, ptr %table, i64 %firstarg
-  call void %fn(ptr %bufs, ptr %workspace, ptr %rt)
-  %k1 = add i64 %k, 1
-  br label %calltest
-resulttest:
-  %o = phi i64 [ 0, %calltest ], [ %o1, %nextresult ]
-  %omore = icmp ult i64 %o, %no
-  br i1 %omore, label %result, label %done
-result:
-  %from = getelementptr %place, ptr @results, i64 %o
-  %src = call ptr @address(ptr %ctx, ptr %from)
-  %dp = getelementptr ptr, ptr %outputs, i64 %o
-  %dst = load ptr, ptr %dp, align 8
-  %there = icmp eq ptr %src, %dst
-  br i1 %there, label %nextresult, label %copy
-copy:
-  %tensor = getelementptr %tensor, ptr @outputs, i64 %o
-  %bp = getelementptr i8, ptr %tensor, i64 24
-  %bytes = load i64, ptr %bp, align 8
-  %copied = call ptr @memcpy(ptr %dst, ptr %src, i64 %bytes)
-  br label %nextresult
-nextresult:
-  %o1 = add i64 %o, 1
-  br label %resulttest
-done:
-  ret i32 [OK]
-}
-"""
+from workbench.runtime.export.features import missing
+from workbench.runtime.export.library_text import (
+    ABI,
+    CALL,
+    ERRORS,
+    KIND_BITS,
+    KINDS,
+    PLACE,
+    TENSOR,
+    Context,
+    code,
+    create_context,
+    drop_context,
+    number,
+    surround,
+    unsurround,
+)
+from workbench.runtime.export.memory_text import memcpy
+from workbench.runtime.native.emitter import I32, I64, Emitter, Native, Pointer, Pointers, Ptr, Value, native
+from workbench.runtime.thread_pool.pool_text import MAX_THREADS, RUNTIME
 
-PUBLIC = """
-define i32 @[P]_create(i32 %threads, ptr %out) nounwind {
-entry:
-  %null = icmp eq ptr %out, null
-  br i1 %null, label %bad, label %look
-look:
-  store ptr null, ptr %out, align 8
-  %default = load i32, ptr @default_threads, align 4
-  %zero = icmp eq i32 %threads, 0
-  %n = select i1 %zero, i32 %default, i32 %threads
-  %few = icmp slt i32 %n, 1
-  %many = icmp sgt i32 %n, [MAX]
-  %wrong = or i1 %few, %many
-  br i1 %wrong, label %bad, label %make
-make:
-  %rc = call i32 @create(i32 %n, ptr %out)
-  ret i32 %rc
-bad:
-  ret i32 [BAD_ARGUMENT]
-}
-define void @[P]_destroy(ptr %ctx) nounwind {
-entry:
-  %null = icmp eq ptr %ctx, null
-  br i1 %null, label %out, label %drop
-drop:
-  call void @unsurround(ptr %ctx)
-  call void @drop_constants()
-  %ap = getelementptr i8, ptr %ctx, i64 [AT_arena]
-  %arena = load ptr, ptr %ap, align 8
-  call void @free(ptr %arena)
-  call void @free(ptr %ctx)
-  br label %out
-out:
-  ret void
-}
-define i32 @[P]_run(ptr %ctx, ptr %inputs, ptr %outputs) nounwind {
-entry:
-  %null = icmp eq ptr %ctx, null
-  br i1 %null, label %bad, label %lock
-bad:
-  ret i32 [BAD_ARGUMENT]
-lock:
-  %pair = cmpxchg ptr %ctx, i32 0, i32 1 acquire monotonic
-  %free = extractvalue { i32, i1 } %pair, 1
-  br i1 %free, label %go, label %busy
-busy:
-  ret i32 [BUSY]
-go:
-  %rc = call i32 @run(ptr %ctx, ptr %inputs, ptr %outputs)
-  store atomic i32 0, ptr %ctx release, align 4
-  ret i32 %rc
-}
-define i32 @[P]_set_threads(ptr %ctx, i32 %threads) nounwind {
-entry:
-  %null = icmp eq ptr %ctx, null
-  %few = icmp slt i32 %threads, 1
-  %many = icmp sgt i32 %threads, [MAX]
-  %range = or i1 %few, %many
-  %wrong = or i1 %null, %range
-  br i1 %wrong, label %bad, label %lock
-bad:
-  ret i32 [BAD_ARGUMENT]
-lock:
-  %pair = cmpxchg ptr %ctx, i32 0, i32 1 acquire monotonic
-  %free = extractvalue { i32, i1 } %pair, 1
-  br i1 %free, label %go, label %busy
-busy:
-  ret i32 [BUSY]
-go:
-  %rc = call i32 @surround(ptr %ctx, i32 %threads)
-  store atomic i32 0, ptr %ctx release, align 4
-  ret i32 %rc
-}
-define i32 @[P]_threads(ptr %ctx) nounwind {
-entry:
-  %null = icmp eq ptr %ctx, null
-  br i1 %null, label %none, label %look
-none:
-  ret i32 0
-look:
-  %tp = getelementptr i8, ptr %ctx, i64 [AT_threads]
-  %n = load i32, ptr %tp, align 4
-  ret i32 %n
-}
-define i32 @[P]_abi() nounwind {
-  ret i32 [ABI]
-}
-define ptr @[P]_name() nounwind {
-  ret ptr @name_text
-}
-define ptr @[P]_version() nounwind {
-  ret ptr @version_text
-}
-define ptr @[P]_target() nounwind {
-  ret ptr @target_text
-}
-define ptr @[P]_missing_feature() nounwind {
-  %name = call ptr @missing()
-  ret ptr %name
-}
-define ptr @[P]_error_text(i32 %code) nounwind {
-entry:
-  %known = icmp ult i32 %code, [ERRORS]
-  %i = select i1 %known, i32 %code, i32 [ERRORS]
-  %i64 = zext i32 %i to i64
-  %p = getelementptr ptr, ptr @error_texts, i64 %i64
-  %text = load ptr, ptr %p, align 8
-  ret ptr %text
-}
-define i32 @[P]_input_count() nounwind {
-  %n = load i64, ptr @input_count, align 8
-  %n32 = trunc i64 %n to i32
-  ret i32 %n32
-}
-define i32 @[P]_output_count() nounwind {
-  %n = load i64, ptr @output_count, align 8
-  %n32 = trunc i64 %n to i32
-  ret i32 %n32
-}
-define internal ptr @row(ptr %table, i64 %n, i32 %index) nounwind {
-entry:
-  %i = sext i32 %index to i64
-  %there = icmp ult i64 %i, %n
-  br i1 %there, label %some, label %none
-some:
-  %p = getelementptr %tensor, ptr %table, i64 %i
-  ret ptr %p
-none:
-  ret ptr null
-}
-define ptr @[P]_input(i32 %index) nounwind {
-  %n = load i64, ptr @input_count, align 8
-  %p = call ptr @row(ptr @inputs, i64 %n, i32 %index)
-  ret ptr %p
-}
-define ptr @[P]_output(i32 %index) nounwind {
-  %n = load i64, ptr @output_count, align 8
-  %p = call ptr @row(ptr @outputs, i64 %n, i32 %index)
-  ret ptr %p
-}
-"""
+#: Inputs that begin a line of the cache are used where they are.
+_LINE = 64
 
-#: Names of the public functions, without the prefix.
-FUNCTIONS = tuple(re.findall(r"@\[P\]_(\w+)\(", PUBLIC))
+Place = Annotated[Value, Pointer(PLACE)]
+Tensors = Annotated[Value, Pointer(TENSOR)]
+
+
+@native
+def address(f: Emitter, ctx: Context, place: Place) -> Ptr:
+    """Where something is during this run."""
+    what, at = place["what"].load(), place["at"].load()
+    kind = what & ((1 << KIND_BITS) - 1)
+    with f.when(kind.eq(KINDS["const"])):
+        f.ret(ctx["constants"].load().offset(at))
+    with f.when(kind.eq(KINDS["arena"])):
+        f.ret(ctx["arena"].load().offset(number(f, "arena_at")).offset(at))
+    first = kind.eq(KINDS["output"]).select(number(f, "input_count"), 0)
+    return ctx["places"][at + first].load().offset(what >> KIND_BITS)
+
+
+@native
+def place(f: Emitter, ctx: Context, given: Pointers, tensors: Tensors, count: I64, first: I64) -> I32:
+    """Note where inputs (or outputs, whose places begin at `first`) are. An input that has a place in memory of our own
+    is copied to it, to begin a line of the cache, unless it does already; -1: no such place.
+    """
+    with f.range(count) as i:
+        with f.when(given.null()):
+            f.ret(code(f, "BAD_ARGUMENT"))
+        there, nbytes = given[i].load(), tensors[i]["bytes"].load()
+        with f.when(there.null() & nbytes.ne(0)):
+            f.ret(code(f, "BAD_ARGUMENT"))
+        final = f.local(there)
+        copy_at = f.extern("stage", "i64")[i + first].load()
+        with f.when((there.cast("ptrtoint", "i64") & (_LINE - 1)).ne(0) & copy_at.sge(0)):
+            final.store(ctx["arena"].load().offset(copy_at))
+            memcpy(f, final.load(), there, nbytes)
+        ctx["places"][i + first].store(final.load())
+    return code(f, "OK")
+
+
+@native
+def run_network(f: Emitter, ctx: Context, inputs: Pointers, outputs: Pointers) -> I32:
+    """Run the network once."""
+    into, out = number(f, "input_count"), number(f, "output_count")
+    results = f.extern("outputs", TENSOR)
+    wrong = place(f, ctx, inputs, f.extern("inputs", TENSOR), into, 0) | place(f, ctx, outputs, results, out, into)
+    with f.when(wrong.ne(0)):
+        f.ret(code(f, "BAD_ARGUMENT"))
+    table = ctx["places"][into + out]
+    with f.range(number(f, "arg_count")) as k:
+        table[k].store(address(f, ctx, f.extern("args", PLACE)[k]))
+    rt, workspace = ctx["rt"].as_(RUNTIME), ctx["workspace"].load()
+    with f.range(number(f, "call_count")) as k:
+        row = f.extern("calls", CALL)[k]
+        row["fn"].load()(table[row["first"].load()], workspace, rt)
+    with f.range(out) as k:
+        made, wanted = address(f, ctx, f.extern("results", PLACE)[k]), outputs[k].load()
+        with f.when(made.ne(wanted)):
+            memcpy(f, wanted, made, results[k]["bytes"].load())
+    return code(f, "OK")
+
+
+# ---- what C sees ----
+
+#: The public functions by their names without the prefix.
+PUBLIC: dict[str, Native] = {}
+
+
+def public(body: Callable[..., Value | None], name: str = "") -> None:
+    """Declare a function whose name begins with the network's prefix; the header says what it does."""
+    name = name or body.__name__.removeprefix("_")
+    PUBLIC[name] = Native(body, f"_{name}", internal=False)
+
+
+def _refuse(f: Emitter, condition: Value, error: str) -> None:
+    with f.when(condition):
+        f.ret(code(f, error))
+
+
+def _alone(f: Emitter, ctx: Value, work: Native, *args: Value) -> Value:
+    """Do something with a context while nobody else does."""
+    _refuse(f, ctx["busy"].exchange(0, 1, "acquire monotonic")[1].eq(0), "BUSY")
+    result = work(f, ctx, *args)
+    ctx["busy"].store(0, "release")
+    return result
+
+
+@public
+def _create(f: Emitter, threads: I32, out: Pointers) -> I32:
+    _refuse(f, out.null(), "BAD_ARGUMENT")
+    out.store(0)
+    wanted = threads.eq(0).select(f.extern("default_threads", "i32").load(), threads)
+    _refuse(f, wanted.slt(1) | wanted.sgt(MAX_THREADS), "BAD_ARGUMENT")
+    return create_context(f, wanted, out)
+
+
+@public
+def _destroy(f: Emitter, ctx: Context) -> None:
+    with f.when(ctx.ne(0)):
+        unsurround(f, ctx)
+        drop_context(f, ctx)
+
+
+@public
+def _run(f: Emitter, ctx: Context, inputs: Pointers, outputs: Pointers) -> I32:
+    _refuse(f, ctx.null(), "BAD_ARGUMENT")
+    return _alone(f, ctx, run_network, inputs, outputs)
+
+
+@public
+def _set_threads(f: Emitter, ctx: Context, threads: I32) -> I32:
+    _refuse(f, ctx.null() | threads.slt(1) | threads.sgt(MAX_THREADS), "BAD_ARGUMENT")
+    return _alone(f, ctx, surround, threads)
+
+
+@public
+def _threads(f: Emitter, ctx: Context) -> I32:
+    with f.when(ctx.null()):
+        f.ret(f.const(0, "i32"))
+    return ctx["threads"].load()
+
+
+@public
+def _abi(f: Emitter) -> I32:
+    return f.const(ABI, "i32")
+
+
+@public
+def _missing_feature(f: Emitter) -> Ptr:
+    return missing(f)
+
+
+@public
+def _error_text(f: Emitter, number: I32) -> Ptr:
+    known = number.ult(len(ERRORS)).select(number, len(ERRORS))
+    return f.extern("error_texts", "ptr")[known.cast("zext", "i64")].load()
+
+
+def _text(name: str) -> None:
+    def text(f: Emitter) -> Ptr:
+        return f.extern(f"{name}_text")
+
+    public(text, name)
+
+
+def _side(name: str) -> None:
+    """The functions of inputs, or of outputs."""
+
+    def count(f: Emitter) -> I32:
+        return number(f, f"{name}_count").cast("trunc", "i32")
+
+    def row(f: Emitter, index: I32) -> Ptr:
+        at = index.cast("sext", "i64")
+        with f.when(at.uge(number(f, f"{name}_count"))):
+            f.ret(f.null())
+        return f.extern(f"{name}s", TENSOR)[at]
+
+    public(count, f"{name}_count")
+    public(row, name)
+
+
+for _name in ("name", "version", "target"):
+    _text(_name)
+for _name in ("input", "output"):
+    _side(_name)

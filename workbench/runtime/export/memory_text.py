@@ -1,105 +1,79 @@
-"""Memory of an exported library, as LLVM text; `library_text` explains the words."""
+"""Memory of an exported library; `library_text` explains the words."""
 
 from __future__ import annotations
 
-MEMORY = """
-; Aligned memory, zeroed; large blocks on huge pages where the system has them.
-define internal ptr @take(i64 %bytes) nounwind {
-entry:
-  %slot = alloca ptr, align 8
-  %large = icmp uge i64 %bytes, [LARGE]
-  %align = select i1 %large, i64 [HUGE], i64 64
-  %up = sub i64 %align, 1
-  %more = add i64 %bytes, %up
-  %mask = sub i64 0, %align
-  %size = and i64 %more, %mask
-  %rc = call i32 @posix_memalign(ptr %slot, i64 %align, i64 %size)
-  %failed = icmp ne i32 %rc, 0
-  br i1 %failed, label %none, label %got
-none:
-  ret ptr null
-got:
-  %p = load ptr, ptr %slot, align 8
-  br i1 %large, label %advise, label %done
-advise:
-  %advised = call i32 @madvise(ptr %p, i64 %size, i32 14) ; MADV_HUGEPAGE
-  br label %done
-done:
-  ret ptr %p
-}
-"""
+from workbench.runtime.native.emitter import I64, Emitter, External, Ptr, native
+from workbench.runtime.thread_pool.pool_text import sched_yield
 
-CONSTANTS = """
-@constants_lock = internal global i32 0
-@constants_users = internal global i64 0
-@constants_copy = internal global ptr null
-; Held by a process: one that was forked while another thread held the lock takes it over, because nobody would open it.
-define internal void @lock_constants() nounwind {
-entry:
-  %self = call i32 @getpid()
-  br label %try
-try:
-  %free = phi i32 [ 0, %entry ], [ 0, %wait ], [ %owner, %held ]
-  %pair = cmpxchg ptr @constants_lock, i32 %free, i32 %self acquire monotonic
-  %got = extractvalue { i32, i1 } %pair, 1
-  %owner = extractvalue { i32, i1 } %pair, 0
-  br i1 %got, label %out, label %held
-held:
-  %here = icmp eq i32 %owner, %self
-  %open = icmp eq i32 %owner, 0
-  %later = or i1 %here, %open
-  br i1 %later, label %wait, label %try
-wait:
-  %gave = call i32 @sched_yield()
-  br label %try
-out:
-  ret void
-}
-; Where the constants are, until the same number of calls of drop_constants. All contexts share one copy on huge pages,
-; which those of a file are not (measured: products with matrices of 16 to 64 MB are 2 to 4 % faster).
-define internal ptr @hold_constants() nounwind {
-entry:
-  call void @lock_constants()
-  %users = load i64, ptr @constants_users, align 8
-  %users1 = add i64 %users, 1
-  store i64 %users1, ptr @constants_users, align 8
-  %first = icmp eq i64 %users, 0
-  %bytes = load i64, ptr @constant_bytes, align 8
-  %large = icmp uge i64 %bytes, [LARGE]
-  %wanted = and i1 %first, %large
-  br i1 %wanted, label %make, label %done
-make:
-  %p = call ptr @take(i64 %bytes)
-  %none = icmp eq ptr %p, null
-  br i1 %none, label %done, label %fill
-fill:
-  %filled = call ptr @memcpy(ptr %p, ptr @wb_constants, i64 %bytes)
-  %pages = and i64 %bytes, -4096
-  %advised = call i32 @madvise(ptr @wb_constants, i64 %pages, i32 4) ; MADV_DONTNEED: they are in the file
-  store ptr %p, ptr @constants_copy, align 8
-  br label %done
-done:
-  %copy = load ptr, ptr @constants_copy, align 8
-  %there = icmp ne ptr %copy, null
-  %base = select i1 %there, ptr %copy, ptr @wb_constants
-  store atomic i32 0, ptr @constants_lock release, align 4
-  ret ptr %base
-}
-define internal void @drop_constants() nounwind {
-entry:
-  call void @lock_constants()
-  %users = load i64, ptr @constants_users, align 8
-  %users1 = sub i64 %users, 1
-  store i64 %users1, ptr @constants_users, align 8
-  %last = icmp eq i64 %users1, 0
-  br i1 %last, label %drop, label %done
-drop:
-  %copy = load ptr, ptr @constants_copy, align 8
-  call void @free(ptr %copy)
-  store ptr null, ptr @constants_copy, align 8
-  br label %done
-done:
-  store atomic i32 0, ptr @constants_lock release, align 4
-  ret void
-}
-"""
+#: Blocks from this size on begin with a page of the large kind (as `workbench.runtime.buffers` has it): bytes.
+_LARGE, _HUGE_PAGE, _ALIGNMENT = 512 << 10, 2 << 20, 64
+_PAGE, _MADV_DONTNEED, _MADV_HUGEPAGE = 4096, 4, 14
+
+free = External("void", "free", "ptr")
+memset = External("ptr", "memset", "ptr", "i32", "i64")
+memcpy = External("ptr", "memcpy", "ptr", "ptr", "i64")
+getpid = External("i32", "getpid")
+_posix_memalign = External("i32", "posix_memalign", "ptr", "i64", "i64")
+_madvise = External("i32", "madvise", "ptr", "i64", "i32")
+
+
+@native
+def take(f: Emitter, size: I64) -> Ptr:
+    """Aligned memory; large blocks on huge pages where the system has them. Null where there is none."""
+    slot = f.room("ptr", "ptr", 8)
+    large = size.uge(_LARGE)
+    align = large.select(_HUGE_PAGE, _ALIGNMENT)
+    whole = (size + (align - 1)) & (f.const(0) - align)
+    with f.when(_posix_memalign(f, slot, align, whole).ne(0)):
+        f.ret(f.null())
+    with f.when(large):
+        _madvise(f, slot.load(), whole, _MADV_HUGEPAGE)
+    return slot.load()
+
+
+@native
+def lock_constants(f: Emitter) -> None:
+    """Held by a process: one that was forked while another thread held the lock takes it over, because nobody would
+    open it.
+    """
+    own, lock, free = getpid(f), f.variable("constants_lock", "i32"), f.local(0, "i32")
+    with f.forever() as tries:
+        owner, got = lock.exchange(free.load(), own, "acquire monotonic")
+        tries.leave(got)
+        free.store(owner)
+        with f.when(owner.eq(own) | owner.eq(0)):
+            sched_yield(f)
+            free.store(0)
+
+
+@native
+def hold_constants(f: Emitter) -> Ptr:
+    """Where the constants are, until the same number of calls of drop_constants. All contexts share one copy on huge
+    pages, which those of a file are not (measured: products with matrices of 16 to 64 MB are 2 to 4 % faster).
+    """
+    lock_constants(f)
+    users, copy = f.variable("constants_users", "i64"), f.variable("constants_copy", "ptr")
+    in_file, size = f.extern("wb_constants"), f.extern("constant_bytes", "i64").load()
+    users.increase(1)
+    with f.when(users.load().eq(1) & size.uge(_LARGE)):
+        room = take(f, size)
+        with f.when(room.ne(0)):
+            memcpy(f, room, in_file, size)
+            _madvise(f, in_file, size & -_PAGE, _MADV_DONTNEED)
+            copy.store(room)
+    base = copy.load()
+    held = base.null().select(in_file, base)
+    f.variable("constants_lock", "i32").store(0, "release")
+    return held
+
+
+@native
+def drop_constants(f: Emitter) -> None:
+    """End a use of the constants; the copy goes with the last one."""
+    lock_constants(f)
+    users, copy = f.variable("constants_users", "i64"), f.variable("constants_copy", "ptr")
+    users.increase(-1)
+    with f.when(users.load().eq(0)):
+        free(f, copy.load())
+        copy.store(0)
+    f.variable("constants_lock", "i32").store(0, "release")

@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workbench.runtime.buffers import RuntimeStruct, pointer_table
+from workbench.runtime.measuring.harness import clock_for, time_calls
+from workbench.runtime.native.emitter import Emitter, External, Native, Pointers, Ptr, exported
+from workbench.runtime.native.load import load
+
 if TYPE_CHECKING:
     from workbench.target import Target
 
@@ -13,8 +18,14 @@ _REPEAT = 25
 _REPEAT_NS = 2e6
 
 
-def peak_text(lanes: int, chains: int, fused: bool) -> str:
-    """LLVM text of a kernel that runs `chains` independent multiply-add chains on vectors of `lanes` floats.
+def arithmetic_shape(target: Target) -> tuple[int, int, bool]:
+    """Return lanes, chains and whether operations are fused, as `peak_kernel` takes them, that fill a core's units."""
+    fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
+    return target.lanes("float32"), 24 if target.vector_registers >= 32 else 12, fused
+
+
+def peak_kernel(lanes: int, chains: int, fused: bool) -> Native:
+    """A kernel that runs `chains` independent multiply-add chains on vectors of `lanes` floats.
 
     Parameters
     ----------
@@ -27,46 +38,26 @@ def peak_text(lanes: int, chains: int, fused: bool) -> str:
 
     Returns
     -------
-    str
-        Module with ``wb_peak(bufs, workspace, rt)``; ``bufs[0]`` points to the number of rounds (int64), ``bufs[1]`` to
+    Native
+        ``wb_peak(bufs, workspace, rt)``; ``bufs[0]`` points to the number of rounds (int64), ``bufs[1]`` to
         ``(2 + chains) * lanes`` floats: factor, addend, accumulators.
     """
-    v = f"<{lanes} x float>"
-    size = 4 * lanes
+    vector = f"<{lanes} x float>"
+    fma = External(vector, f"llvm.fma.v{lanes}f32", vector, vector, vector)
 
-    def at(k: int) -> str:
-        return f"getelementptr inbounds i8, ptr %data, i64 {k * size}"
+    @exported
+    def wb_peak(f: Emitter, bufs: Pointers, ws: Ptr, rt: Ptr) -> None:
+        rounds, data = bufs.load().as_("i64").load(), bufs[1].load().as_(vector)
+        factor, addend = data.load(), data[1].load()
+        sums = [f.local(data[2 + k].load()) for k in range(chains)]
+        with f.range(rounds, once=True):
+            for each in sums:
+                before = each.load()
+                each.store(fma(f, before, factor, addend) if fused else before.fmul(factor).fadd(addend))
+        for k, each in enumerate(sums):
+            data[2 + k].store(each.load())
 
-    head = [f"  %p{k} = {at(k)}\n  %v{k} = load {v}, ptr %p{k}, align 4" for k in range(chains + 2)]
-    phis = [f"  %a{k} = phi {v} [ %v{k + 2}, %entry ], [ %b{k}, %round ]" for k in range(chains)]
-    if fused:
-        body = [f"  %b{k} = call {v} @llvm.fma.v{lanes}f32({v} %a{k}, {v} %v0, {v} %v1)" for k in range(chains)]
-    else:
-        body = [f"  %m{k} = fmul {v} %a{k}, %v0\n  %b{k} = fadd {v} %m{k}, %v1" for k in range(chains)]
-    tail = [f"  store {v} %b{k}, ptr %p{k + 2}, align 4" for k in range(chains)]
-    parts = [
-        f"declare {v} @llvm.fma.v{lanes}f32({v}, {v}, {v})",
-        "define void @wb_peak(ptr %bufs, ptr %ws, ptr %rt) nounwind {",
-        "entry:",
-        "  %np = load ptr, ptr %bufs, align 8",
-        "  %rounds = load i64, ptr %np, align 8",
-        "  %dp = getelementptr inbounds ptr, ptr %bufs, i64 1",
-        "  %data = load ptr, ptr %dp, align 8",
-        *head,
-        "  br label %round",
-        "round:",
-        "  %i = phi i64 [ 0, %entry ], [ %i1, %round ]",
-        *phis,
-        *body,
-        "  %i1 = add nuw nsw i64 %i, 1",
-        "  %more = icmp ult i64 %i1, %rounds",
-        "  br i1 %more, label %round, label %out",
-        "out:",
-        *tail,
-        "  ret void",
-        "}",
-    ]
-    return "\n".join(parts) + "\n"
+    return wb_peak
 
 
 class Arithmetic:
@@ -79,21 +70,14 @@ class Arithmetic:
     """
 
     def __init__(self, target: Target) -> None:
-        from workbench.codegen.llvm import llvm_bind
-        from workbench.runtime.buffers import RuntimeStruct, pointer_table
-        from workbench.runtime.thread_pool.pool import serial_launch_address
-
-        lanes = target.lanes("float32")
-        chains = 24 if target.vector_registers >= 32 else 12
-        fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
-        code = llvm_bind.compile_ir(peak_text(lanes, chains, fused), target)
-        self._library = llvm_bind.load_object(code, ("wb_peak",))
+        lanes, chains, fused = arithmetic_shape(target)
+        self._library = load(peak_kernel(lanes, chains, fused), target=target)
         self._rounds = np.array([1000], np.int64)
         # Stays at 1: neither infinities nor denormal numbers, which some processors handle slowly.
         data = np.concatenate([np.full(lanes, 0.5), np.full(lanes, 0.5), np.ones(chains * lanes)]).astype(np.float32)
         self._data, self._flops = data, 2 * lanes * chains
         self._bufs = pointer_table([int(self._rounds.ctypes.data), int(data.ctypes.data)])
-        self._rt = RuntimeStruct(1, None, serial_launch_address())
+        self._rt = RuntimeStruct(1, None, None)  # the kernel has no parallel regions
 
     def last(self, ns: float) -> None:
         """Make a run last for about so many nanoseconds."""
@@ -109,8 +93,6 @@ class Arithmetic:
         self._library.close()
 
     def _least(self, repeat: int) -> float:
-        from workbench.runtime.measuring.harness import clock_for, time_calls
-
         bufs = int(self._bufs.ctypes.data)
         return float(np.min(time_calls(self._library["wb_peak"], bufs, 0, self._rt, repeat, 1, clock_for(1))))
 

@@ -12,25 +12,30 @@ import hashlib
 import json
 import math
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import numpy as np
 
 from workbench import host
+from workbench.runtime.buffers import Array, aligned_empty, pointer_table
+from workbench.runtime.loaded_code import Surroundings
+from workbench.runtime.machine.peaks import arithmetic_shape, peak_kernel
+from workbench.runtime.measuring.harness import cpu_clock, now, time_calls, wall_clock
+from workbench.runtime.native.emitter import I64, Emitter, Native, Pointer, Ptr, Struct, Value, exported, native
+from workbench.runtime.native.load import load
+from workbench.runtime.thread_pool.pool_text import Runtime
 from workbench.target import Target, cache_dir
-
-if TYPE_CHECKING:
-    from workbench.runtime.buffers import Array
 
 _TRY_NS = 2e6
 _LONGEST_S = 1.0
 _SHORT, _LONG = 1 << 20, 1 << 28
 _TRIES = 50
+#: Registers that are read at a time.
+_STREAMS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,134 +133,83 @@ def _place(target: Target, threads: int, nbytes: int) -> tuple[Path, str]:
     return cache_dir() / f"roofs-{hashlib.sha256(key.encode()).hexdigest()[:16]}.json", key
 
 
-def roofs_text(lanes: int, chains: int, fused: bool, clock: int) -> str:
-    """LLVM text of two kernels that work on the parts of an array, one task per thread.
+#: Operands of the kernels below, each an address: of a number (int64), of the threads' parts, of room for one register
+#: per thread, and of one processor time per thread (ns, of arithmetic).
+_OPERANDS = Struct.of(threads="ptr", rounds="ptr", part_bytes="ptr", data="ptr", room="ptr", spent="ptr")
+Operands = Annotated[Value, Pointer(_OPERANDS)]
+
+
+def roof_kernels(lanes: int, chains: int, fused: bool, clock: int) -> tuple[Native, Native]:
+    """Two kernels that work on the parts of an array, one task per thread.
 
     Parameters
     ----------
     lanes, chains, fused
-        As for `workbench.runtime.machine.peaks.peak_text`.
+        As for `workbench.runtime.machine.peaks.peak_kernel`.
     clock : int
         Clock of a thread's processor time.
 
     Returns
     -------
-    str
-        Module with ``wb_peak_all(bufs, ws, rt)`` and ``wb_read_all(bufs, ws, rt)``; ``bufs`` are the number of threads,
-        rounds, bytes of a part (int64 each, by address), the parts, room for one register per thread, and for one
-        processor time per thread (ns, of arithmetic).
+    (Native, Native)
+        ``wb_peak_all(bufs, ws, rt)`` and ``wb_read_all(bufs, ws, rt)``; ``bufs`` are `_OPERANDS`.
     """
-    from workbench.runtime.machine.peaks import peak_text
-    from workbench.runtime.measuring.harness import clock_text
+    vector, width = f"<{lanes} x float>", 4 * lanes
+    peak = peak_kernel(lanes, chains, fused)
 
-    v, width = f"<{lanes} x float>", 4 * lanes
-    streams = 8
-    loads = "\n".join(
-        f"  %p{k} = getelementptr inbounds i8, ptr %at, i64 {k * width}\n  %v{k} = load {v}, ptr %p{k}, align 4\n"
-        f"  %b{k} = fadd {v} %a{k}, %v{k}"
-        for k in range(streams)
-    )
-    phis = "\n".join(f"  %a{k} = phi {v} [ zeroinitializer, %round ], [ %b{k}, %step ]" for k in range(streams))
-    sums = [f"  %s1 = fadd {v} %b0, %b1"] + [f"  %s{k} = fadd {v} %s{k - 1}, %b{k}" for k in range(2, streams)]
-    return (
-        clock_text(sys.platform)
-        + peak_text(lanes, chains, fused)
-        + f"""
-define internal ptr @field(ptr %bufs, i64 %k) {{
-  %q = getelementptr inbounds ptr, ptr %bufs, i64 %k
-  %p = load ptr, ptr %q, align 8
-  ret ptr %p
-}}
-define internal ptr @part(ptr %bufs, i64 %task) {{
-  %sp = call ptr @field(ptr %bufs, i64 2)
-  %size = load i64, ptr %sp, align 8
-  %data = call ptr @field(ptr %bufs, i64 3)
-  %o = mul i64 %size, %task
-  %at = getelementptr inbounds i8, ptr %data, i64 %o
-  ret ptr %at
-}}
-define internal void @peak_part(ptr %bufs, i64 %task, i64 %tid) nounwind {{
-  %args = alloca [2 x ptr], align 16
-  %rp = call ptr @field(ptr %bufs, i64 1)
-  store ptr %rp, ptr %args, align 8
-  %at = call ptr @part(ptr %bufs, i64 %task)
-  %second = getelementptr inbounds ptr, ptr %args, i64 1
-  store ptr %at, ptr %second, align 8
-  %t0 = call i64 @now(i32 {clock})
-  call void @wb_peak(ptr %args, ptr null, ptr null)
-  %t1 = call i64 @now(i32 {clock})
-  %spent = sub i64 %t1, %t0
-  %times = call ptr @field(ptr %bufs, i64 5)
-  %mine = getelementptr inbounds i64, ptr %times, i64 %task
-  store i64 %spent, ptr %mine, align 8
-  ret void
-}}
-define internal void @read_part(ptr %bufs, i64 %task, i64 %tid) nounwind {{
-entry:
-  %rp = call ptr @field(ptr %bufs, i64 1)
-  %rounds = load i64, ptr %rp, align 8
-  %sp = call ptr @field(ptr %bufs, i64 2)
-  %size = load i64, ptr %sp, align 8
-  %data = call ptr @part(ptr %bufs, i64 %task)
-  %room = call ptr @field(ptr %bufs, i64 4)
-  %mine = mul i64 %task, {width}
-  %out = getelementptr inbounds i8, ptr %room, i64 %mine
-  br label %round
-round:
-  %r = phi i64 [ 0, %entry ], [ %r1, %last ]
-  br label %step
-step:
-  %i = phi i64 [ 0, %round ], [ %i1, %step ]
-{phis}
-  %at = getelementptr inbounds i8, ptr %data, i64 %i
-{loads}
-  %i1 = add nuw nsw i64 %i, {streams * width}
-  %more = icmp ult i64 %i1, %size
-  br i1 %more, label %step, label %last
-last:
-{chr(10).join(sums)}
-  store {v} %s{streams - 1}, ptr %out, align 4
-  %r1 = add nuw nsw i64 %r, 1
-  %again = icmp ult i64 %r1, %rounds
-  br i1 %again, label %round, label %end
-end:
-  ret void
-}}
-"""
-        + "".join(
-            f"""
-define void @wb_{name}_all(ptr %bufs, ptr %ws, ptr %rt) nounwind {{
-  %np = call ptr @field(ptr %bufs, i64 0)
-  %n = load i64, ptr %np, align 8
-  %pp = getelementptr inbounds ptr, ptr %rt, i64 1
-  %pool = load ptr, ptr %pp, align 8
-  %lp = getelementptr inbounds ptr, ptr %rt, i64 2
-  %launch = load ptr, ptr %lp, align 8
-  call void %launch(ptr %pool, ptr @{name}_part, ptr %bufs, i64 %n)
-  ret void
-}}
-"""
-            for name in ("peak", "read")
-        )
-    )
+    def number(bufs: Value, name: str) -> Value:
+        return bufs[name].load().as_("i64").load()
+
+    def part(bufs: Value, task: Value) -> Value:
+        return bufs["data"].load().offset(number(bufs, "part_bytes") * task)
+
+    def launch(f: Emitter, bufs: Value, rt: Value, task: Native) -> None:
+        rt["launch"].load()(rt["pool"].load(), f.address(task), bufs, number(bufs, "threads"))
+
+    @native
+    def peak_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
+        args = f.room("[2 x ptr]", "ptr")
+        args.store(bufs["rounds"].load())
+        args[1].store(part(bufs, task))
+        start = now(f, clock)
+        peak(f, args, f.null(), f.null())
+        spent = now(f, clock) - start
+        bufs["spent"].load().as_("i64")[task].store(spent)
+
+    @native
+    def read_part(f: Emitter, bufs: Operands, task: I64, tid: I64) -> None:
+        rounds, size = number(bufs, "rounds"), number(bufs, "part_bytes")
+        data, out = part(bufs, task), bufs["room"].load().as_(vector)[task]
+        with f.range(rounds, once=True):
+            sums = [f.local(0, vector) for _ in range(_STREAMS)]
+            with f.range(size, step=_STREAMS * width, once=True) as at:
+                here = data.offset(at).as_(vector)
+                for k, each in enumerate(sums):
+                    each.store(each.load().fadd(here[k].load()))
+            total = sums[0].load()
+            for each in sums[1:]:
+                total = total.fadd(each.load())
+            out.store(total)
+
+    @exported
+    def wb_peak_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
+        launch(f, bufs, rt, peak_part)
+
+    @exported
+    def wb_read_all(f: Emitter, bufs: Operands, ws: Ptr, rt: Runtime) -> None:
+        launch(f, bufs, rt, read_part)
+
+    return wb_peak_all, wb_read_all
 
 
 class _Probe:
     """The two kernels with their operands."""
 
     def __init__(self, target: Target, threads: int, nbytes: int) -> None:
-        from workbench.codegen.llvm import llvm_bind
-        from workbench.runtime.buffers import aligned_empty, pointer_table
-        from workbench.runtime.loaded_code import Surroundings
-        from workbench.runtime.measuring.harness import cpu_clock
-
-        self.lanes = target.lanes("float32")
-        self.chains = 24 if target.vector_registers >= 32 else 12
-        fused = target.arch == "aarch64" or "fma" in target.isa or "avx512f" in target.isa
-        code = llvm_bind.compile_ir(roofs_text(self.lanes, self.chains, fused, cpu_clock()), target)
-        self.library = llvm_bind.load_object(code, ("wb_peak_all", "wb_read_all"))
+        self.lanes, self.chains, fused = arithmetic_shape(target)
+        self.library = load(*roof_kernels(self.lanes, self.chains, fused, cpu_clock()), target=target)
         self.threads, self.around = threads, Surroundings(threads)
-        step = 8 * 4 * self.lanes
+        step = _STREAMS * 4 * self.lanes
         least = 4 * self.lanes * (2 + self.chains)  # what the arithmetic needs
         self.part = max(nbytes // threads // step, -(-least // step)) * step
         self.numbers = np.array([threads, 1, self.part], np.int64)
@@ -273,8 +227,6 @@ class _Probe:
 
         At least `_TRIES` of them, more while what they tell gets better: other processes can only make a call slower.
         """
-        from workbench.runtime.measuring.harness import time_calls, wall_clock
-
         self.around.ready()
 
         def run(rounds: int) -> float:

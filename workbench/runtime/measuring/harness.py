@@ -8,16 +8,34 @@ its address.
 from __future__ import annotations
 
 import ctypes
-import platform
 import sys
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from workbench.arguments import whole
 from workbench.locks import once
 from workbench.runtime.buffers import Array, RuntimeStruct, pointer_table
+from workbench.runtime.native.emitter import (
+    I32,
+    I64,
+    Emitter,
+    External,
+    Module,
+    Pointer,
+    Ptr,
+    Struct,
+    Value,
+    Words,
+    call,
+    exported,
+    native,
+)
+from workbench.runtime.native.load import load
+
+if TYPE_CHECKING:
+    from workbench.codegen.llvm.llvm_bind import Library
 
 _ADDRESS = ctypes.c_void_p
 _TIME_TYPE = ctypes.CFUNCTYPE(
@@ -27,194 +45,112 @@ _TIME_TYPE = ctypes.CFUNCTYPE(
 # Clock numbers of clock_gettime; Windows has one clock here.
 _CLOCKS = {"linux": (1, 3), "darwin": (6, 16)}
 
-_POSIX_NOW = """
-declare i32 @clock_gettime(i32, ptr)
-define internal i64 @now(i32 %clock) nounwind {
-  %ts = alloca [2 x i64], align 16
-  %r = call i32 @clock_gettime(i32 %clock, ptr %ts)
-  %s = load i64, ptr %ts, align 8
-  %np = getelementptr inbounds i64, ptr %ts, i64 1
-  %n = load i64, ptr %np, align 8
-  %b = mul i64 %s, 1000000000
-  %t = add i64 %b, %n
-  ret i64 %t
-}
-"""
+#: Bytes from one eviction to the next: a line of the cache.
+_LINE = 64
 
-_WINDOWS_NOW = """
-declare i32 @QueryPerformanceCounter(ptr)
-declare i32 @QueryPerformanceFrequency(ptr)
-define internal i64 @now(i32 %clock) nounwind {
-  %c = alloca [2 x i64], align 16
-  %fp = getelementptr inbounds i64, ptr %c, i64 1
-  %r = call i32 @QueryPerformanceCounter(ptr %c)
-  %q = call i32 @QueryPerformanceFrequency(ptr %fp)
-  %t = load i64, ptr %c, align 8
-  %f = load i64, ptr %fp, align 8
-  %whole = udiv i64 %t, %f
-  %rest = urem i64 %t, %f
-  %a = mul i64 %whole, 1000000000
-  %b = mul i64 %rest, 1000000000
-  %d = udiv i64 %b, %f
-  %n = add i64 %a, %d
-  ret i64 %n
-}
-"""
+#: Memory ranges to evict, one after the other, ended by a null pointer.
+RANGE = Struct.of(start="ptr", bytes="i64")
+Ranges = Annotated[Value, Pointer(RANGE)]
 
-# flush: table = { ptr start, i64 bytes } ..., ended by a null pointer. %LINE% and %SETTLE% depend on the machine.
-_COMMON = """
-%DECLARE%
-define void @wb_flush(ptr %table) nounwind {
-entry:
-  br label %row
-row:
-  %k = phi i64 [ 0, %entry ], [ %k1, %next ]
-  %at = getelementptr inbounds i64, ptr %table, i64 %k
-  %p = load ptr, ptr %at, align 8
-  %end = icmp eq ptr %p, null
-  br i1 %end, label %out, label %size
-size:
-  %sp = getelementptr inbounds i64, ptr %at, i64 1
-  %n = load i64, ptr %sp, align 8
-  br label %line
-line:
-  %i = phi i64 [ 0, %size ], [ %i1, %line ]
-  %q = getelementptr inbounds i8, ptr %p, i64 %i
-  %LINE%
-  %i1 = add i64 %i, 64
-  %more = icmp ult i64 %i1, %n
-  br i1 %more, label %line, label %next
-next:
-  %k1 = add i64 %k, 2
-  br label %row
-out:
-  %SETTLE%
-  ret void
-}
-define void @wb_time(ptr %fn, ptr %bufs, ptr %ws, ptr %rt, i64 %reps, i64 %number, i32 %clock,
-                     ptr %flush, ptr %out) nounwind {
-entry:
-  %flushing = icmp ne ptr %flush, null
-  br label %rep
-rep:
-  %i = phi i64 [ 0, %entry ], [ %i1, %done ]
-  br i1 %flushing, label %cold, label %start
-cold:
-  call void @wb_flush(ptr %flush)
-  br label %start
-start:
-  %t0 = call i64 @now(i32 %clock)
-  br label %call
-call:
-  %j = phi i64 [ 0, %start ], [ %j1, %call ]
-  call void %fn(ptr %bufs, ptr %ws, ptr %rt)
-  %j1 = add i64 %j, 1
-  %again = icmp ult i64 %j1, %number
-  br i1 %again, label %call, label %done
-done:
-  %t1 = call i64 @now(i32 %clock)
-  %d = sub i64 %t1, %t0
-  %o = getelementptr inbounds i64, ptr %out, i64 %i
-  store i64 %d, ptr %o, align 8
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %reps
-  br i1 %more, label %rep, label %out2
-out2:
-  ret void
-}
-; table = { i64 calls; ptr stamps or null; i64 clock; i64 stop; { ptr fn, ptr bufs } ... }; has the ABI of a kernel.
-; A call that sets `stop` is the last one.
-define void @wb_walk(ptr %table, ptr %ws, ptr %rt) nounwind {
-entry:
-  %n = load i64, ptr %table, align 8
-  %sp = getelementptr inbounds i64, ptr %table, i64 1
-  %stamps = load ptr, ptr %sp, align 8
-  %cp = getelementptr inbounds i64, ptr %table, i64 2
-  %clock = load i32, ptr %cp, align 8
-  %stopp = getelementptr inbounds i64, ptr %table, i64 3
-  %rows = getelementptr inbounds i64, ptr %table, i64 4
-  %timing = icmp ne ptr %stamps, null
-  %any = icmp ne i64 %n, 0
-  br i1 %any, label %loop, label %out
-loop:
-  %i = phi i64 [ 0, %entry ], [ %i1, %next ]
-  br i1 %timing, label %stamp, label %go
-stamp:
-  %t = call i64 @now(i32 %clock)
-  %q = getelementptr inbounds i64, ptr %stamps, i64 %i
-  store i64 %t, ptr %q, align 8
-  br label %go
-go:
-  %i2 = shl i64 %i, 1
-  %row = getelementptr inbounds ptr, ptr %rows, i64 %i2
-  %fn = load ptr, ptr %row, align 8
-  %bp = getelementptr inbounds ptr, ptr %row, i64 1
-  %bufs = load ptr, ptr %bp, align 8
-  call void %fn(ptr %bufs, ptr %ws, ptr %rt)
-  %stop = load i64, ptr %stopp, align 8
-  %failed = icmp ne i64 %stop, 0
-  br i1 %failed, label %out, label %next
-next:
-  %i1 = add i64 %i, 1
-  %more = icmp ult i64 %i1, %n
-  br i1 %more, label %loop, label %last
-last:
-  br i1 %timing, label %final, label %out
-final:
-  %tl = call i64 @now(i32 %clock)
-  %ql = getelementptr inbounds i64, ptr %stamps, i64 %n
-  store i64 %tl, ptr %ql, align 8
-  br label %out
-out:
-  ret void
-}
-"""
+#: What `wb_walk` goes through. A call that sets `stop` is the last one; no stamps are written where that is null.
+CALLS = Struct.of(calls="i64", stamps="ptr", clock="i64", stop="i64", rows="i64")
+Calls = Annotated[Value, Pointer(CALLS)]
+CALL = Struct.of(fn="ptr", bufs="ptr")
+
+_clock_gettime = External("i32", "clock_gettime", "i32", "ptr")
+_windows_counter = External("i32", "QueryPerformanceCounter", "ptr")
+_windows_frequency = External("i32", "QueryPerformanceFrequency", "ptr")
+_clflush = External("void", "llvm.x86.sse2.clflush", "ptr")
+_mfence = External("void", "llvm.x86.sse2.mfence")
+
+
+@native
+def now(f: Emitter, clock: I32) -> I64:
+    """Nanoseconds of a clock."""
+    words = f.room("[2 x i64]", "i64")
+    if f.module.system == "win32":
+        _windows_counter(f, words)
+        _windows_frequency(f, words[1])
+        ticks, rate = words.load(), words[1].load()
+        return ticks // rate * 10**9 + ticks % rate * 10**9 // rate
+    _clock_gettime(f, clock, words)
+    return words.load() * 10**9 + words[1].load()
+
+
+def _evict(f: Emitter, at: Value) -> None:
+    """Evict a line of the cache."""
+    if f.module.x86 and "clflushopt" not in f.module.features:
+        _clflush(f, at)
+    elif f.module.x86:
+        # Many lines at once: a dozen times as fast as the older instruction, which waits for each of them.
+        call(f, "void", 'asm sideeffect "clflushopt ($0)", "r,~{memory}"', ["ptr"], [at])
+    elif f.module.arm:
+        call(f, "void", 'asm sideeffect "dc civac, $0", "r,~{memory}"', ["ptr"], [at])
+    else:
+        f.value(f"load volatile i8, ptr {at.text}", "i8")
+
+
+@exported
+def wb_flush(f: Emitter, ranges: Ranges) -> None:
+    """Evict memory ranges from the caches."""
+    row = f.local(0)
+    with f.forever() as rows:
+        here = ranges[row.load()]
+        start = here["start"].load()
+        rows.leave(start.null())
+        with f.range(here["bytes"].load(), step=_LINE, once=True) as at:
+            _evict(f, start.offset(at))
+        row.increase(1)
+    if f.module.x86:
+        _mfence(f)
+    elif f.module.arm:
+        call(f, "void", 'asm sideeffect "dsb ish", "~{memory}"', [], [])
+
+
+@exported
+def wb_time(
+    f: Emitter, fn: Ptr, bufs: Ptr, ws: Ptr, rt: Ptr, reps: I64, number: I64, clock: I32, ranges: Ranges, out: Words
+) -> None:
+    """Call a kernel ``reps * number`` times; write the time of each repetition."""
+    with f.range(reps, once=True) as rep:
+        with f.when(ranges.ne(0)):
+            wb_flush(f, ranges)
+        start = now(f, clock)
+        with f.range(number, once=True):
+            fn(bufs, ws, rt)
+        out[rep].store(now(f, clock) - start)
+
+
+@exported
+def wb_walk(f: Emitter, table: Calls, ws: Ptr, rt: Ptr) -> None:
+    """Make the calls of a table; has the ABI of a kernel."""
+    count, stamps = table["calls"].load(), table["stamps"].load().as_("i64")
+    clock, timing = table["clock"].as_("i32").load(), stamps.ne(0)
+    with f.block() as calls:
+        calls.leave(count.eq(0))
+        with f.range(count, once=True) as k:
+            with f.when(timing):
+                stamps[k].store(now(f, clock))
+            row = table["rows"].as_(CALL)[k]
+            row["fn"].load()(row["bufs"].load(), ws, rt)
+            calls.leave(table["stop"].load().ne(0))
+        with f.when(timing):
+            stamps[count].store(now(f, clock))
 
 
 def harness_text(system: str, machine: str, features: Container[str] = ()) -> str:
     """Return the LLVM text of the harness for an operating system (`sys.platform`), a machine (`platform.machine()`)
     and the features of its processor (LLVM's names).
     """
-    if machine.lower() in ("x86_64", "amd64") and "clflushopt" in features:
-        # Many lines at once: a dozen times as fast as the older instruction, which waits for each of them.
-        declare = "declare void @llvm.x86.sse2.mfence()"
-        line = 'call void asm sideeffect "clflushopt ($0)", "r,~{memory}"(ptr %q)'
-        settle = "call void @llvm.x86.sse2.mfence()"
-    elif machine.lower() in ("x86_64", "amd64"):
-        declare = "declare void @llvm.x86.sse2.clflush(ptr)\ndeclare void @llvm.x86.sse2.mfence()"
-        line, settle = "call void @llvm.x86.sse2.clflush(ptr %q)", "call void @llvm.x86.sse2.mfence()"
-    elif machine.lower() in ("aarch64", "arm64"):
-        declare = ""
-        line = 'call void asm sideeffect "dc civac, $0", "r,~{memory}"(ptr %q)'
-        settle = 'call void asm sideeffect "dsb ish", "~{memory}"()'
-    else:
-        declare, line, settle = "", "%byte = load volatile i8, ptr %q", ""
-    common = _COMMON.replace("%DECLARE%", declare).replace("%LINE%", line).replace("%SETTLE%", settle)
-    return clock_text(system) + common
-
-
-def clock_text(system: str) -> str:
-    """Return the LLVM text of ``i64 now(i32 clock)``, in nanoseconds."""
-    return _WINDOWS_NOW if system == "win32" else _POSIX_NOW
-
-
-@dataclass(frozen=True, slots=True)
-class _Code:
-    library: object
-    time: int
-    flush: int
-    walk: int
+    return Module(system, machine, features=features).text(wb_time, wb_flush, wb_walk)
 
 
 @once
-def _code() -> _Code:
+def _code() -> Library:
     from workbench.codegen.llvm import llvm_bind
 
-    names = ("wb_time", "wb_flush", "wb_walk")
     features = {name for name, here in llvm_bind.host_features() if here}
-    text = harness_text(sys.platform, platform.machine(), features)
-    library = llvm_bind.load_object(llvm_bind.compile_ir(text), names)
-    return _Code(library, *(library[name] for name in names))
+    return load(wb_time, wb_flush, wb_walk, features=features)
 
 
 def wall_clock() -> int:
@@ -234,7 +170,7 @@ def clock_for(threads: int) -> int:
 
 def walk_address() -> int:
     """Return the address of the driver that walks a call table; it has the ABI of a kernel."""
-    return _code().walk
+    return _code()["wb_walk"]
 
 
 def call_table(rows: Sequence[int]) -> Array:
@@ -246,8 +182,7 @@ def call_table(rows: Sequence[int]) -> Array:
 
 #: Words of a call table: where the driver writes one time per call and one at the end (0: nowhere); the clock it reads;
 #: not 0 ends a walk.
-STAMPS, CLOCK, STOP = 1, 2, 3
-_HEADER = 4
+STAMPS, CLOCK, STOP, _HEADER = (CALLS.offset(name) // 8 for name in ("stamps", "clock", "stop", "rows"))
 
 
 def set_calls(table: Array, rows: Array) -> None:
@@ -301,7 +236,7 @@ def time_calls(
     whole("number", number, code="usage.repeat")
     out = np.zeros(repeat, np.int64)
     table = 0 if flush is None else int(flush.ctypes.data)
-    _TIME_TYPE(_code().time)(
+    _TIME_TYPE(_code()["wb_time"])(
         fn, bufs, workspace, ctypes.addressof(rt), repeat, number, clock, table, int(out.ctypes.data)
     )
     return out / number

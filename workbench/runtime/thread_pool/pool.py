@@ -23,13 +23,12 @@ import atexit
 import ctypes
 import os
 import platform
-import sys
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -39,8 +38,20 @@ from workbench.host import usable_threads
 from workbench.locks import ForkLock, once
 from workbench.runtime.buffers import Array, aligned_empty
 from workbench.runtime.machine.interference import Interference
+from workbench.runtime.native.load import load
 from workbench.runtime.thread_pool.placement import Placement
-from workbench.runtime.thread_pool.pool_text import LAYOUT, MAX_THREADS, POOL_BYTES, platform_parts, runtime_text
+from workbench.runtime.thread_pool.pool_text import (
+    MAX_THREADS,
+    POOL,
+    idle_spins,
+    wb_launch,
+    wb_launch_serial,
+    wb_wake,
+    wb_worker,
+)
+
+if TYPE_CHECKING:
+    from workbench.codegen.llvm.llvm_bind import Library
 
 LAUNCH_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 _WORKER_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32)
@@ -50,28 +61,15 @@ _WAKE_TYPE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)
 _FOR_EVER = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Code:
-    library: object  # keeps the machine code loaded for ever: a sleeping worker may be inside it
-    worker: int
-    wake: int
-    launch: int
-    serial: int
-
-
 @once
-def _code() -> _Code:
-    from workbench.codegen.llvm import llvm_bind
-
-    names = ("wb_worker", "wb_wake", "wb_launch", "wb_launch_serial")
-    text = runtime_text(sys.platform, platform.machine())
-    library = llvm_bind.load_object(llvm_bind.compile_ir(text), names)
-    return _Code(library, *(library[name] for name in names))
+def _code() -> Library:
+    """The pool's machine code, loaded for ever: a sleeping worker may be inside it."""
+    return load(wb_worker, wb_wake, wb_launch, wb_launch_serial)
 
 
 def serial_launch_address() -> int:
     """Return the address of the launch function that runs every task in the caller."""
-    return _code().serial
+    return _code()["wb_launch_serial"]
 
 
 _pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
@@ -100,9 +98,9 @@ class ThreadPool:
         self.placement = Placement(nthreads)
         # A spinning worker that outnumbers the cores only takes time from one that has work.
         crowded = nthreads > usable_threads()
-        self._spin = 200 if crowded else platform_parts(sys.platform, platform.machine()).spin
-        self._spin_timed = 200 if crowded else _FOR_EVER
-        self._memory = aligned_empty((POOL_BYTES,), "uint8")
+        self._spin = idle_spins(platform.machine(), crowded)
+        self._spin_timed = self._spin if crowded else _FOR_EVER
+        self._memory = aligned_empty((POOL.size,), "uint8")
         self._address = int(self._memory.ctypes.data)
         self._lock = ForkLock()
         self._threads: list[threading.Thread] = []
@@ -113,19 +111,19 @@ class ThreadPool:
 
     def _reset(self) -> None:
         self._memory[...] = 0
-        _word(self._memory, "spin", np.int32)[0] = self._spin
-        _word(self._memory, "nthreads", np.int64)[0] = self.nthreads
+        _word(self._memory, "spin")[0] = self._spin
+        _word(self._memory, "nthreads")[0] = self.nthreads
 
     @contextmanager
     def spinning(self) -> Iterator[None]:
         """No worker sleeps meanwhile: those that have nothing to do spin."""
         self.start()
-        _word(self._memory, "spin", np.int32)[0] = self._spin_timed
+        _word(self._memory, "spin")[0] = self._spin_timed
         self.rouse()
         try:
             yield
         finally:
-            _word(self._memory, "spin", np.int32)[0] = self._spin
+            _word(self._memory, "spin")[0] = self._spin
             self.rouse()  # whoever spins for ever looks again
 
     @property
@@ -141,7 +139,7 @@ class ThreadPool:
     @property
     def launch_address(self) -> int:
         """Address of the launch function that fits this pool."""
-        return _code().launch if self.nthreads > 1 else _code().serial
+        return _code()["wb_launch"] if self.nthreads > 1 else _code()["wb_launch_serial"]
 
     @property
     def started(self) -> bool:
@@ -164,8 +162,8 @@ class ThreadPool:
             for thread in self._leaving:
                 thread.join()
             self._leaving = []
-            worker, seen = _WORKER_TYPE(_code().worker), int(_word(self._memory, "wake", np.int32)[0])
-            _word(self._memory, "stop", np.int32)[0] = 0
+            worker, seen = _WORKER_TYPE(_code()["wb_worker"]), int(_word(self._memory, "wake")[0])
+            _word(self._memory, "stop")[0] = 0
             threads: list[threading.Thread] = []
             try:
                 for tid in range(1, self.nthreads):
@@ -207,7 +205,7 @@ class ThreadPool:
 
     def rouse(self) -> None:
         """Wake the workers that sleep; they find nothing to do, and spin."""
-        _WAKE_TYPE(_code().wake)(self.address, MAX_THREADS)
+        _WAKE_TYPE(_code()["wb_wake"])(self.address, MAX_THREADS)
 
     def launch(self, fn: int, ctx: int, ntasks: int) -> None:
         """Run a region: `fn` and `ctx` are addresses, see the module's description."""
@@ -219,10 +217,11 @@ class ThreadPool:
         self._reset()
 
 
-def _word(memory: Array, name: str, dtype: type[np.generic]) -> Array:
+def _word(memory: Array, name: str) -> Array:
     """A word of a pool."""
-    offset = LAYOUT[name]
-    return memory[offset : offset + np.dtype(dtype).itemsize].view(dtype)
+    offset, kind = POOL.fields[name]
+    dtype = np.dtype(kind.replace("i", "int"))
+    return memory[offset : offset + dtype.itemsize].view(dtype)
 
 
 def _work(worker: Callable[[int, int, int], None], memory: Array, tid: int, seen: int) -> None:
@@ -232,8 +231,8 @@ def _work(worker: Callable[[int, int, int], None], memory: Array, tid: int, seen
 
 def _dismiss(memory: Array) -> None:
     """Tell the workers of a pool to leave."""
-    _word(memory, "stop", np.int32)[0] = 1
-    _WAKE_TYPE(_code().wake)(memory.ctypes.data, MAX_THREADS)
+    _word(memory, "stop")[0] = 1
+    _WAKE_TYPE(_code()["wb_wake"])(memory.ctypes.data, MAX_THREADS)
 
 
 _shared: weakref.WeakValueDictionary[int, ThreadPool] = weakref.WeakValueDictionary()
