@@ -18,16 +18,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = Path(workbench.__file__).parent
 #: External package -> the modules that may import it, anywhere in their text.
 ALLOWED = {
-    "llvmlite": {"codegen.llvm_bind"},
-    "onnx": {"graph.onnx", "graph.fill", "onnx_backend"},
-    "xgboost": {"tune.cost_model"},
+    "llvmlite": {"codegen.llvm.llvm_bind"},
+    "onnx": {"graph.onnx", "graph.seeded_weights", "onnx_backend"},
+    "xgboost": {"cost_model"},
     "anywidget": {"widgets"},
     "ipywidgets": {"widgets"},
     "plotly": {"widgets", "analysis"},
 }
 
 #: Speaks over private pipes with processes that it started itself; nothing that comes from a file.
-MAY_PICKLE = {"runtime.frames"}
+MAY_PICKLE = {"runtime.workers.messages"}
 
 
 @functools.cache

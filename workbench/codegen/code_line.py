@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-#: A line of text, and the row of the nest that it belongs to, as `ir.printer.listing_of` names it; "" for none.
+#: A line of text, and the row of the nest that it belongs to, as `ir.text.printer.listing_of` names it; "" for none.
 Named: TypeAlias = tuple[str, str]
 
 

@@ -114,7 +114,7 @@ class Measurement:
     compile_s, run_s : float
         Seconds for building, and for checking and timing.
     max_rel_error : float or None
-        Largest error of an element over what rounding may make of it (`ir.rounding`): up to 1 is right.
+        Largest error of an element over what rounding may make of it (`ir.rounding_bounds`): up to 1 is right.
     number : int
         Calls per repetition.
     clock : str
