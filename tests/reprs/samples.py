@@ -25,6 +25,7 @@ from workbench.schedule import Hole
 from workbench.space.sketch import Draft, Rule
 from workbench.space.space import Space, make_space
 from workbench.space.template import TEMPLATES, Knobs
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 HOSTILE = '<img src=x onerror="alert(1)">\'&amp;</td></table><script>alert(2)</script>\x1b[2J\u202e'
@@ -78,14 +79,16 @@ def failed_session() -> TuningSession:
         raise RuntimeError(f"no space left {HOSTILE}")
 
     measurer = FakeMeasurer(fail=broken)
-    session = TuningSession([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4).start()
+    session = TuningSession(
+        RunPlan([FakeTask("k", HOSTILE)], toolbox=FakeToolbox(), measurer=measurer, trials=4)
+    ).start()
     session.join(10)
     return session
 
 
 def session(n: int = 3, start: bool = True, fail: Any = None) -> TuningSession:
     tasks = [FakeTask(f"key{k}", f"task {k} " + "long " * 30, weight=k + 1) for k in range(n)]
-    made = TuningSession(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n)
+    made = TuningSession(RunPlan(tasks, toolbox=FakeToolbox(), measurer=FakeMeasurer(fail=fail), trials=8 * n))
     if start:
         made.start().join(30)
     return made

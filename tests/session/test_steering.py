@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from types import SimpleNamespace
+from typing import Annotated
 
 import pytest
 from session.conftest import Mirror, matmul, split, until
@@ -12,7 +13,7 @@ from session.fakes import FakeTuning
 
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError
-from workbench.log.columns import column
+from workbench.forms import Flag, Whole
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
@@ -49,16 +50,16 @@ def test_forms_come_from_the_declarations(monkeypatch):
     assert by_name["forbid"]["values"]["widget"] == "numbers"
     assert list(by_name["add"]) == ["task", "trace"], "nobody writes a row into a form"
     assert "of" not in by_name["epsilon"]["value"]
-    monkeypatch.setattr(orders, "ORDERS", dict(orders.ORDERS))
+    monkeypatch.setitem(orders.ORDERS, "polish", None)
 
     @orders.order("polish")
     @dataclass(frozen=True, slots=True)
     class Polish(orders.Order):
         """Try what is near the best."""
 
-        task: str = column("the task")
-        steps: int | None = column("how many", default=None)
-        hard: bool = column("how hard", default=False)
+        task: Annotated[str, orders.TaskRef("the task")]
+        steps: Annotated[int | None, Whole("how many")] = None
+        hard: Annotated[bool, Flag("how hard")] = False
 
     found = forms()[-1]
     assert (found["name"], found["summary"]) == ("polish", "Try what is near the best.")

@@ -21,6 +21,7 @@ from workbench.session import tuning
 from workbench.session.measuring import Result
 from workbench.session.origins import BY
 from workbench.session.stats import Stats, delta, spark
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
 FINAL = {"done", "cancelled", "failed"}
@@ -332,6 +333,9 @@ def test_failures_are_told_by_kind_with_the_newest_of_each(session):
 class Broken:
     """A measurer whose machine fails."""
 
+    def start(self):
+        pass
+
     def measure(self, task, schedules, best_ms):
         raise OSError("the disk is on fire")
 
@@ -343,10 +347,11 @@ class Broken:
 
 
 def test_a_failed_run_says_why(session):
-    from workbench.tune.run.toolbox import LocalToolbox
+    from workbench.tune.run.options import TuneOptions
+    from workbench.tune.run.toolbox import Toolbox
 
-    toolbox = LocalToolbox(Target.host(threads=1), "random", 0, {})
-    tuning = TuningSession([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4)
+    toolbox = Toolbox(Target.host(threads=1), TuneOptions(model="random"))
+    tuning = TuningSession(RunPlan([matmul(64)], toolbox=toolbox, measurer=Broken(), trials=4))
     s = session(tuning)
     mirror = Mirror(s)
     tuning.start()

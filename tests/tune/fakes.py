@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from workbench.errors import UsageError
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
-from workbench.tune.run.protocols import Given
+from workbench.tune.run.toolbox import Given
 
 
 @dataclass(frozen=True)

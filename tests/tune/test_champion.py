@@ -15,6 +15,7 @@ from workbench.log.ledger import TaskLedger
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log, read_log
 from workbench.log.record import Record
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.rounds import CHALLENGERS, FINALISTS
 from workbench.tune.run.run_state import Budget, Standing
 from workbench.tune.run.session import TuningSession
@@ -130,7 +131,7 @@ def test_a_session_and_its_log_name_the_same_best(tmp_path):
     """Contests turn what trials say upside down: what seemed slow is fast."""
     log = tmp_path / "a.jsonl"
     measurer = FakeMeasurer(bias=lambda x: 1.0 if x < 0 else 3.0 - (x % 7) / 3)
-    session = TuningSession(tasks(2), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=60)
+    session = TuningSession(RunPlan(tasks(2), toolbox=FakeToolbox(), measurer=measurer, log=log, trials=60))
     assert session.start().wait(60)
     database, frame = Database.load(log), read_log(log)
     assert session.frame()["rank"].equals(frame["rank"])

@@ -14,13 +14,16 @@ from workbench.errors import TuneError, UsageError
 from workbench.tune.run.ends import RAN_THROUGH, goes_first, waiting_text
 from workbench.tune.run.events import FINAL
 from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer.selection import select_tasks
 
 
 def make(log=None, measurer=None, size=1000, **kwargs):
     kwargs.setdefault("trials", 40)
-    return TuningSession(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    return TuningSession(
+        RunPlan(tasks(3), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    )
 
 
 def test_a_start_that_fails_ends_the_session(tmp_path):
@@ -84,7 +87,9 @@ def test_several_threads_may_wait_and_all_hear_how_it_ended():
 def test_a_task_that_is_there_twice_is_refused(tmp_path):
     twice = [*tasks(2), tasks(1)[0]]
     with pytest.raises(UsageError) as caught:
-        TuningSession(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+        TuningSession(
+            RunPlan(twice, toolbox=FakeToolbox(), measurer=FakeMeasurer(), log=tmp_path / "a.jsonl", trials=4)
+        )
     assert caught.value.code == "usage.same_task"
     assert not (tmp_path / "a.jsonl").exists()
 

@@ -21,9 +21,10 @@ from workbench.search.seeds import Seed
 from workbench.space.space import make_space
 from workbench.target import Target
 from workbench.tune.run.options import TuneOptions, check_shipped
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.run.start import tune
-from workbench.tune.run.toolbox import LocalToolbox
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=x86-64-v4 -l1=48K -l2=2M -l3=32M -threads=2")
 
@@ -62,7 +63,7 @@ def test_a_model_is_made_once_however_many_ask_for_it(monkeypatch):
         return made[-1]
 
     monkeypatch.setattr(cost_model, "make_model", make)
-    toolbox = LocalToolbox(TARGET, "analytic", 0, {})
+    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
     threads = [threading.Thread(target=toolbox.prepare) for _ in range(4)]
     for t in threads:
         t.start()
@@ -85,7 +86,7 @@ class Doubtful(FakeToolbox):
 
 def run(toolbox, **options):
     session = TuningSession(
-        tasks(1), toolbox=toolbox, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options)
+        RunPlan(tasks(1), toolbox=toolbox, measurer=FakeMeasurer(), trials=6, options=TuneOptions(batch=3, **options))
     )
     warnings = []
     session.events.subscribe(lambda e: warnings.append(e.message) if e.kind == "warning" else None)
@@ -111,12 +112,12 @@ def test_a_model_that_fails_for_a_candidate_by_hand_costs_the_prediction_only():
 
 
 def test_schedules_by_hand_are_judged_by_their_features(space):
-    toolbox = LocalToolbox(TARGET, "analytic", 0, {})
+    toolbox = Toolbox(TARGET, TuneOptions(model="analytic"))
     variant = space.variants[0]
     picks = variant.sampler.draw(1, np.random.default_rng(0))
     schedule = variant.schedule.fill(variant.sampler.row(picks[0]))
     assert toolbox.predicted(task(64), schedule) == float(variant.features(picks)[0, INDEX["speed"]])
-    assert LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(search="random")).predicted(task(64), schedule) is None
+    assert Toolbox(TARGET, TuneOptions(search="random", model="analytic")).predicted(task(64), schedule) is None
 
 
 def test_a_candidate_names_the_version_that_predicted(space):
@@ -179,7 +180,7 @@ def test_seeds_prove_nothing(space):
 
 def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_path):
     """Save, start from the file: round 0 of a new task ranks better than the estimate alone."""
-    first = LocalToolbox(TARGET, "xgboost", 0, {})
+    first = Toolbox(TARGET, TuneOptions(model="xgboost"))
     search = first.search(task(64), space, 0)
     for _ in range(4):
         search.tell(measured(task(64), search.ask(16), space))
@@ -188,7 +189,7 @@ def test_a_run_starts_from_what_another_has_learned_of_another_task(space, tmp_p
     other, path = task(96), tmp_path / "learned.json"
     variant = make_space(other.func, TARGET).variants[0]
     x = variant.features(variant.sampler.draw(200, np.random.default_rng(3)))
-    second = LocalToolbox(TARGET, path, 7, {})
+    second = Toolbox(TARGET, TuneOptions(model=path), 7)
     model = second._shared_model()
     assert model.trained
     assert second.model_version().startswith("xgboost-")

@@ -12,13 +12,16 @@ from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import LogError, TuneError, UsageError
 from workbench.log.reader import load_log, read_log
-from workbench.tune.run.loop import TuneOptions, default_batch
+from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan, default_batch
 from workbench.tune.run.session import TuningSession
 
 
 def make(log=None, n=3, measurer=None, size=1000, **kwargs):
     kwargs.setdefault("trials", 40)
-    return TuningSession(tasks(n), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    return TuningSession(
+        RunPlan(tasks(n), toolbox=FakeToolbox(size), measurer=measurer or FakeMeasurer(), log=log, **kwargs)
+    )
 
 
 def test_a_run_spends_its_budget_and_every_trial_is_in_the_log(tmp_path):
@@ -49,7 +52,7 @@ def test_what_the_cost_model_needs_is_loaded_once_and_not_before_the_first_trial
             known.append(len(session.records))
             loaded.set()
 
-    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6, ahead=True)
+    session = TuningSession(RunPlan(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6, ahead=True))
     session.start()
     assert session.wait(60)
     assert loaded.wait(60)
@@ -63,7 +66,7 @@ def test_what_the_cost_model_needs_is_not_loaded_beside_kernels_that_use_all_cor
             raise AssertionError
 
     before = threading.active_count()
-    session = TuningSession(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6)
+    session = TuningSession(RunPlan(tasks(1), toolbox=Toolbox(), measurer=FakeMeasurer(), trials=6))
     assert session.start().wait(60)
     assert not session._prepared
     assert threading.active_count() <= before + 1
@@ -71,10 +74,10 @@ def test_what_the_cost_model_needs_is_not_loaded_beside_kernels_that_use_all_cor
 
 def test_numbers_of_numpy_are_a_budget(tmp_path):
     log = tmp_path / "a.jsonl"
-    session = TuningSession(
+    session = TuningSession(RunPlan(
         tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=np.int64(6), seconds=np.float32(60), log=log,
         options=TuneOptions(epsilon=np.float32(0.25)),
-    )  # fmt: skip
+    ))  # fmt: skip
     assert session.start().wait(60)
     assert len(session.records) == 6
     (start,) = [line for line in load_log(log).commands if line.name == "start"]
@@ -82,7 +85,7 @@ def test_numbers_of_numpy_are_a_budget(tmp_path):
 
 
 def test_a_start_that_was_refused_starts_nothing():
-    session = TuningSession(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=6)
+    session = TuningSession(RunPlan(tasks(1), toolbox=FakeToolbox(), measurer=FakeMeasurer(), trials=6))
     with pytest.raises(UsageError):
         session.steer("start", confirm=False)
     assert session._loop.standing.budget.trials == 6
@@ -326,7 +329,7 @@ def test_a_time_limit_is_kept_to_within_a_trial():
 def test_candidates_are_proposed_ahead_and_none_is_lost():
     """Proposals for the task that is likely next are made while another is measured; what is pinned holds for them."""
     session = make(trials=400, size=60, ahead=True, options=TuneOptions(scheduler="round-robin", batch=8))
-    asked, workshops = [], session._loop.workshops
+    asked, workshops = [], session._loop.searches
     workshops._ahead = lambda shop, n: (asked.append(n), type(workshops)._ahead(shop, n))
 
     def steer(event):

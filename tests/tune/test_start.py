@@ -16,7 +16,7 @@ from workbench.space.default_schedule import default_schedule
 from workbench.space.space import make_space
 from workbench.space.template import TEMPLATES
 from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.toolbox import LocalToolbox
+from workbench.tune.run.toolbox import Toolbox
 
 TARGET = Target.host(threads=1)
 
@@ -133,11 +133,11 @@ def test_a_pattern_that_fails_is_told_where_its_template_was_asked_for():
         with pytest.raises(WorkbenchError, match="ZeroDivisionError: division by zero") as caught:
             wb.tune([matmul()], trials=4, target=TARGET, template="broken")
         assert caught.value.code == "template.failed"
-        toolbox = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template", template="broken"))
+        toolbox = Toolbox(TARGET, TuneOptions(space="template", template="broken", model="analytic"))
         with pytest.raises(WorkbenchError) as caught:
             toolbox.space(matmul())
         assert caught.value.code == "template.failed"
-        usual = LocalToolbox(TARGET, "analytic", 0, {}, TuneOptions(space="template"))
+        usual = Toolbox(TARGET, TuneOptions(space="template", model="analytic"))
         assert usual.space(matmul()).id == make_space(matmul(), TARGET, template="matmul").id
     finally:
         TEMPLATES.forget("broken")

@@ -14,6 +14,7 @@ from tune.fakes import FakeMeasurer, FakeSchedule, FakeToolbox, tasks
 from workbench.errors import TuneError, WorkbenchError
 from workbench.log.reader import load_log
 from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer.commands import ORDERS, documentation, read_order
 from workbench.tune.steer.control import LINE_LIMIT, Mailbox, control_path, send
@@ -22,7 +23,7 @@ from workbench.tune.steer.control import LINE_LIMIT, Mailbox, control_path, send
 def make(log=None, *, delay=0.002, n=3, **kwargs):
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(tasks(n), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs)
+    return TuningSession(RunPlan(tasks(n), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
 
 
 def until(condition, seconds=30.0):
@@ -47,8 +48,8 @@ def test_every_command_is_documented_and_reads_what_it_writes():
         args = {"task": "0", "hole": "x", "value": 3, "values": [1, 2], "row": {"x": 1}, "variant": 0, "more": 4}
         given = {a["name"]: args[a["name"]] for a in command["arguments"] if a["name"] in args}
         order = read_order(name, given)
-        assert ORDERS[name].read(order.args()) == order
-        assert json.loads(json.dumps(order.args())) == order.args()
+        assert ORDERS[name].read(order.to_json()) == order
+        assert json.loads(json.dumps(order.to_json())) == order.to_json()
 
 
 def test_a_pin_holds_for_what_is_proposed_later_and_can_be_released():
@@ -98,7 +99,7 @@ def test_a_candidate_by_hand_is_measured_next_and_told_to_the_search(tmp_path):
     assert not session.held(task).added
     first = [r for r in session.records if r.task_key == f"key{task}"][:3]
     assert [(r.origin, r.variant) for r in first] == [("default", -1), ("manual", -1), ("manual", 0)]
-    assert {123, 124} <= session._loop.workshops.of(task).search.known
+    assert {123, 124} <= session._loop.searches.of(task).search.known
     with pytest.raises(TuneError) as caught:
         session.add(task, FakeSchedule(5))
     assert caught.value.code == "steer.ended"
@@ -121,7 +122,7 @@ def test_budgets_and_epsilon_can_be_changed_while_it_runs():
     session.budget(trials=60)
     assert session.wait(60)
     assert 60 <= len(session.records) <= 61
-    assert {w.search.epsilon for w in session._loop.workshops._made.values()} == {0.5}
+    assert {w.search.epsilon for w in session._loop.searches._made.values()} == {0.5}
     session = make(trials=100_000).start()
     session.budget(seconds=0.2)
     assert session.wait(60)

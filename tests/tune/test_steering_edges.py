@@ -12,6 +12,7 @@ from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.run.options import TuneOptions
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 from workbench.tune.steer import control
 from workbench.tune.steer.control import Mailbox, control_path, distrust, send
@@ -20,7 +21,7 @@ from workbench.tune.steer.control import Mailbox, control_path, distrust, send
 def make(log=None, *, delay=0.002, **kwargs):
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
-    return TuningSession(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs)
+    return TuningSession(RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
 
 
 def until(condition, seconds=30.0):
@@ -146,9 +147,9 @@ def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says()
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert session._measurer.held == (session.state == "paused")
+    assert session._plan.measurer.held == (session.state == "paused")
     session.resume()
-    assert not session._measurer.held
+    assert not session._plan.measurer.held
     session.cancel()
 
 

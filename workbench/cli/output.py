@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import sys
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.errors import RunFailure
+from workbench.forms import plain
 from workbench.legible import escaped, legible, legible_line
 
 if TYPE_CHECKING:
@@ -90,19 +90,6 @@ class Output:
             return
         while line:
             line = line[os.write(self._saved, line) :]
-
-
-def plain(value: Any) -> Any:
-    """Return `value` with what JSON cannot hold replaced: NumPy numbers by numbers, NaN and infinity by null."""
-    if isinstance(value, Mapping):
-        return {str(name): plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, str | bytes):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | int | float | bool | type(None)) else str(value)
 
 
 def columns(head: list[str], rows: list[list[str]], right: set[int] = frozenset()) -> str:  # type: ignore[assignment]

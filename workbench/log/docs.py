@@ -10,7 +10,7 @@ import json
 import sys
 from typing import Any
 
-from workbench.log.columns import VALUES, Line
+from workbench.log.columns import Line, columns
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
 from workbench.log.reader import Header
 from workbench.log.record import SCHEMA, STATUSES, Record
@@ -131,12 +131,8 @@ def _shown(example: Line) -> dict[str, Any]:
 
 def _table(cls: type[Line]) -> str:
     rows = ["| Field | Value | Meaning |", "|---|---|---|"]
-    for item in dataclasses.fields(cls):  # type: ignore[arg-type]
-        if item.name == "extra":
-            continue
-        needed = item.default is dataclasses.MISSING and item.default_factory is dataclasses.MISSING
-        words = VALUES[str(item.type)].words + (", needed" if needed else "")
-        rows.append(f"| `{item.name}` | {words} | {item.metadata['doc']} |")
+    for f in columns(cls):
+        rows.append(f"| `{f.name}` | {f.words}{', needed' if f.required else ''} | {f.kind.label} |")
     return "\n".join(rows)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from workbench.log.columns import Line, column, plain, unknown_fields
+from workbench.forms import plain
+from workbench.log.columns import Line, column, unknown_fields
 from workbench.log.record import Record
 
 INSIDE = "inside the network"

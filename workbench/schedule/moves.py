@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from workbench import forms
 from workbench.errors import WorkbenchError
 from workbench.ir.func import Func
 from workbench.ir.memo import trial
@@ -139,18 +140,12 @@ def method_of(cls: type[Primitive]) -> Callable[..., Any]:
             return self
         return names[0] if cls.returns == "name" else names
 
-    own, me = cls.signature(), inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    method.__name__, method.__qualname__ = cls.name, f"Schedule.{cls.name}"
-    method.__doc__ = method_doc(cls)
-    method.__signature__ = own.replace(parameters=[me, *own.parameters.values()])  # type: ignore[attr-defined]
-    return method
+    return forms.method_of(cls, "Schedule", method, method_doc(cls))
 
 
 def method_doc(cls: type[Primitive]) -> str:
     """Documentation of the method that a primitive becomes, from its declaration."""
-    lines = [inspect.getdoc(cls) or "", "", "Parameters", "----------"]
-    for f in cls.fields():
-        lines += [f"{'*' if f.kind.variadic else ''}{f.name}", f"    {f.kind.label.capitalize()}."]
+    lines = [inspect.getdoc(cls) or "", *forms.parameters(cls)]
     gives = {
         "nothing": ("Schedule", "itself"),
         "name": ("str", "the name that was made"),

@@ -19,7 +19,7 @@ from workbench.space.default_schedule import default_schedule
 from workbench.space.program_keys import program_key
 from workbench.tune.run.journal import Stamp, trial_line
 from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.protocols import Given
+from workbench.tune.run.toolbox import Given
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task

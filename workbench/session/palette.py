@@ -6,26 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from workbench.errors import WorkbenchError
+from workbench.forms import Field, Json
 from workbench.ir.func import Buffer
 from workbench.ir.text.printer import dim_text
 from workbench.schedule import Hole, Schedule
-from workbench.schedule.fields import (
-    AxisRef,
-    BlockRef,
-    BufferRef,
-    Choice,
-    Factors,
-    Field,
-    LoopRef,
-    LoopRefs,
-    NestRef,
-    NoteKey,
-    NoteValue,
-    Number,
-)
+from workbench.schedule.fields import Factors, Number
 from workbench.schedule.holes import divisors
 from workbench.schedule.moves import Move, judge, judge_all, refused
-from workbench.schedule.primitive import Json, Primitive, from_json, registry
+from workbench.schedule.primitive import Primitive, from_json, registry
 
 QUICK = 8
 """Moves of one primitive that are listed."""
@@ -39,10 +27,9 @@ AT_HAND = (".reduction", ".conflict")
 """Codes whose witness is sent along; of others it is searched for when somebody asks (question "witness")."""
 
 _WANTS = {
-    LoopRef: ("a loop",), LoopRefs: ("a loop",), BlockRef: ("a statement",), BufferRef: ("a buffer",),
-    NestRef: ("a loop", "a statement"),
+    "loop": ("a loop",), "block": ("a statement",), "buffer": ("a buffer",), "nest": ("a loop", "a statement"),
 }  # fmt: skip
-_NAMES = {LoopRef: "loop", LoopRefs: "loop", BlockRef: "block", BufferRef: "buffer", NestRef: "nest", AxisRef: "axis"}
+"""What has to be selected for a field that names it."""
 
 
 def primitives() -> list[dict[str, Any]]:
@@ -53,28 +40,10 @@ def primitives() -> list[dict[str, Any]]:
             "category": cls.category,
             "summary": cls.summary(),
             "returns": cls.returns,
-            "fields": [_field(f) for f in cls.fields()],
+            "fields": [f.describe() for f in cls.fields()],
         }
         for cls in registry
     ]
-
-
-def _field(field: Field) -> dict[str, Any]:
-    """Describe a field: `names` says what its names are names of, `of` the field that it is about, `options` its words,
-    `free` that anything else may be written too.
-    """
-    out, kind = field.describe(), field.kind
-    if (names := _NAMES.get(type(kind))) is not None:
-        out["names"] = names
-    if isinstance(kind, AxisRef | Factors):
-        out["of"] = kind.of
-    if isinstance(kind, Choice):
-        out["options"] = list(kind.values)
-    if isinstance(kind, NoteKey):
-        out["options"] = list(kind.keys)
-    if isinstance(kind, NoteKey | NoteValue):
-        out["free"] = True
-    return out
 
 
 def name_of(row: str) -> str:
@@ -130,10 +99,10 @@ def _guess(view: Schedule, cls: type[Primitive], name: str, kinds: set[str]) -> 
     """
     args: dict[str, Any] = {}
     needed = [f for f in cls.fields() if f.required or f.kind.variadic]
-    names = [f for f in needed if type(f.kind) in _NAMES]
-    if len(names) != 1 or not kinds & set(_WANTS.get(type(names[0].kind), ())):
+    names = [f for f in needed if f.kind.names]
+    if len(names) != 1 or not kinds & set(_WANTS.get(names[0].kind.names, ())):
         return {}, False
-    if len(needed) > 1 and isinstance(names[0].kind, LoopRef):
+    if len(needed) > 1 and names[0].kind.names == "loop" and not names[0].kind.variadic:
         return {}, False
     for field in needed:
         if field is names[0]:
@@ -195,7 +164,7 @@ def say(step: Primitive) -> str:
 
 def _word(field: Field, value: object) -> str:
     """Say an argument: a number that is a way of saying something else by its word."""
-    words = dict(field.kind.words) if isinstance(field.kind, Number) else {}
+    words = dict(field.kind.said) if isinstance(field.kind, Number) else {}
     return words[value] if isinstance(value, int) and value in words else _text(value)
 
 
@@ -210,7 +179,7 @@ def _text(value: object) -> str:
 
 def _nothing(cls: type[Primitive], kinds: set[str]) -> tuple[str, str]:
     """Say why a primitive has nothing to offer here."""
-    wants = list(dict.fromkeys(what for f in cls.fields() for what in _WANTS.get(type(f.kind), ())))
+    wants = list(dict.fromkeys(what for f in cls.fields() for what in _WANTS.get(f.kind.names, ())))
     if kinds and wants and not kinds & set(wants):
         return f"It acts on {' and '.join(wants)}.", f"select {' or '.join(wants)}"
     return cls.idle or "Nothing to do with it here.", ""

@@ -15,6 +15,7 @@ from workbench.tune.run.events import Snapshot as TuningSnapshot
 from workbench.tune.run.rounds import verdict
 from workbench.tune.run.run_state import START
 from workbench.tune.run.session import TuningSession
+from workbench.tune.steer.commands import ORDERS
 
 if TYPE_CHECKING:
     from workbench.log.record import Record
@@ -28,19 +29,11 @@ SHOWN = 8
 LONGEST = 200
 """Letters of an error that are sent; the log has all of it."""
 
-_WIDGETS = {
-    "whole number": "number", "whole number or null": "number", "number": "real", "number or null": "real",
-    "text": "text", "text or null": "text", "true or false": "checkbox", "list of whole numbers": "numbers",
-    "list of objects": "shown",
-}  # fmt: skip
-"""Input of a form by what an argument may hold; a list of objects is a trace: that of the schedule on show."""
-
-_NAMES = {"task": "task", "hole": "hole", "variant": "variant"}
-_OF = {"value": "hole", "values": "hole"}
 _SAID = {"variant": "sketch"}
 """Arguments that are called otherwise in a front end, where variants are those of the tree."""
 
-_ROW = "object of whole numbers"
+_INPUT = ("name", "widget", "label", "required", "names", "of")
+"""What a front end needs of a field."""
 
 
 def forms() -> list[dict[str, Any]]:
@@ -50,30 +43,13 @@ def forms() -> list[dict[str, Any]]:
     variant), and `of` which field its values belong to.
     """
     out = []
-    for order in TuningSession.commands():
-        arguments = order["arguments"]
-        rows = any(
-            a["values"] == _ROW for a in arguments
-        )  # nobody writes a row into a form, so its variant is not asked
-        fields = [
-            _field(a, arguments) for a in arguments if a["values"] in _WIDGETS and not (rows and a["name"] == "variant")
-        ]
-        named = {f["name"] for f in fields}
-        if fields and all(a["name"] in named for a in arguments if a["required"]):
-            out.append({"name": order["name"], "summary": order["doc"], "fields": fields})
-    return out
-
-
-def _field(argument: Mapping[str, Any], arguments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    name = argument["name"]
-    out = {
-        "name": name, "widget": _WIDGETS[argument["values"]], "label": argument["doc"],
-        "required": argument["required"],
-    }  # fmt: skip
-    if name in _NAMES:
-        out["names"] = _NAMES[name]
-    if name in _OF and any(a["name"] == _OF[name] for a in arguments):
-        out["of"] = _OF[name]
+    for order in ORDERS.values():
+        shown = [f for f in order.fields() if not f.kind.hidden]
+        if any(not f.kind.widget for f in shown):  # nobody writes a row into a form, so its variant is not asked
+            shown = [f for f in shown if f.kind.widget and f.kind.names != "variant"]
+        fields = [{k: v for k, v in f.describe().items() if k in _INPUT} for f in shown]
+        if fields:
+            out.append({"name": order.name, "summary": order.summary(), "fields": fields})
     return out
 
 
@@ -99,7 +75,7 @@ def choices(tuning: TuningSession, task: object) -> dict[str, Any]:
     """Return what can be pinned and forbidden: the holes of a task's space with their values, and its variants."""
     space = tuning.space(task)  # type: ignore[arg-type]
     holes: dict[str, tuple[set[int], list[int]]] = {}
-    for variant in space.variants:  # type: ignore[attr-defined]
+    for variant in space.variants:
         for group in variant.sampler.domain.groups:
             for k, hole in enumerate(group.holes):
                 values, variants = holes.setdefault(hole, (set(), []))
@@ -107,10 +83,7 @@ def choices(tuning: TuningSession, task: object) -> dict[str, Any]:
                 variants.append(variant.index)
     return {
         "holes": [{"name": h, "values": sorted(values), "variants": vs} for h, (values, vs) in holes.items()],
-        "variants": [
-            {"id": v.index, "label": v.label, "rows": v.sampler.size}
-            for v in space.variants  # type: ignore[attr-defined]
-        ],
+        "variants": [{"id": v.index, "label": v.label, "rows": v.sampler.size} for v in space.variants],
     }
 
 

@@ -142,7 +142,7 @@ class RFactor(Primitive):
 
     loop: Annotated[str, LoopRef("reduction loop")]
     dim: Annotated[
-        int, Number("where the new dimension goes: 0 is first, -1 is last", words=((0, "first"), (-1, "last")))
+        int, Number("where the new dimension goes: 0 is first, -1 is last", said=((0, "first"), (-1, "last")))
     ] = 0
 
     def apply(self, func: Func) -> Applied:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,23 +11,20 @@ from workbench.errors import WorkbenchError
 from workbench.log.lines import NetworkTime
 from workbench.tune.run.ends import End, end_text
 from workbench.tune.run.events import Event
-from workbench.tune.run.guard import GuardedToolbox, TaskFault
-from workbench.tune.run.journal import Journal, Stamp
-from workbench.tune.run.network_timing import HEAVY, NetworkTimer
-from workbench.tune.run.options import COST_MODELS, TuneOptions
-from workbench.tune.run.protocols import Control, Measurer, Toolbox
+from workbench.tune.run.guard import TaskFault
+from workbench.tune.run.journal import Journal
+from workbench.tune.run.network_timing import HEAVY
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.rounds import FINALISTS, Rounds
 from workbench.tune.run.run_state import Budget, Standing
 from workbench.tune.run.task_scheduler import STRATEGIES, TaskScheduler
-from workbench.tune.run.task_searches import Workshops
+from workbench.tune.run.task_searches import TaskSearches
 
 if TYPE_CHECKING:
-    from workbench.graph.tasks import Task
     from workbench.log.writer import LogWriter
+    from workbench.tune.steer.control import SessionControl
 
 T = TypeVar("T")
-
-__all__ = ["COST_MODELS", "Measurer", "Toolbox", "TuneOptions", "TuningLoop", "default_batch"]
 
 _PLAY_OFF_S = 0.4
 """Time that a play-off takes, in seconds; so much of a time limit is kept for each task."""
@@ -45,86 +41,40 @@ _FINALS_SHARE = 0.1
 _NETWORK_SHARE = 0.1
 """The most of a time limit that is kept for measuring the network at the end."""
 
-_TRIALS_PER_S = 12
-"""What is hoped for when only a time limit says how many trials there will be."""
-
-
-def default_batch(trials: int | None, tasks: int, seconds: float | None = None) -> int:
-    """Return the trials of a round: about three rounds per task, but at least 4 and at most 16 trials."""
-    if trials is None and seconds is not None:
-        trials = int(min(seconds, 1e6) * _TRIALS_PER_S)
-    return 16 if trials is None else max(4, min(16, trials // max(1, 3 * tasks)))
-
 
 class TuningLoop:
-    """One tuning run.
-
-    Parameters
-    ----------
-    tasks : sequence of Task
-        All tasks of the model, in table order.
-    active : sequence of int
-        Indices of those to tune.
-    ahead : bool
-        Whether a core is free for the search while candidates are measured.
-    network : NetworkTimer, optional
-        Measures the whole network, where there is one.
-    """
+    """One tuning run."""
 
     def __init__(
-        self,
-        tasks: Sequence[Task],
-        active: Sequence[int],
-        *,
-        toolbox: Toolbox,
-        measurer: Measurer,
-        writer: LogWriter | None,
-        options: TuneOptions,
-        trials: int | None,
-        seconds: float | None,
-        seed: int,
-        target: str,
-        control: Control,
-        publish: Callable[[Event], None],
-        ahead: bool = False,
-        network: NetworkTimer | None = None,
+        self, plan: RunPlan, writer: LogWriter | None, control: SessionControl, publish: Callable[[Event], None]
     ) -> None:
-        self._network = network
-        if network is not None:
-            network.going_on = lambda: control.running
-        self.tasks, self.options = tuple(tasks), options
-        self.batch = options.batch or default_batch(trials, len(active), seconds)
+        self.plan, self.tasks, self._network = plan, plan.tasks, plan.network
+        if self._network is not None:
+            self._network.going_on = lambda: control.running
         self.current: int | None = None
         self.end: End = ""  # why it has ended by itself, or is about to
         self.started: float | None = None
         self._ended: float | None = None
-        self._control, self._ahead = control, ahead
+        self._control = control
         self._told = ""  # about the objective
         self._faults: dict[int, int] = {}
-        self._stamp = Stamp(target, f"{platform.node()} {platform.machine()}", seed, options.caches)
+        self._stamp, options = plan.stamp, plan.options
         self.scheduler: TaskScheduler = STRATEGIES[options.scheduler](
             # Whether comparisons are made says the line with which each run of the log begins.
-            self.tasks, active, objective=options.objective, early_stop=options.early_stop, confirm=None,
+            self.tasks, plan.active, objective=options.objective, early_stop=options.early_stop, confirm=None,
         )  # fmt: skip
-        self.standing = self._read(Budget(trials, seconds), writer)
+        budget = Budget(plan.trials, plan.seconds)
+        self.standing = Standing(self.tasks, self.scheduler, budget, options.epsilon, self._stamp.own)
+        for line in writer.lines if writer else ():
+            self.standing.take(line)
         self._restored = len(self.standing.records)
         self.elapsed_before = self.standing.elapsed_s
         self.journal = Journal(self.standing, writer, publish, lambda: self.elapsed)
-        guarded = GuardedToolbox(toolbox)
-        self.workshops = Workshops(self.tasks, guarded, seed, self.standing, self.journal.tell)
+        self.searches = TaskSearches(plan, self.standing, self.journal.tell)
         self.rounds = Rounds(
-            self.tasks, self.scheduler, self.standing, self.journal, self.workshops, guarded, measurer, self._stamp,
+            plan, self.standing, self.journal, self.searches, control,
             going_on=lambda: not control.cancelled and control.proceed() and self.budget_left() > 0,
-            cancelled=lambda: control.cancelled,
-            baseline=options.baseline and (trials is None or trials >= 2 * len(active)),
         )  # fmt: skip
-
-    def _read(self, budget: Budget, writer: LogWriter | None) -> Standing:
-        """Return where the log stands."""
-        standing = Standing(self.tasks, self.scheduler, budget, self.options.epsilon, self._stamp.own)
-        for line in writer.lines if writer else ():
-            standing.take(line)
-        return standing
 
     # ---- where it stands ----
 
@@ -155,13 +105,13 @@ class TuningLoop:
         """Return how many trials may still be made, 0 when trials or time are used up."""
         budget = self.standing.budget
         kept = 0.0
-        if self.options.confirm and budget.seconds is not None:
+        if self.plan.options.confirm and budget.seconds is not None:
             kept = min(_PLAY_OFF_SHARE * budget.seconds, _PLAY_OFF_S * len(self.scheduler.active))
             if self._network is not None:
                 kept += min(_NETWORK_SHARE * budget.seconds, self._network.cost_s)
         if self.seconds_left() <= kept:
             return 0
-        return budget.trials - len(self.standing.records) if budget.trials is not None else self.batch
+        return budget.trials - len(self.standing.records) if budget.trials is not None else self.plan.batch
 
     # ---- steps ----
 
@@ -176,7 +126,7 @@ class TuningLoop:
                 self.end = "budget" if left <= 0 else ""
                 self.current = self._next() if left > 0 else None
                 if self.current is not None:
-                    self._round(self.current, min(self.batch, left))
+                    self._round(self.current, min(self.plan.batch, left))
                     self._time_network()
                     continue
                 self._finals()
@@ -186,7 +136,7 @@ class TuningLoop:
                     break
         finally:
             self.current = None
-            self.workshops.wait()
+            self.searches.wait()
             self._ended = time.monotonic()
 
     def pick(self) -> int | None:
@@ -195,7 +145,7 @@ class TuningLoop:
         added = [i for i in possible if self.standing.wishes[self.tasks[i].key].added]
         if added:
             return added[0]
-        return None if self.options.early_end and self.scheduler.all_rest else self.scheduler.next()
+        return None if self.plan.options.early_end and self.scheduler.all_rest else self.scheduler.next()
 
     def nothing_next(self) -> End:
         """Why no task goes next, where none does."""
@@ -237,7 +187,7 @@ class TuningLoop:
         for index in self.scheduler.active:
             if self.tasks[index].key in known:
                 with self._tolerated(index):
-                    self.workshops.of(index)
+                    self.searches.of(index)
 
     def _round(self, index: int, count: int) -> None:
         slept = self.scheduler.resting(index)
@@ -249,13 +199,13 @@ class TuningLoop:
 
     def _ask_ahead(self, index: int) -> Callable[[], None] | None:
         """Return what asks for proposals of the task that is likely next, where a core is free for it."""
-        following = self.scheduler.next(leave_out=[index]) if self._ahead else None
+        following = self.scheduler.next(leave_out=[index]) if self.plan.ahead else None
         if following is None:
             return None
 
         def ask() -> None:
             with suppress(TaskFault):  # it is told when it is that task's turn
-                self.workshops.ask_ahead(following, self.batch)
+                self.searches.ask_ahead(following, self.plan.batch)
 
         return ask
 
@@ -316,7 +266,7 @@ class TuningLoop:
     # ---- the end ----
 
     def _play_off(self, index: int) -> None:
-        if self.options.confirm and self.seconds_left() > 0:
+        if self.plan.options.confirm and self.seconds_left() > 0:
             with self._tolerated(index):
                 self.rounds.play_off(index)
 
@@ -336,7 +286,7 @@ class TuningLoop:
     def _network_finals(self) -> None:
         """Let the last candidates of the heavy tasks run against each other inside the network."""
         network, states = self._network, self.scheduler.states
-        if network is None or network.given_up or not self.options.confirm or self.seconds_left() <= 0:
+        if network is None or network.given_up or not self.plan.options.confirm or self.seconds_left() <= 0:
             return
         weights = self.scheduler.slopes()
         times = [w * s.best_ms for w, s in zip(weights, states, strict=True) if s.champion >= 0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from workbench.runtime.measuring.contest import Contest, ContestRules
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, Runner
@@ -34,8 +34,33 @@ def _weights(task: Task) -> int:
     return min(whole, 4 * int(task.flops) + sum(b.nbytes for b in task.func.outputs))
 
 
+class Measurer(Protocol):
+    """Builds, checks and times schedules of one task, in worker processes."""
+
+    def start(self) -> None:
+        """Begin to start the workers, without waiting for them."""
+
+    def measure(self, task: Task, schedules: Iterable[Schedule], best_ms: float) -> Iterator[tuple[int, Measurement]]:
+        """Yield (position, measurement) for each schedule, each as soon as it is known; `best_ms` is to be beaten.
+
+        `schedules` may be made while they are asked for, in whichever thread does so.
+        """
+
+    def compare(self, task: Task, schedules: Sequence[Schedule], rules: ContestRules) -> Contest:
+        """Time schedules against each other in turns, for as long as `rules` say; the first one is the incumbent."""
+
+    def hold(self, on: bool) -> None:
+        """Start no more work, or go on, from any thread; what has begun is finished."""
+
+    def kill(self) -> None:
+        """End all workers at once, from any thread; a running `measure` ends soon after."""
+
+    def close(self) -> None:
+        """Let the workers go."""
+
+
 class LocalMeasurer:
-    """Measures with a runner of the runtime; a `Measurer` of `workbench.tune.run.loop`.
+    """Measures with a runner of the runtime.
 
     Parameters
     ----------

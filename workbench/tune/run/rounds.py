@@ -14,16 +14,18 @@ from workbench.log.lines import INSIDE, Comparison, Round
 from workbench.runtime.measuring.comparison_words import as_fast, how_sure
 from workbench.runtime.measuring.contest import BRIEF, SURE, Contest, ContestRules
 from workbench.runtime.measuring.results import Measurement
-from workbench.tune.run.journal import Journal, Stamp, comparison_line, trial_line
-from workbench.tune.run.protocols import Given, Measurer, Toolbox
+from workbench.tune.run.journal import Journal, comparison_line, trial_line
 from workbench.tune.run.run_state import Standing
-from workbench.tune.run.task_scheduler import TaskScheduler, Terms
-from workbench.tune.run.task_searches import Workshops
+from workbench.tune.run.task_scheduler import Terms
+from workbench.tune.run.task_searches import TaskSearches
 from workbench.tune.run.task_state import PLAY_OFF
+from workbench.tune.run.toolbox import Given
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
+    from workbench.tune.run.plan import RunPlan
+    from workbench.tune.steer.control import SessionControl
 
 CHALLENGERS = 3
 """Trials of a round that are compared with the best so far."""
@@ -45,30 +47,21 @@ class Rounds:
     ----------
     going_on : callable
         Whether another trial may be made; waits while the session is paused.
-    cancelled : callable
-        Whether what is in flight is to be thrown away.
-    baseline : bool
-        Whether a task's first trial is its default schedule.
     """
 
     def __init__(
         self,
-        tasks: Sequence[Task],
-        scheduler: TaskScheduler,
+        plan: RunPlan,
         standing: Standing,
         journal: Journal,
-        workshops: Workshops,
-        toolbox: Toolbox,
-        measurer: Measurer,
-        stamp: Stamp,
-        *,
+        searches: TaskSearches,
+        control: SessionControl,
         going_on: Callable[[], bool],
-        cancelled: Callable[[], bool],
-        baseline: bool,
     ) -> None:
-        self._tasks, self._scheduler, self._standing, self._journal = tuple(tasks), scheduler, standing, journal
-        self._workshops, self._toolbox, self._measurer, self._stamp = workshops, toolbox, measurer, stamp
-        self._going_on, self._cancelled, self._baseline = going_on, cancelled, baseline
+        self._plan, self._tasks, self._measurer, self._stamp = plan, plan.tasks, plan.measurer, plan.stamp
+        self._standing, self._scheduler, self._journal = standing, standing.scheduler, journal
+        self._searches, self._toolbox = searches, searches.toolbox
+        self._control, self._going_on = control, going_on
         self._number = 0
         self._silent = 0
 
@@ -90,27 +83,27 @@ class Rounds:
         terms = replace(terms, reason=self._scheduler.why(index))
         self._confirm(index)  # what was left undecided when the run was killed, or a comparison failed
         began = time.monotonic()
-        self._workshops.of(index)  # now, while the workers may still be starting
+        self._searches.of(index)  # now, while the workers may still be starting
         batch = self._candidates(index, count)
         asked = time.monotonic()
         if not batch:
             self._scheduler.exhaust(index)
             return False
         if not self._going_on():
-            self._workshops.take_back(index, batch)
+            self._searches.take_back(index, batch)
             return False
         before = self._standing.next_trial
         results = self._measure(index, batch, ahead)
         if results is None:
             return False
         tried = {candidate.key for candidate, _ in results}
-        self._workshops.take_back(index, [c for c in batch if c.key not in tried])
+        self._searches.take_back(index, [c for c in batch if c.key not in tried])
         if not self._heard(self._standing.next_trial - before):
             return False
         self._confirm(index)
         measured = time.monotonic()
         if results:
-            self._workshops.tell(index, results)
+            self._searches.tell(index, results)
         spent = (asked - began, measured - asked, time.monotonic() - measured)
         self._close(index, terms, self._standing.next_trial - before, spent)
         return True
@@ -131,14 +124,14 @@ class Rounds:
         seen = self._standing.measured[task.key]
         batch: list[Any] = []
         key = f"default:{task.key}"
-        if self._baseline and key not in seen and self._untried(task):
+        if self._plan.baseline and key not in seen and self._untried(task):
             batch.append(Given(key, "default"))
         batch += self._by_hand(index)
         batch = batch[: max(1, count)]
         attempts = 0
         while len(batch) < count and attempts < 3:
             fresh: list[Any] = []
-            for candidate in self._workshops.ask(index, count - len(batch)):
+            for candidate in self._searches.ask(index, count - len(batch)):
                 if candidate.key not in seen and all(candidate.key != other.key for other in (*batch, *fresh)):
                     fresh.append(candidate)
             batch += fresh[: count - len(batch)]
@@ -154,7 +147,7 @@ class Rounds:
         found: list[Any] = []
         wishes = self._standing.wishes[task.key]
         for added in list(wishes.added):
-            space = self._workshops.space(index)
+            space = self._searches.space(index)
             try:
                 args = (added.get("variant", -1), added.get("row", {}), added.get("trace", ()))
                 given = self._toolbox.given(task, space, *args)
@@ -174,7 +167,7 @@ class Rounds:
             return schedule
         if candidate.variant < 0:
             return self._toolbox.default(self._tasks[index])
-        return self._workshops.space(index).schedule(candidate)
+        return self._searches.space(index).schedule(candidate)
 
     # ---- measuring ----
 
@@ -192,7 +185,7 @@ class Rounds:
                 ahead()
             for position, measurement in stream:
                 candidate, schedule = ready[position]
-                if self._cancelled():
+                if self._control.cancelled:
                     return None
                 if measurement.status == "cancelled":  # the runner gave up; what it has measured counts
                     break
@@ -239,18 +232,18 @@ class Rounds:
             error=error,
             trial=number,
             round=self._number,
-            space=self._workshops.space(index).id if candidate.variant >= 0 else "",
+            space=self._searches.space(index).id if candidate.variant >= 0 else "",
             model=candidate.model,
             elapsed_s=round(self._journal.elapsed(), 4),
         )
         claimed = self._journal.write(record)
         if schedule is not None and record.ok:
-            self._workshops.of(index).schedules[number] = schedule
+            self._searches.of(index).schedules[number] = schedule
         self._journal.tell("trial", "", task.name, record=record)
         if claimed:
             self._tell_best(index)
         if isinstance(candidate, Given) and candidate.origin != "default":
-            self._workshops.learn(index, record)
+            self._searches.learn(index, record)
 
     def _judged(self, task: Task, given: Given, schedule: Schedule) -> Given:
         """Let the model say what it thinks of a candidate that no search has proposed, before it learns from it."""
@@ -274,10 +267,10 @@ class Rounds:
         state = self._scheduler.states[index]
         challengers = state.challengers(CHALLENGERS)
         near = [t for t in challengers if state.pending[t] <= CLOSE * state.pending[challengers[0]]]
-        if near and not self._cancelled():
+        if near and not self._control.cancelled:
             self._contest(index, near, "new best", BRIEF)
         kept = {state.champion, *state.challengers(CHALLENGERS)}
-        shop = self._workshops.of(index)
+        shop = self._searches.of(index)
         shop.schedules = {n: s for n, s in shop.schedules.items() if n in kept}
 
     def play_off(self, index: int) -> None:
@@ -298,7 +291,7 @@ class Rounds:
         except WorkbenchError as error:
             self._journal.tell("warning", f"no comparison: {error.message} [{error.code}]", task.name)
             return
-        if contest.status == "cancelled" or self._cancelled():
+        if contest.status == "cancelled" or self._control.cancelled:
             return
         self._conclude(index, trials, contest, reason)
 
@@ -314,13 +307,13 @@ class Rounds:
             self._journal.tell("warning", f"no comparison: {contest.error}", task.name)
             return
         claimed = self._journal.write(line)
-        self._workshops.compared(index, line)
+        self._searches.compared(index, line)
         self._journal.tell("compare", verdict(line), task.name, record=self._standing.trial(line.winner), line=line)
         if claimed:
             self._tell_best(index)
 
     def _schedule_of(self, index: int, trial: int) -> Schedule:
-        shop = self._workshops.of(index)
+        shop = self._searches.of(index)
         if trial not in shop.schedules:
             record = self._standing.trial(trial)
             assert record is not None
@@ -357,7 +350,7 @@ class Rounds:
         self._journal.tell("round", f"{trials} trials: {terms.reason}", task.name, line=line)
 
     def _quality(self, index: int) -> Any:
-        return getattr(self._workshops.of(index).search, "quality", None)
+        return getattr(self._searches.of(index).search, "quality", None)
 
 
 def finite(value: float) -> float | None:

@@ -7,13 +7,12 @@ import contextlib
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from workbench.arguments import path, real, whole
 from workbench.errors import UsageError
 from workbench.log.lines import Command, Comparison, NetworkTime, Round
-from workbench.log.reader import Header, to_frame
+from workbench.log.reader import to_frame
 from workbench.log.record import Record
 from workbench.log.writer import LogWriter
 from workbench.runtime.machine.quiet import quiet
@@ -22,22 +21,19 @@ from workbench.tune.run.ends import end_word
 from workbench.tune.run.events import Event, EventBus, Progress, Snapshot, State
 from workbench.tune.run.forecast import forecast
 from workbench.tune.run.loop import TuningLoop
-from workbench.tune.run.objective import Goal
-from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.protocols import Measurer, Toolbox
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.waiting import Waiting
 from workbench.tune.steer.command_queue import Helm
 from workbench.tune.steer.control import SessionControl
 from workbench.tune.steer.methods import Steered
-from workbench.tune.steer.selection import as_named, position, select_tasks
+from workbench.tune.steer.selection import as_named, position
 
 if TYPE_CHECKING:
     import pandas
 
     from workbench.graph.tasks import Task
     from workbench.schedule import Schedule
-    from workbench.tune.run.network_timing import NetworkTimer
-    from workbench.tune.run.protocols import Space
+    from workbench.space.space import Space
     from workbench.tune.run.run_state import Wishes
     from workbench.tune.run.task_scheduler import Terms
 
@@ -60,54 +56,24 @@ class TuningSession(Steered, Waiting):
         The torn last line that was removed from the log on resume.
     """
 
-    def __init__(
-        self,
-        tasks: Sequence[Task],
-        *,
-        toolbox: Toolbox,
-        measurer: Measurer,
-        log: str | os.PathLike[str] | None = None,
-        header: Header | None = None,
-        resume: bool = False,
-        trials: int | None = None,
-        seconds: float | None = None,
-        seed: int = 0,
-        target: str = "",
-        only_tasks: Sequence[int | str] | None = None,
-        options: TuneOptions | None = None,
-        ahead: bool = False,
-        source: str = "python",
-        network: NetworkTimer | None = None,
-    ) -> None:
-        self.tasks = tuple(tasks)
-        trials, seconds = _checked(self.tasks, trials, seconds)
-        active = select_tasks(self.tasks, only_tasks)
+    def __init__(self, plan: RunPlan) -> None:
         self.events = EventBus()
-        self.log = path("log", log) if log is not None else None
-        options = options or TuneOptions()
-        Goal(self.tasks, options.objective)  # says what is wrong with it before a file is made
         self._control = SessionControl(self._state_changed)
-        self._measurer, self._toolbox = measurer, toolbox
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        self._prepared, self._ahead = False, ahead
+        self._prepared = False
         self._ended = threading.Event()
         self._holding, self._asking = threading.Lock(), threading.RLock()
         self._asked_to_pause = False
-        header = header or Header(tasks=tuple((t.key, t.name) for t in self.tasks), target=target, seed=seed)
-        writer = LogWriter(self.log, header, resume) if self.log is not None else None
+        writer = LogWriter(plan.log, plan.header(), plan.resume) if plan.log is not None else None
         self.repaired = writer.repaired if writer else None
-        self.tasks = as_named(self.tasks, writer)
         try:
-            self._loop = TuningLoop(
-                self.tasks, active, toolbox=toolbox, measurer=measurer, writer=writer, options=options, trials=trials,
-                seconds=seconds, seed=seed, target=target, control=self._control, publish=self._publish,
-                ahead=ahead, network=network,
-            )  # fmt: skip
-            self._helm = Helm(self._loop, toolbox, self._move, lambda: self.state)
-            self._helm.begin(trials, seconds, options, source)
-            if self.log is not None:
-                self._helm.listen(self.log)
+            plan = replace(plan, tasks=as_named(plan.tasks, writer), only_tasks=plan.active)
+            self._plan, self.tasks = plan, tuple(plan.tasks)
+            self.log = None if plan.log is None else os.fspath(plan.log)
+            self._loop = TuningLoop(plan, writer, self._control, self._publish)
+            self._helm = Helm(self._loop, self._move, lambda: self.state)
+            self._helm.begin()
         except BaseException:
             if writer is not None:
                 writer.close()
@@ -128,9 +94,7 @@ class TuningSession(Steered, Waiting):
         if not self._control.move("running", only_from=("idle",)):
             return self.resume()
         try:
-            begin = getattr(self._measurer, "start", None)
-            if begin is not None:
-                begin()
+            self._plan.measurer.start()
             if self.records:  # the search is going to learn from them before its first trial
                 self._prepare_soon()
             self._helm.start()  # before the run, which may end at once and then ends this
@@ -145,7 +109,7 @@ class TuningSession(Steered, Waiting):
 
     def _publish(self, event: Event) -> None:
         self.events.publish(event)
-        if event.kind == "trial" and self._ahead:
+        if event.kind == "trial" and self._plan.ahead:
             self._prepare_soon()
 
     def _prepare_soon(self) -> None:
@@ -159,7 +123,7 @@ class TuningSession(Steered, Waiting):
 
     def _prepare(self) -> None:
         with contextlib.suppress(Exception):  # what cannot be loaded is told where it is needed
-            self._toolbox.prepare()
+            self._plan.toolbox.prepare()
 
     @property
     def on_hold(self) -> bool:
@@ -187,7 +151,7 @@ class TuningSession(Steered, Waiting):
             else:
                 self._switch("stopping")  # what a pause has held back has to come to its end
         elif self._control.move("cancelled", only_from=("idle", "running", "paused", "stopping")):
-            self._measurer.kill()
+            self._plan.measurer.kill()
             if self._thread is None:
                 self._finish()
 
@@ -198,7 +162,7 @@ class TuningSession(Steered, Waiting):
         }  # fmt: skip
         self._control.move(state, only_from=only_from[state])
         with self._holding:
-            self._measurer.hold(self.state == "paused")
+            self._plan.measurer.hold(self.state == "paused")
 
     # ---- the thread ----
 
@@ -221,10 +185,10 @@ class TuningSession(Steered, Waiting):
         with contextlib.ExitStack() as steps:  # whatever one of them raises, all are taken
             for step in (self.events.close, self._ended.set, lambda: _LIVE.discard(self)):
                 steps.callback(step)
-            for step in (self._loop.journal.close, self._helm.close, self._measurer.close):
+            for step in (self._loop.journal.close, self._helm.close, self._plan.measurer.close):
                 steps.callback(step)
             if self.state == "cancelled":
-                self._measurer.kill()
+                self._plan.measurer.kill()
 
     def _state_changed(self, state: State) -> None:
         loop = getattr(self, "_loop", None)
@@ -279,7 +243,7 @@ class TuningSession(Steered, Waiting):
 
     def space(self, task: Task | int | str | None = None) -> Space:
         """Return the space that the candidates of a task come from."""
-        return self._loop.workshops.space(self._position(task))
+        return self._loop.searches.space(self._position(task))
 
     @property
     def random_share(self) -> float:
@@ -325,7 +289,7 @@ class TuningSession(Steered, Waiting):
 
     def save_model(self, path: str | os.PathLike[str]) -> None:
         """Write the cost model as it is now; ``TuneOptions(model=path)`` lets another run start from it."""
-        self._toolbox.save_model(path)
+        self._plan.toolbox.save_model(path)
 
     def frame(self) -> pandas.DataFrame:
         """Return all trials in the form of `read_log`."""
@@ -355,7 +319,7 @@ class TuningSession(Steered, Waiting):
         if best is None:
             hint = "let the session measure some trials first, or read the errors in frame()"
             raise UsageError("usage.nothing_measured", "No trial of this task was valid so far", [found.name], hint)
-        return self._toolbox.schedule(found, best.record)
+        return self._plan.toolbox.schedule(found, best.record)
 
     def __repr__(self) -> str:
         tasks = f"{len(self.tasks)} task{'s' if len(self.tasks) != 1 else ''}"
@@ -380,19 +344,3 @@ def _cancel_all() -> None:
 
 
 atexit.register(_cancel_all)
-
-
-def _checked(tasks: Sequence[Task], trials: int | None, seconds: float | None) -> tuple[int | None, float | None]:
-    """Return the budget as plain numbers, as a resumed run is going to read them."""
-    if not tasks:
-        raise UsageError("usage.no_tasks", "There is nothing to tune: the list of tasks is empty")
-    known: set[str] = set()
-    for task in tasks:
-        if task.key in known:
-            hint = "give each computation once; `weight` says how often it occurs"
-            raise UsageError("usage.same_task", "A task is in the list twice", [task.name], hint)
-        known.add(task.key)
-    return (
-        None if trials is None else whole("trials", trials, code="usage.trials"),
-        None if seconds is None else real("seconds", seconds, above=0.0, code="usage.seconds"),
-    )

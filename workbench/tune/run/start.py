@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,12 @@ from workbench.arguments import elements, is_a, whole
 from workbench.codegen import require_runnable
 from workbench.errors import UsageError, did_you_mean
 from workbench.host import usable_threads
-from workbench.log.reader import Header
 from workbench.log.similar import differences
 from workbench.tune.run.measuring import LocalMeasurer, constants_of
 from workbench.tune.run.options import Objective, TuneOptions, is_saved_model
+from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
-from workbench.tune.run.toolbox import LocalToolbox, check_seeds
+from workbench.tune.run.toolbox import Toolbox, check_seeds
 
 if TYPE_CHECKING:
     from workbench.graph import Graph
@@ -113,26 +112,24 @@ def tune(
     _check_runner(options.runner, resolved)
     if trials is None and seconds is None:
         trials = TRIALS_PER_TASK * len(tasks)
-    names = tuple((task.key, task.name) for task in tasks)
-    session = TuningSession(
+    plan = RunPlan(
         tasks,
-        toolbox=LocalToolbox(resolved, options.model, seed, space_of, options, check_seeds(seeds)),
+        toolbox=Toolbox(resolved, options, seed, space_of, check_seeds(seeds)),
         measurer=LocalMeasurer(resolved, options, seed, options.runner),
-        log=log,
-        header=Header(
-            tasks=names, target=str(resolved), model=model, seed=seed, version=_version(), created=time.time()
-        ),
-        resume=resume,
+        network=_network(what, resolved, options),
+        options=options,
         trials=trials,
         seconds=seconds,
         seed=seed,
         target=str(resolved),
+        model=model,
+        log=log,
+        resume=resume,
         only_tasks=only_tasks,
-        options=options,
         ahead=resolved.threads < usable_threads(),  # a kernel that uses all cores is not to be disturbed
         source=source,
-        network=_network(what, resolved, options),
     )
+    session = TuningSession(plan)
     return session.start() if start else session
 
 
@@ -247,12 +244,3 @@ def _tasks(what: Any, target: Target) -> tuple[tuple[Task, ...], dict[str, Sched
         return tasks, {}, ""
     hint = "give a task, tasks, a function, a graph, or a schedule with holes"
     raise UsageError("usage.tune", f"An object of type {type(what).__name__} cannot be tuned", (), hint)
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("schedule-workbench")
-    except PackageNotFoundError:
-        return ""

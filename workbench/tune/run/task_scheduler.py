@@ -23,9 +23,10 @@ of the log in their order, so a resumed session continues with the state that th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from workbench.log.ledger import NetworkLedger
 from workbench.log.record import Record, speed
@@ -264,7 +265,7 @@ def kind_of(task: TaskLike) -> str:
 class GradientScheduler(TaskScheduler):
     """The gradient rule of the module's docstring.
 
-    Parameters
+    Attributes
     ----------
     alpha : float
         Weight of what the recent past saved against what may be expected, 0 to 1.
@@ -276,30 +277,18 @@ class GradientScheduler(TaskScheduler):
         Rounds after which the similarity term no longer counts.
     patience : float
         What is left of a task's expected gain for every round without one, 0 to 1.
-    group : callable
-        Maps a task to the name of its group of similar tasks.
     """
 
     name = "gradient"
+    alpha: ClassVar[float] = 0.2
+    beta: ClassVar[float] = 2.0
+    window: ClassVar[int] = 3
+    trust: ClassVar[int] = 6
+    patience: ClassVar[float] = 0.85
 
-    def __init__(
-        self,
-        tasks: Sequence[TaskLike],
-        active: Iterable[int] | None = None,
-        *,
-        objective: Objective | None = None,
-        early_stop: int | None = None,
-        confirm: bool | None = False,
-        alpha: float = 0.2,
-        beta: float = 2.0,
-        window: int = 3,
-        trust: int = 6,
-        patience: float = 0.85,
-        group: Callable[[TaskLike], str] = kind_of,
-    ) -> None:
-        super().__init__(tasks, active, objective=objective, early_stop=early_stop, confirm=confirm)
-        self.alpha, self.beta, self.window, self.trust, self.patience = alpha, beta, window, trust, patience
-        self._groups = tuple(group(task) for task in self.tasks)
+    @cached_property
+    def _groups(self) -> tuple[str, ...]:
+        return tuple(kind_of(task) for task in self.tasks)
 
     def _choose(self, open_tasks: Sequence[int]) -> int:
         return max(open_tasks, key=lambda i: (self.terms(i).gain, -self.states[i].rounds, -i))

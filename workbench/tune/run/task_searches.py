@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from workbench.errors import WorkbenchError
-from workbench.tune.run.protocols import Given, Search, Space, Toolbox
+from workbench.tune.run.guard import guarded
+from workbench.tune.run.toolbox import Given
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from workbench.log.record import Record
     from workbench.runtime.measuring.results import Measurement
     from workbench.schedule import Schedule
+    from workbench.search import Search
+    from workbench.space.space import Space
+    from workbench.tune.run.plan import RunPlan
     from workbench.tune.run.run_state import Standing, Wishes
 
 
@@ -28,7 +32,7 @@ class _Cancelled:
 
 
 @dataclass(slots=True)
-class Workshop:
+class TaskSearch:
     """Space and search of one task.
 
     Attributes
@@ -48,20 +52,24 @@ class Workshop:
     schedules: dict[int, Schedule] = field(default_factory=dict)
 
 
-class Workshops:
-    """One workshop for each task; spaces may be asked for from any thread, all else belongs to the loop's.
+class TaskSearches:
+    """Space and search of every task; spaces may be asked for from any thread, all else belongs to the loop's.
 
     Parameters
     ----------
     say : callable
         Gets (kind of event, message, task).
+
+    Attributes
+    ----------
+    toolbox : Toolbox
+        That of the plan; what a user's code raises in it is the fault of its task.
     """
 
-    def __init__(
-        self, tasks: Sequence[Task], toolbox: Toolbox, seed: int, standing: Standing, say: Callable[..., None]
-    ) -> None:
-        self._tasks, self._toolbox, self._seed, self._standing, self._say = tuple(tasks), toolbox, seed, standing, say
-        self._made: dict[int, Workshop] = {}
+    def __init__(self, plan: RunPlan, standing: Standing, say: Callable[..., None]) -> None:
+        self._tasks, self._seed, self._standing, self._say = plan.tasks, plan.seed, standing, say
+        self.toolbox = guarded(plan.toolbox)
+        self._made: dict[int, TaskSearch] = {}
         self._spaces: dict[int, Space] = {}
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
@@ -70,16 +78,16 @@ class Workshops:
         """Return the space of a task."""
         with self._lock:
             if index not in self._spaces:
-                self._spaces[index] = self._toolbox.space(self._tasks[index])
+                self._spaces[index] = self.toolbox.space(self._tasks[index])
             return self._spaces[index]
 
-    def of(self, index: int) -> Workshop:
-        """Return the workshop of a task; a new one knows what the log knows about the task."""
+    def of(self, index: int) -> TaskSearch:
+        """Return the search of a task; a new one knows what the log knows about the task."""
         if index not in self._made:
             task = self._tasks[index]
             space = self.space(index)
-            search = self._toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
-            shop = Workshop(space, search)
+            search = self.toolbox.search(task, space, (self._seed * 1_000_003 + index) & 0x7FFFFFFF)
+            shop = TaskSearch(space, search)
             known = [r for r in self._standing.records if r.task_key == task.key]
             if known:  # those of other spaces too: the same program may be a row of this one
                 search.restore(known)
@@ -90,11 +98,11 @@ class Workshops:
             self._made[index] = shop  # at last: what has failed half-way is made anew
         return self._made[index]
 
-    def _plant(self, task: Task, shop: Workshop) -> None:
-        if remark := self._toolbox.remark(task):
+    def _plant(self, task: Task, shop: TaskSearch) -> None:
+        if remark := self.toolbox.remark(task):
             self._say("warning", remark, task.name)
         try:
-            seeds = self._toolbox.seeds(task, shop.space)
+            seeds = self.toolbox.seeds(task, shop.space)
         except WorkbenchError as error:
             self._say("warning", f"no seeds for this task: {error.message}", task.name)
             return
@@ -128,7 +136,7 @@ class Workshops:
             self._thread.start()
 
     @staticmethod
-    def _ahead(shop: Workshop, n: int) -> None:
+    def _ahead(shop: TaskSearch, n: int) -> None:
         try:
             shop.ahead += shop.search.ask(n)
         except Exception:  # it is asked again in its turn, and then it is told
@@ -161,7 +169,7 @@ class Workshops:
         if line.winner in found:
             search.compared(found[line.winner], [key for n, key in found.items() if n != line.winner])
 
-    def _obey(self, index: int, shop: Workshop) -> None:
+    def _obey(self, index: int, shop: TaskSearch) -> None:
         """Tell the search what has been pinned and forbidden since it was last asked."""
         task = self._tasks[index]
         if shop.search.epsilon != self._standing.epsilon:
@@ -173,7 +181,7 @@ class Workshops:
         dropped = [c for c in shop.ahead if not wishes.allow(c.variant, c.row)]
         shop.ahead = [c for c in shop.ahead if wishes.allow(c.variant, c.row)]
         if dropped:
-            shop.search.tell([(c, _Cancelled()) for c in dropped])  # type: ignore[misc]
+            shop.search.tell([(c, _Cancelled()) for c in dropped])
         try:
             shop.search.restrict(*restriction(wishes))
         except WorkbenchError:  # a log of another version, with another space

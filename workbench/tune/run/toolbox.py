@@ -1,4 +1,4 @@
-"""Spaces, searches, seeds and default schedules of this machine, as the tuning loop wants them."""
+"""What a tuning run is carried out with: spaces, searches, seeds and schedules; and candidates given by hand."""
 
 from __future__ import annotations
 
@@ -8,32 +8,59 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from workbench.arguments import is_a
 from workbench.errors import TemplateError, UsageError, WorkbenchError
 from workbench.tune.run.options import TuneOptions
-from workbench.tune.run.protocols import Given
 
 if TYPE_CHECKING:
+    from workbench.cost_model import CostModel
     from workbench.graph.tasks import Task
+    from workbench.log.database import Database
     from workbench.log.record import Record
     from workbench.schedule import Schedule
+    from workbench.search import Search
+    from workbench.search.seeds import Seed
+    from workbench.space.space import Space
     from workbench.target import Target
-    from workbench.tune.run.protocols import Search, Space
     from workbench.tune.run.run_state import Wishes
 
 
-class LocalToolbox:
-    """Makes the parts of one session; the cost model is shared by all tasks.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A candidate that no search proposed: the default schedule, or one that a person has given.
+
+    Attributes
+    ----------
+    schedule : Schedule or None
+        Where it is no row of the space.
+    """
+
+    key: str
+    origin: str
+    variant: int = -1
+    row: Mapping[str, int] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    predicted: float | None = None
+    parent: str | None = None
+    mutation: str | None = None
+    model: str | None = None
+
+
+class Toolbox:
+    """Makes the parts of one run; the cost model is shared by all tasks.
 
     Parameters
     ----------
-    given : mapping of str to Schedule
-        Task key -> schedule with holes that takes the place of the task's own space.
     options : TuneOptions, optional
-        Which search, which space.
+        Which search, which cost model, which space.
+    seed : int
+        Seed of the cost model.
+    drawn_up : mapping of str to Schedule
+        Task key -> schedule with holes that takes the place of the task's own space.
     seeds : iterable of Schedule, Record or path
         What the searches start from; paths are logs.
     """
@@ -41,22 +68,20 @@ class LocalToolbox:
     def __init__(
         self,
         target: Target,
-        model: str | os.PathLike[str],
-        seed: int,
-        given: Mapping[str, Schedule],
         options: TuneOptions | None = None,
+        seed: int = 0,
+        drawn_up: Mapping[str, Schedule] | None = None,
         seeds: Iterable[Any] = (),
     ) -> None:
-        self._target, self._kind, self._seed, self._given = target, model, seed, dict(given)
-        self._options = options or TuneOptions()
-        self._seeds = tuple(seeds)
-        self._logs: Any = None
-        self._model: Any = None
+        self._target, self._options, self._seed = target, options or TuneOptions(), seed
+        self._drawn_up, self._seeds = dict(drawn_up or {}), tuple(seeds)
+        self._logs: Database | None = None
+        self._model: CostModel | None = None
         self._making = threading.Lock()
         self._remarks: dict[str, str] = {}
 
     def prepare(self) -> None:
-        """Load what the cost model needs."""
+        """Load what the cost model needs; called in a thread of its own when a session starts."""
         begin = getattr(self._shared_model(), "prepare", None)
         if begin is not None:
             begin()
@@ -64,9 +89,9 @@ class LocalToolbox:
     # ---- spaces ----
 
     def origin(self) -> str:
-        """Return in words where the candidates come from."""
-        if self._given:
-            traces = [schedule.to_json() for _, schedule in sorted(self._given.items())]
+        """Return in words where the candidates come from: where that changes, rows and holes mean something else."""
+        if self._drawn_up:
+            traces = [schedule.to_json() for _, schedule in sorted(self._drawn_up.items())]
             text = json.dumps(traces, sort_keys=True, default=str)
             return f"schedule {hashlib.blake2b(text.encode(), digest_size=6).hexdigest()}"
         named = (self._options.space, self._options.template, self._options.structure)
@@ -76,7 +101,7 @@ class LocalToolbox:
         """Return the space of a task."""
         from workbench.space.space import join_spaces, make_space, space_from_schedule
 
-        schedule = self._given.get(task.key)
+        schedule = self._drawn_up.get(task.key)
         if schedule is not None:
             return space_from_schedule(schedule)
         kind, structure = self._options.space, self._options.structure
@@ -112,7 +137,7 @@ class LocalToolbox:
         """Return what is to be said about a task's space; empty when there is nothing."""
         return self._remarks.get(task.key, "")
 
-    def check_wishes(self, space: Any, wishes: Wishes) -> None:
+    def check_wishes(self, space: Space, wishes: Wishes) -> None:
         """Raise ``steer.*`` when no candidate of the space meets what was pinned and forbidden."""
         from workbench.search.restrict import Restriction, restricted
 
@@ -120,7 +145,7 @@ class LocalToolbox:
 
     # ---- searches ----
 
-    def search(self, task: Task, space: Any, seed: int) -> Search:
+    def search(self, task: Task, space: Space, seed: int) -> Search:
         """Return a new search over a space."""
         from workbench.search import SearchOptions, make_search
 
@@ -134,7 +159,7 @@ class LocalToolbox:
                     model.warm_start(known)
         return make_search(self._options.search, task, space, model, seed, options)
 
-    def seeds(self, task: Task, space: Any) -> list[Any]:
+    def seeds(self, task: Task, space: Space) -> list[Seed]:
         """Return the programs that the search of a task starts from."""
         if not self._seeds:
             return []
@@ -144,7 +169,7 @@ class LocalToolbox:
         sources += [r for r in self._database().nearest(task, self._target)[0] if r not in sources]
         return [seed for source in sources for seed in adapt(source, task, space)]
 
-    def _database(self) -> Any:
+    def _database(self) -> Database:
         if self._logs is None:
             from workbench.log.database import Database
             from workbench.log.record import Record
@@ -173,13 +198,13 @@ class LocalToolbox:
         """Write the model to a file, as it is now."""
         self._shared_model().save(path)
 
-    def _shared_model(self) -> Any:
+    def _shared_model(self) -> CostModel:
         with self._making:  # `prepare` asks for it in a thread of its own, while the first search may do so too
             if self._model is None:
                 from workbench.cost_model import make_model
                 from workbench.machine_model.parameters import Machine
 
-                self._model = make_model(self._kind, self._seed, Machine.of(self._target))
+                self._model = make_model(self._options.model, self._seed, Machine.of(self._target))
             return self._model
 
     # ---- schedules ----
@@ -196,7 +221,7 @@ class LocalToolbox:
 
         return schedule_of(task, record)
 
-    def given(self, task: Task, space: Any, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
+    def given(self, task: Task, space: Space, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
         """Return the candidate that a person has given as a row of a variant or as a trace."""
         return _by_trace(task, trace) if variant < 0 and trace else _by_row(space, variant, row)
 
@@ -225,7 +250,7 @@ def _is_of(source: Any, task: Task) -> bool:
     return bool((Task.of_schedule(source).key if key is None else key) == task.key)
 
 
-def _by_row(space: Any, variant: int, row: Mapping[str, int]) -> Given:
+def _by_row(space: Space, variant: int, row: Mapping[str, int]) -> Given:
     import numpy as np
 
     variants = space.variants

@@ -16,14 +16,11 @@ from workbench.tune.steer.commands import Order, read_order
 from workbench.tune.steer.control import Mailbox, Message
 
 if TYPE_CHECKING:
-    import os
-
     from workbench.graph.tasks import Task
     from workbench.tune.run.events import State
     from workbench.tune.run.loop import TuningLoop
-    from workbench.tune.run.options import TuneOptions
-    from workbench.tune.run.protocols import Given, Toolbox
     from workbench.tune.run.run_state import Standing, Wishes
+    from workbench.tune.run.toolbox import Given
 
 CLOSE_S = 5.0
 """Time that a callback of a command from the control file is waited for at the end, in seconds."""
@@ -45,10 +42,8 @@ class Helm:
         Returns the session's state.
     """
 
-    def __init__(
-        self, loop: TuningLoop, toolbox: Toolbox, move: Callable[[str], None], state: Callable[[], State]
-    ) -> None:
-        self._loop, self._toolbox, self._move, self._state = loop, toolbox, move, state
+    def __init__(self, loop: TuningLoop, move: Callable[[str], None], state: Callable[[], State]) -> None:
+        self._loop, self._toolbox, self._move, self._state = loop, loop.plan.toolbox, move, state
         self._lock = threading.RLock()
         self._ended = threading.Event()
         self._mailbox: Mailbox | None = None
@@ -73,11 +68,11 @@ class Helm:
 
     def check_wishes(self, index: int, wishes: Wishes) -> None:
         """Raise ``steer.*`` when no candidate of the task's space meets them."""
-        self._toolbox.check_wishes(self._loop.workshops.space(index), wishes)
+        self._toolbox.check_wishes(self._loop.searches.space(index), wishes)
 
     def given(self, index: int, variant: int, row: Mapping[str, int], trace: Sequence[Any]) -> Given:
         """Return the candidate that a person has given."""
-        return self._toolbox.given(self.tasks[index], self._loop.workshops.space(index), variant, row, trace)
+        return self._toolbox.given(self.tasks[index], self._loop.searches.space(index), variant, row, trace)
 
     def check_move(self, how: str) -> None:
         """Raise ``steer.state`` where a pause or its end would mean nothing and not be remembered either."""
@@ -90,17 +85,20 @@ class Helm:
         """Pause, resume, stop or cancel."""
         self._move(how)
 
-    def begin(self, trials: int | None, seconds: float | None, options: TuneOptions, source: str = "python") -> None:
-        """Write down with what a run is started, and by whom."""
+    def begin(self) -> None:
+        """Write down with what the run is started, and by whom; commands that come later are for it."""
+        plan, options = self._loop.plan, self._loop.plan.options
         args: dict[str, Any] = {
-            "trials": trials, "seconds": seconds, "epsilon": float(options.epsilon), "confirm": options.confirm,
-            "space": self._toolbox.origin(),
+            "trials": plan.trials, "seconds": plan.seconds, "epsilon": float(options.epsilon),
+            "confirm": options.confirm, "space": self._toolbox.origin(),
         }  # fmt: skip
         if len(active := self.standing.scheduler.active) < len(self.tasks):
             args["tasks"] = [self.tasks[index].key for index in sorted(active)]
         if options.objective is not None:
             args["objective"] = objective_text(options.objective)
-        self._loop.journal.write(self._line(START, args, _source(source), ""))
+        self._loop.journal.write(self._line(START, args, _source(plan.source), ""))
+        if plan.log is not None:
+            self._mailbox = Mailbox(plan.log)
 
     # ---- taking commands ----
 
@@ -124,7 +122,7 @@ class Helm:
             except WorkbenchError as error:
                 self._refuse(name, args, source, id, error)
                 raise
-            line = self._line(settled.name, settled.args(), source, id)
+            line = self._line(settled.name, settled.to_json(), source, id)
             self._loop.journal.write(line)
             self._tell(line)
             settled.act(self)
@@ -162,10 +160,6 @@ class Helm:
         self._loop.journal.tell("command", f"{text}: {line.error}" if line.error else text, name, line=line)
 
     # ---- the control file ----
-
-    def listen(self, log: str | os.PathLike[str]) -> None:
-        """Note where the control file ends: what comes later is for this session."""
-        self._mailbox = Mailbox(log)
 
     def start(self) -> None:
         """Begin to read the control file, if there is a log that it lies beside."""

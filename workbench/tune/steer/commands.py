@@ -6,21 +6,21 @@ Each command is one declaration, see `orders`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from workbench.errors import UsageError
-from workbench.log.columns import column
+from workbench.forms import Many, Real, Table, Text, Whole
 from workbench.tune.run.options import check_epsilon, is_epsilon
 from workbench.tune.steer.declarations import (
     ORDERS,
     Desk,
     Order,
+    TaskRef,
     documentation,
     order,
     parse_order,
     read_order,
-    worked_out,
 )
 from workbench.tune.steer.selection import position
 
@@ -80,7 +80,7 @@ def _require_active(desk: Desk, index: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _OfTask(Order):
-    task: str = column("the task: its number, key or name")
+    task: Annotated[str, TaskRef("the task: its number, key or name")]
 
     def _index(self, desk: Desk) -> int:
         return position(desk.tasks, self.task)
@@ -115,8 +115,8 @@ class _OfTask(Order):
 class Pin(_OfTask):
     """Hold a hole, a number that the tuner chooses, at one value in all candidates that are proposed from now on."""
 
-    hole: str = column("the hole, by its name in the schedule")
-    value: int = column("the value")
+    hole: Annotated[str, Text("the hole, by its name in the schedule", names="hole")]
+    value: Annotated[int, Whole("the value", of="hole")]
 
     def settle(self, desk: Desk) -> Order:
         """Refuse what no candidate can meet."""
@@ -133,9 +133,11 @@ class Pin(_OfTask):
 class Forbid(_OfTask):
     """Propose no more candidates with certain values of a hole, or of one sketch of the task."""
 
-    hole: str = column("the hole, by its name in the schedule", default="")
-    values: tuple[int, ...] = column("the values", default=())
-    variant: int | None = column("the sketch, by its number: a loop nest whose sizes are holes", default=None)
+    hole: Annotated[str, Text("the hole, by its name in the schedule", names="hole")] = ""
+    values: Annotated[tuple[int, ...], Many("the values", Whole(), single=True, of="hole")] = ()
+    variant: Annotated[
+        int | None, Whole("the sketch, by its number: a loop nest whose sizes are holes", names="variant")
+    ] = None
 
     def settle(self, desk: Desk) -> Order:
         """Refuse what would leave no candidate."""
@@ -157,8 +159,8 @@ class Forbid(_OfTask):
 class Release(_OfTask):
     """Take back what was pinned or forbidden: of a hole, of a sketch, or of the whole task."""
 
-    hole: str = column("only this hole", default="")
-    variant: int | None = column("only this sketch", default=None)
+    hole: Annotated[str, Text("only this hole", names="hole")] = ""
+    variant: Annotated[int | None, Whole("only this sketch", names="variant")] = None
 
     def settle(self, desk: Desk) -> Order:
         """Refuse when there is nothing to take back."""
@@ -190,10 +192,10 @@ class Release(_OfTask):
 class Add(_OfTask):
     """Measure a candidate next: a whole schedule as its trace, or a sketch with a value for every hole."""
 
-    variant: int | None = column("the sketch that the row belongs to, by its number", default=None)
-    row: Mapping[str, int] = column("the value of every hole", default_factory=dict)
-    trace: tuple[Mapping[str, Any], ...] = column("the schedule: what `Schedule.to_json` returns", default=())
-    key: str = worked_out("structural key of the candidate", default="")
+    variant: Annotated[int | None, Whole("the sketch that the row belongs to, by its number", names="variant")] = None
+    row: Annotated[Mapping[str, int], Table("the value of every hole", Whole())] = field(default_factory=dict)
+    trace: Annotated[tuple[Mapping[str, Any], ...], Many("the schedule: what `Schedule.to_json` returns", Table())] = ()
+    key: Annotated[str, Text("structural key of the candidate", hidden=True)] = ""
 
     def settle(self, desk: Desk) -> Order:
         """Refuse what is no candidate of the task, or was measured already."""
@@ -218,7 +220,7 @@ class Add(_OfTask):
         """Put it among those that are measured next."""
         wishes = standing.wishes.get(self.task)
         if wishes is not None and self.key and self.key not in standing.measured[self.task]:
-            wishes.added.append(self.args())
+            wishes.added.append(self.to_json())
 
 
 @order("budget")
@@ -226,11 +228,11 @@ class Add(_OfTask):
 class SetBudget(Order):
     """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
 
-    trials: int | None = column("trials in all, those in the log included", default=None)
-    seconds: float | None = column("time limit of this run in seconds, counted from its start", default=None)
-    task: str | None = column("the task that gets more: its number, key or name", default=None)
-    more: int | None = column("so many more trials: for the task, if one is named", default=None)
-    until: int = worked_out("trials of the task up to which it goes before all others", default=0)
+    trials: Annotated[int | None, Whole("trials in all, those in the log included")] = None
+    seconds: Annotated[float | None, Real("time limit of this run in seconds, counted from its start")] = None
+    task: Annotated[str | None, TaskRef("the task that gets more: its number, key or name")] = None
+    more: Annotated[int | None, Whole("so many more trials: for the task, if one is named")] = None
+    until: Annotated[int, Whole("trials of the task up to which it goes before all others", hidden=True)] = 0
 
     def settle(self, desk: Desk) -> Order:
         """Work out the new limits."""
@@ -278,7 +280,7 @@ class SetBudget(Order):
 class SetEpsilon(Order):
     """Change the share of candidates that are drawn at random, whatever the model expects of them."""
 
-    value: float = column("the share, 0 to 1")
+    value: Annotated[float, Real("the share, 0 to 1")]
 
     def settle(self, desk: Desk) -> Order:
         """Refuse what is no share."""

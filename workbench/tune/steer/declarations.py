@@ -1,6 +1,6 @@
 """How commands to a running session are declared and read, whoever sends them; `steering` has the commands.
 
-A command is a frozen dataclass under `@order(name)`. Its fields are declared with `column`, so that it has one form in
+A command is a frozen dataclass under `@order(name)` and a form (`workbench.forms`), so that it reads the same in
 Python, in a control file, on the command line and in the log. `settle` checks it against the session and returns it as
 it is written down; `apply` changes what follows from the log (so it happens again on resume); `act` does what concerns
 the running process only. Nothing that is sent is ever executed.
@@ -8,19 +8,18 @@ the running process only. Nothing that is sent is ever executed.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
-from workbench.arguments import shown
+from workbench.arguments import index, shown
 from workbench.errors import UsageError, WorkbenchError, did_you_mean
-from workbench.log.columns import VALUES
+from workbench.forms import Form, Kind, Text
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
-    from workbench.tune.run.protocols import Given
     from workbench.tune.run.run_state import Standing, Wishes
+    from workbench.tune.run.toolbox import Given
 
 
 MOST_VALUES = 1 << 16
@@ -48,44 +47,26 @@ class Desk(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Order(Form):
     """Base of all commands."""
 
-    name: ClassVar[str] = ""
+    argument_code: ClassVar[str] = "steer.argument"
 
     @classmethod
     def read(cls, args: Mapping[str, Any]) -> Self:
-        """Return the command with these arguments; ``steer.argument`` for what they cannot be."""
-        fields = {f.name: f for f in dataclasses.fields(cls)}
-        for name in args:
-            if name not in fields:
-                hint = did_you_mean(str(name), fields, "arguments") if fields else "it has no arguments"
-                raise UsageError("steer.argument", f"'{cls.name}' has no argument {shown(name)}", [cls.name], hint)
-        known: dict[str, Any] = {}
-        for name, field in fields.items():
-            required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-            if args.get(name) is None:
-                if required:
-                    doc = field.metadata["doc"]
-                    raise UsageError("steer.argument", f"'{cls.name}' needs {name}: {doc}", [cls.name])
-                continue
-            kind = VALUES[str(field.type)]
-            try:
-                known[name] = kind.read(_plain(name, args[name]))
-            except (TypeError, ValueError, OverflowError, AttributeError, RecursionError):
-                message = f"{name} of '{cls.name}' has to be: {kind.words}; not {shown(args[name])}"
-                raise UsageError("steer.argument", message, [cls.name]) from None
-        return cls(**known)
+        """Return the command with these arguments, where null stands for one that is not given."""
+        return cls.make(**{str(name): value for name, value in args.items() if value is not None})
 
-    def args(self) -> dict[str, Any]:
+    @classmethod
+    def _cleaned(cls, kind: Kind, value: object) -> object:
+        try:
+            return kind.clean(_python(value))
+        except (TypeError, AttributeError, OverflowError, RecursionError):  # whatever odd values may cause
+            raise kind.refused(value) from None
+
+    def to_json(self) -> dict[str, Any]:
         """Return the arguments that were given, as they stand in the log."""
-        out: dict[str, Any] = {}
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            default = field.default_factory() if callable(field.default_factory) else field.default
-            if value != default:
-                out[field.name] = list(value) if isinstance(value, tuple) else value
-        return out
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in self.said().items()}
 
     def settle(self, desk: Desk) -> Order:
         """Return the command as it is to be written down; raise a `WorkbenchError` that says why it is refused."""
@@ -106,7 +87,7 @@ def order(name: str) -> Callable[[_O], _O]:
     """Declare a command; the first line of the class's text says what it does."""
 
     def register(cls: _O) -> _O:
-        cls.name = name
+        cls.declare(name)
         ORDERS[name] = cls
         return cls
 
@@ -132,30 +113,30 @@ def parse_order(name: str, args: Mapping[str, Any]) -> Order | None:
 
 def documentation() -> list[dict[str, Any]]:
     """Return all commands: ``name``, ``doc``, and ``arguments`` with ``name``, ``values``, ``doc`` and ``required``."""
-    out = []
-    for name, cls in ORDERS.items():
-        arguments = [
-            {
-                "name": f.name,
-                "values": VALUES[str(f.type)].words,
-                "doc": f.metadata["doc"],
-                "required": f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING,
-            }
-            for f in dataclasses.fields(cls)
-            if not f.metadata.get("worked_out")
-        ]
-        out.append({"name": name, "doc": (cls.__doc__ or "").strip().splitlines()[0], "arguments": arguments})
-    return out
+    return [
+        {
+            "name": name,
+            "doc": cls.summary(),
+            "arguments": [
+                {"name": f.name, "values": f.words, "doc": f.kind.label, "required": f.required}
+                for f in cls.fields()
+                if not f.kind.hidden
+            ],
+        }
+        for name, cls in ORDERS.items()
+    ]
 
 
-def _plain(name: str, value: Any) -> Any:
-    """Take a task by its number too, a single value where several may stand, and what Python and NumPy call numbers."""
-    value = _python(value)
-    if name == "task":
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else getattr(value, "key", value)
-    if name == "values" and isinstance(value, int) and not isinstance(value, bool):
-        return (value,)
-    return value
+@dataclass(frozen=True, slots=True)
+class TaskRef(Text):
+    """A task: its number, key or name, or the task itself."""
+
+    names: str = field(default="task", kw_only=True)
+
+    def clean(self, value: object) -> str:
+        """Return a number or a task as text."""
+        number = None if isinstance(value, bool) else index(value)
+        return Text.clean(self, getattr(value, "key", value) if number is None else str(number))
 
 
 def _python(value: Any) -> Any:
@@ -167,8 +148,3 @@ def _python(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_python(v) for v in value]
     return {k: _python(v) for k, v in value.items()} if isinstance(value, Mapping) else value
-
-
-def worked_out(doc: str, **kwargs: Any) -> Any:
-    """Declare a field that `settle` fills in."""
-    return dataclasses.field(metadata={"doc": doc, "positive": False, "worked_out": True}, **kwargs)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from workbench import forms
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.run.events import FINAL, State
-from workbench.tune.steer.commands import documentation
+from workbench.tune.steer.commands import ORDERS, Order, documentation
 
 if TYPE_CHECKING:
     from workbench.graph.tasks import Task
@@ -91,20 +92,6 @@ class Steered:
         """End now: workers are killed and the trial in flight is thrown away; the log keeps what it has."""
         return self._quietly("cancel", ("idle", "running", "paused", "stopping"))
 
-    def pin(self, task: Task | int | str, hole: str, value: int) -> Command:
-        """Hold a hole of a task's space at one value in all candidates that are proposed from now on."""
-        return self.steer("pin", task=task, hole=hole, value=value)
-
-    def forbid(
-        self, task: Task | int | str, hole: str | None = None, values: Any = None, *, variant: int | None = None
-    ) -> Command:
-        """Propose no more candidates with certain values of a hole, or of one variant of the space."""
-        return self.steer("forbid", task=task, hole=hole, values=values, variant=variant)
-
-    def release(self, task: Task | int | str, hole: str | None = None, *, variant: int | None = None) -> Command:
-        """Take back what was pinned or forbidden: of a hole, of a variant, or of the whole task."""
-        return self.steer("release", task=task, hole=hole, variant=variant)
-
     def add(
         self,
         task: Task | int | str,
@@ -118,17 +105,23 @@ class Steered:
         trace = made() if made is not None else schedule
         return self.steer("add", task=task, trace=trace, variant=variant, row=row)
 
-    def budget(
-        self,
-        *,
-        trials: int | None = None,
-        seconds: float | None = None,
-        task: Task | int | str | None = None,
-        more: int | None = None,
-    ) -> Command:
-        """Change how much may be tried in all, or give one task more trials, which it gets before all others."""
-        return self.steer("budget", trials=trials, seconds=seconds, task=task, more=more)
+    if TYPE_CHECKING:
 
-    def epsilon(self, value: float) -> Command:
-        """Change the share of candidates that are drawn at random."""
-        return self.steer("epsilon", value=value)
+        def __getattr__(self, name: str) -> Callable[..., Command]:
+            """Methods of the commands, which `_method_of` makes: pin, forbid, release, budget, epsilon."""
+
+
+def _method_of(cls: type[Order]) -> Callable[..., Any]:
+    """Return the method of a session that gives a command."""
+    signature = cls.signature()
+
+    def method(self: Steered, /, *args: Any, **kwargs: Any) -> Command:
+        return self.steer(cls.name, **signature.bind(*args, **kwargs).arguments)
+
+    doc = [cls.summary(), *forms.parameters(cls), "", "Returns", "-------", "Command", "    The line in the log."]
+    return forms.method_of(cls, "TuningSession", method, "\n".join(doc))
+
+
+for _name, _order in ORDERS.items():
+    if not hasattr(Steered, _name):
+        setattr(Steered, _name, _method_of(_order))

@@ -49,7 +49,7 @@ def position(tasks: Sequence[Task], item: object) -> int:
     raise UsageError("usage.task", f"There is no task {shown(item)}", (), hint)
 
 
-def as_named(tasks: tuple[Task, ...], writer: LogWriter | None) -> tuple[Task, ...]:
+def as_named(tasks: Sequence[Task], writer: LogWriter | None) -> Sequence[Task]:
     """Return the tasks with the log's names: one that comes as a schedule does not say which layer of a model it is."""
     if writer is None:
         return tasks
