@@ -1,7 +1,8 @@
 """The few numbers of a target that the analytic cost model and the sketch rules use.
 
 How fast caches deliver was fitted on one machine (`roofline.Constants`). Where the reading rates of this machine were
-measured before (`runtime.machine.roofs`, kept in the cache directory), the fitted rates are scaled by them: `Machine.pace`.
+measured before (`runtime.machine.roofs`, kept in the cache directory), the fitted rates are scaled by them:
+`Machine.pace`.
 Nothing is measured here; `measure_pace` does that when it is asked to.
 """
 
