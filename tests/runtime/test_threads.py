@@ -261,7 +261,7 @@ def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
     pool = make_pool(2)
     pool.start()
     shares = []
-    for _ in range(3):  # it may get the last task itself where other tests have the processor, but not every time
+    for _ in range(40):  # it may get the last task itself where others have the processor, but not every time
         before = sleeps()
         ctx = np.array([0, 400_000_000], np.int64)  # tens of milliseconds, whatever the processor
         wall, own = time.perf_counter(), time.thread_time()
@@ -270,7 +270,8 @@ def test_a_launching_thread_sleeps_while_it_waits_for_the_last_task(make_pool):
         shares.append(own / wall)
         if shares[-1] < 0.3:
             assert sleeps() > before
-    assert min(shares) < 0.3, shares
+            return
+    pytest.fail(f"it never slept: {shares}")
 
 
 @pytest.mark.bench

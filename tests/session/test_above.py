@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from session.conftest import until
+from waiting import until
 
 from workbench import Schedule, Target, workloads
 from workbench.log.record import Record

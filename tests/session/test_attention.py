@@ -6,9 +6,10 @@ import time
 from dataclasses import replace
 
 import pytest
-from session.conftest import Mirror, own_threads, split, until
+from session.conftest import Mirror, own_threads, split
 from session.fakes import FakeTuning
 from session.test_doubt import WHY, disturbed, row, took
+from waiting import until
 
 from workbench.runtime.machine.load import Load
 from workbench.session import attention
@@ -34,6 +35,7 @@ def machine(monkeypatch):
             Watch.forgotten += 1
 
     monkeypatch.setattr(attention, "LoadWatch", Watch)
+    monkeypatch.setattr(attention, "LASTS_S", 600.0)
     monkeypatch.setattr(attention, "LOOK_S", 0.025)
     monkeypatch.setattr(attention, "FIRST_LOOK_S", 0.01)
     monkeypatch.setattr(attention, "AGAIN_S", 0.05)
@@ -74,7 +76,7 @@ def test_it_ends_when_nobody_looks_any_more(session, fake, machine, monkeypatch)
     s = session()
     s.attend()
     until(lambda: machine.looks > 2)
-    until(lambda: not own_threads(), 10)
+    until(lambda: not own_threads())
     looks = machine.looks
     time.sleep(0.2)
     assert machine.looks == looks

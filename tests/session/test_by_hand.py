@@ -6,8 +6,9 @@ import json
 
 import pytest
 from graph.small import inner_value_is_an_output
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Target, Task, compile, read_log, workloads
 from workbench.log.database import Database

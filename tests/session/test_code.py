@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.analysis import estimate, listing
 from workbench.runtime.measuring.contest import Contest

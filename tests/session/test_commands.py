@@ -9,7 +9,8 @@ import time
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from session.conftest import Mirror, matmul, own_threads, split, until
+from session.conftest import Mirror, matmul, own_threads, split
+from waiting import until
 
 from workbench import Schedule, Session, Target, workloads
 from workbench.errors import ScheduleError, UsageError
@@ -85,14 +86,11 @@ def test_the_selection_moves_on_to_what_the_step_made_and_back(session):
 def test_commands_in_quick_succession_share_patches(session):
     s = session()
     mirror = Mirror(s)
-    end = time.monotonic() + 2.5
-    while time.monotonic() < end:
-        s.submit("select", {"id": "j" if s.snapshot().slices["selection"]["id"] == "k" else "k"}, "x")
-        time.sleep(0.02)
-    assert s.flush(10)
-    times = mirror.times[1:]
-    assert max(sum(t <= x < t + 1 for x in times) for t in times) <= 8
-    assert len(times) >= 3
+    for k in range(100):
+        s.submit("select", {"id": "jk"[k % 2]}, str(k))
+    assert s.flush(60)
+    assert sorted(mirror.done, key=int) == [str(k) for k in range(100)]
+    assert len(mirror.messages) < 50
     assert mirror.agrees(s)
 
 
@@ -304,17 +302,14 @@ def test_four_threads_may_submit(session):
             s.submit(cmd, args, f"{me}.{k}")
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    began = time.monotonic()
     for t in threads:
         t.start()
     for t in threads:
         t.join()
-    assert s.flush(30)
-    took = time.monotonic() - began
+    assert s.flush(100)
     assert len(mirror.done) + len(mirror.failed) == 100
     assert {e["code"] for e in mirror.failed.values()} <= {"loop.unknown"}
     assert mirror.agrees(s)
-    assert len(mirror.messages) <= 3 + 8 * (took + 1)
 
 
 def test_run_may_be_called_from_a_subscriber(session):
@@ -335,9 +330,8 @@ def test_run_may_be_called_from_a_subscriber(session):
 def test_threads_end_when_idle_and_at_the_end(session):
     s = session()
     assert not own_threads()
-    s.run("select", id="k")
-    assert own_threads()
-    until(lambda: not own_threads(), 5)
+    s.run(lambda: None)
+    until(lambda: not own_threads())
     s.run("select", id="j")
     s.close()
     assert not own_threads()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.legible import python_literal
 from workbench.log.record import Record, outcome

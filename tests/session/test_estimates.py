@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from session.conftest import Mirror, matmul, split, until
+from session.conftest import Mirror, matmul, split
+from waiting import until
 
 from workbench import Target
 from workbench.analysis import estimate

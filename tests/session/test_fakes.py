@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from session.conftest import Mirror, matmul, until
+from session.conftest import Mirror, matmul
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench.analysis import best_so_far
 

@@ -8,7 +8,8 @@ import json
 import threading
 
 import pytest
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
+from waiting import until
 
 from workbench.errors import UsageError
 from workbench.log.record import Record

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
-from session.conftest import Mirror, by_slice, matmul, own_threads, split, until
+from session.conftest import Mirror, by_slice, matmul, own_threads, split
+from waiting import until
 
 from workbench import Hole, Schedule, Target, Task, workloads
 from workbench.errors import RunError, ScheduleError, TargetError

@@ -6,7 +6,8 @@ import threading
 from typing import Any
 
 import pytest
-from session.conftest import Mirror, by_slice, until
+from session.conftest import Mirror, by_slice
+from waiting import until
 
 from workbench import Schedule, Target, workloads
 from workbench.analysis import why

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from session.conftest import Mirror, matmul, split, until
+from session.conftest import Mirror, matmul, split
+from waiting import until
 
 from workbench import Session
 from workbench.errors import UsageError

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 from typing import Annotated
 
 import pytest
-from session.conftest import Mirror, matmul, split, until
+from session.conftest import Mirror, matmul, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import tune
 from workbench.errors import TuneError, UsageError, WorkbenchError

@@ -6,7 +6,8 @@ import os
 import threading
 
 import pytest
-from session.conftest import split, until
+from session.conftest import split
+from waiting import until
 
 from workbench.errors import UsageError
 

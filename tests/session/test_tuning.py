@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 from browser.driver import tiny_model
-from session.conftest import Mirror, matmul, own_threads, split, until
+from session.conftest import Mirror, matmul, own_threads, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Target, tune
 from workbench.errors import UsageError
@@ -266,6 +267,16 @@ def test_a_run_of_another_cell_is_attached_and_outlives_the_session(session):
         tuning.join(30)
 
 
+def test_a_front_end_that_follows_a_run_shows_its_end(session):
+    s = session([matmul(64), matmul(128)])
+    mirror = Mirror(s)
+    s.run("tune", scope="all", trials=8)
+    finished(s)
+    assert s.tuning.new_trials == 8
+    assert mirror.agrees(s)
+
+
+@pytest.mark.bench
 def test_few_messages_while_tuning(session):
     s = session([matmul(64), matmul(128)])
     mirror = Mirror(s)
@@ -280,7 +291,6 @@ def test_few_messages_while_tuning(session):
     assert len(times) <= 4 * took + 8
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert sum(g < 0.2 for g in gaps) <= 4
-    assert mirror.agrees(s)
 
 
 def test_the_table_has_what_the_scheduler_expects_of_every_task_while_it_runs(session):

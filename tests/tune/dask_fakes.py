@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 
 from workbench import Target, __version__, workloads
 from workbench.graph.tasks import Task
@@ -139,11 +138,3 @@ def runner_of(monkeypatch, *workers, own=False, patience_s=5.0):
     monkeypatch.setattr(roster, "LOOK_S", 0.0)
     monkeypatch.setattr(dask_shift, "TICK_S", 0.005)
     return DaskRunner(client, TARGET, patience_s=patience_s), client
-
-
-def until(condition):
-    """Wait until something is the case."""
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)

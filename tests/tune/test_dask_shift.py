@@ -7,7 +7,8 @@ import threading
 import warnings
 
 import pytest
-from tune.dask_fakes import INPUTS, Died, Worker, runner_of, until
+from tune.dask_fakes import INPUTS, Died, Worker, runner_of
+from waiting import until
 
 from workbench.errors import RunError, UsageError
 from workbench.runtime.measuring.measure import Measurement

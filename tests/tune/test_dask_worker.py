@@ -8,7 +8,8 @@ import platform
 import threading
 
 import pytest
-from tune.dask_fakes import INPUTS, TARGET, until
+from tune.dask_fakes import INPUTS, TARGET
+from waiting import until
 
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.measure import Measurement, MeasureOptions

@@ -138,13 +138,19 @@ def test_what_a_lost_worker_had_is_measured_by_another(stage, cluster, client):
 
 
 def test_a_worker_that_joins_later_is_used(stage):
-    stage.each_s = 0.02
     with start(1) as cluster, distributed.Client(cluster) as client, DaskRunner(client, TARGET) as runner:
-        results = runner.measure_many(INPUTS * 5)
-        found = [next(results)]
-        cluster.scale(2)
-        found += results
-        assert sorted(i for i, _ in found) == list(range(60))
+        found, end = [], time.monotonic() + 100
+
+        def inputs():
+            """Candidates until both have measured some."""
+            while len({m.host for _, m in found}) < 2 and time.monotonic() < end:
+                yield from INPUTS
+
+        for result in runner.measure_many(inputs()):
+            if not found:
+                cluster.scale(2)
+            found.append(result)
+        assert sorted(i for i, _ in found) == list(range(len(found)))
         assert len({m.host for _, m in found}) == 2
 
 
@@ -188,16 +194,16 @@ def test_errors_of_workers(stage, client):
 
 def test_cancelling_and_giving_up(stage, client):
     with DaskRunner(client, TARGET) as runner:
-        results = runner.measure_many(INPUTS * 20)
+        results = runner.measure_many(INPUTS * 100)
         assert next(results)[1].ok
         runner.cancel()
-        assert len(list(results)) < 100
+        assert len(list(results)) < 600
         assert runner.contest(INPUTS[:2]).status == "ok"  # it can be used again
-        results = runner.measure_many(INPUTS * 20)
+        results = runner.measure_many(INPUTS * 100)
         next(results)
         results.close()
         assert runner.contest(INPUTS[:2]).status == "ok"
-    assert len(stage.calls) < 200
+    assert len(stage.calls) < 1200
 
 
 def test_a_lost_scheduler_is_told(stage):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 
 import numpy
 import pytest
 from tune.fakes import FakeMeasurer, FakeToolbox, measurement, tasks
+from waiting import until
 
 from workbench.errors import TuneError, WorkbenchError
 from workbench.tune.run.options import TuneOptions
@@ -18,17 +18,10 @@ from workbench.tune.steer import control
 from workbench.tune.steer.control import Mailbox, control_path, distrust, send
 
 
-def make(log=None, *, delay=0.002, **kwargs):
+def make(log=None, *, delay=0.01, **kwargs):
     kwargs.setdefault("trials", 400)
     measurer = kwargs.pop("measurer", None) or FakeMeasurer(delay=delay)
     return TuningSession(RunPlan(tasks(3), toolbox=FakeToolbox(), measurer=measurer, log=log, **kwargs))
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.005)
 
 
 # ---- where the control file lies, and what lies there ----
@@ -136,7 +129,7 @@ def test_a_pause_that_comes_during_a_measurement_by_hand_outlasts_it():
 
 
 def test_whatever_threads_pause_and_go_on_the_runner_is_held_as_the_state_says():
-    session = make(trials=10**6, delay=0.0).start()
+    session = make(trials=10**6).start()
 
     def push(hold):
         for k in range(60):

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from ipywidgets.widgets.widget import _instances
-from session.conftest import matmul, split, until
+from session.conftest import matmul, split
 from session.fakes import FakeTuning
+from waiting import until
 
 from workbench import Target
 from workbench.analysis import best_so_far, estimate

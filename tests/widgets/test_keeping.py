@@ -6,7 +6,7 @@ import json
 import shutil
 
 import pytest
-from session.conftest import until
+from waiting import until
 
 from workbench import Schedule, Target, Task, workloads
 from workbench.errors import UsageError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import pytest
 from ipywidgets.widgets.widget import _instances
+from waiting import until
 
 from workbench import Target, Task, workloads
 from workbench.errors import UsageError
@@ -21,7 +21,7 @@ def gate(monkeypatch):
     out = threading.Event()
 
     def measure(view, target, *_):
-        assert out.wait(20)
+        assert out.wait(100)
         return Result("ok", 1.5, 0.02, 3.0)
 
     monkeypatch.setattr(measuring, "measure", measure)
@@ -32,13 +32,6 @@ def gate(monkeypatch):
 
 def matmul() -> Workbench:
     return Workbench(Task.of_func(workloads.matmul(64, 64, 64), Target.host(threads=1)), auto_measure=False)
-
-
-def wait_until(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def test_closing_during_measure_ends_the_wait(comms, gate):
@@ -52,7 +45,7 @@ def test_closing_during_measure_ends_the_wait(comms, gate):
 
     waiting = threading.Thread(target=measure, daemon=True)
     waiting.start()
-    wait_until(lambda: w._measuring())
+    until(lambda: w._measuring())
     w.close()
     waiting.join(10)
     assert codes == ["session.closed"]
@@ -88,4 +81,4 @@ def test_closing_while_the_figure_is_made_leaves_no_figure(comms, gate, monkeypa
     assert making.wait(20)
     threading.Timer(0.2, go_on.set).start()
     w.close()
-    wait_until(lambda: not [x for x in _instances.values() if "Figure" in type(x).__name__], 5)
+    until(lambda: not [x for x in _instances.values() if "Figure" in type(x).__name__], 5)
