@@ -167,6 +167,7 @@ MUTATIONS = (
 )
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("bug", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(bug):
     assert_noticed(bug)

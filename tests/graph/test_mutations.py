@@ -442,6 +442,7 @@ def test_every_pass_has_a_mutation():
     assert {p.name for p in list_passes()} - ELSEWHERE <= {m.unit for m in MUTATIONS}
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)

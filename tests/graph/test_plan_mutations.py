@@ -259,6 +259,7 @@ def test_the_text_to_change_is_there(mutation):
     mutation.code()
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)

@@ -105,6 +105,7 @@ MUTATIONS = (
 )  # fmt: skip
 
 
+@pytest.mark.checks
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_the_mutation_is_noticed(mutation):
     assert_noticed(mutation)
