@@ -15,9 +15,7 @@ from workbench.errors import UsageError
 from workbench.runtime.measuring.contest import Contest
 from workbench.runtime.measuring.results import Measurement
 from workbench.tune.run.loop import TuningLoop
-from workbench.tune.run.loop import TuningLoop
 from workbench.tune.run.toolbox import Given
-from workbench.tune.steer.control import SessionControl
 from workbench.tune.steer.control import SessionControl
 
 
