@@ -13,10 +13,11 @@ from functools import partial
 import pytest
 
 from workbench import Schedule, Target, workloads
-from workbench.analysis import Why, estimate, why
-from workbench.analysis.cures import Cure
-from workbench.analysis.estimate import evaluated
-from workbench.analysis.stuck import default_of, step_back, two_steps
+from workbench.advice import Why, why
+from workbench.advice.offer import Offer
+from workbench.advice.paths import default_of, step_back, two_steps
+from workbench.analysis import estimate
+from workbench.analysis.loop_nest.estimate import evaluated
 from workbench.ir.func import Func
 from workbench.machine_model.parameters import Machine
 from workbench.runtime.measuring.measure import LocalRunner, MeasureInput, MeasureOptions
@@ -50,14 +51,14 @@ COMPUTATIONS: dict[str, Callable[[], Func]] = {
 }
 
 
-def offers(schedule: Schedule) -> list[Cure]:
+def offers(schedule: Schedule) -> list[Offer]:
     found = why(schedule)
     return [one.cure for one in found.reasons if one.cure is not None] if found else []
 
 
-def greedy(schedule: Schedule) -> tuple[Schedule, list[Cure]]:
+def greedy(schedule: Schedule) -> tuple[Schedule, list[Offer]]:
     """Take the offer that gains most until there is none: what somebody does who knows nothing."""
-    taken: list[Cure] = []
+    taken: list[Offer] = []
     while best := max((one for one in offers(schedule) if one.gain > 1.001), key=lambda one: one.gain, default=None):
         schedule = best.taken(schedule)
         taken.append(best)

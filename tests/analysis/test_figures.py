@@ -22,10 +22,11 @@ from workbench.analysis import (
     tuning_figure,
     turns,
 )
-from workbench.analysis.figures import roofline, room
-from workbench.analysis.figures.best import thinned
+from workbench.analysis.figures import label_placement as room
+from workbench.analysis.figures import roofline
+from workbench.analysis.figures.best_so_far import thinned
 from workbench.analysis.figures.style import colours, log_ticks
-from workbench.analysis.source import Lines, Trial
+from workbench.analysis.trials.source import Lines, Trial
 from workbench.errors import UsageError
 from workbench.log.lines import Comparison
 from workbench.log.reader import Header, write_log

@@ -12,7 +12,8 @@ from itertools import permutations
 import pytest
 
 from workbench import Schedule, Target, te, workloads
-from workbench.analysis import estimate, why
+from workbench.advice import why
+from workbench.analysis import estimate
 from workbench.cost_model import spearman
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from workbench import Hole, Schedule, Target, workloads
-from workbench.analysis import estimate, why
-from workbench.analysis.cures import replayed
+from workbench.advice import why
+from workbench.advice.trace_edit import replayed
+from workbench.analysis import estimate
 from workbench.space.default_schedule import default_schedule
 
 TARGET = Target(

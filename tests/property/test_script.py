@@ -74,7 +74,7 @@ def test_a_fresh_process_measures_the_number_again(tmp_path):
     session = Session(s, auto_measure=False)
     try:
         session.run("measure")
-        while session.desk.doing:
+        while session.state.doing:
             session.flush(1)
         row = session.snapshot().slices["history"]["rows"][-1]
         assert row["status"] == "ok", row["error"]

@@ -12,7 +12,7 @@ import pytest
 
 from workbench import Schedule, Target, workloads
 from workbench.ir.func import Func
-from workbench.session.preview import preview
+from workbench.session.schedule_view.preview import preview
 from workbench.space.default_schedule import default_schedule
 
 MOVES_MS, PREVIEW_MS, PREVIEW_BYTES = 50, 30, 4096

@@ -10,8 +10,9 @@ import pytest
 from waiting import until
 
 from workbench import Session, Target, Task, workloads
-from workbench.session import apply_delta, measuring
-from workbench.session.measuring import Result
+from workbench.session import apply_delta
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
 
 
 class Mirror:

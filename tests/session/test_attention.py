@@ -12,9 +12,9 @@ from session.test_doubt import WHY, disturbed, row, took
 from waiting import until
 
 from workbench.runtime.machine.load import Load
-from workbench.session import attention
-from workbench.session.bench import AGAIN
-from workbench.session.measuring import Result
+from workbench.session.measurement import load_watch as attention
+from workbench.session.measurement.measurements import AGAIN
+from workbench.session.measurement.results import Result
 
 BUSY = Load(0.8, kernel=0.0, browser=0.7, other=0.1)
 QUIET = Load(0.02, kernel=0.0, browser=0.01, other=0.01)
@@ -120,7 +120,7 @@ def test_only_a_few_times_and_what_was_known_stays(doubtful, fake, machine):
     assert len(fake.seen) == 1 + attention.ATTEMPTS
     until(lambda: row(doubtful, 1)["status"] == "ok")
     assert (row(doubtful, 1)["ms"], row(doubtful, 1)["doubt"]["text"]) == (0.248, WHY)
-    assert len(doubtful.desk.by_hand._waiting) == 1, "the log has enough disturbed trials"
+    assert len(doubtful.state.manual_trials._waiting) == 1, "the log has enough disturbed trials"
 
 
 def test_not_where_steps_are_not_measured(doubtful, fake, machine):
@@ -140,7 +140,7 @@ def test_nothing_is_looked_at_while_something_is_measured_or_tuned(doubtful, fak
     fake.gate.set()
     until(lambda: machine.looks > looks + 3)
     tuning = FakeTuning(doubtful.tasks).feed(1)
-    doubtful.run(lambda: doubtful.desk.attach(tuning, "task"))
+    doubtful.run(lambda: doubtful.state.attach(tuning, "task"))
     machine.now = QUIET
     doubtful.run("select", id="k")
     until(lambda: status(doubtful) is None)

@@ -15,7 +15,7 @@ from workbench.log.database import Database
 from workbench.log.reader import Header
 from workbench.log.writer import LogWriter
 from workbench.runtime.measuring.results import Measurement
-from workbench.session.measuring import Result
+from workbench.session.measurement.results import Result
 from workbench.space.default_schedule import default_schedule
 
 
@@ -89,7 +89,7 @@ def test_of_a_network_the_default_schedule_is_timed_too_and_a_slower_one_by_hand
     until(lambda: len(records(path)) == 2)
     assert [(line["origin"], line["latency_ms"]) for line in records(path)] == [("manual", 8.0), ("default", 1.0)]
     assert Database.load(path).best(key).origin == "default"
-    until(lambda: s.snapshot().slices["tasks"]["rows"][s.desk.index]["ms"] == 1.0)
+    until(lambda: s.snapshot().slices["tasks"]["rows"][s.state.index]["ms"] == 1.0)
     fake.result = timed(0.5)
     s.run("apply", step=split("i", None, 16))
     s.run("measure")

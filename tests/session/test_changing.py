@@ -10,7 +10,7 @@ from session.conftest import Mirror, split
 
 from workbench import Schedule, workloads
 from workbench.errors import ScheduleError, UsageError, WorkbenchError
-from workbench.session.changing import changed
+from workbench.session.schedule_view.edit_step import changed
 from workbench.widgets import Workbench
 
 

@@ -16,7 +16,7 @@ from workbench import Schedule, Session, Target, workloads
 from workbench.errors import ScheduleError, UsageError
 from workbench.schedule.primitive import registry
 from workbench.session import readable
-from workbench.session.palette import QUICK
+from workbench.session.schedule_view.palette import QUICK
 
 REFUSED = ScheduleError, UsageError
 
@@ -273,7 +273,7 @@ def test_any_order_of_commands_keeps_the_state_whole(fake, moves):
         for k, (cmd, args) in enumerate(moves):
             s.submit(cmd, args, str(k))
         assert s.flush(30)
-        until(lambda: not s.desk.doing)
+        until(lambda: not s.state.doing)
         assert s.flush(30)
         assert sorted([*mirror.done, *mirror.failed], key=int) == [str(k) for k in range(len(moves))]
         assert mirror.agrees(s)

@@ -9,7 +9,7 @@ from waiting import until
 from workbench import Target
 from workbench.analysis import estimate
 from workbench.schedule import Hole
-from workbench.session import estimates
+from workbench.session.measurement import estimates
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +28,11 @@ def rows(s):
 
 def shown(s, schedule=None):
     schedule = s.schedule if schedule is None else schedule
-    return estimate(schedule, s.desk.target, peak_gflops=s.desk.peak).to_json()
+    return estimate(schedule, s.state.target, peak_gflops=s.state.peak).to_json()
 
 
 def ready(s):
-    until(lambda: s.desk.peak is not None)
+    until(lambda: s.state.peak is not None)
     assert s.flush(10)
 
 
@@ -62,7 +62,7 @@ def test_steps_that_nobody_looked_at_between_have_one_too(session):
 def test_before_the_peak_is_known_there_are_bytes_and_no_time(session, monkeypatch):
     monkeypatch.setattr(Target, "stored_peak", lambda self: None)  # another test may have measured it
     s = session()
-    assert s.desk.peak is None
+    assert s.state.peak is None
     assert head(s)["est"]["ms"] is None
     assert head(s)["est"]["bytes"]["L1"] > 0
     Mirror(s)

@@ -15,7 +15,7 @@ def test_a_session_follows_a_fake_run_to_its_end(session):
     mirror = Mirror(s)
     fake.start()
     assert fake.join(20)
-    until(lambda: s.desk.watch.told)
+    until(lambda: s.state.watch.told)
     assert s.flush(10)
     until(lambda: mirror.agrees(s))
     tuning, tasks = s.snapshot().slices["tuning"], s.snapshot().slices["tasks"]

@@ -14,7 +14,7 @@ from tune.random_logs import random_log, write
 import workbench as wb
 from workbench import Target, workloads
 from workbench.analysis import best_so_far
-from workbench.analysis.rounds import turns
+from workbench.analysis.trials.rounds import turns
 from workbench.cli import main
 from workbench.graph.tasks import Task
 from workbench.log.database import Database
@@ -23,8 +23,8 @@ from workbench.log.ledger import Ledger
 from workbench.log.merge import merge_logs
 from workbench.log.reader import load_log
 from workbench.session import Session
-from workbench.session.stats import rounded
-from workbench.session.subject import timed
+from workbench.session.core.subject import timed
+from workbench.session.tuning_run.statistics import rounded
 from workbench.tune.run.options import TuneOptions
 from workbench.tune.run.start import tune
 

@@ -10,9 +10,9 @@ from session.conftest import Mirror, by_slice
 from waiting import until
 
 from workbench import Schedule, Target, workloads
-from workbench.analysis import why
-from workbench.session import palette as moves
-from workbench.session.measuring import Result
+from workbench.advice import why
+from workbench.advice.judging import verdict
+from workbench.session.measurement.results import Result
 
 
 def said(s: Any) -> str:
@@ -69,13 +69,13 @@ def test_the_offer_that_gains_most_comes_first_and_none_that_it_undoes(session):
     s.ask("cures", {}, lambda message: (found.append(message), done.set()))
     assert done.wait(20)
     first, *rest = found[0]["value"]["rows"]
-    reasons = {one.code: one.cure for one in why(s.schedule, s.desk.target).reasons if one.cure}
+    reasons = {one.code: one.cure for one in why(s.schedule, s.state.target).reasons if one.cure}
     assert first["label"] == str(max(reasons.values(), key=lambda cure: cure.gain))
     assert len(rest) + 1 < len(reasons), "what is the same, or not legal any more, is not offered beside it"
     assert len({one["label"] for one in (first, *rest)}) == len(rest) + 1
     s.run("apply", step=first["step"], then=first["then"])
     for one in rest:
-        assert moves.verdict(s.schedule, one["step"])["legal"] or one["or"], one["label"]
+        assert verdict(s.schedule, one["step"])["legal"] or one["or"], one["label"]
 
 
 def cures_of(s: Any, node: int | None = None) -> dict[str, Any]:

@@ -13,10 +13,11 @@ from waiting import until
 
 from workbench import Session
 from workbench.errors import UsageError
-from workbench.session import parts, worker
-from workbench.session.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
-from workbench.session.slices import Slices
-from workbench.session.worker import Lanes
+from workbench.session import panels
+from workbench.session.core import threads as worker
+from workbench.session.core.registry import COMMANDS, KEPT, QUESTIONS, SLICES, Kept, command, needed, question, slice_
+from workbench.session.core.slices import Slices
+from workbench.session.core.threads import Lanes
 from workbench.turns import pause
 
 
@@ -34,11 +35,11 @@ def declared():
 def test_one_function_each_is_all_it_takes(session, declared):
     @slice_("counted")
     def counted(look):
-        return {"n": look.desk.note["n"] if look.desk.note else 0}
+        return {"n": look.state.note["n"] if look.state.note else 0}
 
     @command
     def count(host, n):
-        host.desk.note = {"n": n}
+        host.state.note = {"n": n}
 
     @question("twice")
     def twice(host, args):
@@ -57,11 +58,10 @@ def test_one_function_each_is_all_it_takes(session, declared):
 
 
 def test_areas_do_not_import_each_other():
-    for path in Path(parts.__file__).parent.glob("[!_]*.py"):
+    for path in Path(panels.__file__).parent.glob("[!_]*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom):
-                assert node.level != 1, f"{path.name} imports {node.module}"
-                assert "parts" not in (node.module or "").split("."), path.name
+                assert "panels" not in (node.module or "").split("."), f"{path.name} imports {node.module}"
 
 
 def test_slices_are_computed_after_those_they_follow(declared, session):
@@ -70,7 +70,7 @@ def test_slices_are_computed_after_those_they_follow(declared, session):
         slice_(name, after=after)(lambda look, name=name: order.append(name))
     session()
     assert [name for name in order if name != "late"] == ["first", "second"]
-    assert list(Slices(session().desk).first())[-2:] in (["status", "late"], ["late", "status"])
+    assert list(Slices(session().state).first())[-2:] in (["status", "late"], ["late", "status"])
 
 
 def test_a_slice_that_fails_is_told_once_and_the_others_stay_right(session, declared, caplog):
@@ -80,7 +80,7 @@ def test_a_slice_that_fails_is_told_once_and_the_others_stay_right(session, decl
     def shaky(look):
         if broken.is_set():
             raise ZeroDivisionError("x / 0")
-        return look.desk.selected
+        return look.state.selected
 
     s = session()
     mirror = Mirror(s)
@@ -148,7 +148,7 @@ def test_an_answer_that_takes_long_is_worked_out_in_a_lane(session, declared):
             assert gate.wait(10)
             if n == 5:
                 raise UsageError("test.five", "Not five")
-            return n, host.desk is not None
+            return n, host.state is not None
 
         return work
 
@@ -198,7 +198,7 @@ def test_commands_can_do_what_takes_long_beside_the_session(session, declared):
 
             def then():
                 threads.append(threading.current_thread().name)
-                host.desk.selected = "k"
+                host.state.selected = "k"
 
             return then
 

@@ -18,8 +18,8 @@ from workbench.forms import Flag, Whole
 from workbench.log.lines import Comparison
 from workbench.log.reader import load_log
 from workbench.log.record import Record
-from workbench.session.stats import Stats
-from workbench.session.steering import _best, forms
+from workbench.session.tuning_run.statistics import Statistics
+from workbench.session.tuning_run.steering_forms import _best, forms
 from workbench.tune.run.events import TaskRow
 from workbench.tune.steer import declarations as orders
 
@@ -152,12 +152,12 @@ def test_what_the_run_knows(session):
     assert s.tuning.wait(60)
     until(lambda: s.snapshot().slices["tuning"]["state"] == "done")
     s.flush(10)
-    row = s.tuning.snapshot().rows[s.desk.index]
+    row = s.tuning.snapshot().rows[s.state.index]
     task = steering(s)["task"]
     lines = [c for c in s.tuning.comparisons if c.task_key == row.key]
     assert (task["trial"], task["compared"], task["won"]) == (row.trial, len(lines), sum(c.new_best for c in lines))
     assert task["ms"] == pytest.approx(row.latency_ms, rel=1e-4)
-    assert s.snapshot().slices["tasks"]["rows"][s.desk.index]["ms"] == task["ms"]
+    assert s.snapshot().slices["tasks"]["rows"][s.state.index]["ms"] == task["ms"]
     if lines:
         assert task["last"]["trials"] == list(lines[-1].trials)
     json.dumps(steering(s), allow_nan=False)
@@ -210,7 +210,7 @@ def against(winner, *trials, ms=None):
 
 
 def test_a_trial_that_lost_is_not_the_best():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 4.2), trial(1, 3.0)])
     assert stats.of("t").best.record.trial == 1
     line = against(0, 0, 1, ms=(4.1, 4.5))
@@ -228,7 +228,7 @@ def test_a_trial_that_lost_is_not_the_best():
 
 
 def test_a_comparison_in_a_restless_minute_makes_nothing_slower():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 0.83, origin="default"), trial(1, 0.8), against(0, 0, 1, ms=(0.775, 0.79))])
     stats.add([trial(2, 0.81), against(0, 0, 2, ms=(1.63, 1.64))])
     task = stats.of("t")
@@ -241,7 +241,7 @@ def row(n, ms):
 
 
 def test_a_run_that_timed_otherwise_does_not_take_the_place_of_the_best():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 0.775, caches="constants shared"), trial(1, 0.9, caches="constants shared")])
     stats.add([trial(2, 0.76, caches="warm")])
     line = _best(SimpleNamespace(stats=stats), "t", row(2, 0.76))

@@ -10,9 +10,9 @@ from session.conftest import Mirror, by_slice, matmul, split
 from workbench import Schedule, workloads
 from workbench.errors import UsageError
 from workbench.schedule import Hole
-from workbench.session import history as kept
-from workbench.session.history import Tree
-from workbench.session.origins import filling, origin
+from workbench.session.variant_tree import history as kept
+from workbench.session.variant_tree.history import Tree
+from workbench.session.variant_tree.trial_origin import filling, origin
 
 TASK = 0
 
@@ -290,7 +290,7 @@ def test_one_step_in_a_large_tree_takes_little_of_the_wire(session):
                 cursor.split(loop, [None, factor])
                 cursor.split(other, [None, inner])
                 s.run(lambda: None)
-    assert len(s.desk.tree.nodes) == 1 + 12 + 60
+    assert len(s.state.tree.nodes) == 1 + 12 + 60
     s.run("goto", step=1)
     mirror = Mirror(s)
     mirror.messages.clear()
@@ -306,7 +306,7 @@ def test_undo_leaves_what_was_reached_by_several_steps_as_it_is(session):
     far = s.schedule.copy()
     for loop in "ijk":
         far.split(loop, [None, 8])
-    s.run(lambda: s.desk.tree.add(0, far, edge="steps", by="tuner", label="3 steps", trial=1))
+    s.run(lambda: s.state.tree.add(0, far, edge="steps", by="tuner", label="3 steps", trial=1))
     s.run("goto", step=1)
     s.run("undo")
     s.run(lambda: None)

@@ -18,10 +18,10 @@ from workbench.errors import UsageError
 from workbench.log.conditions import mixed
 from workbench.log.reader import Header, write_log
 from workbench.log.record import Record
-from workbench.session import tuning
-from workbench.session.measuring import Result
-from workbench.session.origins import BY
-from workbench.session.stats import Stats, delta, spark
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import watch as tuning
+from workbench.session.tuning_run.statistics import Statistics, delta, spark
+from workbench.session.variant_tree.trial_origin import BY
 from workbench.tune.run.plan import RunPlan
 from workbench.tune.run.session import TuningSession
 
@@ -42,7 +42,7 @@ def slice_of(s, name="tuning"):
 def finished(s):
     until(lambda: slice_of(s)["state"] in FINAL, 60)
     assert s.tuning.join(30)
-    until(lambda: s.desk.watch.told)
+    until(lambda: s.state.watch.told)
     assert s.flush(10)
 
 
@@ -58,7 +58,7 @@ def test_a_model_is_tuned_as_the_network_that_it_is(session, tmp_path, monkeypat
 
     monkeypatch.setattr(tuning, "tune", started)
     s.run("tune", scope=scope, trials=trials)
-    assert asked == [(s.desk.opened.graph, trials or tuning.TRIALS_PER_TASK * len(s.tasks))]
+    assert asked == [(s.state.opened.graph, trials or tuning.TRIALS_PER_TASK * len(s.tasks))]
 
 
 def test_a_small_run_with_real_workers(session):
@@ -78,11 +78,11 @@ def test_a_small_run_with_real_workers(session):
     assert tasks["total_ms"] == pytest.approx(sum(r["ms"] * r["weight"] for r in tasks["rows"]), rel=1e-3)
     until(lambda: mirror.agrees(s), 5)
     s.run("adopt", task=0)
-    best = s.desk.best(0).record
+    best = s.state.best(0).record
     assert slice_of(s, "head")["best_by"] == BY.get(best.origin, "tuner"), "the default schedule may be the fastest"
     s.run("undo")
     assert not s.schedule.trace
-    assert len(s.desk.stats.records) == 24
+    assert len(s.state.stats.records) == 24
     assert [(c.name, c.source) for c in s.tuning.steered] == [("start", "python")]
     assert "est_share" not in tasks["rows"][0], "nothing is estimated where all is measured"
     assert slice_of(s, "steering")["commands"][-1]["text"] == "trials 24"
@@ -118,9 +118,9 @@ def test_a_log_says_of_its_trials_what_the_run_said(session, fake, here):
 def test_a_trial_is_opened_by_its_number_whatever_its_task(session, fake):
     run = FakeTuning([matmul(16), matmul(48)]).feed(100)
     s = session(run)
-    other = next(r for r in run.records if r.task_key != s.desk.infos[s.desk.index].key and r.trace)
+    other = next(r for r in run.records if r.task_key != s.state.infos[s.state.index].key and r.trace)
     s.run("open_trial", trial=other.trial)
-    assert s.desk.infos[s.desk.index].key == other.task_key
+    assert s.state.infos[s.state.index].key == other.task_key
     row = slice_of(s, "history")["rows"][-1]
     assert (row["trial"], row["by"], s.schedule.to_json()) == (other.trial, "tuner", list(other.trace))
 
@@ -128,7 +128,7 @@ def test_a_trial_is_opened_by_its_number_whatever_its_task(session, fake):
 def test_shares_are_estimated_until_all_tasks_have_a_time(session, fake):
     target = Target.host(threads=1)
     s = session([matmul(64), matmul(128), matmul(256)], target=target)
-    s.desk.peak = 100.0
+    s.state.peak = 100.0
     s.flush(10)
     until(lambda: slice_of(s, "tasks")["est_ms"] is not None)
     tasks = slice_of(s, "tasks")
@@ -239,7 +239,7 @@ def test_a_measurement_by_hand_holds_tuning_meanwhile(session, fake):
     until(lambda: len(fake.seen) == 2)
     s.run("pause")
     fake.gate.set()
-    until(lambda: not s.desk.doing)
+    until(lambda: not s.state.doing)
     assert s.tuning.state == "paused"  # a person paused it, so it stays so
     s.run("resume")
     s.run("stop")
@@ -379,7 +379,7 @@ def trial(n, ms=None, **more):
 
 
 def test_trials_are_counted_as_they_come():
-    stats = Stats()
+    stats = Statistics()
     stats.add([trial(0, 4.0, origin="default"), trial(1), trial(2, 2.0), trial(2, 2.0)])
     task = stats.of("t")
     assert (task.trials, task.best.ms, task.untuned_ms, dict(task.failures)) == (3, 2.0, 4.0, {"timeout": 1})

@@ -10,8 +10,9 @@ from waiting import until
 
 from workbench import Target, Task, workloads
 from workbench.errors import UsageError
-from workbench.session import charts, measuring
-from workbench.session.measuring import Result
+from workbench.session.measurement import results as measuring
+from workbench.session.measurement.results import Result
+from workbench.session.tuning_run import charts
 from workbench.widgets import Workbench
 
 

@@ -15,7 +15,7 @@ from workbench import host
 from workbench.graph.model import Declared, Dim, Program
 from workbench.graph.onnx import load_onnx
 from workbench.graph.onnx.reader import read_program
-from workbench.session.protocol import error_json
+from workbench.session.core.protocol import error_json
 
 USUAL = ((r"batch|^n$|^b$", 1), (r"seq|len|tok|time|word", 128), (r"chan|^c$", 3), (r"height|width|size|^h$|^w$", 224))
 """What open dimensions are proposed to be, by what their names contain."""

@@ -16,13 +16,14 @@ from workbench.arguments import is_a
 from workbench.errors import UsageError, did_you_mean
 from workbench.schedule.primitive import Primitive
 from workbench.session import Session
-from workbench.session.keeping import kept
-from workbench.session.parts.meta import PANELS
-from workbench.widgets import export as exporting
-from workbench.widgets.figure import LiveFigure
-from workbench.widgets.options import loading
-from workbench.widgets.static_view import static_text, with_copy
-from workbench.widgets.twins import VariantTwins, wait_for
+from workbench.session.panels.meta import PANELS
+from workbench.session.variant_tree.saved_file import kept
+
+from . import export as exporting
+from .figure import LiveFigure
+from .options import loading
+from .static_view import static_text, with_copy
+from .twins import VariantTwins, wait_for
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workbench.analysis.figures.parts import Part, alone
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours
-from workbench.analysis.source import Lines, Trial, read
+from workbench.analysis.figures.subplot import Part, alone
+from workbench.analysis.trials.source import Lines, Trial, read
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-    from workbench.analysis.source import Source
+    from workbench.analysis.trials.source import Source
     from workbench.target import Target
 
 
@@ -45,7 +45,7 @@ def prediction_figure(
 
 def clock(target: Target | None, peak_gflops: float | None = None) -> float | None:
     """Return cycles in a nanosecond, as the model counts them, where the machine's peak is known."""
-    from workbench.analysis.estimate import cycles_per_ms
+    from workbench.analysis.loop_nest.estimate import cycles_per_ms
     from workbench.machine_model.parameters import Machine
     from workbench.target import Target
 

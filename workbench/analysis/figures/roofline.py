@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from workbench.analysis.estimate import estimate
-from workbench.analysis.figures.parts import FOOT, Part, alone, escaped
-from workbench.analysis.figures.room import Room
+from workbench.analysis.figures.label_placement import Room
 from workbench.analysis.figures.style import SIZE, Colours, Theme, axis, colours, log_ticks
+from workbench.analysis.figures.subplot import FOOT, Part, alone, escaped
+from workbench.analysis.loop_nest.estimate import estimate
+from workbench.machine_model import parameters
 from workbench.markup import plural
 from workbench.runtime.machine.roofs import all_threads
 
@@ -107,7 +108,6 @@ def _spot(schedule: Schedule, number: int, current: bool, target: Target) -> Spo
 
 def working_sets(target: Target) -> dict[str, int]:
     """Return bytes that all threads read together to see a level alone, for the levels that show alone."""
-    from workbench.machine_model import parameters
     from workbench.runtime.machine.roofs import size_class
 
     found = parameters.Machine.of(target)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from workbench.analysis.curve import best_so_far
-from workbench.analysis.figures.best import best_part
-from workbench.analysis.figures.parts import Domain, compose
+from workbench.analysis.figures.best_so_far import best_part
 from workbench.analysis.figures.prediction import clock, prediction_part
 from workbench.analysis.figures.style import Theme, colours
+from workbench.analysis.figures.subplot import Domain, compose
 from workbench.analysis.figures.timeline import TURNS, timeline_part
-from workbench.analysis.source import read
+from workbench.analysis.trials.curve import best_so_far
+from workbench.analysis.trials.source import read
 from workbench.runtime.machine.roofs import all_threads
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import plotly.graph_objects as go
 
-    from workbench.analysis.source import Source
+    from workbench.analysis.trials.source import Source
     from workbench.target import Target
 
 LEFT = 0.66
