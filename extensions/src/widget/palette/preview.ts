@@ -10,7 +10,7 @@ import { noKernel } from '../words';
 export const refused = (error: ErrorInfo): Verdict =>
   ({ legal: false, code: error.code, reason: error.message, hint: error.hint ?? '', where: error.where ?? [], witness: null });
 
-/** What a new row is where the answer does not say otherwise; the kernel has the same (`session/preview.py`). */
+/** What a new row is where the answer does not say otherwise; the kernel has the same (`session/schedule_view/preview.py`). */
 const USUAL = { kind: 'loop', extent: null, mark: 'serial', chips: [], kinds: [], text: '', reduce: false, iters: null, flops: null, bytes: null, own: null, ws: null, level: null, block: null };
 
 /** Whole rows, which know how deep they lie: of a row that changes only the changes travel. */
