@@ -1,5 +1,6 @@
 """Networks: import, passes, fusion and tasks."""
 
+from workbench.graph import html, ops
 from workbench.graph.graph import Graph, Node, TensorType
 from workbench.graph.group import Group
 from workbench.graph.onnx import load_onnx

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from workbench.graph.graph import Array, Node, TensorType
+from workbench.graph.graph import Array, Node, TensorType, type_inference
 from workbench.graph.opdef import Call, evaluate, infer, opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096
 
 
+@type_inference.by
 def infer_types(
     nodes: Iterable[Node], inputs: Mapping[str, TensorType], constants: Mapping[str, Array]
 ) -> dict[str, TensorType]:

@@ -6,22 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from workbench import te
 from workbench.arguments import is_a
+from workbench.ir import te
+from workbench.ir.flops import count_flops
+from workbench.ir.func import Func
+from workbench.legible import shown_legibly
+from workbench.markup import Drawn
+from workbench.graph.describe import describe, dims, word
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
-from workbench.graph.kernel_words import describe, dims, word
-from workbench.graph.memory.joins import join_in_place
-from workbench.graph.memory.operand_views import MOVES, read_through, written_in_order
+from workbench.graph.joins import join_in_place
+from workbench.graph.key import structural_key
+from workbench.graph.moved import MOVES, read_through, written_in_order
 from workbench.graph.opdef import Call, opdef
 from workbench.graph.ops.common import as_type
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, why_not_compiled
-from workbench.graph.structural_key import structural_key
-from workbench.ir.flops import count_flops
-from workbench.ir.func import Func
-from workbench.legible import shown_legibly
 
 if TYPE_CHECKING:
     from workbench.target import Target
@@ -39,7 +40,7 @@ _COMMUTATIVE = ("Add", "Sum", "Mul", "Max", "Min")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Task:
+class Task(Drawn):
     """A computation to tune: what several kernels of a network have in common.
 
     Attributes
@@ -73,11 +74,6 @@ class Task:
     def __repr__(self) -> str:
         often = f" ×{self.weight}" if self.weight > 1 else ""
         return f"<Task {self.name}{often}: {self.flops:,} operations>"
-
-    def _repr_html_(self) -> str:
-        from workbench.graph.html import task_html
-
-        return task_html(self)
 
     @staticmethod
     def of_func(func: Func, target: Target | None = None, name: str | None = None) -> Task:

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from workbench.graph.graph import Graph, Node, Origin
+from workbench.graph.graph import Graph, Node, Origin, pass_explainer
 from workbench.graph.passes.base import Journal, find_pass, journal, run_pass, select_passes
+from workbench.graph.passes.pipeline import DEFAULT, ORDER, finished
 from workbench.legible import shown_legibly
+from workbench.markup import Drawn
 
 Kind = Literal["removed", "added", "changed"]
 _SHOWN = 12
@@ -117,7 +119,7 @@ _KINDS: tuple[Kind, ...] = ("removed", "added", "changed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class Report(Drawn):
     """What all passes did; `graph` is the result.
 
     Attributes
@@ -173,12 +175,8 @@ class Report:
         sizes = f"{len(self.before.nodes)} -> {len(self.graph.nodes)} nodes"
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"
 
-    def _repr_html_(self) -> str:
-        from workbench.graph.html import report_html
 
-        return report_html(self)
-
-
+@pass_explainer.by
 def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
     """Optimise a graph and keep what every pass did.
 
@@ -193,8 +191,6 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
     Report
         Its `graph` is what `Graph.optimize` returns.
     """
-    from workbench.graph.passes import DEFAULT, ORDER, finished
-
     without = (without,) if isinstance(without, str) else tuple(without)
     wanted = tuple(DEFAULT if passes is None else passes)
     order = select_passes(wanted, without)

@@ -13,6 +13,14 @@ from workbench.graph.passes.layout.problem import Space
 from workbench.graph.passes.layout.solve import Solution
 from workbench.graph.passes.layout.write import Moved
 from workbench.legible import shown_legibly
+from workbench.markup import Drawn
+
+from workbench.graph.graph import Graph
+from workbench.graph.passes.layout.carry import Mode
+from workbench.graph.passes.layout.order import Order, last
+from workbench.graph.passes.layout.problem import Space
+from workbench.graph.passes.layout.solve import Solution
+from workbench.graph.passes.layout.write import Moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +76,7 @@ class Transposition:
 
 
 @dataclass(frozen=True, slots=True)
-class LayoutReport:
+class LayoutReport(Drawn):
     """Layouts of a network.
 
     Attributes
@@ -121,11 +129,6 @@ class LayoutReport:
             f"{sum(m.nbytes for m in self.moves) / 1e6:.2f} MB; estimated {self.cost_ns / 1e3:.0f} µs, "
             f"{self.model_ns / 1e3:.0f} µs as the model has it ({how})"
         )
-
-    def _repr_html_(self) -> str:
-        from workbench.graph.html import layout_html
-
-        return str(layout_html(self))
 
 
 _SITUATIONS = {
