@@ -33,10 +33,9 @@ class Provided(Generic[P, R]):
         assert self._function is not None, f"no module that provides {self.what} is imported"
         return self._function(*args, **kwargs)
 
-    def by(self, function: Callable[P, R]) -> Callable[P, R]:
-        """Decorator of the function that does it."""
+    def provide(self, function: Callable[P, R]) -> None:
+        """Say which function does it."""
         self._function = function
-        return function
 
 
 def import_modules(package: str, path: Iterable[str], without: Collection[str] = ()) -> None:

@@ -10,8 +10,9 @@ from graph.protos import node_of
 
 from workbench import te
 from workbench.errors import ModelError
-from workbench.graph.opdef import Case, registry
-from workbench.graph.opdef import evaluate as op_values
+from workbench.graph.call import Case
+from workbench.graph.evaluation import evaluate as op_values
+from workbench.graph.opdef import registry
 from workbench.graph.ops.common import as_type
 from workbench.ir import verify
 from workbench.ir.interpreter import interp

@@ -1,6 +1,8 @@
 """Networks: import, passes, fusion and tasks."""
 
-from workbench.graph import html, ops
+import workbench.graph.html
+import workbench.graph.onnx.foreign
+import workbench.graph.ops  # noqa: F401 (they register what they declare)
 from workbench.graph.graph import Graph, Node, TensorType
 from workbench.graph.group import Group
 from workbench.graph.onnx import load_onnx

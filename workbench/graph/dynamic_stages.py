@@ -15,10 +15,10 @@ import numpy as np
 
 from workbench.errors import ModelError
 from workbench.graph.dtypes import DTYPES
+from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.infer import FOLLOW, follow, make_call
-from workbench.graph.model import Program
-from workbench.graph.opdef import infer
+from workbench.graph.program import Program
 
 Values: TypeAlias = Mapping[str, Any]
 

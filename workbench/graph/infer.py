@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from workbench.graph.call import Call
+from workbench.graph.evaluation import evaluate, infer
 from workbench.graph.graph import Array, Node, TensorType, type_inference
-from workbench.graph.opdef import Call, evaluate, infer, opdef
+from workbench.graph.opdef import opdef
 
 #: Values are followed during inference up to this many elements: enough for any shape arithmetic, cheap for any weight.
 FOLLOW = 4096
 
 
-@type_inference.by
 def infer_types(
     nodes: Iterable[Node], inputs: Mapping[str, TensorType], constants: Mapping[str, Array]
 ) -> dict[str, TensorType]:
@@ -34,6 +35,9 @@ def infer_types(
                 types[name] = t
         values.update(zip(node.outputs, follow(call, out), strict=False))
     return types
+
+
+type_inference.provide(infer_types)
 
 
 def make_call(node: Node, types: Mapping[str, TensorType], values: Mapping[str, Array]) -> Call:

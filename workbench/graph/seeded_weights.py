@@ -22,6 +22,8 @@ from workbench.arguments import path as as_path
 from workbench.errors import ModelError
 from workbench.graph.graph import Array, Graph
 from workbench.graph.onnx import load_onnx, read_model
+from workbench.graph.opdef import OpDef, registry
+from workbench.graph.reference import run_reference
 
 if TYPE_CHECKING:
     import onnx
@@ -29,17 +31,8 @@ if TYPE_CHECKING:
 Execute: TypeAlias = Callable[[Graph, Mapping[str, Array], Sequence[str]], Mapping[str, Array]]
 
 LOGIT_STD = 2.0
-_ROLES = {
-    "Conv": ("", "weight", "bias"),
-    "Gemm": ("", "weight", "bias"),
-    "MatMul": ("weight", "weight"),
-    "BatchNormalization": ("", "scale", "bias", "mean", "var"),
-    "InstanceNormalization": ("", "scale", "bias"),
-    "Mul": ("scale", "scale"),
-    "Add": ("bias", "bias"),
-    "PRelu": ("", "scale"),
-}
-_VIEWS = ("Unsqueeze", "Reshape", "Squeeze", "Transpose", "Flatten", "Identity")
+_ROLES = ("weight", "bias", "scale", "mean", "var")
+_BLANK = OpDef()
 
 
 def fill_weights(
@@ -71,8 +64,6 @@ def fill_weights(
     ModelError
         What `load_onnx` raises, and "model.fill_role" for a weight whose role is not known.
     """
-    from workbench.graph.reference import run_reference
-
     source, _, _ = read_model(model_path)
     work = _Fill(source, seed, shapes or {}, execute or run_reference)
     work.draw()
@@ -147,26 +138,29 @@ class _Fill:
         """Weight -> role in the first node that uses it (through reshapes), in the order of use."""
         alias: dict[str, str] = {}
         roles: dict[str, str] = {}
+        declared = registry()
+        ops = {n.op_type: declared.get(n.op_type, _BLANK) for n in self.proto.graph.node}
+        views = {name for name, op in ops.items() if op.view or op.rearranges}
         for n in self.proto.graph.node:
-            if n.op_type in _VIEWS and n.input[0] in self.shape | alias:
+            if n.op_type in views and n.input[0] in self.shape | alias:
                 alias[n.output[0]] = alias.get(n.input[0], n.input[0])
         self.alias = alias
         for n in self.proto.graph.node:
-            if n.op_type in _VIEWS:
+            if n.op_type in views:
                 continue
             for k, i in enumerate(n.input):
                 name = alias.get(i, i)
                 if name not in self.shape or name in roles:
                     continue
-                known = _ROLES.get(n.op_type, ())
-                if k >= len(known) or not known[k]:
+                role = next((x.role for x in ops[n.op_type].inputs[k : k + 1]), "")
+                if role not in _ROLES:
                     raise ModelError(
                         "model.fill_role",
                         f"It is not known how to make up {name!r}, input {k} of a {n.op_type}.",
                         (name, n.name or n.op_type),
                         "run the model with the weights that it has",
                     )
-                roles[name] = known[k]
+                roles[name] = role
         return roles
 
     # ---- calibration ----

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
-from workbench import te
-from workbench.graph.opdef import Call, opdef
-from workbench.graph.ops.arrays.tensor import Slice, Transpose
+from workbench.graph.call import Call
+from workbench.graph.opdef import Index, Places, opdef
+from workbench.ir import te
 from workbench.ir.expr import Binary, Load
-from workbench.te.value import Stage
-
-Index: TypeAlias = "te.Axis | te.Value | int"
-Through: TypeAlias = Callable[[Sequence[Index]], tuple[Index, ...]]
-
-#: Operators that only say where an element is found.
-MOVES = ("Transpose", "Slice")
+from workbench.ir.te_value import Stage
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +23,7 @@ class Moved(te.Tensor):
     """
 
     source: te.Tensor | None = None
-    through: Through | None = None
+    through: Places | None = None
 
     def __getitem__(self, index: Index | tuple[Index, ...]) -> te.Value:
         assert self.source is not None
@@ -40,29 +32,15 @@ class Moved(te.Tensor):
 
 
 def read_through(c: Call, x: te.Tensor) -> Moved:
-    """The result of a Transpose or Slice as places in its input."""
+    """The result of an operator that moves as places in its input."""
     op = opdef(c.node)
-    shape = op.infer(c)[0].shape
-    if isinstance(op, Transpose):
-        perm = op.perm(c)
-        return Moved(
-            x.name, shape, x.dtype, x.constant, (), x, lambda i: tuple(i[perm.index(d)] for d in range(x.ndim))
-        )
-    assert isinstance(op, Slice)
-    cuts = op.ranges(c)
-
-    def through(i: Sequence[Index]) -> tuple[Index, ...]:
-        return tuple(v if (s, k) == (0, 1) else v * k + s for v, (s, _, k) in zip(i, cuts, strict=True))
-
-    return Moved(x.name, shape, x.dtype, x.constant, (), x, through)
+    return Moved(x.name, op.infer(c)[0].shape, x.dtype, x.constant, (), x, op.places(c))
 
 
 def written_in_order(c: Call, x: te.Tensor) -> te.Tensor:
     """Transposition of what one reducing stage computes: the same stage with its axes and its result in that order."""
     (stage,) = x.stages
-    op, name = opdef(c.node), c.name("transpose")
-    assert isinstance(op, Transpose)
-    perm = op.perm(c)
+    name, perm = c.name("transpose"), opdef(c.node).perm(c)
     index = tuple(stage.index[p] for p in perm)
     value = stage.value
     assert isinstance(value, Binary)

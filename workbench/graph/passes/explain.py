@@ -176,7 +176,6 @@ class Report(Drawn):
         return f"<Report of {len(self.passes)} passes on {self.graph.name!r}: {sizes}>"
 
 
-@pass_explainer.by
 def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Report:
     """Optimise a graph and keep what every pass did.
 
@@ -204,6 +203,9 @@ def explain(graph: Graph, passes: Sequence[str] | None = None, without: Iterable
         graphs.append(now)
     off = tuple(dict.fromkeys(n for n in ORDER if n not in order))
     return Report(graph, finished(now, Origin(graph, wanted, without)), tuple(done), off, tuple(graphs))
+
+
+pass_explainer.provide(explain)
 
 
 def _report(name: str, before: Graph, after: Graph, said: Journal, seconds: float) -> PassReport:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.errors import UsageError
-from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph import passes as package
+from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph.passes import fuse
 from workbench.graph.passes.base import Pass, find_pass, passes, run_pass, select_passes
 from workbench.provided import import_modules
@@ -46,7 +46,6 @@ def list_passes() -> tuple[Pass, ...]:
     return tuple(find_pass(name) for name in dict.fromkeys((*ORDER, *passes())))
 
 
-@pass_runner.by
 def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterable[str] | str = ()) -> Graph:
     """Run passes in order (default: `DEFAULT`), except those that are left out.
 
@@ -58,6 +57,9 @@ def run_passes(graph: Graph, order: Sequence[str] | None = None, without: Iterab
     for name in select_passes(order, without):
         now = run_pass(now, name)
     return finished(now, Origin(graph, order, without))
+
+
+pass_runner.provide(run_passes)
 
 
 def finished(graph: Graph, origin: Origin) -> Graph:

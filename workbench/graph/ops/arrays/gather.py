@@ -10,10 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, compute, ints, sample
+from workbench.ir import te
 
 
 def counted(c: Call, i: int, value: te.Value, extent: int) -> te.Value:
@@ -36,9 +38,9 @@ class _Picking(OpDef):
     def in_code(self, i: int, value: Array) -> bool:
         return i == 1 and value.size == 1
 
-    def index(self, c: Call, args: Sequence[te.Tensor | None], at: Sequence[Idx], extent: int) -> te.Value | int:
+    def index(self, c: Call, t: te.Tensor | None, at: Sequence[Idx], extent: int) -> te.Value | int:
         """Position along a dimension of the tensor: that of the index tensor's element at `at`."""
-        v, t = c.scalar(1), args[1]
+        v = c.scalar(1)
         if v is not None:
             return int(v) % extent
         assert t is not None
@@ -53,7 +55,7 @@ class _Picking(OpDef):
             raise c.error("bad_value", f"picks elements that do not exist, of {' x '.join(map(str, extents))}")
 
 
-@operator("Gather", "injective")
+@operator("Gather", "injective", picks=True)
 class Gather(_Picking):
     """Slices along one axis, by number."""
 
@@ -62,20 +64,21 @@ class Gather(_Picking):
         self.check_index(c, x[axis : axis + 1])
         return (TensorType((*x[:axis], *c.shape(1), *x[axis + 1 :]), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index = args[0], args[1]
-        assert x is not None
-        assert index is not None
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        axis, index = c.get_int("axis", 0) % len(perm), len(c.shape(1))
+        if index > 1:
+            return None
+        return Permuted({**c.node.attrs, "axis": perm.index(axis)}, perm if index else left_axes(perm, (axis,)))
+
+    def reference(self, c: Call, x: Array, index: Array) -> Array:
         axis = c.get_int("axis", 0)
         return np.asarray(np.take(x, positions(index, x.shape[axis]), axis=axis))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, index: te.Tensor | None = None) -> te.Tensor:
         axis, width = c.axis(c.get_int("axis", 0), x.ndim), len(c.shape(1))
 
         def body(*i: te.Axis) -> te.Value:
-            at = self.index(c, args, i[axis : axis + width], x.shape[axis])
+            at = self.index(c, index, i[axis : axis + width], x.shape[axis])
             return x[(*i[:axis], at, *i[axis + width :])]
 
         return compute(self.infer(c)[0].shape, body, c.name("gather"))
@@ -92,7 +95,7 @@ class Gather(_Picking):
         ]
 
 
-@operator("GatherElements", "injective")
+@operator("GatherElements", "injective", picks=True)
 class GatherElements(_Picking):
     """Elements along one axis, each by a number of its own."""
 
@@ -103,22 +106,17 @@ class GatherElements(_Picking):
         self.check_index(c, x[axis : axis + 1])
         return (TensorType(index, c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index = args[0], args[1]
-        assert x is not None
-        assert index is not None
+    def reference(self, c: Call, x: Array, index: Array) -> Array:
         axis = c.axis(c.get_int("axis", 0), x.ndim)
         grid: list[Array] = list(np.indices(index.shape))
         grid[axis] = positions(index, x.shape[axis])
         return np.asarray(x[tuple(grid)])
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, index: te.Tensor | None = None) -> te.Tensor:
         axis = c.axis(c.get_int("axis", 0), x.ndim)
 
         def body(*i: te.Axis) -> te.Value:
-            at = self.index(c, args, i, x.shape[axis])
+            at = self.index(c, index, i, x.shape[axis])
             return x[tuple(at if d == axis else v for d, v in enumerate(i))]
 
         return compute(c.shape(1), body, c.name("gather"))
@@ -130,7 +128,7 @@ class GatherElements(_Picking):
         ]
 
 
-@operator("GatherND", "injective")
+@operator("GatherND", "injective", picks=True)
 class GatherND(_Picking):
     """Slices by tuples of numbers, the last dimension of the index tensor."""
 
@@ -152,19 +150,13 @@ class GatherND(_Picking):
         self.check_index(c, c.shape(0)[batch : batch + width])
         return (TensorType((*c.shape(1)[:-1], *c.shape(0)[batch + width :]), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index = args[0], args[1]
-        assert x is not None
-        assert index is not None
+    def reference(self, c: Call, x: Array, index: Array) -> Array:
         batch, width = self.parts(c)
         own = np.indices(index.shape[:-1])[:batch]
         picked = [positions(index[..., k], x.shape[batch + k]) for k in range(width)]
         return np.asarray(x[(*own, *picked)])
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, index = args
-        assert x is not None
-        assert index is not None
+    def lower(self, c: Call, x: te.Tensor, index: te.Tensor) -> te.Tensor:
         batch, width = self.parts(c)
         rank = index.ndim - 1
 

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import at, broadcast_shape, compute, ints, sample
+from workbench.ir import te
 
 
-@operator("Expand", "injective")
+@operator("Expand", "injective", picks=True)
 class Expand(OpDef):
     """The input broadcast against a shape."""
 
     parameters = (1,)
 
+    def idle(self, c: Call) -> bool:
+        return True
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        shape = None if c.moving(1) else self.infer(c)[0].shape
+        if shape is None or len(c.shape(0)) != len(shape):
+            return None
+        return Permuted(dict(c.node.attrs), perm, {1: ints(*(shape[p] for p in perm))})
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         want = tuple(int(d) for d in c.constant(1, "shape"))
         return (TensorType(broadcast_shape(c, [c.shape(0), want]), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return np.broadcast_to(args[0], self.infer(c)[0].shape).copy()
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        return np.broadcast_to(x, self.infer(c)[0].shape).copy()
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
         return compute(self.infer(c)[0].shape, lambda *i: at(x, i), c.name("expand"))
 
     def cases(self) -> list[Case]:
@@ -36,11 +46,17 @@ class Expand(OpDef):
         ]
 
 
-@operator("Tile", "injective")
+@operator("Tile", "injective", picks=True)
 class Tile(OpDef):
     """The input repeated along each axis."""
 
     parameters = (1,)
+
+    def idle(self, c: Call) -> bool:
+        return True
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        return None if c.moving(1) else Permuted(dict(c.node.attrs), perm, {1: c.constant(1, "repeats")[list(perm)]})
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         x, times = c.shape(0), [int(r) for r in c.constant(1, "repeats")]
@@ -48,13 +64,10 @@ class Tile(OpDef):
             raise c.error("invalid_graph", f"repeats a tensor of shape {list(x)} {times} times")
         return (TensorType(tuple(e * t for e, t in zip(x, times, strict=True)), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return np.tile(args[0], [int(r) for r in c.constant(1, "repeats")])
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        return np.tile(x, [int(r) for r in c.constant(1, "repeats")])
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
 
         def body(*i: te.Axis) -> te.Value:
             return x[tuple(0 if e == 1 else k % e for k, e in zip(i, x.shape, strict=True))]
@@ -83,13 +96,11 @@ class Trilu(OpDef):
     def _diagonal(self, c: Call) -> int:
         return int(c.constant(1, "diagonal").reshape(-1)[0]) if c.has(1) else 0
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return (np.triu if c.get_int("upper", 1) else np.tril)(args[0], self._diagonal(c))
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        return (np.triu if c.get_int("upper", 1) else np.tril)(x, self._diagonal(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, k, upper = args[0], self._diagonal(c), bool(c.get_int("upper", 1))
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        k, upper = self._diagonal(c), bool(c.get_int("upper", 1))
         low, high = x.shape[-1] + x.shape[-2], x.shape[-1] + x.shape[-2]
 
         def body(*i: te.Axis) -> te.Value:
@@ -129,19 +140,15 @@ class OneHot(OpDef):
         x, axis = c.shape(0), self._axis(c)
         return (TensorType((*x[:axis], self._depth(c), *x[axis:]), c.type(2).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, values, depth = args[0], args[2], self._depth(c)
-        assert x is not None
-        assert values is not None
+    def reference(self, c: Call, x: Array, _: Array, values: Array) -> Array:
+        depth = self._depth(c)
         x = x.astype(np.int64)
         hot = np.expand_dims(np.where(x < 0, x + depth, x), self._axis(c))
         number = np.arange(depth).reshape(-1, *(1,) * (x.ndim - self._axis(c)))
         return np.asarray(np.where(hot == number, values[1], values[0]))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, values, axis, depth = args[0], args[2], self._axis(c), self._depth(c)
-        assert x is not None
-        assert values is not None
+    def lower(self, c: Call, x: te.Tensor, _: te.Tensor | None, values: te.Tensor) -> te.Tensor:
+        axis, depth = self._axis(c), self._depth(c)
 
         def body(*i: te.Axis) -> te.Value:
             at = te.cast(x[(*i[:axis], *i[axis + 1 :])], "int64")

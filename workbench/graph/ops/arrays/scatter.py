@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
-from workbench.graph.ops.arrays.gather import counted
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, lowest, sample
+from workbench.graph.ops.gather import counted
+from workbench.ir import te
 
 #: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18
@@ -104,20 +105,12 @@ class ScatterElements(_Scatter):
     def looks(self, c: Call) -> tuple[int, int]:
         return c.type(0).size, c.shape(1)[c.axis(c.get_int("axis", 0), len(c.shape(0)))]
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index, values = args
-        assert x is not None
-        assert index is not None
-        assert values is not None
+    def reference(self, c: Call, x: Array, index: Array, values: Array) -> Array:
         grid: list[Array] = list(np.indices(index.shape))
         grid[c.axis(c.get_int("axis", 0), x.ndim)] = index.astype(np.int64)
         return self.stored(c, x, tuple(grid), values)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, index, values = args
-        assert x is not None
-        assert index is not None
-        assert values is not None
+    def lower(self, c: Call, x: te.Tensor, index: te.Tensor, values: te.Tensor) -> te.Tensor:
         axis, how = c.axis(c.get_int("axis", 0), x.ndim), self.how(c)
         count = index.shape[axis]
         cut = [d for d in range(x.ndim) if d != axis and index.shape[d] < x.shape[d]]
@@ -180,18 +173,10 @@ class ScatterND(_Scatter):
         own = x[: index[-1]] if self.how(c) == "none" else x
         return math.prod(own), math.prod(index[:-1])
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, index, values = args
-        assert x is not None
-        assert index is not None
-        assert values is not None
+    def reference(self, c: Call, x: Array, index: Array, values: Array) -> Array:
         return self.stored(c, x, tuple(np.moveaxis(index.astype(np.int64), -1, 0)), values)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, index, values = args
-        assert x is not None
-        assert index is not None
-        assert values is not None
+    def lower(self, c: Call, x: te.Tensor, index: te.Tensor, values: te.Tensor) -> te.Tensor:
         width, how, many = index.shape[-1], self.how(c), index.shape[:-1]
 
         def axes() -> list[te.Axis]:

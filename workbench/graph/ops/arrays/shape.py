@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, ints, sample
+from workbench.ir import te
 
 
-def _view(c: Call, x: te.Tensor | None, shape: tuple[int, ...]) -> te.Tensor:
+def _view(c: Call, x: te.Tensor, shape: tuple[int, ...]) -> te.Tensor:
     """Copy in row-major order into another shape, with affine indices only where the shapes have common factors."""
-    assert x is not None
     groups = _factor_groups(x.shape, shape)
 
     def body(*idx: te.Axis) -> te.Value:
@@ -56,6 +56,8 @@ def _factor_groups(a: tuple[int, ...], b: tuple[int, ...]) -> list[tuple[tuple[i
 
 
 class _Reshaping(OpDef):
+    on_quantised = True
+
     def shape(self, c: Call) -> tuple[int, ...]:
         """Shape of the result."""
         raise NotImplementedError
@@ -63,12 +65,11 @@ class _Reshaping(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(self.shape(c), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
-        assert args[0] is not None
-        return args[0].reshape(self.shape(c))
+    def reference(self, c: Call, x: Array, *_: Any) -> Array | tuple[Array, ...]:
+        return x.reshape(self.shape(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        return _view(c, args[0], self.shape(c))
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        return _view(c, x, self.shape(c))
 
 
 @operator("Reshape", "injective", view=True)
@@ -183,18 +184,18 @@ class Optional(Identity):
 
     multi = True
 
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        return (args[0] if args else None,)
+    def reference(self, c: Call, x: Any = None) -> tuple[Any, ...]:
+        return (x,)
 
 
 @operator("OptionalGetElement", "injective", elementwise=True, view=True)
 class OptionalGetElement(Optional):
     """The value itself, which must be there."""
 
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        if args[0] is None:
+    def reference(self, c: Call, x: Any = None) -> tuple[Any, ...]:
+        if x is None:
             raise c.error("bad_value", "asks for a value that is absent")
-        return (args[0],)
+        return (x,)
 
 
 @operator("OptionalHasElement", "opaque")
@@ -206,8 +207,8 @@ class OptionalHasElement(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType((), "bool"),)
 
-    def reference(self, c: Call, *args: Any) -> tuple[Any, ...]:
-        return (np.array(bool(args) and args[0] is not None),)
+    def reference(self, c: Call, x: Any = None) -> tuple[Any, ...]:
+        return (np.array(x is not None),)
 
     def cases(self) -> list[Case]:
         return [Case("tensor", (sample(2, 3),)), Case("nothing", ())]
@@ -230,9 +231,8 @@ class Dropout(_Reshaping):
         mask = TensorType(c.shape(0), "bool")
         return (TensorType(self.shape(c), c.type(0).dtype), *((mask,) if len(c.node.outputs) > 1 else ()))
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
-        assert args[0] is not None
-        return args[0], np.ones(args[0].shape, bool)
+    def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
+        return x, np.ones(x.shape, bool)
 
     def cases(self) -> list[Case]:
         return [
@@ -254,7 +254,7 @@ class Shape(OpDef):
         x = c.shape(0)
         return x[slice(c.get_int("start", 0), c.get_int("end", len(x)))]
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *_: Any) -> Array:
         return np.array(self._dims(c), dtype=np.int64)
 
     def cases(self) -> list[Case]:
@@ -270,7 +270,7 @@ class Size(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType((), "int64"),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *_: Any) -> Array:
         return np.array(c.type(0).size, dtype=np.int64)
 
     def cases(self) -> list[Case]:
@@ -285,7 +285,7 @@ class Constant(OpDef):
         v = self.reference(c)
         return (TensorType(v.shape, v.dtype.name),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *_: Any) -> Array:
         for key, value in c.node.attrs.items():
             if key == "value" and isinstance(value, np.ndarray):
                 return value
@@ -319,10 +319,9 @@ class ConstantOfShape(OpDef):
         v = c.node.attrs.get("value")
         return v if isinstance(v, np.ndarray) else np.zeros(1, np.float32)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, x: Array) -> Array:
         value = self._value(c)
-        assert args[0] is not None
-        return np.full(tuple(int(d) for d in args[0]), value.reshape(-1)[0], value.dtype)
+        return np.full(tuple(int(d) for d in x), value.reshape(-1)[0], value.dtype)
 
     def cases(self) -> list[Case]:
         return [
@@ -347,8 +346,8 @@ class Range(OpDef):
         exact = -((start - limit) // step) if isinstance(step, int) else math.ceil((limit - start) / step)
         return max(0, int(exact))
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        start, limit, step = (np.asarray(a).reshape(()) for a in args)
+    def reference(self, c: Call, *args: Array) -> Array:
+        start, limit, step = (a.reshape(()) for a in args)
         count = self._count(start.item(), limit.item(), step.item())
         return np.asarray(start + np.arange(count, dtype=start.dtype) * step)
 

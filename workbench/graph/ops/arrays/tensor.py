@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from workbench import te
-from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted, dims, inverse
+from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.opdef import OpDef, Places, operator
 from workbench.graph.ops.common import compute, ints, sample
+from workbench.ir import te
 
 DTYPES = {
     1: "float32",
@@ -27,9 +29,18 @@ DTYPES = {
 }
 
 
-@operator("Concat", "opaque")
+@operator("Concat", "opaque", permutes_all=True)
 class Concat(OpDef):
     """Join along an axis. Several blocks write one buffer, hence a kernel of its own."""
+
+    def idle(self, c: Call) -> bool:
+        return len(c.types) == 1
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return f"concat of {len(c.types)} to {dims(out.shape)}"
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, 1)}, perm)
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         shapes = [c.shape(i) for i in range(len(c.types))]
@@ -40,11 +51,11 @@ class Concat(OpDef):
         first = shapes[0]
         return (TensorType((*first[:axis], sum(s[axis] for s in shapes), *first[axis + 1 :]), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        return np.concatenate([a for a in args if a is not None], axis=c.get_int("axis", 1))
+    def reference(self, c: Call, *args: Array) -> Array:
+        return np.concatenate(args, axis=c.get_int("axis", 1))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        return te.concat([a for a in args if a is not None], c.get_int("axis", 1), c.name("concat"))
+    def lower(self, c: Call, *args: te.Tensor) -> te.Tensor:
+        return te.concat(list(args), c.get_int("axis", 1), c.name("concat"))
 
     def cases(self) -> list[Case]:
         return [
@@ -53,7 +64,7 @@ class Concat(OpDef):
         ]
 
 
-@operator("Transpose", "injective")
+@operator("Transpose", "injective", transposes=True, moves=True, on_quantised=True)
 class Transpose(OpDef):
     """Permute the dimensions."""
 
@@ -65,19 +76,25 @@ class Transpose(OpDef):
             raise c.error("invalid_graph", f"has the permutation {list(p)} for {rank} dimensions")
         return p
 
+    def places(self, c: Call) -> Places:
+        back = inverse(self.perm(c))
+        return lambda i: tuple(i[d] for d in back)
+
+    def idle(self, c: Call) -> bool:
+        return list(self.perm(c)) == sorted(self.perm(c))
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return f"transpose {dims(c.shape(0))} to {dims(out.shape)}"
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(tuple(c.shape(0)[p] for p in self.perm(c)), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return np.transpose(args[0], self.perm(c))
+    def reference(self, c: Call, x: Array) -> Array:
+        return np.transpose(x, self.perm(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, perm = args[0], self.perm(c)
-        assert x is not None
-        return compute(
-            self.infer(c)[0].shape, lambda *i: x[tuple(i[perm.index(d)] for d in range(x.ndim))], c.name("transpose")
-        )
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        places = self.places(c)
+        return compute(self.infer(c)[0].shape, lambda *i: x[places(i)], c.name("transpose"))
 
     def cases(self) -> list[Case]:
         return [Case("2d", (sample(3, 4),)), Case("to nhwc", (sample(1, 2, 3, 4),), {"perm": (0, 2, 3, 1)})]
@@ -86,6 +103,9 @@ class Transpose(OpDef):
 @operator("Cast", "injective", elementwise=True)
 class Cast(OpDef):
     """Convert the element type."""
+
+    def idle(self, c: Call) -> bool:
+        return True
 
     def accepts(self, node: Node) -> bool:
         return node.attrs.get("to") in DTYPES
@@ -96,13 +116,11 @@ class Cast(OpDef):
             raise c.error("unsupported_dtype", f"converts to element type {code}, which is not supported")
         return (TensorType(c.shape(0), DTYPES[code]),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return args[0].astype(self.infer(c)[0].dtype)
+    def reference(self, c: Call, x: Array) -> Array:
+        return x.astype(self.infer(c)[0].dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, dtype = args[0], self.infer(c)[0].dtype
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        dtype = self.infer(c)[0].dtype
         return compute(x.shape, lambda *i: te.cast(x[i], dtype), c.name("cast"))
 
     def cases(self) -> list[Case]:
@@ -117,7 +135,7 @@ def _range(start: int, end: int, step: int, size: int) -> tuple[int, int, int]:
     return taken.start, len(taken), step
 
 
-@operator("Slice", "injective")
+@operator("Slice", "injective", moves=True, picks=True, on_quantised=True)
 class Slice(OpDef):
     """Part of a tensor: starts, ends, axes and steps (attributes before opset 10, inputs since)."""
 
@@ -137,17 +155,30 @@ class Slice(OpDef):
             out[axis] = _range(s, e, k, x[axis])
         return out
 
+    def places(self, c: Call) -> Places:
+        cuts = self.ranges(c)
+        return lambda i: tuple(v if (s, k) == (0, 1) else v * k + s for v, (s, _, k) in zip(i, cuts, strict=True))
+
+    def idle(self, c: Call) -> bool:
+        return all(step > 0 for _, _, step in self.ranges(c))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        starts = c.ints_or_input("starts", 1, 10) or ()
+        axes = c.ints_or_input("axes", 3, 10) or tuple(range(len(starts)))
+        moved = tuple(perm.index(a % len(perm)) for a in axes)
+        if c.version < 10:
+            return Permuted({**c.node.attrs, "axes": moved}, perm)
+        return Permuted(dict(c.node.attrs), perm, {3: ints(*moved)}) if len(c.types) > 3 else None
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(tuple(n for _, n, _ in self.ranges(c)), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
         grid = np.ix_(*[s + k * np.arange(n) for s, n, k in self.ranges(c)])
-        return args[0][grid]
+        return x[grid]
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, parts = args[0], self.ranges(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        parts = self.ranges(c)
         return compute(
             [n for _, n, _ in parts],
             lambda *i: x[tuple(v * k + s for v, (s, _, k) in zip(i, parts, strict=True))],
@@ -201,9 +232,19 @@ class Pad(OpDef):
         kept = [slice(max(0, -b), max(0, e + min(0, a))) for e, (b, a) in zip(c.shape(0), pads, strict=True)]
         return kept, [(max(0, b), max(0, a)) for b, a in pads]
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, mode = args[0], c.get_str("mode", "constant")
-        assert x is not None
+    def idle(self, c: Call) -> bool:
+        return not any(map(any, self.pads(c)))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        if any(c.moving(i) for i in range(1, len(c.types))):
+            return None
+        pads = self.pads(c)
+        flat = tuple(pads[p][0] for p in perm) + tuple(pads[p][1] for p in perm)
+        attrs: dict[str, AttrValue] = {"pads": flat, "mode": c.get_str("mode", "constant"), "value": self.fill(c)}
+        return Permuted(attrs, perm, count=1, version=10)
+
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        mode = c.get_str("mode", "constant")
         kept, pads = self._kept(c)
         x = x[tuple(kept)]
         if mode == "constant":  # of what is cropped to less than nothing only padding is left
@@ -231,9 +272,8 @@ class Pad(OpDef):
             return (size - 1) - te.abs((size - 1) - inner)
         return at
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, (kept, pads) = args[0], self._kept(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        kept, pads = self._kept(c)
         if any(k != slice(0, e) for k, e in zip(kept, x.shape, strict=True)):
             whole = x
             sizes = [k.stop - k.start for k in kept]

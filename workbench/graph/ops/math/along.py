@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import ints, same, sample
 
 
@@ -28,9 +31,8 @@ class TopK(OpDef):
         shape = (*x[:axis], k, *x[axis + 1 :])
         return TensorType(shape, c.type(0).dtype), TensorType(shape, "int64")
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
-        x, k = args[0], self._count(c)
-        assert x is not None
+    def reference(self, c: Call, x: Array, *_: Any) -> tuple[Array, ...]:
+        k = self._count(c)
         axis = c.axis(c.get_int("axis", -1), x.ndim)
         if c.get_int("largest", 1):
             order = x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis, kind="stable"), axis)
@@ -58,9 +60,7 @@ class Unique(OpDef):
         hint = "cut the model there, or run it with `workbench.onnx_backend`"
         raise c.error("dynamic_shape", "gives tensors whose shapes depend on what is computed at run time", hint)
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
-        x = args[0]
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> tuple[Array, ...]:
         axis = c.axis(c.get_int("axis", 0), x.ndim) if "axis" in c.node.attrs else None
         y, first, back, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
         order = np.arange(len(first)) if c.get_int("sorted", 1) else np.argsort(first)
@@ -81,10 +81,7 @@ class CumSum(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, at = args[0], args[1]
-        assert x is not None
-        assert at is not None
+    def reference(self, c: Call, x: Array, at: Array) -> Array:
         axis, turned = c.axis(int(at.reshape(-1)[0]), x.ndim), c.get_int("reverse", 0)
         x = np.flip(x, axis) if turned else x
         y = np.cumsum(x, axis, dtype=x.dtype)

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, sample
+from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 
@@ -31,17 +33,20 @@ class _Arg(OpDef):
             raise c.error("shape_mismatch", f"looks for an extreme of nothing along axis {axis}")
         return (TensorType((*x[:axis], *((1,) if c.get_int("keepdims", 1) else ()), *x[axis + 1 :]), "int64"),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axis, last = args[0], self.axis(c), c.get_int("select_last_index", 0)
-        assert x is not None
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        axis = self.axis(c)
+        out = perm if c.get_int("keepdims", 1) else left_axes(perm, (axis,))
+        return Permuted({**c.node.attrs, "axis": perm.index(axis)}, out)
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axis, last = self.axis(c), c.get_int("select_last_index", 0)
         x = np.flip(x, axis) if last else x
         found = np.argmin(x, axis) if self.least else np.argmax(x, axis)
         found = x.shape[axis] - 1 - found if last else found
         return np.asarray(np.expand_dims(found, axis) if c.get_int("keepdims", 1) else found, np.int64)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, axis, last = args[0], self.axis(c), c.get_int("select_last_index", 0)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        axis, last = self.axis(c), c.get_int("select_last_index", 0)
         shape, kept = self.infer(c)[0].shape, bool(c.get_int("keepdims", 1))
         size = x.shape[axis]
 

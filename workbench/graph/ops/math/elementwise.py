@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import DATA, Input
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import at, broadcast_shape, compute, operand, same, sample
+from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])
@@ -39,13 +41,11 @@ class _Unary(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return np.asarray(type(self).numpy(args[0])).astype(args[0].dtype, copy=False)
+    def reference(self, c: Call, x: Array) -> Array:
+        return np.asarray(type(self).numpy(x)).astype(x.dtype, copy=False)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, fn = args[0], type(self).scalar
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        fn = type(self).scalar
         return compute(x.shape, lambda *i: fn(x[i]), c.name(self.stage))
 
     def cases(self) -> list[Case]:
@@ -53,30 +53,31 @@ class _Unary(OpDef):
 
 
 def _unary(
-    name: str, numpy: Callable[[Any], Any], scalar: Callable[[Any], te.Value], doc: str, low: float | None = None
+    name: str,
+    numpy: Callable[[Any], Any],
+    scalar: Callable[[Any], te.Value],
+    doc: str,
+    low: float | None = None,
+    **facts: Any,
 ) -> None:
-    members = {
-        "numpy": staticmethod(numpy),
-        "scalar": staticmethod(scalar),
-        "stage": name.lower(),
-        "low": low,
-        "__doc__": doc,
-    }
-    operator(name, "injective", elementwise=True)(type(name, (_Unary,), members))
+    steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower(), "low": low}
+    operator(name, "injective", elementwise=True, **facts)(type(name, (_Unary,), {**steps, "__doc__": doc}))
 
 
-_unary("Relu", lambda x: np.maximum(x, 0), lambda v: te.maximum(v, 0.0), "max(x, 0)")
-_unary("Sigmoid", _np_sigmoid, te.sigmoid, "1 / (1 + exp(-x))")
+_unary(
+    "Relu", lambda x: np.maximum(x, 0), lambda v: te.maximum(v, 0.0), "max(x, 0)", idempotent=True, not_negative=True
+)
+_unary("Sigmoid", _np_sigmoid, te.sigmoid, "1 / (1 + exp(-x))", not_negative=True)
 _unary("Tanh", np.tanh, te.tanh, "Hyperbolic tangent.")
-_unary("Exp", np.exp, te.exp, "Exponential.")
+_unary("Exp", np.exp, te.exp, "Exponential.", not_negative=True)
 _unary("Log", np.log, te.log, "Natural logarithm.", low=0.1)
-_unary("Sqrt", np.sqrt, te.sqrt, "Square root.", low=0.1)
-_unary("Neg", np.negative, lambda v: -v, "Negation.")
-_unary("Abs", np.abs, te.abs, "Absolute value.")
+_unary("Sqrt", np.sqrt, te.sqrt, "Square root.", low=0.1, not_negative=True)
+_unary("Neg", np.negative, lambda v: -v, "Negation.", involution=True)
+_unary("Abs", np.abs, te.abs, "Absolute value.", idempotent=True, not_negative=True)
 _unary("Erf", _np_erf, te.erf, "Error function.")
-_unary("Floor", np.floor, te.floor, "Largest integer not above.")
-_unary("Ceil", np.ceil, te.ceil, "Smallest integer not below.")
-_unary("Round", np.rint, te.round, "Nearest integer; of two that are equally near, the even one.")
+_unary("Floor", np.floor, te.floor, "Largest integer not above.", idempotent=True)
+_unary("Ceil", np.ceil, te.ceil, "Smallest integer not below.", idempotent=True)
+_unary("Round", np.rint, te.round, "Nearest integer; of two that are equally near, the even one.", idempotent=True)
 _unary("Reciprocal", np.reciprocal, lambda v: 1.0 / v, "1 / x", low=0.5)
 
 
@@ -87,34 +88,30 @@ class LeakyRelu(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x: Any = args[0]
+    def reference(self, c: Call, x: Any) -> Array:
         return np.asarray(np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))), dtype=x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, alpha = args[0], c.get_float("alpha", 0.01)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        alpha = c.get_float("alpha", 0.01)
         return compute(x.shape, lambda *i: te.select(x[i] >= 0.0, x[i], x[i] * alpha), c.name("leaky_relu"))
 
     def cases(self) -> list[Case]:
         return [Case("default", (sample(3, 5),)), Case("alpha", (sample(2, 3, 4),), {"alpha": 0.2})]
 
 
-@operator("HardSigmoid", "injective", elementwise=True)
+@operator("HardSigmoid", "injective", elementwise=True, not_negative=True)
 class HardSigmoid(OpDef):
     """max(0, min(1, alpha * x + beta))."""
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x: Any = args[0]
+    def reference(self, c: Call, x: Any) -> Array:
         y = x * np.float32(c.get_float("alpha", 0.2)) + np.float32(c.get_float("beta", 0.5))
         return np.asarray(np.clip(y, 0, 1), dtype=x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, alpha, beta = args[0], c.get_float("alpha", 0.2), c.get_float("beta", 0.5)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        alpha, beta = c.get_float("alpha", 0.2), c.get_float("beta", 0.5)
         return compute(
             x.shape, lambda *i: te.maximum(te.minimum(x[i] * alpha + beta, 1.0), 0.0), c.name("hard_sigmoid")
         )
@@ -150,22 +147,19 @@ class Clip(OpDef):
         end = largest(c.type(0).dtype)
         return (None, None) if end is None else (-end, end)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x: Any = args[0]
-        given = self._attributes(c) if c.version < 11 else (*args[1:], None, None)[:2]
+    def reference(self, c: Call, x: Any, low: Array | None = None, high: Array | None = None) -> Array:
+        given = self._attributes(c) if c.version < 11 else (low, high)
         limits = (d if v is None else v for v, d in zip(given, self._open(c), strict=True))
         lo, hi = (None if v is None else np.asarray(v, x.dtype) for v in limits)
         x = x if lo is None else np.maximum(x, lo)
         return np.asarray(x if hi is None else np.minimum(x, hi))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *limits: te.Tensor | None) -> te.Tensor:
         lo, hi = (None if v is None else _always(te.const(v, x.dtype)) for v in self._open(c))
         if c.version < 11:
             given = [None if v is None else _always(te.const(v, x.dtype)) for v in self._attributes(c)]
         else:
-            given = [operand(c, i, args) if c.has(i) else None for i in (1, 2)]
+            given = [operand(c, i, (x, *limits)) if c.has(i) else None for i in (1, 2)]
         lo, hi = given[0] or lo, given[1] or hi
 
         def body(*i: te.Axis) -> te.Value:
@@ -192,7 +186,7 @@ class _Broadcast(OpDef):
     stage = ""
     variadic = False
     low: float | None = None
-    scalars = True
+    scalars = broadcasts = True
 
     def accepts(self, node: Node) -> bool:
         return not (node.version < 7 and node.attrs.get("broadcast"))
@@ -204,14 +198,16 @@ class _Broadcast(OpDef):
             raise c.error("shape_mismatch", f"mixes element types {', '.join(t.dtype for t in types)}")
         return (TensorType(broadcast_shape(c, [t.shape for t in types]), dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert all(a is not None for a in args)
+    def reference(self, c: Call, *args: Array) -> Array:
         out = self.last(functools.reduce(type(self).numpy, args), len(args))
         return np.asarray(out).astype(c.type(0).dtype, copy=False)
 
     def last(self, value: Any, count: int) -> Any:
         """What becomes of the operands taken together."""
         return value
+
+    def idle(self, c: Call) -> bool:
+        return len(c.types) == 1
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         fn, shape = type(self).scalar, broadcast_shape(c, [c.shape(i) for i in range(len(c.types))])
@@ -252,29 +248,27 @@ def _binary(
     doc: str,
     variadic: bool = False,
     low: float | None = None,
+    **facts: Any,
 ) -> None:
-    members = {
-        "numpy": staticmethod(numpy),
-        "scalar": staticmethod(scalar),
-        "stage": name.lower(),
-        "variadic": variadic,
-        "low": low,
-        "__doc__": doc,
-    }
-    operator(name, "injective", elementwise=True)(type(name, (_Broadcast,), members))
+    steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower()}
+    members = {**steps, "variadic": variadic, "low": low, "__doc__": doc}
+    operator(name, "injective", elementwise=True, **facts)(type(name, (_Broadcast,), members))
 
 
-_binary("Add", np.add, lambda a, b: a + b, "Sum of two tensors.")
-_binary("Sub", np.subtract, lambda a, b: a - b, "Difference.")
-_binary("Mul", np.multiply, lambda a, b: a * b, "Product.")
-_binary("Div", _divide, lambda a, b: a / b, "Quotient.", low=0.5)
-_binary("Pow", np.power, _power, "Power; the exponent is converted to the type of the base.", low=0.5)
-_binary("Max", np.maximum, te.maximum, "Largest of its inputs.", variadic=True)
-_binary("Min", np.minimum, te.minimum, "Smallest of its inputs.", variadic=True)
-_binary("Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True)
+_BIASES, _SCALES = (Input("bias"), Input("bias")), (Input("scale"), Input("scale"))
+_binary("Add", np.add, lambda a, b: a + b, "Sum of two tensors.", commutative=True, identity=0, inputs=_BIASES)
+_binary("Sub", np.subtract, lambda a, b: a - b, "Difference.", identity=0)
+_binary("Mul", np.multiply, lambda a, b: a * b, "Product.", commutative=True, identity=1, inputs=_SCALES)
+_binary("Div", _divide, lambda a, b: a / b, "Quotient.", low=0.5, identity=1)
+_binary("Pow", np.power, _power, "Power; the exponent is converted to the type of the base.", low=0.5, identity=1)
+_binary("Max", np.maximum, te.maximum, "Largest of its inputs.", variadic=True, commutative=True)
+_binary("Min", np.minimum, te.minimum, "Smallest of its inputs.", variadic=True, commutative=True)
+_binary(
+    "Sum", np.add, lambda a, b: a + b, "Sum of its inputs.", variadic=True, commutative=True, identity=0, word="add"
+)
 
 
-@operator("Mean", "injective", elementwise=True)
+@operator("Mean", "injective", elementwise=True, commutative=True)
 class Mean(_Broadcast):
     """Mean of its inputs."""
 
@@ -285,7 +279,7 @@ class Mean(_Broadcast):
         return value * (1.0 / count)
 
 
-@operator("PRelu", "injective", elementwise=True)
+@operator("PRelu", "injective", elementwise=True, inputs=(DATA, Input("scale")))
 class PRelu(OpDef):
     """x where x >= 0, else slope * x, with a slope that broadcasts."""
 
@@ -299,16 +293,10 @@ class PRelu(OpDef):
             )
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, slope = args[0], args[1]
-        assert x is not None
-        assert slope is not None
+    def reference(self, c: Call, x: Array, slope: Array) -> Array:
         return np.where(x >= 0, x, x * slope).astype(x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, slope = args[0], args[1]
-        assert x is not None
-        assert slope is not None
+    def lower(self, c: Call, x: te.Tensor, slope: te.Tensor) -> te.Tensor:
         return compute(x.shape, lambda *i: te.select(x[i] >= 0.0, x[i], x[i] * at(slope, i)), c.name("prelu"))
 
     def cases(self) -> list[Case]:

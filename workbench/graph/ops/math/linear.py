@@ -7,10 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, WEIGHT, dims
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, at, broadcast_shape, compute, operand, sample
+from workbench.ir import te
 
 #: What is summed of two elements and the places where they were read.
 Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]
@@ -50,30 +52,30 @@ class Det(OpDef):
             raise c.error("shape_mismatch", f"takes square matrices, not {list(shape)}")
         return (TensorType(shape[:-2], c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        return np.asarray(np.linalg.det(args[0].astype(np.float64)), args[0].dtype)
+    def reference(self, c: Call, x: Array) -> Array:
+        return np.asarray(np.linalg.det(x.astype(np.float64)), x.dtype)
 
     def cases(self) -> list[Case]:
         return [Case("one", (sample(3, 3),)), Case("several", (sample(2, 4, 4),))]
 
 
-@operator("MatMul", "complex")
+@operator("MatMul", "complex", inputs=(WEIGHT, WEIGHT), rowwise=True, reads_through=True)
 class MatMul(OpDef):
     """Matrix product of the last two dimensions; leading dimensions broadcast, vectors act as a row or a column."""
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return f"matmul {dims(c.shape(0))} · {dims(c.shape(1))}"
+
+    def summed_axis(self, c: Call) -> int | None:
+        return 0
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(product_shape(c, c.shape(0), c.shape(1)), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        assert args[1] is not None
-        return np.asarray(np.matmul(args[0], args[1]))
+    def reference(self, c: Call, a: Array, b: Array) -> Array:
+        return np.asarray(np.matmul(a, b))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        a, b = args[0], args[1]
-        assert a is not None
-        assert b is not None
+    def lower(self, c: Call, a: te.Tensor, b: te.Tensor) -> te.Tensor:
         return product_stage(c, a, b, lambda x, y, left, right: x * y)
 
     def cases(self) -> list[Case]:
@@ -87,9 +89,16 @@ class MatMul(OpDef):
         ]
 
 
-@operator("Gemm", "complex")
+@operator("Gemm", "complex", inputs=(WEIGHT, WEIGHT, BIAS), rowwise=True)
 class Gemm(OpDef):
     """alpha * A' * B' + beta * C."""
+
+    def words(self, c: Call, out: TensorType) -> str:
+        m, n, k = self._dims(c)
+        return f"dense {f'{m}x' if m > 1 else ''}{k}→{n}" + (" + bias" if c.has(2) else "")
+
+    def summed_axis(self, c: Call) -> int | None:
+        return None if c.get_int("transA", 0) or c.moving(2) else int(bool(c.get_int("transB", 0)))
 
     def _dims(self, c: Call) -> tuple[int, int, int]:
         a, b = c.shape(0), c.shape(1)
@@ -107,20 +116,14 @@ class Gemm(OpDef):
             raise c.error("shape_mismatch", f"cannot add {list(c.shape(2))} to {[m, n]}")
         return (TensorType((m, n), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        a, b = args[0], args[1]
-        assert a is not None
-        assert b is not None
+    def reference(self, c: Call, a: Array, b: Array, bias: Array | None = None) -> Array:
         y = np.matmul(a.T if c.get_int("transA", 0) else a, b.T if c.get_int("transB", 0) else b)
         y = y * np.asarray(c.get_float("alpha", 1.0), a.dtype)
-        if c.has(2):
-            y = y + np.asarray(c.get_float("beta", 1.0), a.dtype) * args[2]
+        if bias is not None:
+            y = y + np.asarray(c.get_float("beta", 1.0), a.dtype) * bias
         return np.asarray(y)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        a, b = args[0], args[1]
-        assert a is not None
-        assert b is not None
+    def lower(self, c: Call, a: te.Tensor, b: te.Tensor, *rest: te.Tensor | None) -> te.Tensor:
         m, n, kk = self._dims(c)
         k = te.reduce_axis(kk, "k")
         ta, tb = c.get_int("transA", 0), c.get_int("transB", 0)
@@ -132,7 +135,7 @@ class Gemm(OpDef):
         alpha, beta = c.get_float("alpha", 1.0), c.get_float("beta", 1.0)
         if alpha == 1.0 and not c.has(2):
             return y
-        bias = operand(c, 2, args) if c.has(2) else None
+        bias = operand(c, 2, (a, b, *rest)) if c.has(2) else None
 
         def tail(*idx: te.Axis) -> te.Value:
             v = y[idx] if alpha == 1.0 else y[idx] * alpha

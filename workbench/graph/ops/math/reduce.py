@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
-from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted, left_axes
+from workbench.graph.graph import Array, AttrValue, TensorType
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, ints, sample
+from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 
@@ -26,6 +28,11 @@ class Reduce(OpDef):
     before: Callable[[te.Value], te.Value] | None = None  # of every element
     after: Callable[[te.Value], te.Value] | None = None  # of the result
 
+    @property
+    def plain(self) -> bool:
+        """Whether the reduction of one element is that element."""
+        return type(self).before is None and type(self).after is None
+
     def axes(self, c: Call) -> tuple[int, ...]:
         """Axes to reduce; all of them when none is named, unless noop_with_empty_axes is set."""
         rank = len(c.shape(0))
@@ -39,21 +46,24 @@ class Reduce(OpDef):
         shape = [1 if d in axes else e for d, e in enumerate(c.shape(0)) if keep or d not in axes]
         return (TensorType(tuple(shape), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        more = (
-            {} if args[0].size or self.kind not in ("max", "min") else {"initial": _neutral(self.kind, args[0].dtype)}
-        )
-        y = type(self).numpy(args[0], axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
-        return np.asarray(y, dtype=args[0].dtype)
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        axes, keep = self.axes(c), c.get_int("keepdims", 1)
+        if not axes:
+            return None
+        attrs: dict[str, AttrValue] = {"axes": tuple(sorted(perm.index(a) for a in axes)), "keepdims": keep}
+        return Permuted(attrs, perm if keep else left_axes(perm, axes), count=1, version=11)
+
+    def reference(self, c: Call, x: Array, *_: Any) -> Array:
+        more = {} if x.size or self.kind not in ("max", "min") else {"initial": _neutral(self.kind, x.dtype)}
+        y = type(self).numpy(x, axis=self.axes(c), keepdims=bool(c.get_int("keepdims", 1)), **more)
+        return np.asarray(y, dtype=x.dtype)
 
     def obstacle(self, c: Call) -> str:
         fraction = self.mean or type(self).after is not None
         return "" if is_float(c.type(0).dtype) or not fraction else "a mean, root or logarithm of integers"
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, axes, keep = args[0], self.axes(c), c.get_int("keepdims", 1)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        axes, keep = self.axes(c), c.get_int("keepdims", 1)
         shape = self.infer(c)[0].shape
         ks = _reduced(x, axes)
         if not axes:
@@ -159,9 +169,8 @@ class ReduceLogSumExp(Reduce):
         total = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
         return np.asarray(total if keepdims else np.squeeze(total, axis))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, axes, keep = args[0], self.axes(c), c.get_int("keepdims", 1)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        axes, keep = self.axes(c), c.get_int("keepdims", 1)
         shape = self.infer(c)[0].shape
         if not axes:
             return compute(shape, lambda *i: x[i], c.name("copy"))

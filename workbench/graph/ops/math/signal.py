@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import sample
 
 
@@ -33,9 +36,7 @@ class STFT(OpDef):
         _, size, count = self._frames(c)
         return (TensorType((c.shape(0)[0], count, size // 2 + 1 if self._half(c) else size, 2), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, window = args[0], args[2] if len(args) > 2 else None
-        assert x is not None
+    def reference(self, c: Call, x: Array, _step: Any, window: Array | None = None, *_: Any) -> Array:
         step, size, count = self._frames(c)
         signal = x.reshape(*x.shape[:2], -1)
         whole = signal[..., 0] + 1j * signal[..., 1] if signal.shape[2] == 2 else signal[..., 0]

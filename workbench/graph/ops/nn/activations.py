@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, same, sample
+from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 
@@ -26,18 +27,15 @@ class _Activation(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x = args[0]
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
         y = type(self).numpy(x if x.dtype.kind == "f" else x.astype(np.float64), *self.parameters_of(c))
         return np.asarray(y).astype(x.dtype)
 
     def obstacle(self, c: Call) -> str:
         return "" if is_float(c.type(0).dtype) else "it is computed in fractions, of integers"
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, fn, given = args[0], type(self).scalar, self.parameters_of(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        fn, given = type(self).scalar, self.parameters_of(c)
         return compute(x.shape, lambda *i: fn(x[i], *given), c.name(self.name.lower()))
 
     def cases(self) -> list[Case]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import sample
 
 
@@ -17,10 +18,10 @@ class NonMaxSuppression(OpDef):
         hint = "cut the model there, or run it with `workbench.onnx_backend`"
         raise c.error("dynamic_shape", "gives as many boxes as its values at run time let it", hint)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        boxes, scores, most, overlap, least = (*args, None, None, None)[:5]
-        assert boxes is not None
-        assert scores is not None
+    def reference(
+        self, c: Call, boxes: Array, scores: Array,
+        most: Array | None = None, overlap: Array | None = None, least: Array | None = None,
+    ) -> Array:  # fmt: skip
         count, limit = (0 if v is None else v.reshape(-1)[0].item() for v in (most, overlap))
         floor = -np.inf if least is None else least.reshape(-1)[0]
         found = list[tuple[int, int, int]]()
@@ -70,10 +71,7 @@ class MaxRoiPool(OpDef):
             raise c.error("shape_mismatch", f"takes images, regions of five numbers and a grid, not {given}")
         return (TensorType((c.shape(1)[0], c.shape(0)[1], *grid), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, rois = args[0], args[1]
-        assert x is not None
-        assert rois is not None
+    def reference(self, c: Call, x: Array, rois: Array) -> Array:
         grid = c.get_ints("pooled_shape") or ()
         out = np.zeros((len(rois), x.shape[1], *grid), x.dtype)
         scale = np.float32(c.get_float("spatial_scale", 1.0))

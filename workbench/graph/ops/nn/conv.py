@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import (
     Window,
     compute,
@@ -21,10 +22,12 @@ from workbench.graph.ops.common import (
     place,
     sample,
     spatial_names,
+    stride_words,
     to_nchw,
     unplace,
     window,
 )
+from workbench.ir import te
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +114,27 @@ def np_conv(s: ConvShape, x: Array, w: Array, fill: float = 0.0) -> Array:
     return out
 
 
-@operator("Conv", "complex")
+def conv_words(c: Call, s: ConvShape, kind: str = "") -> str:
+    """Convolution in words: ``conv2d 3x3/2 64→128 @56x56``."""
+    w = s.win
+    what = "depthwise" if s.depthwise else f"conv{len(w.size)}d"
+    channels = f"{s.ci}" if s.depthwise and s.co == s.ci else f"{s.ci}→{s.co}"
+    groups = f" in {s.groups} groups" if s.groups > 1 and not s.depthwise else ""
+    dilation = f" dilation {dims(w.dilations)}" if any(d != 1 for d in w.dilations) else ""
+    batch = f" batch {s.batch}" if s.batch > 1 else ""
+    layout = "" if s.layout == "NHWC" else " NCHW"
+    head = f"{what}{kind} {dims(w.kernel)}{stride_words(w.strides)}{dilation} {channels}"
+    return f"{head}{groups} @{dims(w.size)}{batch}{layout}"
+
+
+@operator("Conv", "complex", image=True, weights=Weights(1), reads_parts=True)
 class Conv(OpDef):
     """Convolution with groups, strides, dilation and padding."""
+
+    inputs = (DATA, WEIGHT, BIAS)
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return conv_words(c, conv_shape(c)) + (" + bias" if c.has(2) else "")
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         s = conv_shape(c)
@@ -121,20 +142,14 @@ class Conv(OpDef):
             raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(2))} for {s.co} output channels")
         return (TensorType(s.out, c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert w is not None
+    def reference(self, c: Call, x: Array, w: Array, b: Array | None = None) -> Array:
         s = conv_shape(c)
         out, r = np_conv(s, to_nchw(x, s.layout), w), len(s.win.size)
         if b is not None:
             out = out + b.reshape(-1, *(1,) * r)
         return from_nchw(out, s.layout)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert w is not None
+    def lower(self, c: Call, x: te.Tensor, w: te.Tensor, b: te.Tensor | None = None) -> te.Tensor:
         s = conv_shape(c)
         y = conv_stage(c, s, pad_stage(c, x, s.win, s.layout, 0.0), w, lambda data, weight, o: data * weight)
         if b is None:

@@ -11,11 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
-from workbench.graph.ops.common import compute, from_nchw, layout_of, place, sample, spatial_names, to_nchw, unplace
-from workbench.te.conv_transpose import Phases
+from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.common import (
+    compute,
+    from_nchw,
+    layout_of,
+    place,
+    sample,
+    spatial_names,
+    stride_words,
+    to_nchw,
+    unplace,
+)
+from workbench.ir import te
+from workbench.ir.te_phases import Phases
 
 #: Channels of the result below which phases are computed side by side.
 FEW = 4
@@ -118,9 +130,18 @@ def _ends(
     return tuple(begin), tuple(out)
 
 
-@operator("ConvTranspose", "complex")
+@operator("ConvTranspose", "complex", image=True, weights=Weights(1, input_first=True))
 class ConvTranspose(OpDef):
     """Transposed convolution with groups, strides, dilation, padding and an output shape."""
+
+    inputs = (DATA, WEIGHT, BIAS)
+
+    def words(self, c: Call, out: TensorType) -> str:
+        s = transposed_shape(c)
+        groups = f" in {s.groups} groups" if s.groups > 1 else ""
+        layout = "" if s.layout == "NHWC" else " NCHW"
+        kind = f"conv{len(s.size)}d_transpose {dims(s.kernel)}{stride_words(s.strides)}"
+        return f"{kind} {s.ci}→{s.co}{groups} @{dims(s.size)}{layout}" + (" + bias" if c.has(2) else "")
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         s = transposed_shape(c)
@@ -128,10 +149,7 @@ class ConvTranspose(OpDef):
             raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(2))} for {s.co} output channels")
         return (TensorType(s.shape, c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert w is not None
+    def reference(self, c: Call, x: Array, w: Array, b: Array | None = None) -> Array:
         s = transposed_shape(c)
         r, per = len(s.size), s.ci // s.groups
         x = to_nchw(x, s.layout)
@@ -154,10 +172,7 @@ class ConvTranspose(OpDef):
         out = out[:, :, :, *kept].reshape(s.batch, s.co, *s.out)
         return from_nchw(out if b is None else out + b.reshape(-1, *(1,) * r), s.layout)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, w, b = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert w is not None
+    def lower(self, c: Call, x: te.Tensor, w: te.Tensor, b: te.Tensor | None = None) -> te.Tensor:
         s = transposed_shape(c)
         if s.few and s.apart:
             y = _phase_by_phase(c, s, x, w)

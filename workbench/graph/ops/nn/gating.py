@@ -8,8 +8,9 @@ from typing import cast
 
 import numpy as np
 
+from workbench.graph.call import Call
 from workbench.graph.graph import Array, AttrValue
-from workbench.graph.opdef import Call, registry
+from workbench.graph.opdef import registry
 
 
 def _sigmoid(x: Array) -> Array:

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import (
     as_type,
     at,
@@ -22,6 +23,7 @@ from workbench.graph.ops.common import (
     to_nchw,
     unplace,
 )
+from workbench.ir import te
 
 
 def _channel(c: Call) -> int:
@@ -40,9 +42,11 @@ def _check_vectors(c: Call, count: int) -> tuple[TensorType, ...]:
     return same(c)
 
 
-@operator("BatchNormalization", "injective", elementwise=True)
+@operator("BatchNormalization", "injective", elementwise=True, image=True, word="batch_norm")
 class BatchNormalization(OpDef):
     """Normalisation with stored statistics (inference)."""
+
+    inputs = (DATA, SCALE, BIAS, MEAN, VARIANCE)
 
     def accepts(self, node: Node) -> bool:
         return not any(node.outputs[1:]) and not node.attrs.get("training_mode")
@@ -50,22 +54,16 @@ class BatchNormalization(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return _check_vectors(c, 5)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, vectors = args[0], [np.asarray(a) for a in args[1:5]]
-        assert x is not None
+    def reference(self, c: Call, x: Array, *vectors: Array) -> Array:
         shape = [1] * x.ndim
         shape[_channel(c)] = -1
         scale, bias, mean, var = (v.reshape(shape) for v in vectors)
         k = scale / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
         return np.asarray((x - mean) * k + bias, dtype=x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale, bias, mean, var = args[:5]
-        assert x is not None
-        assert scale is not None
-        assert bias is not None
-        assert mean is not None
-        assert var is not None
+    def lower(
+        self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor, mean: te.Tensor, var: te.Tensor
+    ) -> te.Tensor:
         eps, axis = c.get_float("epsilon", 1e-5), _channel(c)
 
         def body(*i: te.Axis) -> te.Value:
@@ -83,29 +81,23 @@ class BatchNormalization(OpDef):
         ]
 
 
-@operator("InstanceNormalization", "complex")
+@operator("InstanceNormalization", "complex", image=True, word="instance_norm")
 class InstanceNormalization(OpDef):
     """Normalisation by the statistics of each image and channel."""
+
+    inputs = (DATA, Input("scale"), Input("bias"))
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return _check_vectors(c, 3)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, scale, bias = args[0], args[1], args[2]
-        assert x is not None
-        assert scale is not None
-        assert bias is not None
+    def reference(self, c: Call, x: Array, scale: Array, bias: Array) -> Array:
         v = to_nchw(x, layout_of(c))
         axes, shape = tuple(range(2, v.ndim)), (1, -1, *(1,) * (v.ndim - 2))
         mean, var = np.mean(v, axis=axes, keepdims=True), np.var(v, axis=axes, keepdims=True)
         k = scale.reshape(shape) / np.sqrt(var + np.float32(c.get_float("epsilon", 1e-5)))
         return from_nchw(np.asarray((v - mean) * k + bias.reshape(shape), dtype=x.dtype), layout_of(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale, bias = args[0], args[1], args[2]
-        assert x is not None
-        assert scale is not None
-        assert bias is not None
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor) -> te.Tensor:
         layout, eps = layout_of(c), c.get_float("epsilon", 1e-5)
         n, size, ch = unplace(layout, x.shape)
         inv = 1.0 / float(np.prod(size))
@@ -135,7 +127,7 @@ class InstanceNormalization(OpDef):
         return [Case("nchw", (sample(2, 3, 4, 5), *v)), Case("nhwc", (sample(1, 4, 5, 3), *v), {"layout": "NHWC"})]
 
 
-@operator("LRN", "complex")
+@operator("LRN", "complex", image=True, window=True)
 class LRN(OpDef):
     """Local response normalisation over neighbouring channels."""
 
@@ -149,18 +141,15 @@ class LRN(OpDef):
             raise c.error("invalid_graph", f"looks at {size} channels")
         return size, (size - 1) // 2, size // 2
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
-        x: Array = to_nchw(args[0], layout_of(c))
+    def reference(self, c: Call, x: Array) -> Array:
+        x = to_nchw(x, layout_of(c))
         size, before, after = self._reach(c)
         square = np.pad(x * x, [(0, 0), (before, after)] + [(0, 0)] * (x.ndim - 2))
         total = sum(square[:, k : k + x.shape[1]] for k in range(size))
         y = x / (c.get_float("bias", 1.0) + c.get_float("alpha", 1e-4) / size * total) ** c.get_float("beta", 0.75)
         return from_nchw(np.asarray(y, dtype=x.dtype), layout_of(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         size, before, _ = self._reach(c)
         axis = _channel(c)
         k, channels = te.reduce_axis(size, "k"), x.shape[axis]
@@ -183,7 +172,7 @@ class LRN(OpDef):
         ]
 
 
-@operator("LayerNormalization", "complex")
+@operator("LayerNormalization", "complex", rowwise=True)
 class LayerNormalization(OpDef):
     """Normalisation over the axes from `axis` on, then scale and shift; the statistics where they are asked for."""
 
@@ -202,9 +191,7 @@ class LayerNormalization(OpDef):
     def _axis(self, c: Call) -> int:
         return c.axis(c.get_int("axis", -1), len(c.shape(0)))
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
-        x, scale, bias = (*args, None)[:3]
-        assert x is not None
+    def reference(self, c: Call, x: Array, scale: Array, bias: Array | None = None) -> Array | tuple[Array, ...]:
         axes = tuple(range(self._axis(c), x.ndim))
         mean = x.mean(axis=axes, keepdims=True)
         square = np.square(x - mean).mean(axis=axes, keepdims=True)
@@ -215,10 +202,7 @@ class LayerNormalization(OpDef):
             return y
         return y, mean.astype(np.float32), (1 / deviation).astype(np.float32)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale, bias = (*args, None)[:3]
-        assert x is not None
-        assert scale is not None
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor, bias: te.Tensor | None = None) -> te.Tensor:
         axis, eps = self._axis(c), c.get_float("epsilon", 1e-5)
         outer = x.shape[:axis] or (1,)
         names = tuple("ijlmnopq"[: len(outer)])  # k is what is summed over
@@ -273,22 +257,23 @@ class MeanVarianceNormalization(OpDef):
         rank, named = len(c.shape(0)), c.get_ints("axes", (0, 2, 3))
         return tuple(sorted({c.axis(a, rank) for a in named or range(rank)}))
 
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({"axes": tuple(sorted(perm.index(a) for a in self.axes(c)))}, perm)
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         self.axes(c)
         return same(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
         wide = x.astype(np.result_type(x, np.float32))
         apart = wide - wide[tuple(slice(0, 1) if d in axes else slice(None) for d in range(x.ndim))]
         centred = apart - apart.mean(axis=axes, keepdims=True)
         deviation = np.sqrt(np.square(centred).mean(axis=axes, keepdims=True))
         return np.asarray(centred / (deviation + wide.dtype.type(_LEAST_DEVIATION)), dtype=x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        axes = self.axes(c)
         outer = tuple(1 if d in axes else e for d, e in enumerate(x.shape))
         part = 1.0 / float(np.prod([x.shape[d] for d in axes]))
         wide = "float32" if x.dtype == "float16" else x.dtype

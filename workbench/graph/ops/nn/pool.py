@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import dims
 from workbench.graph.graph import Array, AttrValue, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import (
     Window,
     compute,
@@ -23,10 +24,12 @@ from workbench.graph.ops.common import (
     place,
     sample,
     spatial_names,
+    stride_words,
     to_nchw,
     unplace,
     window,
 )
+from workbench.ir import te
 
 #: What becomes of one value; None where it stays as it is.
 _Step: TypeAlias = Callable[[te.Value], te.Value] | None
@@ -46,6 +49,16 @@ def pool_window(c: Call) -> Window:
 def _pool_infer(c: Call) -> tuple[TensorType, ...]:
     n, _, ch = unplace(layout_of(c), c.shape(0))
     return (TensorType(place(layout_of(c), n, pool_window(c).out, ch), c.type(0).dtype),)
+
+
+def _pool_words(c: Call, name: str) -> str:
+    w, (_, _, channels) = pool_window(c), unplace(layout_of(c), c.shape(0))
+    return f"{name} {dims(w.kernel)}{stride_words(w.strides)} {channels} @{dims(w.size)}"
+
+
+def _global_words(c: Call, name: str) -> str:
+    _, size, channels = unplace(layout_of(c), c.shape(0))
+    return f"{name} {channels} @{dims(size)}"
 
 
 def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str, of: _Step = None) -> te.Tensor:
@@ -68,21 +81,23 @@ def _windowed(c: Call, x: te.Tensor, win: Window, fill: float, op: str, of: _Ste
     )
 
 
-@operator("MaxPool", "complex")
+@operator("MaxPool", "complex", image=True, window=True, reads_parts=True, on_quantised=True)
 class MaxPool(OpDef):
     """Maximum over windows and, where asked for, its place in the tensor; positions outside of the image never win."""
 
     multi = True
 
+    def words(self, c: Call, out: TensorType) -> str:
+        return _pool_words(c, "max_pool")
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         (y,) = _pool_infer(c)
         return (y, TensorType(y.shape, "int64")) if any(c.node.outputs[1:]) else (y,)
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
-        assert args[0] is not None
+    def reference(self, c: Call, x: Array) -> Array | tuple[Array, ...]:
         win, layout = pool_window(c), layout_of(c)
-        x = to_nchw(args[0], layout)
-        taps = np_windows(x, win, lowest(args[0].dtype.name))
+        x = to_nchw(x, layout)
+        taps = np_windows(x, win, lowest(x.dtype.name))
         best = np.asarray(taps.max(axis=tuple(range(-len(win.size), 0))))
         y = from_nchw(best, layout)
         return (y, self._places(c, x.shape, win, taps, best)) if any(c.node.outputs[1:]) else y
@@ -99,9 +114,8 @@ class MaxPool(OpDef):
         images = np.arange(shape[0] * shape[1]).reshape(*shape[:2], *(1,) * len(win.size))
         return np.asarray(found + images * image, np.int64)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        assert args[0] is not None
-        return _windowed(c, args[0], pool_window(c), lowest(args[0].dtype), "max")
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        return _windowed(c, x, pool_window(c), lowest(x.dtype), "max")
 
     def cases(self) -> list[Case]:
         return [
@@ -146,23 +160,23 @@ def _counts(c: Call, win: Window) -> Array:
     return np.asarray(total)
 
 
-@operator("AveragePool", "complex")
+@operator("AveragePool", "complex", image=True, window=True, reads_parts=True)
 class AveragePool(OpDef):
     """Mean over windows, with or without the padding counted."""
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return _pool_words(c, "avg_pool")
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return _pool_infer(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
+    def reference(self, c: Call, x: Array) -> Array:
         win, layout = pool_window(c), layout_of(c)
-        taps = np_windows(to_nchw(args[0], layout), win, 0.0)
-        total = taps.sum(axis=tuple(range(-len(win.size), 0)), dtype=args[0].dtype)
-        return from_nchw(np.asarray(total / _counts(c, win), dtype=args[0].dtype), layout)
+        taps = np_windows(to_nchw(x, layout), win, 0.0)
+        total = taps.sum(axis=tuple(range(-len(win.size), 0)), dtype=x.dtype)
+        return from_nchw(np.asarray(total / _counts(c, win), dtype=x.dtype), layout)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         win, layout, r = pool_window(c), layout_of(c), len(pool_window(c).size)
         total = _windowed(c, x, win, 0.0, "sum")
         counts = _counts(c, win)
@@ -210,7 +224,7 @@ def _norm(p: float) -> _Steps:
     return lambda v: te.power(te.abs(v), p), lambda v: te.power(v, 1 / p)
 
 
-@operator("LpPool", "complex")
+@operator("LpPool", "complex", image=True, window=True)
 class LpPool(OpDef):
     """Norm of each window: the p-th root of the sum of all magnitudes to the power p."""
 
@@ -218,17 +232,15 @@ class LpPool(OpDef):
         _exponent(c)
         return _pool_infer(c)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        assert args[0] is not None
+    def reference(self, c: Call, x: Array) -> Array:
         win, layout, p = pool_window(c), layout_of(c), _exponent(c)
-        taps = np.abs(np_windows(to_nchw(args[0], layout), win, 0.0)) ** p
+        taps = np.abs(np_windows(to_nchw(x, layout), win, 0.0)) ** p
         total = taps.sum(axis=tuple(range(-len(win.size), 0)))
-        return from_nchw(np.asarray(total ** (1 / p), dtype=args[0].dtype), layout)
+        return from_nchw(np.asarray(total ** (1 / p), dtype=x.dtype), layout)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        assert args[0] is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         of, root = _norm(_exponent(c))
-        total = _windowed(c, args[0], pool_window(c), 0.0, "sum", of)
+        total = _windowed(c, x, pool_window(c), 0.0, "sum", of)
         names = spatial_names(layout_of(c), total.ndim - 2)
         return total if root is None else compute(total.shape, lambda *i: root(total[i]), c.name("lp_pool"), names)
 
@@ -239,6 +251,7 @@ class LpPool(OpDef):
 
 
 class _Global(OpDef):
+    image = True
     kind, stage = "sum", "global_avg"
 
     def infer(self, c: Call) -> tuple[TensorType, ...]:
@@ -255,14 +268,11 @@ class _Global(OpDef):
         """What is reduced of each element, and what becomes of the result; None where it stays."""
         return None, lambda v: v * (1.0 / count)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x = args[0]
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
         return self.numpy(c, x, tuple(range(1, x.ndim - 1) if layout_of(c) == "NHWC" else range(2, x.ndim)))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, layout = args[0], layout_of(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        layout = layout_of(c)
         n, size, ch = unplace(layout, x.shape)
         r = len(size)
         of, after = self.steps(c, math.prod(size))
@@ -293,12 +303,18 @@ class _Global(OpDef):
 class GlobalAveragePool(_Global):
     """Mean over all spatial positions."""
 
+    def words(self, c: Call, out: TensorType) -> str:
+        return _global_words(c, "global_avg_pool")
+
 
 @operator("GlobalMaxPool", "complex")
 class GlobalMaxPool(_Global):
     """Maximum over all spatial positions."""
 
     kind = "max"
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return _global_words(c, "global_max_pool")
 
     def numpy(self, c: Call, x: Array, axes: tuple[int, ...]) -> Array:
         return np.asarray(x.max(axis=axes, keepdims=True))
@@ -343,10 +359,7 @@ class MaxUnpool(OpDef):
         sizes = [(x[2 + d] - 1) * strides[d] + kernel[d] - pads[d] - pads[d + r] for d in range(r)]
         return (TensorType((*x[:2], *sizes), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, places = args[0], args[1]
-        assert x is not None
-        assert places is not None
+    def reference(self, c: Call, x: Array, places: Array, *_: Any) -> Array:
         y = np.zeros(self.infer(c)[0].shape, x.dtype)
         y.reshape(-1)[places.reshape(-1)] = x.reshape(-1)
         return y

@@ -6,14 +6,15 @@ left runs as a step in NumPy: all products with the input first, in one go, then
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, AttrValue, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import sample
 from workbench.graph.ops.nn.gating import Activation, activations
 
@@ -129,20 +130,17 @@ class Recurrent(OpDef):
             return f"a recurrence with the activation {odd}"
         return ""
 
-    def weights(self, args: tuple[Array | None, ...], direction: int, hidden: int) -> Weights:
+    def weights_of(self, args: Sequence[Any], direction: int, hidden: int) -> Weights:
         """Weights of one direction."""
         w, r, b = args[1], args[2], args[3] if len(args) > 3 else None
-        assert w is not None
-        assert r is not None
         rows = self.gates * hidden
         both = np.zeros(2 * rows, w.dtype) if b is None else b[direction]
         p = args[7] if len(args) > 7 else None
         mine = None if p is None else p[direction]
         return Weights(w[direction], r[direction], both[:rows], both[rows:], mine, direction)
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
-        s, x, turned = self.sizes(c), args[0], bool(c.get_int("layout", 0))
-        assert x is not None
+    def reference(self, c: Call, x: Array, *rest: Any) -> tuple[Array, ...]:
+        s, args, turned = self.sizes(c), (x, *rest), bool(c.get_int("layout", 0))
         x = np.swapaxes(x, 0, 1) if turned else x
         lengths = args[4] if len(args) > 4 else None
         every = np.zeros((s.steps, len(s.directions), s.batch, s.hidden), x.dtype)
@@ -152,7 +150,7 @@ class Recurrent(OpDef):
             first = tuple(
                 np.zeros((s.batch, s.hidden), x.dtype) if g is None else (g[:, d] if turned else g[d]) for g in given
             )
-            y, state = self._run(c, d, x, self.weights(args, d, s.hidden), first, way == "reverse", lengths)
+            y, state = self._run(c, d, x, self.weights_of(args, d, s.hidden), first, way == "reverse", lengths)
             every[:, d] = y
             for out, value in zip(last, state, strict=True):
                 out[d] = value

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, compute, ints, sample
-from workbench.graph.ops.quantized.quant import np_saturated
+from workbench.graph.ops.quant import np_saturated
+from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 
@@ -112,6 +114,13 @@ class Resize(OpDef):
             raise c.error("shape_mismatch", f"cannot resize a tensor of shape {list(x)} so")
         return found
 
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        cropped = c.node.attrs.get("coordinate_transformation_mode") == "tf_crop_and_resize"
+        at = 3 if c.has(3) and c.type(3).size else 2
+        if "axes" in c.node.attrs or cropped or c.moving(at) or len(c.types) <= at:
+            return None
+        return Permuted(dict(c.node.attrs), perm, {at: c.constant(at, "sizes")[list(perm)]})
+
     def _given(self, c: Call, i: int, what: str) -> Array | None:
         """Constant input `i`; one without elements stands for none."""
         return c.constant(i, what).reshape(-1) if c.has(i) and c.type(i).size else None
@@ -149,9 +158,8 @@ class Resize(OpDef):
             raise c.error("unsupported_attr", f"has the mode {c.node.attrs['mode']!r}, which is not known")
         return (TensorType(tuple(a.m for a in self.sides(c)), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, sides = args[0], self._cropped(c, self.sides(c), args[1] if len(args) > 1 else None)
-        assert x is not None
+    def reference(self, c: Call, x: Array, roi: Array | None = None, *_: Any) -> Array:
+        sides = self._cropped(c, self.sides(c), roi)
         if c.get_str("mode", "nearest") == "nearest":
             y = x
             for axis, table in enumerate(self.tables(c, sides)):
@@ -201,9 +209,8 @@ class Resize(OpDef):
             return f"more than {_LONGEST:,} positions along an axis"
         return "" if all(_rule(t) for t in self.tables(c, sides)) else "positions that no formula gives"
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, sides = args[0], self.sides(c)
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor, *_: Any) -> te.Tensor:
+        sides = self.sides(c)
         if c.get_str("mode", "nearest") != "nearest":
             for axis, side in enumerate(sides):
                 x = x if side.same else self._mean(c, x, axis, side)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import ints, sample
 from workbench.graph.ops.nn.resize import cubic_weight
 
@@ -29,10 +31,7 @@ class GridSample(OpDef):
             raise c.error("shape_mismatch", f"cannot read {list(x)} by a grid of shape {list(grid)}")
         return (TensorType((*x[:2], *grid[1:-1]), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, grid = args[0], args[1]
-        assert x is not None
-        assert grid is not None
+    def reference(self, c: Call, x: Array, grid: Array) -> Array:
         size, aligned, padding = x.shape[2:], c.get_int("align_corners", 0), c.get_str("padding_mode", "zeros")
         taps = _TAPS[c.get_str("mode", "linear")]
         sides = []
@@ -100,9 +99,7 @@ class AffineGrid(OpDef):
             raise c.error("shape_mismatch", f"cannot map an image of shape {size} by {list(c.shape(0))}")
         return (TensorType((size[0], *size[2:], rank), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        theta = args[0]
-        assert theta is not None
+    def reference(self, c: Call, theta: Array, *_: Any) -> Array:
         shape, aligned = self.infer(c)[0].shape, c.get_int("align_corners", 0)
         sides = []
         for n in shape[1:-1]:

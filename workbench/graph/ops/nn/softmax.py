@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, same, sample
+from workbench.ir import te
 
 
 class AlongAxis(OpDef):
@@ -23,6 +25,11 @@ class AlongAxis(OpDef):
         if c.version >= 13:
             return (c.axis(c.get_int("axis", -1), rank),)
         return tuple(range(c.axis(c.get_int("axis", 1), rank), rank))
+
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        if c.version < 13:  # all axes from one on
+            return None
+        return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
 
     def cases(self) -> list[Case]:
         return [
@@ -65,19 +72,16 @@ class _Rows:
         return tuple(0 if d == -1 else i[d] for d in self.rest)
 
 
-@operator("Softmax", "complex")
+@operator("Softmax", "complex", rowwise=True, not_negative=True)
 class Softmax(AlongAxis):
     """exp(x) / sum(exp(x)) along a row."""
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
         e = np.exp(x - x.max(axis=axes, keepdims=True))
         return np.asarray(e / e.sum(axis=axes, keepdims=True))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         rows = _Rows(x, self.axes(c))
         _, e, total = rows.exponentials(c, "softmax")
         inverse = compute(rows.shape, lambda *i: 1.0 / total[i], c.name("softmax_inverse"), rows.names)
@@ -88,15 +92,12 @@ class Softmax(AlongAxis):
 class LogSoftmax(AlongAxis):
     """x - log(sum(exp(x))) along a row, without overflow."""
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
         y = x - x.max(axis=axes, keepdims=True)
         return np.asarray(y - np.log(np.exp(y).sum(axis=axes, keepdims=True)))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         rows = _Rows(x, self.axes(c))
         top, _, total = rows.exponentials(c, "log_softmax")
         log = compute(rows.shape, lambda *i: te.log(total[i]), c.name("log_softmax_log"), rows.names)
@@ -107,9 +108,8 @@ class LogSoftmax(AlongAxis):
 class Hardmax(AlongAxis):
     """1 at the first largest element of a row, 0 elsewhere."""
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axes = args[0], self.axes(c)
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> Array:
+        axes = self.axes(c)
         moved = np.moveaxis(x, axes, range(x.ndim - len(axes), x.ndim))
         flat = moved.reshape(-1, int(np.prod([x.shape[d] for d in axes], dtype=np.int64)))
         hot = np.zeros_like(flat)
@@ -130,15 +130,16 @@ class LpNormalization(OpDef):
     def _axis(self, c: Call) -> int:
         return c.axis(c.get_int("axis", -1), len(c.shape(0)))
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, axis = args[0], self._axis(c)
-        assert x is not None
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted:
+        return Permuted({**c.node.attrs, "axis": c.moved_axis(perm, -1)}, perm)
+
+    def reference(self, c: Call, x: Array) -> Array:
+        axis = self._axis(c)
         norm = np.linalg.norm(x, c.get_int("p", 2), axis, keepdims=True)
         return np.asarray(x / np.where(norm == 0, 1, norm), dtype=x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, root = args[0], c.get_int("p", 2) == 2
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
+        root = c.get_int("p", 2) == 2
         rows = _Rows(x, (self._axis(c),))
         parts = compute(x.shape, lambda *i: x[i] * x[i] if root else te.abs(x[i]), c.name("norm_parts"))
         total = rows.reduce("sum", parts, c.name("norm_sum"))

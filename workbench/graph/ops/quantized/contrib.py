@@ -10,24 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, broadcast_shape, compute, operand
-from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
+from workbench.graph.ops.quant import np_saturated, number, rounded
+from workbench.ir import te
 
 DOMAIN = "com.microsoft"
 
 
-def _real(q: Array | None, scale: Array | None, zero: Array | None) -> Array:
-    assert q is not None
-    assert scale is not None
+def _real(q: Array, scale: Array, zero: Array | None) -> Array:
     plain = q.astype(np.int32) - (0 if zero is None else zero.reshape(()).astype(np.int32))
     return np.asarray(plain.astype(np.float32) * scale.reshape(()))
 
 
-def _bytes(x: Array, scale: Array | None, zero: Array | None, dtype: str) -> Array:
-    assert scale is not None
+def _bytes(x: Array, scale: Array, zero: Array | None, dtype: str) -> Array:
     y = np.rint((x / scale.reshape(())).astype(np.float32)).astype(np.float64)
     return np_saturated(y if zero is None else y + zero.reshape(()).astype(np.float64), dtype)
 
@@ -69,10 +67,9 @@ class _Pair(_Contrib):
         """The operation on real numbers."""
         raise NotImplementedError
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        a, b = _real(*args[:3]), _real(*args[3:6])
+    def reference(self, c: Call, *args: Any) -> Array:
         zero = args[7] if len(args) > 7 else None
-        return _bytes(self.of(a, b), args[6], zero, c.type(0).dtype)
+        return _bytes(self.of(_real(*args[:3]), _real(*args[3:6])), args[6], zero, c.type(0).dtype)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
         reads = [operand(c, i, args) if c.has(i) else None for i in range(8)]
@@ -93,7 +90,7 @@ class _Pair(_Contrib):
         return compute(self.infer(c)[0].shape, body, c.name(self.name.lower()))
 
 
-@operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN)
+@operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN, real="Add")
 class QLinearAdd(_Pair):
     """Sum of quantised tensors, quantised again."""
 
@@ -101,7 +98,7 @@ class QLinearAdd(_Pair):
         return a + b
 
 
-@operator("QLinearMul", "injective", elementwise=True, domain=DOMAIN)
+@operator("QLinearMul", "injective", elementwise=True, domain=DOMAIN, real="Mul")
 class QLinearMul(_Pair):
     """Product of quantised tensors, quantised again."""
 
@@ -120,12 +117,11 @@ class _One(_Contrib):
         """The operation on real numbers."""
         raise NotImplementedError
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        zero = args[4] if len(args) > 4 else None
-        return _bytes(self.of(c, _real(*args[:3])), args[3], zero, c.type(0).dtype)
+    def reference(self, c: Call, x: Array, sx: Array, zx: Array, sy: Array, zy: Array | None = None) -> Array:
+        return _bytes(self.of(c, _real(x, sx, zx)), sy, zy, c.type(0).dtype)
 
 
-@operator("QLinearSigmoid", "opaque", domain=DOMAIN)
+@operator("QLinearSigmoid", "opaque", domain=DOMAIN, real="Sigmoid")
 class QLinearSigmoid(_One):
     """Logistic function of quantised numbers."""
 
@@ -133,7 +129,7 @@ class QLinearSigmoid(_One):
         return np.asarray(np.exp(-np.logaddexp(np.float32(0), -x)), np.float32)
 
 
-@operator("QLinearLeakyRelu", "opaque", domain=DOMAIN)
+@operator("QLinearLeakyRelu", "opaque", domain=DOMAIN, real="LeakyRelu")
 class QLinearLeakyRelu(_One):
     """x where it is not negative, else alpha * x, of quantised numbers."""
 
@@ -141,7 +137,7 @@ class QLinearLeakyRelu(_One):
         return np.asarray(np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))), np.float32)
 
 
-@operator("QLinearGlobalAveragePool", "opaque", domain=DOMAIN)
+@operator("QLinearGlobalAveragePool", "opaque", domain=DOMAIN, real="GlobalAveragePool")
 class QLinearGlobalAveragePool(_Contrib):
     """Mean of every channel of a quantised image."""
 
@@ -162,11 +158,7 @@ class QLinearGlobalAveragePool(_Contrib):
         count = np.float32(np.prod([c.shape(0)[a] for a in self.axes(c)], dtype=np.int64))
         return np.asarray(x_scale.reshape(()) / (y_scale.reshape(()) * count), np.float32)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, sx, zx, sy, zy = (None if a is None else np.asarray(a) for a in args[:5])
-        assert x is not None
-        assert sx is not None
-        assert sy is not None
+    def reference(self, c: Call, x: Array, sx: Array, zx: Array | None, sy: Array, zy: Array | None = None) -> Array:
         plain = x.astype(np.int32) - (0 if zx is None else zx.reshape(()).astype(np.int32))
         acc = plain.sum(self.axes(c), keepdims=True).astype(np.float32) * self.factor(c, sx, sy)
         y = np.rint(acc).astype(np.float64)
@@ -185,7 +177,7 @@ class QLinearConcat(_Contrib):
         whole = (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
         return (TensorType(whole, c.type(1).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
+    def reference(self, c: Call, *args: Any) -> Array:
         parts = [_real(*args[i : i + 3]) for i in range(2, len(args), 3)]
         return _bytes(np.concatenate(parts, c.get_int("axis", 0)), args[0], args[1], c.type(1).dtype)
 
@@ -213,12 +205,10 @@ class QGemm(_Contrib):
         both = np.float32(c.get_float("alpha", 1.0)) * sa.reshape(()) * (sb.reshape(()) if sb.size == 1 else sb)
         return np.asarray(both if sy is None else both / sy.reshape(()), np.float32)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        a, sa, za, b, sb, zb, bias, sy, zy = (*args, None, None, None)[:9]
-        assert a is not None
-        assert b is not None
-        assert sa is not None
-        assert sb is not None
+    def reference(
+        self, c: Call, a: Array, sa: Array, za: Array | None, b: Array, sb: Array, zb: Array | None,
+        bias: Array | None = None, sy: Array | None = None, zy: Array | None = None,
+    ) -> Array:  # fmt: skip
         left, right = a.astype(np.float64), b.astype(np.float64)
         left = left if za is None else left - za.reshape(())
         left = left.T if c.get_int("transA", 0) else left

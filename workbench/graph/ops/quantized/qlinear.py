@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import BIAS, DATA, QUANTISATION, WEIGHT, ZERO, Weights, dims
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, at, compute, from_nchw, operand, pad_stage, sample, to_nchw, unplace
-from workbench.graph.ops.math.linear import product_shape, product_stage
-from workbench.graph.ops.nn.conv import ConvShape, conv_names, conv_shape, conv_stage, np_conv
-from workbench.graph.ops.quantized.quant import foreign_of, np_saturated, number, rounded
+from workbench.graph.ops.conv import ConvShape, conv_names, conv_shape, conv_stage, conv_words, np_conv
+from workbench.graph.ops.linear import product_shape, product_stage
+from workbench.graph.ops.quant import foreign_of, np_saturated, number, rounded
+from workbench.ir import te
 
 BYTES = ("uint8", "int8")
+#: Data, weights and result with their scales and zero points.
+_QUANTISED = (DATA, *2 * (QUANTISATION,), WEIGHT, *4 * (QUANTISATION,))
 Reader = Callable[[Sequence[Idx]], te.Value]
 
 
@@ -124,22 +128,22 @@ def _check_spreads(c: Call, a: int, of_a: tuple[int, ...], b: int, of_b: tuple[i
                 raise c.error("shape_mismatch", text)
 
 
-@operator("MatMulInteger", "complex")
+@operator("MatMulInteger", "complex", inputs=(WEIGHT, WEIGHT, ZERO, ZERO))
 class MatMulInteger(OpDef):
     """Matrix product of bytes in int32, with zero points for each tensor, row or column."""
 
     scalars = True
     tensors = (0, 1)
 
+    def words(self, c: Call, out: TensorType) -> str:
+        return f"matmul_int8 {dims(c.shape(0))} · {dims(c.shape(1))}"
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         _check_bytes(c, 0, 1)
         _check_spreads(c, 0, (2,), 1, (3,))
         return (TensorType(product_shape(c, c.shape(0), c.shape(1)), "int32"),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        a, b, za, zb = (*args, None, None)[:4]
-        assert a is not None
-        assert b is not None
+    def reference(self, c: Call, a: Array, b: Array, za: Array | None = None, zb: Array | None = None) -> Array:
         return _np_product(a, b, za, zb)
 
     def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
@@ -157,12 +161,15 @@ class MatMulInteger(OpDef):
         ]
 
 
-@operator("QLinearMatMul", "complex")
+@operator("QLinearMatMul", "complex", inputs=_QUANTISED)
 class QLinearMatMul(OpDef):
     """Matrix product of quantised tensors, quantised again."""
 
     scalars = True
     tensors = (0, 3)
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return f"matmul_int8 {dims(c.shape(0))} · {dims(c.shape(3))}"
 
     def obstacle(self, c: Call) -> str:
         bytes_only = all(c.type(i).dtype in BYTES for i in (0, 2, 3, 5, 7))
@@ -173,7 +180,7 @@ class QLinearMatMul(OpDef):
         _check_spreads(c, 0, (1, 2), 3, (4, 5))
         return (TensorType(product_shape(c, c.shape(0), c.shape(3)), c.type(7).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
+    def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
         if any(c.type(i).dtype not in BYTES for i in (0, 3, 7)):
             return foreign_of(c, self.obstacle(c)).reference(c, *args)
         a, sa, za, b, sb, zb, sy, zy = (np.asarray(v) for v in args)
@@ -231,7 +238,7 @@ def _convolved(c: Call, s: ConvShape, args: Sequence[te.Tensor | None], w: int, 
     return conv_stage(c, s, xp, weights, term)
 
 
-@operator("ConvInteger", "complex")
+@operator("ConvInteger", "complex", image=True, weights=Weights(1), inputs=(DATA, WEIGHT, ZERO, ZERO))
 class ConvInteger(OpDef):
     """Convolution of bytes in int32.
 
@@ -242,16 +249,16 @@ class ConvInteger(OpDef):
     scalars = True
     tensors = (0, 1)
 
+    def words(self, c: Call, out: TensorType) -> str:
+        return conv_words(c, conv_shape(c), "_int8")
+
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         _check_bytes(c, 0, 1)
         s = conv_shape(c)
         _check_channels(c, s, 3)
         return (TensorType(s.out, "int32"),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, w, zx, zw = (*args, None, None)[:4]
-        assert x is not None
-        assert w is not None
+    def reference(self, c: Call, x: Array, w: Array, zx: Array | None = None, zw: Array | None = None) -> Array:
         s = conv_shape(c)
         return from_nchw(_np_conv(c, s, x, w, zx, zw), s.layout)
 
@@ -275,12 +282,15 @@ class ConvInteger(OpDef):
         ]
 
 
-@operator("QLinearConv", "complex")
+@operator("QLinearConv", "complex", image=True, weights=Weights(3), inputs=(*_QUANTISED, BIAS))
 class QLinearConv(OpDef):
     """Convolution of quantised tensors, quantised again, with a bias in units of the sums."""
 
     scalars = True
     tensors = (0, 3, 8)
+
+    def words(self, c: Call, out: TensorType) -> str:
+        return conv_words(c, conv_shape(c, 3), "_int8")
 
     def obstacle(self, c: Call) -> str:
         ok = all(c.type(i).dtype in BYTES for i in (0, 2, 3, 5, 7)) and _single(c, 1, 2, 6, 7)
@@ -295,7 +305,7 @@ class QLinearConv(OpDef):
             raise c.error("shape_mismatch", f"has a bias of shape {list(c.shape(8))} for {s.co} output channels")
         return (TensorType(s.out, c.type(7).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
+    def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
         if self.obstacle(c):
             return foreign_of(c, self.obstacle(c)).reference(c, *args)
         x, sx, zx, w, sw, zw, sy, zy = (np.asarray(v) for v in args[:8])

@@ -7,14 +7,17 @@ to the even one, before the zero point is added; what does not fit the type is c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
-from workbench.graph.ops.arrays.tensor import DTYPES
+from workbench.graph.opdef import OpDef, foreign, operator
 from workbench.graph.ops.common import compute, operand, sample
+from workbench.graph.ops.tensor import DTYPES
+from workbench.ir import te
 from workbench.ir.expr import Const
 
 #: Types that quantised numbers have here.
@@ -98,8 +101,6 @@ def _np_spread(c: Call, i: int, value: Array) -> Array:
 
 def foreign_of(c: Call, why: str) -> OpDef:
     """Implementation of the onnx package; `ModelError` "model.unsupported_dtype" where it has none."""
-    from workbench.graph.onnx.foreign import foreign
-
     found = foreign(c.node.domain, c.node.op, c.version)
     if found is None:
         raise c.error("unsupported_dtype", f"is not possible here: {why}")
@@ -121,11 +122,17 @@ class _Linear(OpDef):
     def obstacle(self, c: Call) -> str:
         return self.unusual(c)
 
-    def values(self, c: Call, *args: Array | None) -> Array:
+    def permuted(self, c: Call, perm: tuple[int, ...]) -> Permuted | None:
+        scale = c.shape(1)
+        if len(scale) > 1 or c.get_int("block_size", 0):
+            return None
+        return Permuted({**c.node.attrs, **({"axis": c.moved_axis(perm, 1)} if scale else {})}, perm)
+
+    def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         """Result for the usual types."""
         raise NotImplementedError
 
-    def reference(self, c: Call, *args: Array | None) -> Array | tuple[Array, ...]:
+    def reference(self, c: Call, *args: Any) -> Array | tuple[Array, ...]:
         return foreign_of(c, self.unusual(c)).reference(c, *args) if self.unusual(c) else self.values(c, *args)
 
 
@@ -151,18 +158,14 @@ class QuantizeLinear(_Linear):
                 _check_spread(c, i)
         return (TensorType(c.shape(0), self.dtype(c)),)
 
-    def values(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert scale is not None
+    def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         with np.errstate(all="ignore"):
             y = np.rint(x / _np_spread(c, 1, scale)).astype(np.float64)
         return np_saturated(y if zero is None else y + _np_spread(c, 2, zero), self.dtype(c))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale, dtype = args[0], _reader(c, 1, args), self.dtype(c)
-        assert x is not None
-        zero = _reader(c, 2, args) if c.has(2) else None
+    def lower(self, c: Call, x: te.Tensor, *spread: te.Tensor | None) -> te.Tensor:
+        scale, dtype = _reader(c, 1, (x, *spread)), self.dtype(c)
+        zero = _reader(c, 2, (x, *spread)) if c.has(2) else None
 
         def body(*i: te.Axis) -> te.Value:
             v = rounded(x[i] / scale(i))
@@ -204,18 +207,14 @@ class DequantizeLinear(_Linear):
                 _check_spread(c, i)
         return (TensorType(c.shape(0), "float32"),)
 
-    def values(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = args[0], args[1], args[2] if len(args) > 2 else None
-        assert x is not None
-        assert scale is not None
+    def values(self, c: Call, x: Array, scale: Array, zero: Array | None = None) -> Array:
         q = x.astype(np.int32)
         q = q if zero is None else q - _np_spread(c, 2, zero).astype(np.int32)
         return np.asarray(q.astype(np.float32) * _np_spread(c, 1, scale))
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale = args[0], _reader(c, 1, args)
-        assert x is not None
-        zero = _reader(c, 2, args) if c.has(2) else None
+    def lower(self, c: Call, x: te.Tensor, *spread: te.Tensor | None) -> te.Tensor:
+        scale = _reader(c, 1, (x, *spread))
+        zero = _reader(c, 2, (x, *spread)) if c.has(2) else None
 
         def body(*i: te.Axis) -> te.Value:
             q = number(x[i], "int32")
@@ -247,9 +246,7 @@ class DynamicQuantizeLinear(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType(c.shape(0), "uint8"), TensorType((), "float32"), TensorType((), "uint8"))
 
-    def reference(self, c: Call, *args: Array | None) -> tuple[Array, ...]:
-        x = args[0]
-        assert x is not None
+    def reference(self, c: Call, x: Array) -> tuple[Array, ...]:
         high, low = np.float32(max(x.max(initial=0), 0)), np.float32(min(x.min(initial=0), 0))
         scale = np.float32(1) if high == low else (high - low) / np.float32(255)
         zero = np_saturated(np.rint(-low / scale), "uint8")

@@ -10,11 +10,13 @@ from math import prod
 
 import numpy as np
 
-from workbench import te
+from workbench.graph.call import Call, Case
+from workbench.graph.facts import DATA, FACTOR, ZERO
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import Call, Case, OpDef, operator
+from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, operand
-from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
+from workbench.graph.ops.quant import np_saturated, number, rounded
+from workbench.ir import te
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"
@@ -58,8 +60,7 @@ class Quantize(_Elementwise):
 
     stage = "quantize"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = (np.asarray(a) for a in args)
+    def reference(self, c: Call, x: Array, scale: Array, zero: Array) -> Array:
         with np.errstate(all="ignore"):
             y = np.rint(x / scale).astype(np.float64)
         return np_saturated(y + zero, self.dtype(c))
@@ -69,14 +70,13 @@ class Quantize(_Elementwise):
         return te.cast(rounded(x / scale) + number(zero, "float32"), dtype)
 
 
-@operator("Requantize", "injective", elementwise=True, domain=OWN)
+@operator("Requantize", "injective", elementwise=True, domain=OWN, inputs=(DATA, FACTOR, ZERO))
 class Requantize(_Elementwise):
     """round(x * factor) + zero point, of sums in int32."""
 
     stage = "requantize"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, factor, zero = (np.asarray(a) for a in args)
+    def reference(self, c: Call, x: Array, factor: Array, zero: Array) -> Array:
         y = np.rint(x.astype(np.float32) * factor).astype(np.float64)
         return np_saturated(y + zero, self.dtype(c))
 
@@ -94,8 +94,7 @@ class Dequantize(_Elementwise):
     def dtype(self, c: Call) -> str:
         return "float32"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, scale, zero = (np.asarray(a) for a in args)
+    def reference(self, c: Call, x: Array, scale: Array, zero: Array) -> Array:
         return np.asarray((x.astype(np.int32) - zero.astype(np.int32)).astype(np.float32) * scale)
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
@@ -112,8 +111,8 @@ class Signed(_Elementwise):
     def dtype(self, c: Call) -> str:
         return "int8"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        return (np.asarray(args[0]).astype(np.int16) - 128).astype(np.int8)
+    def reference(self, c: Call, x: Array) -> Array:
+        return (x.astype(np.int16) - 128).astype(np.int8)
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
         return te.cast(number(x, "int32") - 128, dtype)
@@ -128,8 +127,7 @@ class Offset(_Elementwise):
     def dtype(self, c: Call) -> str:
         return "int32"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x, zero, sums = (np.asarray(a) for a in args)
+    def reference(self, c: Call, x: Array, zero: Array, sums: Array) -> Array:
         return np.asarray(x - zero.astype(np.int32) * sums)
 
     def scalar(self, x: te.Value, *rest: te.Value, dtype: str) -> te.Value:
@@ -144,14 +142,11 @@ class Extremes(OpDef):
     def infer(self, c: Call) -> tuple[TensorType, ...]:
         return (TensorType((2,), c.type(0).dtype),)
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        x = np.asarray(args[0])
+    def reference(self, c: Call, x: Array) -> Array:
         return np.array([min(x.min(initial=0), 0), max(x.max(initial=0), 0)], x.dtype)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         """First along the leading dimensions, where vectors hold neighbours, then along what is left."""
-        x = args[0]
-        assert x is not None
         keep = next((d for d in range(x.ndim - 1, 0, -1) if prod(x.shape[d:]) >= _SIDE), 0)
         keep = keep if keep or x.ndim == 1 else x.ndim - 1
 
@@ -194,13 +189,11 @@ class _OfExtremes(OpDef):
 class RangeScale(_OfExtremes):
     """Distance of bytes that covers what lies between two numbers."""
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        low, high = np.asarray(args[0])
+    def reference(self, c: Call, x: Array) -> Array:
+        low, high = x
         return np.asarray(1.0 if low == high else (high - low) / np.float32(255), np.float32)
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x = args[0]
-        assert x is not None
+    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         span = te.cast(x[1] - x[0], "float32") / 255.0
         return compute((), lambda: te.select(te.equal(x[0], x[1]), te.const(1.0), span), c.name("scale"))
 
@@ -211,11 +204,8 @@ class RangeZero(_OfExtremes):
 
     dtype = "uint8"
 
-    def reference(self, c: Call, *args: Array | None) -> Array:
-        return np_saturated(np.rint(-np.asarray(args[0])[0] / np.asarray(args[1])), "uint8")
+    def reference(self, c: Call, x: Array, scale: Array) -> Array:
+        return np_saturated(np.rint(-x[0] / scale), "uint8")
 
-    def lower(self, c: Call, *args: te.Tensor | None) -> te.Tensor:
-        x, scale = args[0], args[1]
-        assert x is not None
-        assert scale is not None
+    def lower(self, c: Call, x: te.Tensor, scale: te.Tensor) -> te.Tensor:
         return compute((), lambda: te.cast(rounded((0.0 - x[0]) / scale[()]), "uint8"), c.name("zero"))

@@ -15,13 +15,6 @@ from workbench.graph.passes.layout.write import Moved
 from workbench.legible import shown_legibly
 from workbench.markup import Drawn
 
-from workbench.graph.graph import Graph
-from workbench.graph.passes.layout.carry import Mode
-from workbench.graph.passes.layout.order import Order, last
-from workbench.graph.passes.layout.problem import Space
-from workbench.graph.passes.layout.solve import Solution
-from workbench.graph.passes.layout.write import Moved
-
 
 @dataclass(frozen=True, slots=True)
 class NodeLayout:

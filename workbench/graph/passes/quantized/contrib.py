@@ -47,7 +47,7 @@ def _bytes(s: Steps, x: str, scale: int, zero: int) -> bool:
 def _one(s: Steps) -> bool:
     if not _single(s, 1, 2, 3, 4):
         return False
-    return _bytes(s, s.add(s.node.op.removeprefix("QLinear"), (_real(s, 0, "x"),), "real", dict(s.node.attrs)), 3, 4)
+    return _bytes(s, s.add(opdef(s.node).real, (_real(s, 0, "x"),), "real", dict(s.node.attrs)), 3, 4)
 
 
 @_rule("QLinearConcat")

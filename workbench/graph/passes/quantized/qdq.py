@@ -15,18 +15,13 @@ import numpy as np
 from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.infer import make_call
-from workbench.graph.ops.quantized.contrib import DOMAIN
-from workbench.graph.ops.quantized.qlinear import BYTES
+from workbench.graph.opdef import opdef, operators
+from workbench.graph.ops.contrib import DOMAIN
+from workbench.graph.ops.qlinear import BYTES
 from workbench.graph.passes.base import because, graph_pass
 
-#: Operators that only move elements, or choose among them: they run on the quantised ones as they are.
-_MOVES = ("MaxPool", "Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Slice")
-_PAIRS = {"Add": "QLinearAdd", "Mul": "QLinearMul"}
-_ONES = {
-    "Sigmoid": "QLinearSigmoid",
-    "LeakyRelu": "QLinearLeakyRelu",
-    "GlobalAveragePool": "QLinearGlobalAveragePool",
-}
+#: Operator on real numbers -> the one that computes it on quantised ones.
+_QUANTISED = {op.real: name for name, op in operators(lambda op: op.real).items()}
 
 
 @graph_pass("qdq_to_integer")
@@ -75,6 +70,10 @@ class _Search:
         if node is None or node.domain not in ("", "ai.onnx"):
             return None
         rule = _RULES.get(node.op)
+        if rule is None and node.op in _QUANTISED:
+            rule = _pair if len(node.inputs) == 2 else _one
+        if rule is None and opdef(node).on_quantised:
+            rule = _move
         return None if rule is None else rule(self, node, out, q)
 
     def _only(self, x: str) -> Node | None:
@@ -195,14 +194,14 @@ def _pair(s: _Search, node: Node, out: _Quantised, q: Node) -> Node | None:
     dtype = s.graph.types[q.outputs[0]].dtype
     if a is None or b is None or {s.graph.types[a.x].dtype, s.graph.types[b.x].dtype} != {dtype}:
         return None
-    return s.make(q, _PAIRS[node.op], (*a.names, *b.names, out.scale, out.zero), {}, DOMAIN)
+    return s.make(q, _QUANTISED[node.op], (*a.names, *b.names, out.scale, out.zero), {}, DOMAIN)
 
 
 def _one(s: _Search, node: Node, out: _Quantised, q: Node) -> Node | None:
     x = s.dequantised(node.inputs[0])
     if x is None or s.graph.types[x.x].dtype != s.graph.types[q.outputs[0]].dtype or node.attrs.get("layout"):
         return None
-    return s.make(q, _ONES[node.op], (*x.names, out.scale, out.zero), dict(node.attrs), DOMAIN)
+    return s.make(q, _QUANTISED[node.op], (*x.names, out.scale, out.zero), dict(node.attrs), DOMAIN)
 
 
 def _concat(s: _Search, node: Node, out: _Quantised, q: Node) -> Node | None:
@@ -226,7 +225,4 @@ _RULES: dict[str, Callable[[_Search, Node, _Quantised, Node], Node | None]] = {
     "MatMul": _matmul,
     "Gemm": _gemm,
     "Concat": _concat,
-    **dict.fromkeys(_PAIRS, _pair),
-    **dict.fromkeys(_ONES, _one),
-    **dict.fromkeys(_MOVES, _move),
 }

@@ -11,17 +11,14 @@ import math
 import numpy as np
 
 from workbench.graph.graph import Node
-from workbench.graph.ops.math.elementwise import largest
-from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
+from workbench.graph.opdef import opdef, operators
+from workbench.graph.ops.elementwise import largest
+from workbench.graph.passes.rewriting import Found, Rule, Site, declare
 
 ALGEBRA: dict[str, Rule] = {}
 
-#: f(f(x)) = f(x)
-_IDEMPOTENT = ("Relu", "Abs", "Floor", "Ceil", "Round", "Sign")
-#: f(f(x)) = x
-_INVOLUTIONS = ("Neg", "Not")
-#: Results that are never below zero (they may be NaN).
-NOT_NEGATIVE = ("Relu", "Sigmoid", "Exp", "Sqrt", "Abs", "Softmax", "HardSigmoid")
+#: Operators whose results are never below zero (they may be NaN).
+NOT_NEGATIVE = tuple(operators(lambda op: op.not_negative))
 
 
 def _kept(s: Site, node: Node, x: str) -> str | None:
@@ -33,35 +30,16 @@ def _float(s: Site, x: str) -> bool:
     return s.type(x).dtype.startswith("float")
 
 
-@declare(ALGEBRA, "Mul", "Div", "Pow")
-def _times_one(s: Site, node: Node) -> Found:
-    """X * 1, x / 1 and x to the power of 1 are x."""
-    a, b = (*node.inputs, "")[:2]
-    if s.scalar(b) == 1:
-        return _kept(s, node, a)
-    return _kept(s, node, b) if node.op == "Mul" and s.scalar(a) == 1 else None
-
-
-@declare(ALGEBRA, "Add", "Sub", "Sum")
-def _plus_zero(s: Site, node: Node) -> Found:
-    """X + 0 and x - 0 are x."""
+@declare(ALGEBRA, *operators(lambda op: op.identity is not None))
+def _neutral_element(s: Site, node: Node) -> Found:
+    """X * 1, x / 1, x to the power of 1, x + 0, x - 0, x and true, x or false, x xor false are x."""
+    op = opdef(node)
     if len(node.inputs) != 2:
         return None
     a, b = node.inputs
-    if s.scalar(b) == 0:
+    if s.scalar(b) == op.identity:
         return _kept(s, node, a)
-    return _kept(s, node, b) if node.op != "Sub" and s.scalar(a) == 0 else None
-
-
-@declare(ALGEBRA, "And", "Or", "Xor")
-def _neutral_truth(s: Site, node: Node) -> Found:
-    """X and true, x or false, x xor false are x."""
-    parts = s.split(node)
-    if parts is None:
-        return None
-    value = s.constants[parts[1]]
-    neutral = value.all() if node.op == "And" else not value.any()
-    return _kept(s, node, parts[0]) if value.size and neutral else None
+    return _kept(s, node, b) if op.commutative and s.scalar(a) == op.identity else None
 
 
 @declare(ALGEBRA, "Where")
@@ -147,14 +125,14 @@ def _minus_one(s: Site, node: Node) -> Found:
     return [s.instead(node, "Neg", (a,))] if same else None
 
 
-@declare(ALGEBRA, *_INVOLUTIONS)
+@declare(ALGEBRA, *operators(lambda op: op.involution))
 def _twice_is_nothing(s: Site, node: Node) -> Found:
     """-(-x) and not (not x) are x."""
     before = s.maker(node.inputs[0], node.op)
     return before.inputs[0] if before is not None else None
 
 
-@declare(ALGEBRA, *_IDEMPOTENT)
+@declare(ALGEBRA, *operators(lambda op: op.idempotent), "Sign")
 def _twice_is_once(s: Site, node: Node) -> Found:
     """Relu, Abs, Floor, Ceil, Round and Sign of themselves are themselves."""
     return node.inputs[0] if s.maker(node.inputs[0], node.op) is not None else None
@@ -251,7 +229,7 @@ def _double_cast(s: Site, node: Node) -> Found:
     return before.inputs[0] if first == last else [s.instead(node, "Cast", before.inputs, node.attrs, node.version)]
 
 
-@declare(ALGEBRA, "Add", "Sub", "Mul", "Div", "Where", "Min", "Max", "And", "Or", "Equal", "Less", "Greater")
+@declare(ALGEBRA, *operators(lambda op: op.broadcasts))
 def _expand_before_broadcast(s: Site, node: Node) -> Found:
     """An Expand is left out where the operator that reads it broadcasts to the same shape anyway."""
     for k, i in enumerate(node.inputs):

@@ -15,10 +15,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from workbench.graph.call import Call
 from workbench.graph.edit import GraphEditor, as_it_stands
 from workbench.graph.graph import Array, AttrValue, Graph, Node, TensorType
 from workbench.graph.infer import make_call
-from workbench.graph.opdef import Call
 from workbench.graph.passes.base import because
 
 #: What a rule gives: a tensor that has the node's value, nodes of which the last makes it, or nothing.
@@ -99,7 +99,7 @@ class Site:
     def scalar(self, x: str) -> float | None:
         """Value of a constant whose elements are all the same."""
         v = self.constants.get(x)
-        if v is None or not v.size or v.dtype.kind not in "fiu":
+        if v is None or not v.size or v.dtype.kind not in "fiub":
             return None
         first = v.reshape(-1)[0]
         return first.item() if v.size == 1 or bool((v == first).all()) else None

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Node
-from workbench.graph.opdef import evaluate, opdef
-from workbench.graph.ops.arrays.tensor import Pad, Slice, Transpose
-from workbench.graph.ops.math.reduce import Reduce
-from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
+from workbench.graph.opdef import opdef, operators
+from workbench.graph.ops.reduce import Reduce
+from workbench.graph.ops.tensor import Slice
+from workbench.graph.passes.rewriting import Found, Rule, Site, declare
 
 VIEWS: dict[str, Rule] = {}
 MOVES: dict[str, Rule] = {}
@@ -27,9 +28,7 @@ def is_reshape(node: Node) -> bool:
 
 def permutation(s: Site, node: Node) -> tuple[int, ...]:
     """Permutation of a Transpose."""
-    op = opdef(node)
-    assert isinstance(op, Transpose)
-    return op.perm(s.call(node))
+    return opdef(node).perm(s.call(node))
 
 
 @declare(VIEWS, "Reshape", "Flatten", "Squeeze", "Unsqueeze")
@@ -86,24 +85,9 @@ def _transpose_through_units(s: Site, node: Node) -> Found:
 @declare(VIEWS)
 def _nothing_changes(s: Site, node: Node) -> Found:
     """Identity, Dropout, and what reshapes, moves, repeats or converts a tensor to itself."""
-    return node.inputs[0] if node.inputs and node.inputs[0] and _idle(s, node) else None
-
-
-def _idle(s: Site, node: Node) -> bool:
-    if node.op in ("Identity", "Dropout"):
-        return True
-    if s.type(node.inputs[0]) != s.type(node.outputs[0]):
-        return False
-    if node.op == "Transpose":
-        perm = permutation(s, node)
-        return list(perm) == sorted(perm)
-    if node.op == "Pad":
-        op = opdef(node)
-        return isinstance(op, Pad) and op.accepts(node) and not any(map(any, op.pads(s.call(node))))
-    if node.op == "Slice":
-        return all(step > 0 for _, _, step in ranges(s, node))
-    one = node.op in ("Sum", "Max", "Min", "Mean", "Concat") and len(node.inputs) == 1
-    return opdef(node).view or node.op in ("Cast", "Expand", "Tile") or one
+    x = node.inputs[0] if node.inputs else ""
+    same = x and s.type(x) == s.type(node.outputs[0])
+    return x if same and opdef(node).idle(s.call(node)) else None
 
 
 def ranges(s: Site, node: Node) -> list[tuple[int, int, int]]:
@@ -172,7 +156,7 @@ def _reshape_of_slice(s: Site, node: Node) -> Found:
     return [view, s.instead(node, "Slice", view.outputs, attrs, 9)]
 
 
-@declare(MOVES, "Gather", "GatherND", "GatherElements", "Slice", "Tile", "Expand")
+@declare(MOVES, *operators(lambda op: op.picks))
 def _counting_indices(s: Site, node: Node) -> Found:
     """Reading all elements of a tensor in their order, by constant indices, is a reshape."""
     x, out = s.type(node.inputs[0]), s.type(node.outputs[0])
@@ -188,7 +172,7 @@ def _counting_indices(s: Site, node: Node) -> Found:
     return [s.reshape(node, node.inputs[0], out.shape)] if same else None
 
 
-@declare(MOVES, "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd")
+@declare(MOVES, *operators(lambda op: isinstance(op, Reduce) and op.plain))
 def _reduce_of_one(s: Site, node: Node) -> Found:
     """A sum, mean, product, maximum or minimum of one element is that element."""
     op, x = opdef(node), s.type(node.inputs[0])
