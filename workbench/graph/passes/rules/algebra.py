@@ -32,7 +32,7 @@ def _float(s: Site, x: str) -> bool:
 
 @declare(ALGEBRA, *operators(lambda op: op.identity is not None))
 def _neutral_element(s: Site, node: Node) -> Found:
-    """X * 1, x / 1, x to the power of 1, x + 0, x - 0, x and true, x or false, x xor false are x."""
+    """What is combined with a neutral element is itself: x * 1, x / 1, x + 0, x - 0, x and true, x or false."""
     op = opdef(node)
     if len(node.inputs) != 2:
         return None
