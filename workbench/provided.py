@@ -39,7 +39,7 @@ class Provided(Generic[P, R]):
 
 
 def import_modules(package: str, path: Iterable[str], without: Collection[str] = ()) -> None:
-    """Import the modules of a package, so that each registers what it declares; a module is found by being there."""
-    for found in pkgutil.iter_modules(path):
-        if found.name not in without:
-            import_module(f"{package}.{found.name}")
+    """Import what is in a package, so that each module registers what it declares; it is found by being there."""
+    for found in pkgutil.walk_packages(path, f"{package}."):
+        if found.name.rpartition(".")[2] not in without:
+            import_module(found.name)

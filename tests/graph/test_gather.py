@@ -9,12 +9,13 @@ from graph.test_programs import info, model
 from onnx import TensorProto, helper
 
 import workbench as wb
+from workbench import te
 from workbench.errors import ModelError
 from workbench.graph import load_onnx, partition, run_reference
 from workbench.graph.call import Case
 from workbench.graph.opdef import registry
-from workbench.ir import interp, te
-from workbench.ir.reference import evaluate
+from workbench.ir.interpreter import interp
+from workbench.ir.numpy_reference.evaluate import evaluate
 
 INT = TensorProto.INT64
 

@@ -13,7 +13,7 @@ from workbench.graph import Graph, partition, run_reference
 from workbench.graph.call import Case
 from workbench.graph.graph import TensorType
 from workbench.graph.opdef import registry
-from workbench.graph.ops.recurrent import MOST_STEPS
+from workbench.graph.ops.nn.recurrent import MOST_STEPS
 from workbench.graph.passes import run_pass
 
 RECURRENT = ("RNN", "GRU", "LSTM")

@@ -18,7 +18,7 @@ from workbench.graph.dtypes import DTYPES
 from workbench.graph.evaluation import infer
 from workbench.graph.graph import Array, Graph, Node, TensorType
 from workbench.graph.infer import FOLLOW, follow, make_call
-from workbench.graph.program import Program
+from workbench.graph.model import Program
 
 Values: TypeAlias = Mapping[str, Any]
 

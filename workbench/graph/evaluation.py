@@ -10,8 +10,8 @@ import numpy as np
 from workbench.errors import ModelError, WorkbenchError
 from workbench.graph.call import Call
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.limits import check_types
 from workbench.graph.opdef import foreign, opdef
+from workbench.graph.size_limits import check_types
 
 #: What NumPy and Python raise about numbers that make no sense.
 _NONSENSE = (ArithmeticError, IndexError, TypeError, ValueError)

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable
 
 from workbench import markup as m
-from workbench.graph.describe import describe
 from workbench.graph.graph import Graph, TensorType
+from workbench.graph.kernel_words import describe
 from workbench.graph.passes.explain import PassReport, Report
 from workbench.graph.passes.fuse import is_view
 from workbench.graph.passes.layout.record import LayoutReport
 from workbench.graph.tasks import Task
-from workbench.ir.printer import to_text
+from workbench.ir.text.printer import to_text
 from workbench.schedule.html import interface, machine
 
 ROWS = 30

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from workbench import te
 from workbench.errors import ModelError, did_you_mean
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Input, Permuted, Weights, dims, snake_case
 from workbench.graph.graph import Array, Node, TensorType
-from workbench.ir import te
 from workbench.provided import Provided
 from workbench.turns import pause
 

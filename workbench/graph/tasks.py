@@ -6,21 +6,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from workbench import te
 from workbench.arguments import is_a
 from workbench.graph.call import Call
-from workbench.graph.describe import describe, main_node
 from workbench.graph.facts import dims
 from workbench.graph.graph import FusedNodes, Graph, Node
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
-from workbench.graph.joins import join_in_place
-from workbench.graph.key import structural_key
-from workbench.graph.moved import read_through, written_in_order
+from workbench.graph.kernel_words import describe, main_node
+from workbench.graph.memory.joins import join_in_place
+from workbench.graph.memory.operand_views import read_through, written_in_order
 from workbench.graph.opdef import opdef
 from workbench.graph.ops.common import as_type
 from workbench.graph.passes import run_pass
 from workbench.graph.passes.fuse import is_view, why_not_compiled
-from workbench.ir import te
+from workbench.graph.structural_key import structural_key
 from workbench.ir.flops import count_flops
 from workbench.ir.func import Func
 from workbench.legible import shown_legibly

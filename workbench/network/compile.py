@@ -18,27 +18,27 @@ from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Array
 from workbench.graph.group import Group
 from workbench.graph.infer import make_call
-from workbench.graph.limits import check_memory, check_total
+from workbench.graph.memory.plan import Reuses, plan_memory
 from workbench.graph.passes import optimized
-from workbench.graph.plan import Reuses, plan_memory
+from workbench.graph.size_limits import check_memory, check_total
 from workbench.graph.tasks import partition
+from workbench.ir.bytes_moved import least_traffic, vector_reads
 from workbench.ir.func import Buffer, Func, pack
 from workbench.ir.overwrite import overwritable
-from workbench.ir.traffic import least_traffic, vector_reads
 from workbench.ir.view import widen
-from workbench.runtime.beyond import tile_of
+from workbench.log.database import Database
+from workbench.log.reader import check_model, load_log
+from workbench.log.replay import schedule_of
+from workbench.log.similar import differences
+from workbench.network.borrow import borrow
+from workbench.network.build import KernelBuilder
+from workbench.network.code_cache import code_cache
 from workbench.runtime.buffers import as_aligned
-from workbench.runtime.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.executable import ArraySpec, CallPlan, Executable, ExecutablePlan, HostCall, Slot
+from workbench.runtime.execution.plan import Use
 from workbench.runtime.kernel import logical_shape
-from workbench.runtime.plan import Use
-from workbench.runtime.quiet import quiet
-from workbench.tune.borrow import borrow
-from workbench.tune.build import KernelBuilder
-from workbench.tune.code_cache import code_cache
-from workbench.tune.database import Database
-from workbench.tune.log import check_model, load_log
-from workbench.tune.replay import schedule_of
-from workbench.tune.similar import differences
+from workbench.runtime.machine.above_roof import tile_of
+from workbench.runtime.machine.quiet import quiet
 
 if TYPE_CHECKING:
     from workbench.codegen import ObjectCode
@@ -166,7 +166,7 @@ def _database(log: Any, keys: set[str], nearest: bool = False) -> Database:
 
 def make_kernels(groups: Sequence[Group], database: Database, target: Target, nearest: bool = False) -> Kernels:
     """Schedule and compile every distinct kernel once."""
-    from workbench.tune.default import default_schedule
+    from workbench.space.default_schedule import default_schedule
 
     scheduled: dict[str, Func] = {}
     funcs: dict[Variant, Func] = {}

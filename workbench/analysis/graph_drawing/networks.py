@@ -13,18 +13,18 @@ from workbench.analysis.graph_drawing.frames import Drawing, Leaf, drawn
 from workbench.analysis.graph_drawing.layered import layout
 from workbench.arguments import is_a, shown, whole
 from workbench.errors import UsageError, did_you_mean
-from workbench.graph.describe import describe
 from workbench.graph.facts import dims
 from workbench.graph.graph import FusedNodes, Graph, Node
+from workbench.graph.kernel_words import describe
 from workbench.graph.opdef import opdef
 from workbench.graph.passes.explain import Change, Report
 from workbench.graph.passes.fuse import is_view, why_not_compiled
 from workbench.graph.tasks import Task
+from workbench.ir.bytes_moved import least_traffic
 from workbench.ir.func import Buffer, Func
 from workbench.ir.poly import Dim
-from workbench.ir.printer import dim_text
 from workbench.ir.stmt import accesses, blocks
-from workbench.ir.traffic import least_traffic
+from workbench.ir.text.printer import dim_text
 from workbench.markup import shortened
 from workbench.turns import pause
 

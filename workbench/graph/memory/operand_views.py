@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from workbench import te
 from workbench.graph.call import Call
 from workbench.graph.opdef import Index, Places, opdef
-from workbench.ir import te
 from workbench.ir.expr import Binary, Load
-from workbench.ir.te_value import Stage
+from workbench.te.value import Stage
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,9 +14,9 @@ import numpy as np
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import snake_case
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.model import Program
 from workbench.graph.opdef import OpDef
 from workbench.graph.opdef import foreign as foreign_operator
-from workbench.graph.program import Program
 
 if TYPE_CHECKING:
     import onnx

@@ -14,8 +14,8 @@ import numpy as np
 from workbench.errors import ModelError
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
+from workbench.graph.model import Declared, Program
 from workbench.graph.opdef import OpDef, operator
-from workbench.graph.program import Declared, Program
 from workbench.graph.reference import interpret
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from workbench.graph.call import Call
 from workbench.graph.graph import Array, Graph, Node
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.conv import conv_shape
+from workbench.graph.ops.nn.conv import conv_shape
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.rewriting import Site
+from workbench.graph.passes.rules.rewriting import Site
 from workbench.graph.passes.scale import representable
 
 

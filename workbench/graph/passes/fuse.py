@@ -6,7 +6,7 @@
 - *opaque*: alone.
 
 A product of matrices reads through the transpositions and slices of its operands, and writes in the order of a
-transposition behind it (`workbench.graph.moved`): no data move for them.
+transposition behind it (`workbench.graph.memory.operand_views`): no data move for them.
 
 A node is joined to what reads it only when everything on the way to its immediate post-dominator (the first node
 that every path to the outputs goes through) can join too; so no value inside a group is needed outside of it, and

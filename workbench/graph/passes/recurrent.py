@@ -11,7 +11,7 @@ from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.infer import make_call
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
+from workbench.graph.ops.nn.recurrent import MOST_STEPS, Gru, Lstm, Recurrent, Sizes, Weights
 from workbench.graph.passes.base import because, graph_pass
 
 

@@ -9,7 +9,7 @@ from workbench.graph.edit import GraphEditor
 from workbench.graph.evaluation import obstacle
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.infer import make_call
-from workbench.graph.ops.quant_steps import OWN
+from workbench.graph.ops.quantized.steps import OWN
 
 
 @dataclass(slots=True)

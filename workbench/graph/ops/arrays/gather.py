@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, compute, ints, sample
-from workbench.ir import te
 
 
 def counted(c: Call, i: int, value: te.Value, extent: int) -> te.Value:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import at, broadcast_shape, compute, ints, sample
-from workbench.ir import te
 
 
 @operator("Expand", "injective", picks=True)

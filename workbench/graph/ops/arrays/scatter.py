@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
+from workbench.graph.ops.arrays.gather import counted
 from workbench.graph.ops.common import compute, lowest, sample
-from workbench.graph.ops.gather import counted
-from workbench.ir import te
 
 #: Most numbers that an element of the result looks at (on average), and the most comparisons of any nest.
 MOST_LOOKS, MOST_COMPARISONS = 16, 1 << 18

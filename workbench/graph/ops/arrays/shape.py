@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, ints, sample
-from workbench.ir import te
 
 
 def _view(c: Call, x: te.Tensor, shape: tuple[int, ...]) -> te.Tensor:

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted, dims, inverse
 from workbench.graph.graph import Array, AttrValue, Node, TensorType
 from workbench.graph.opdef import OpDef, Places, operator
 from workbench.graph.ops.common import compute, ints, sample
-from workbench.ir import te
 
 DTYPES = {
     1: "float32",

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import DATA, Input
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import at, broadcast_shape, compute, operand, same, sample
-from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 _erf = np.vectorize(math.erf, otypes=[np.float64])

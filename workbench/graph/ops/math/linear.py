@@ -7,12 +7,12 @@ from typing import TypeAlias
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import BIAS, WEIGHT, dims
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, at, broadcast_shape, compute, operand, sample
-from workbench.ir import te
 
 #: What is summed of two elements and the places where they were read.
 Term: TypeAlias = Callable[[te.Value, te.Value, Sequence[Idx], Sequence[Idx]], te.Value]

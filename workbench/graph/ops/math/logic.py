@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, Node, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import at, broadcast_shape, compute, operand, sample
-from workbench.ir import te
 
 
 class _Relation(OpDef):

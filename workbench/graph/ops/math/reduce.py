@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted, left_axes
 from workbench.graph.graph import Array, AttrValue, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, ints, sample
-from workbench.ir import te
 from workbench.ir.dtypes import is_float
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
@@ -27,7 +28,6 @@ from workbench.graph.ops.common import (
     unplace,
     window,
 )
-from workbench.ir import te
 
 
 @dataclass(frozen=True, slots=True)

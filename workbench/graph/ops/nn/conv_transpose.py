@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import BIAS, DATA, WEIGHT, Weights, dims
 from workbench.graph.graph import Array, TensorType
@@ -26,8 +27,7 @@ from workbench.graph.ops.common import (
     to_nchw,
     unplace,
 )
-from workbench.ir import te
-from workbench.ir.te_phases import Phases
+from workbench.te.conv_transpose import Phases
 
 #: Channels of the result below which phases are computed side by side.
 FEW = 4

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import BIAS, DATA, MEAN, SCALE, VARIANCE, Input, Permuted
 from workbench.graph.graph import Array, Node, TensorType
@@ -23,7 +24,6 @@ from workbench.graph.ops.common import (
     to_nchw,
     unplace,
 )
-from workbench.ir import te
 
 
 def _channel(c: Call) -> int:

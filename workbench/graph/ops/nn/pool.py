@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import dims
 from workbench.graph.graph import Array, AttrValue, TensorType
@@ -29,7 +30,6 @@ from workbench.graph.ops.common import (
     unplace,
     window,
 )
-from workbench.ir import te
 
 #: What becomes of one value; None where it stays as it is.
 _Step: TypeAlias = Callable[[te.Value], te.Value] | None

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, compute, ints, sample
-from workbench.graph.ops.quant import np_saturated
-from workbench.ir import te
+from workbench.graph.ops.quantized.quant import np_saturated
 from workbench.ir.dtypes import is_float
 
 

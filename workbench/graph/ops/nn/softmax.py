@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, same, sample
-from workbench.ir import te
 
 
 class AlongAxis(OpDef):

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import Idx, broadcast_shape, compute, operand
-from workbench.graph.ops.quant import np_saturated, number, rounded
-from workbench.ir import te
+from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
 
 DOMAIN = "com.microsoft"
 

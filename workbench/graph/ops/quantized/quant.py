@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import Permuted
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, foreign, operator
+from workbench.graph.ops.arrays.tensor import DTYPES
 from workbench.graph.ops.common import compute, operand, sample
-from workbench.graph.ops.tensor import DTYPES
-from workbench.ir import te
 from workbench.ir.expr import Const
 
 #: Types that quantised numbers have here.

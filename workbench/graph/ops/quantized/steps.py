@@ -10,13 +10,13 @@ from math import prod
 
 import numpy as np
 
+from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.facts import DATA, FACTOR, ZERO
 from workbench.graph.graph import Array, TensorType
 from workbench.graph.opdef import OpDef, operator
 from workbench.graph.ops.common import compute, operand
-from workbench.graph.ops.quant import np_saturated, number, rounded
-from workbench.ir import te
+from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
 
 #: Domain of the operators that only our own passes write.
 OWN = "workbench"

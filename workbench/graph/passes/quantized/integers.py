@@ -16,13 +16,13 @@ import numpy as np
 from workbench.graph.call import Call
 from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph
-from workbench.graph.ops.contrib import DOMAIN
-from workbench.graph.ops.conv import conv_shape
-from workbench.graph.ops.qlinear import np_factor
-from workbench.graph.ops.quant import spread_shape
+from workbench.graph.ops.nn.conv import conv_shape
+from workbench.graph.ops.quantized.contrib import DOMAIN
+from workbench.graph.ops.quantized.qlinear import np_factor
+from workbench.graph.ops.quantized.quant import spread_shape
 from workbench.graph.passes.base import because, graph_pass
-from workbench.graph.passes.integers_contrib import CONTRIB
-from workbench.graph.passes.integers_product import centred, int32, is_number, less_zero, product, zero_of
+from workbench.graph.passes.quantized.contrib import CONTRIB
+from workbench.graph.passes.quantized.product import centred, int32, is_number, less_zero, product, zero_of
 from workbench.graph.passes.steps import Steps
 
 

@@ -16,8 +16,8 @@ from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.infer import make_call
 from workbench.graph.opdef import opdef, operators
-from workbench.graph.ops.contrib import DOMAIN
-from workbench.graph.ops.qlinear import BYTES
+from workbench.graph.ops.quantized.contrib import DOMAIN
+from workbench.graph.ops.quantized.qlinear import BYTES
 from workbench.graph.passes.base import because, graph_pass
 
 #: Operator on real numbers -> the one that computes it on quantised ones.

@@ -12,8 +12,8 @@ import numpy as np
 
 from workbench.graph.graph import Node
 from workbench.graph.opdef import opdef, operators
-from workbench.graph.ops.elementwise import largest
-from workbench.graph.passes.rewriting import Found, Rule, Site, declare
+from workbench.graph.ops.math.elementwise import largest
+from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
 
 ALGEBRA: dict[str, Rule] = {}
 

@@ -11,10 +11,10 @@ from workbench.graph.edit import GraphEditor
 from workbench.graph.graph import Array, AttrValue, Graph, Node
 from workbench.graph.infer import make_call
 from workbench.graph.opdef import opdef
-from workbench.graph.ops.linear import Gemm
-from workbench.graph.ops.pool import pool_window
-from workbench.graph.ops.reduce import Reduce
-from workbench.graph.ops.softmax import AlongAxis
+from workbench.graph.ops.math.linear import Gemm
+from workbench.graph.ops.math.reduce import Reduce
+from workbench.graph.ops.nn.pool import pool_window
+from workbench.graph.ops.nn.softmax import AlongAxis
 from workbench.graph.passes.base import graph_pass
 from workbench.ir.dtypes import is_float
 

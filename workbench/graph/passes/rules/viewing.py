@@ -9,9 +9,9 @@ import numpy as np
 from workbench.graph.evaluation import evaluate
 from workbench.graph.graph import Node
 from workbench.graph.opdef import opdef, operators
-from workbench.graph.ops.reduce import Reduce
-from workbench.graph.ops.tensor import Slice
-from workbench.graph.passes.rewriting import Found, Rule, Site, declare
+from workbench.graph.ops.arrays.tensor import Slice
+from workbench.graph.ops.math.reduce import Reduce
+from workbench.graph.passes.rules.rewriting import Found, Rule, Site, declare
 
 VIEWS: dict[str, Rule] = {}
 MOVES: dict[str, Rule] = {}
