@@ -8,7 +8,8 @@ graphs. The module of the class declares what it calls, the module above provide
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Callable, Collection, Iterable
+import sys
+from collections.abc import Callable, Collection
 from importlib import import_module
 from typing import Generic, ParamSpec, TypeVar
 
@@ -38,8 +39,8 @@ class Provided(Generic[P, R]):
         self._function = function
 
 
-def import_modules(package: str, path: Iterable[str], without: Collection[str] = ()) -> None:
+def import_modules(package: str, without: Collection[str] = ()) -> None:
     """Import what is in a package, so that each module registers what it declares; it is found by being there."""
-    for found in pkgutil.walk_packages(path, f"{package}."):
+    for found in pkgutil.walk_packages(sys.modules[package].__path__, f"{package}."):
         if found.name.rpartition(".")[2] not in without:
             import_module(found.name)

@@ -2,4 +2,4 @@
 
 from workbench.provided import import_modules
 
-import_modules(__name__, __path__)
+import_modules(__name__)

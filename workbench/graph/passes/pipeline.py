@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.errors import UsageError
-from workbench.graph import passes as package
 from workbench.graph.graph import Graph, Origin, pass_runner
 from workbench.graph.passes import fuse
 from workbench.graph.passes.base import Pass, find_pass, passes, run_pass, select_passes
 from workbench.provided import import_modules
 
 # All that declares a pass is there before the order names it.
-import_modules(__package__, package.__path__, ("pipeline", "explain"))
+import_modules("workbench.graph.passes", without=("pipeline", "explain"))
 
 #: The declared order, a name for each run of a pass. One that is off by default stands here too, in its place.
 ORDER = (
