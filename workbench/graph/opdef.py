@@ -156,6 +156,11 @@ def registry() -> dict[str, OpDef]:
     return {n: d for (dom, n), d in sorted(_REGISTRY.items()) if dom == ""}
 
 
+def declared(name: str) -> OpDef:
+    """Operator of the standard domain that is declared here."""
+    return _REGISTRY["", name]
+
+
 def operators(fact: Callable[[OpDef], object]) -> dict[str, OpDef]:
     """Operators of any domain, by name, of which something is true."""
     return {name: op for (_, name), op in sorted(_REGISTRY.items(), key=lambda at: at[0]) if fact(op)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from workbench.graph.graph import Graph, Node, Origin, pass_explainer
@@ -42,7 +42,7 @@ class Change:
 
     def to_json(self) -> dict[str, str]:
         """All attributes."""
-        return {name: str(getattr(self, name)) for name in self.__slots__}
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:
@@ -89,18 +89,7 @@ class PassReport:
 
     def to_json(self) -> dict[str, Any]:
         """All attributes."""
-        return {
-            "name": self.name,
-            "doc": self.doc,
-            "seconds": self.seconds,
-            "nodes_before": self.nodes_before,
-            "nodes_after": self.nodes_after,
-            "changes": [c.to_json() for c in self.changes],
-            "notes": list(self.notes),
-            "kernels": self.kernels,
-            "rules": list(self.rules),
-            "detail": None if self.detail is None else self.detail.to_json(),
-        }
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:

@@ -81,48 +81,6 @@ _unary("Round", np.rint, te.round, "Nearest integer; of two that are equally nea
 _unary("Reciprocal", np.reciprocal, lambda v: 1.0 / v, "1 / x", low=0.5)
 
 
-@operator("LeakyRelu", "injective", elementwise=True)
-class LeakyRelu(OpDef):
-    """x where x >= 0, else alpha * x."""
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return same(c)
-
-    def reference(self, c: Call, x: Any) -> Array:
-        return np.asarray(np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))), dtype=x.dtype)
-
-    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        alpha = c.get_float("alpha", 0.01)
-        return compute(x.shape, lambda *i: te.select(x[i] >= 0.0, x[i], x[i] * alpha), c.name("leaky_relu"))
-
-    def cases(self) -> list[Case]:
-        return [Case("default", (sample(3, 5),)), Case("alpha", (sample(2, 3, 4),), {"alpha": 0.2})]
-
-
-@operator("HardSigmoid", "injective", elementwise=True, not_negative=True)
-class HardSigmoid(OpDef):
-    """max(0, min(1, alpha * x + beta))."""
-
-    def infer(self, c: Call) -> tuple[TensorType, ...]:
-        return same(c)
-
-    def reference(self, c: Call, x: Any) -> Array:
-        y = x * np.float32(c.get_float("alpha", 0.2)) + np.float32(c.get_float("beta", 0.5))
-        return np.asarray(np.clip(y, 0, 1), dtype=x.dtype)
-
-    def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
-        alpha, beta = c.get_float("alpha", 0.2), c.get_float("beta", 0.5)
-        return compute(
-            x.shape, lambda *i: te.maximum(te.minimum(x[i] * alpha + beta, 1.0), 0.0), c.name("hard_sigmoid")
-        )
-
-    def cases(self) -> list[Case]:
-        return [
-            Case("default", (sample(3, 5) * 4,)),
-            Case("alpha", (sample(2, 3, 4) * 4,), {"alpha": 0.1666, "beta": 0.4}),
-        ]
-
-
 def largest(dtype: str) -> float | None:
     """Largest number of a float type."""
     return float(np.finfo(dtype).max) if is_float(dtype) else None
@@ -180,7 +138,9 @@ class Clip(OpDef):
         ]
 
 
-class _Broadcast(OpDef):
+class Broadcast(OpDef):
+    """Operators of tensors that broadcast to one shape."""
+
     numpy: Callable[[Any, Any], Any]
     scalar: Callable[[Any, Any], te.Value]
     stage = ""
@@ -252,7 +212,7 @@ def _binary(
 ) -> None:
     steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": name.lower()}
     members = {**steps, "variadic": variadic, "low": low, "__doc__": doc}
-    operator(name, "injective", elementwise=True, **facts)(type(name, (_Broadcast,), members))
+    operator(name, "injective", elementwise=True, **facts)(type(name, (Broadcast,), members))
 
 
 _BIASES, _SCALES = (Input("bias"), Input("bias")), (Input("scale"), Input("scale"))
@@ -269,7 +229,7 @@ _binary(
 
 
 @operator("Mean", "injective", elementwise=True, commutative=True)
-class Mean(_Broadcast):
+class Mean(Broadcast):
     """Mean of its inputs."""
 
     numpy, scalar = staticmethod(np.add), staticmethod(lambda a, b: a + b)

@@ -19,6 +19,7 @@ class _Activation(OpDef):
     numpy: Callable[..., Any]
     scalar: Callable[..., te.Value]
     defaults: dict[str, float]
+    stage = ""
 
     def parameters_of(self, c: Call) -> list[float]:
         """Value of each parameter, in the order of their declaration."""
@@ -36,7 +37,7 @@ class _Activation(OpDef):
 
     def lower(self, c: Call, x: te.Tensor) -> te.Tensor:
         fn, given = type(self).scalar, self.parameters_of(c)
-        return compute(x.shape, lambda *i: fn(x[i], *given), c.name(self.name.lower()))
+        return compute(x.shape, lambda *i: fn(x[i], *given), c.name(self.stage))
 
     def cases(self) -> list[Case]:
         x = sample(3, 5) * 3
@@ -45,10 +46,17 @@ class _Activation(OpDef):
 
 
 def _activation(
-    name: str, doc: str, numpy: Callable[..., Any], scalar: Callable[..., te.Value], **defaults: float
+    name: str,
+    doc: str,
+    numpy: Callable[..., Any],
+    scalar: Callable[..., te.Value],
+    stage: str = "",
+    not_negative: bool = False,
+    **defaults: float,
 ) -> None:
-    members = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "defaults": defaults, "__doc__": doc}
-    operator(name, "injective", elementwise=True)(type(name, (_Activation,), members))
+    steps = {"numpy": staticmethod(numpy), "scalar": staticmethod(scalar), "stage": stage or name.lower()}
+    made = type(name, (_Activation,), {**steps, "defaults": defaults, "__doc__": doc})
+    operator(name, "injective", elementwise=True, not_negative=not_negative)(made)
 
 
 def _np_elu(x: Any, alpha: float) -> Any:
@@ -96,4 +104,22 @@ _activation(
 )
 _activation(
     "Shrink", "x moved by `bias` towards 0, and 0 from -lambd to lambd.", _np_shrink, _shrink, lambd=0.5, bias=0.0
+)
+_activation(
+    "LeakyRelu",
+    "x where x >= 0, else alpha * x.",
+    lambda x, alpha: np.where(x >= 0, x, x * np.float32(alpha)),
+    lambda v, alpha: te.select(v >= 0.0, v, v * alpha),
+    stage="leaky_relu",
+    alpha=0.01,
+)
+_activation(
+    "HardSigmoid",
+    "max(0, min(1, alpha * x + beta)).",
+    lambda x, alpha, beta: np.clip(x * np.float32(alpha) + np.float32(beta), 0, 1),
+    lambda v, alpha, beta: te.maximum(te.minimum(v * alpha + beta, 1.0), 0.0),
+    stage="hard_sigmoid",
+    not_negative=True,
+    alpha=0.2,
+    beta=0.5,
 )

@@ -5,7 +5,7 @@ Most are declared by what they compute alone; the pass `integer_products` makes 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,9 @@ import numpy as np
 from workbench import te
 from workbench.graph.call import Call, Case
 from workbench.graph.graph import Array, TensorType
-from workbench.graph.opdef import OpDef, operator
+from workbench.graph.opdef import OpDef, declared, operator
 from workbench.graph.ops.common import Idx, broadcast_shape, compute, operand
+from workbench.graph.ops.math.elementwise import Broadcast
 from workbench.graph.ops.quantized.quant import np_saturated, number, rounded
 
 DOMAIN = "com.microsoft"
@@ -63,9 +64,12 @@ class _Pair(_Contrib):
         self.check(c)
         return (TensorType(broadcast_shape(c, [c.shape(0), c.shape(3)]), c.type(0).dtype),)
 
-    def of(self, a: Any, b: Any) -> Any:
-        """The operation on real numbers."""
-        raise NotImplementedError
+    @property
+    def of(self) -> Callable[[Any, Any], Any]:
+        """The operation on real numbers, of arrays and of tensor expressions."""
+        op = declared(self.real)
+        assert isinstance(op, Broadcast)
+        return type(op).scalar
 
     def reference(self, c: Call, *args: Any) -> Array:
         zero = args[7] if len(args) > 7 else None
@@ -90,22 +94,6 @@ class _Pair(_Contrib):
         return compute(self.infer(c)[0].shape, body, c.name(self.name.lower()))
 
 
-@operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN, real="Add")
-class QLinearAdd(_Pair):
-    """Sum of quantised tensors, quantised again."""
-
-    def of(self, a: Any, b: Any) -> Any:
-        return a + b
-
-
-@operator("QLinearMul", "injective", elementwise=True, domain=DOMAIN, real="Mul")
-class QLinearMul(_Pair):
-    """Product of quantised tensors, quantised again."""
-
-    def of(self, a: Any, b: Any) -> Any:
-        return a * b
-
-
 class _One(_Contrib):
     scales = (1, 3)
 
@@ -113,28 +101,28 @@ class _One(_Contrib):
         self.check(c)
         return (TensorType(c.shape(0), c.type(0).dtype),)
 
-    def of(self, c: Call, x: Array) -> Array:
-        """The operation on real numbers."""
-        raise NotImplementedError
-
     def reference(self, c: Call, x: Array, sx: Array, zx: Array, sy: Array, zy: Array | None = None) -> Array:
-        return _bytes(self.of(c, _real(x, sx, zx)), sy, zy, c.type(0).dtype)
+        return _bytes(np.asarray(declared(self.real).reference(c, _real(x, sx, zx))), sy, zy, c.type(0).dtype)
+
+
+@operator("QLinearAdd", "injective", elementwise=True, domain=DOMAIN, real="Add")
+class QLinearAdd(_Pair):
+    """Sum of quantised tensors, quantised again."""
+
+
+@operator("QLinearMul", "injective", elementwise=True, domain=DOMAIN, real="Mul")
+class QLinearMul(_Pair):
+    """Product of quantised tensors, quantised again."""
 
 
 @operator("QLinearSigmoid", "opaque", domain=DOMAIN, real="Sigmoid")
 class QLinearSigmoid(_One):
     """Logistic function of quantised numbers."""
 
-    def of(self, c: Call, x: Array) -> Array:
-        return np.asarray(np.exp(-np.logaddexp(np.float32(0), -x)), np.float32)
-
 
 @operator("QLinearLeakyRelu", "opaque", domain=DOMAIN, real="LeakyRelu")
 class QLinearLeakyRelu(_One):
     """x where it is not negative, else alpha * x, of quantised numbers."""
-
-    def of(self, c: Call, x: Array) -> Array:
-        return np.asarray(np.where(x >= 0, x, x * np.float32(c.get_float("alpha", 0.01))), np.float32)
 
 
 @operator("QLinearGlobalAveragePool", "opaque", domain=DOMAIN, real="GlobalAveragePool")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from workbench.graph.graph import Graph
@@ -95,13 +95,7 @@ class LayoutReport(Drawn):
 
     def to_json(self) -> dict[str, Any]:
         """Everything as plain values."""
-        return {
-            "nodes": [{k: getattr(n, k) for k in n.__slots__} for n in self.nodes],
-            "moves": [{k: getattr(m, k) for k in m.__slots__} for m in self.moves],
-            "cost_ns": self.cost_ns,
-            "model_ns": self.model_ns,
-            "bound_ns": self.bound_ns,
-        }
+        return asdict(self)
 
     @shown_legibly
     def __str__(self) -> str:
