@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from graphlib import TopologicalSorter
 from typing import TYPE_CHECKING, Any
 
+import workbench.session.panels  # noqa: F401  (declares the slices)
 from workbench.session.core.notes import note
 from workbench.session.core.protocol import error_json
 from workbench.session.core.registry import SLICES, Kept, SliceContext
