@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import workbench.session.export.network  # noqa: F401  (declares its exporters)
 from workbench.session.core.registry import Host, needed, question
 from workbench.session.export.exporters import kept, prepare
 
